@@ -1,0 +1,347 @@
+/**
+ * The bulk loader: rows go into the ledger as the text format of COPY, many at a time.
+ *
+ * Each table says once, below, how its columns are written; names of columns follow from the names of the row's
+ * members (accountedAt is accounted_at). A writer keeps rows as bytes until `flush`, which runs one COPY. Loaders
+ * of millions of rows flush every 10,000 movements or so: foreign keys and the ledger version are checked at the end
+ * of each COPY, and neither side then holds more than one batch.
+ */
+import type { ClientBase } from 'pg'
+import { from } from 'pg-copy-streams'
+import type {
+  AccountRow,
+  Address,
+  AxisRow,
+  BankRow,
+  CompanyRow,
+  EmployeeRow,
+  EntryRow,
+  ExerciceRow,
+  JournalRow,
+  MovementRow,
+  PaymentRow,
+  SectionRow,
+  VatCodeRow,
+} from './rows.ts'
+
+/**
+ * How a column is written. `text` is escaped. `plain` is for values that never need it: ids, days, codes from a closed
+ * list, numbers. Whatever users, partners or files may have typed is `text`.
+ */
+type Encoding = 'text' | 'plain' | 'boolean' | 'json' | 'address' | 'texts' | 'bigints'
+
+type EncodingOf<Value> = [Value] extends [string]
+  ? 'text' | 'plain'
+  : [Value] extends [bigint | number]
+    ? 'plain'
+    : [Value] extends [boolean]
+      ? 'boolean'
+      : [Value] extends [string[]]
+        ? 'texts'
+        : [Value] extends [bigint[]]
+          ? 'bigints'
+          : [Value] extends [Address]
+            ? 'address' | 'json'
+            : 'json'
+
+/** A table's name and how each member of its row is written, in the order in which columns are sent. */
+export interface TableOf<Row> {
+  name: string
+  columns: { [Member in keyof Row]-?: EncodingOf<NonNullable<Row[Member]>> }
+}
+
+const folderKey = { schemaId: 'plain', folderId: 'plain' } as const
+
+export const payments: TableOf<PaymentRow> = {
+  name: 'payments',
+  columns: { ...folderKey, id: 'plain', code: 'text' },
+}
+
+export const vatCodes: TableOf<VatCodeRow> = {
+  name: 'vat_codes',
+  columns: { ...folderKey, id: 'plain', code: 'text', rate: 'plain' },
+}
+
+/** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
+export const accounts: TableOf<AccountRow> = {
+  name: 'accounts',
+  columns: {
+    ...folderKey,
+    id: 'plain',
+    number: 'text',
+    name: 'text',
+    closed: 'boolean',
+    counterpartAccountId: 'plain',
+    correspondanceAccountId: 'plain',
+  },
+}
+
+export const companies: TableOf<CompanyRow> = {
+  name: 'companies',
+  columns: {
+    ...folderKey,
+    accountId: 'plain',
+    name: 'text',
+    siren: 'text',
+    ceo: 'text',
+    paymentId: 'plain',
+    vatId: 'plain',
+    address: 'address',
+    apeProducerId: 'text',
+    apeCode: 'text',
+    apeName: 'text',
+    ibans: 'texts',
+    contacts: 'json',
+    miscellaneous: 'json',
+  },
+}
+
+export const employees: TableOf<EmployeeRow> = {
+  name: 'employees',
+  columns: {
+    ...folderKey,
+    accountId: 'plain',
+    firstName: 'text',
+    lastName: 'text',
+    email: 'text',
+    phoneNumber: 'text',
+    phoneNumberBis: 'text',
+    nir: 'text',
+    profession: 'text',
+    paymentId: 'plain',
+    address: 'address',
+    ibans: 'texts',
+    contacts: 'json',
+    miscellaneous: 'json',
+    doubtfulAccountId: 'plain',
+  },
+}
+
+export const journals: TableOf<JournalRow> = {
+  name: 'journals',
+  columns: {
+    ...folderKey,
+    id: 'plain',
+    code: 'text',
+    name: 'text',
+    type: 'plain',
+    counterpartAccountId: 'plain',
+    locked: 'boolean',
+  },
+}
+
+export const banks: TableOf<BankRow> = {
+  name: 'banks',
+  columns: {
+    ...folderKey,
+    id: 'plain',
+    rib: 'text',
+    iban: 'text',
+    bic: 'text',
+    accountId: 'plain',
+    journalId: 'plain',
+    isDefault: 'boolean',
+  },
+}
+
+export const axes: TableOf<AxisRow> = {
+  name: 'axes',
+  columns: { ...folderKey, id: 'plain', code: 'text', name: 'text', defaultSectionId: 'plain' },
+}
+
+export const sections: TableOf<SectionRow> = {
+  name: 'sections',
+  columns: {
+    ...folderKey,
+    id: 'plain',
+    axisId: 'plain',
+    code: 'text',
+    name: 'text',
+    accountRoots: 'texts',
+    closed: 'boolean',
+  },
+}
+
+export const exercices: TableOf<ExerciceRow> = {
+  name: 'exercices',
+  columns: {
+    ...folderKey,
+    id: 'plain',
+    startDate: 'plain',
+    endDate: 'plain',
+    lettering: 'plain',
+    closedAt: 'plain',
+    closedById: 'plain',
+    closedByFirstName: 'text',
+    closedByLastName: 'text',
+  },
+}
+
+export const entries: TableOf<EntryRow> = {
+  name: 'entries',
+  columns: {
+    ...folderKey,
+    id: 'plain',
+    exerciceId: 'plain',
+    journalId: 'plain',
+    date: 'plain',
+    dueDate: 'plain',
+    accountedAt: 'plain',
+    createdAt: 'plain',
+    validatedAt: 'plain',
+    source: 'plain',
+    thirdPartyId: 'plain',
+    currency: 'text',
+    rate: 'plain',
+    comment: 'text',
+    partnerMetadata: 'json',
+    attachments: 'json',
+  },
+}
+
+export const movements: TableOf<MovementRow> = {
+  name: 'movements',
+  columns: {
+    ...folderKey,
+    exerciceId: 'plain',
+    entryId: 'plain',
+    id: 'plain',
+    accountId: 'plain',
+    description: 'text',
+    dueDate: 'plain',
+    freeNumber: 'text',
+    invoiceNumber: 'text',
+    debit: 'plain',
+    credit: 'plain',
+    paymentId: 'plain',
+    letteringState: 'plain',
+    letteringCode: 'text',
+    shares: 'bigints',
+    attachments: 'json',
+  },
+}
+
+/** Rows become bytes when so many characters have gathered: large enough for one fast pass, small enough to be cheap. */
+const charactersPerChunk = 64 * 1024
+
+/**
+ * Gathers rows of one table and loads them by COPY, in the transaction that the client is in.
+ * Nothing is loaded before `flush`, and nothing stays loaded where that transaction is rolled back.
+ */
+export class TableWriter<Row> {
+  readonly #client: ClientBase
+  readonly #table: TableOf<Row>
+  readonly #columns: [keyof Row & string, Encoding][]
+  readonly #copy: string
+  #text = ''
+  #chunks: Buffer[] = []
+  #chunkBytes = 0
+
+  constructor(client: ClientBase, table: TableOf<Row>) {
+    this.#client = client
+    this.#table = table
+    this.#columns = Object.entries(table.columns) as [keyof Row & string, Encoding][]
+    const names = this.#columns.map(([member]) =>
+      member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    )
+    this.#copy = `copy grandlivre.${table.name} (${names.join(', ')}) from stdin`
+  }
+
+  /** @throws {Error} naming table and column where a text holds the character NUL, which PostgreSQL cannot store */
+  add(row: Row): void {
+    let line = ''
+    for (const [member, encoding] of this.#columns) {
+      const value = row[member]
+      if (line !== '') line += '\t'
+      if (value === null) line += '\\N'
+      else if (encoding === 'plain') line += value
+      else {
+        const text = encode(value, encoding)
+        if (text === undefined)
+          throw new Error(
+            `${this.#table.name}.${member} holds the character NUL (U+0000): remove it, it cannot be stored`,
+          )
+        line += text
+      }
+    }
+    this.#text += `${line}\n`
+    if (this.#text.length >= charactersPerChunk) this.#encodeText()
+  }
+
+  /** Bytes that the next flush will send; of the last few rows their number of characters. */
+  get pendingBytes(): number {
+    return this.#chunkBytes + this.#text.length
+  }
+
+  /**
+   * Loads what was added. Rows added while it runs belong to the next flush.
+   * @throws {pg.DatabaseError} what the database refuses; the transaction is then aborted
+   */
+  async flush(): Promise<void> {
+    this.#encodeText()
+    const chunks = this.#chunks
+    if (chunks.length === 0) return
+    this.#chunks = []
+    this.#chunkBytes = 0
+    // The batch is in memory already, so it is handed over whole. Not by pipeline(): that destroys the stream after
+    // a refusal by the database, and pg-copy-streams then waits for an answer that does not come.
+    await new Promise<void>((resolve, reject) => {
+      const copy = this.#client.query(from(this.#copy))
+      copy.on('error', reject).on('finish', resolve)
+      for (const chunk of chunks) copy.write(chunk)
+      copy.end()
+    })
+  }
+
+  #encodeText(): void {
+    if (this.#text === '') return
+    const chunk = Buffer.from(this.#text)
+    this.#chunks.push(chunk)
+    this.#chunkBytes += chunk.length
+    this.#text = ''
+  }
+}
+
+/** A value that is not null as a field of COPY; undefined where a text in it holds NUL. */
+function encode(value: unknown, encoding: Exclude<Encoding, 'plain'>): string | undefined {
+  switch (encoding) {
+    case 'text':
+      return escapeField(value as string)
+    case 'boolean':
+      return value ? 't' : 'f'
+    case 'bigints':
+      return `{${(value as bigint[]).join(',')}}`
+    case 'texts':
+      return escapeField(textArrayLiteral(value as string[]))
+    case 'address':
+      return escapeField(addressLiteral(value as Address))
+    case 'json': {
+      const json = JSON.stringify(value)
+      // In JSON text, NUL is an escape behind an even number of backslashes; jsonb has no room for it either.
+      return /(?<!\\)(?:\\\\)*\\u0000/.test(json) ? undefined : escapeField(json)
+    }
+  }
+}
+
+const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+function escapeField(text: string): string | undefined {
+  if (!/[\\\t\n\r\0]/.test(text)) return text
+  if (text.includes('\0')) return undefined
+  return text.replace(/[\\\t\n\r]/g, (character) => escapes[character]!)
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+function textArrayLiteral(texts: string[]): string {
+  return `{${texts.map(quoted).join(',')}}`
+}
+
+/** The text form of the composite type `address`, for COPY and for `$1::grandlivre.address`. */
+export function addressLiteral(address: Address): string {
+  const { number, locatingIndex, streetType, streetName, complement, postalCode, city, country } = address
+  const parts = [number, locatingIndex, streetType, streetName, complement, postalCode, city, country]
+  return `(${parts.map((part) => (part === null ? '' : quoted(part))).join(',')})`
+}

@@ -1,0 +1,208 @@
+/**
+ * The rows of a folder's accounting data as they are loaded, one type per table of migration 0002.
+ * Ids are decimal strings, money is in minor units (cents), days are 'YYYY-MM-DD' and instants ISO 8601 with a zone.
+ */
+
+/** Names a folder; the first two columns of every table here. */
+export interface FolderKey {
+  schemaId: string
+  folderId: string
+}
+
+/** The composite type `address`. */
+export interface Address {
+  number: string | null
+  locatingIndex: string | null
+  streetType: string | null
+  streetName: string | null
+  complement: string | null
+  postalCode: string | null
+  city: string | null
+  country: string | null
+}
+
+export interface Contact {
+  firstname: string | null
+  lastname: string | null
+  phoneNumber: string | null
+  role: string | null
+  email: string | null
+}
+
+export interface Miscellaneous {
+  referent: string | null
+  language: string | null
+  group: string | null
+  archived: boolean
+}
+
+/** File name -> address of the file. */
+export type Attachments = Record<string, string>
+
+export interface PaymentRow extends FolderKey {
+  id: string
+  /** CB, VIRT, ESP, CHQ, PRLV or LCR; partners see other codes as CHQ. */
+  code: string
+}
+
+export interface VatCodeRow extends FolderKey {
+  id: string
+  code: string
+  /** Hundredths of a percent: 2000 is 20 %. */
+  rate: number
+}
+
+export interface AccountRow extends FolderKey {
+  id: string
+  /** 1 to 40 digits and capital letters. */
+  number: string
+  name: string
+  closed: boolean
+  counterpartAccountId: string | null
+  correspondanceAccountId: string | null
+}
+
+/** The company behind an account with root 401 or 411. */
+export interface CompanyRow extends FolderKey {
+  accountId: string
+  name: string
+  siren: string | null
+  ceo: string | null
+  paymentId: string | null
+  vatId: string | null
+  address: Address | null
+  apeProducerId: string | null
+  apeCode: string | null
+  apeName: string | null
+  ibans: string[]
+  contacts: Contact[]
+  miscellaneous: Miscellaneous | null
+}
+
+/** The employee behind an account with root 421. */
+export interface EmployeeRow extends FolderKey {
+  accountId: string
+  firstName: string | null
+  lastName: string | null
+  email: string | null
+  phoneNumber: string | null
+  phoneNumberBis: string | null
+  nir: string | null
+  profession: string | null
+  paymentId: string | null
+  address: Address | null
+  ibans: string[]
+  contacts: Contact[]
+  miscellaneous: Miscellaneous | null
+  doubtfulAccountId: string | null
+}
+
+export type JournalType =
+  | 'ACH'
+  | 'VTE'
+  | 'BQ'
+  | 'CAISSE'
+  | 'A_EXT'
+  | 'EXT'
+  | 'AN'
+  | 'NFD'
+  | 'RBAL'
+  | 'OD'
+  | 'OD_AUDIT'
+  | 'OD_PAIE'
+  | 'OD_LET'
+  | 'OD_DECL_FISCALE'
+  | 'OD_EXC'
+
+export interface JournalRow extends FolderKey {
+  id: string
+  code: string
+  name: string
+  type: JournalType
+  counterpartAccountId: string | null
+  locked: boolean
+}
+
+export interface BankRow extends FolderKey {
+  id: string
+  rib: string | null
+  iban: string
+  bic: string
+  accountId: string | null
+  journalId: string
+  isDefault: boolean
+}
+
+export interface AxisRow extends FolderKey {
+  id: string
+  code: string
+  name: string
+  /** Checked at commit: the section is loaded after its axis. */
+  defaultSectionId: string | null
+}
+
+export interface SectionRow extends FolderKey {
+  id: string
+  axisId: string
+  code: string
+  name: string
+  accountRoots: string[]
+  closed: boolean
+}
+
+export interface ExerciceRow extends FolderKey {
+  id: string
+  startDate: string
+  endDate: string
+  lettering: 'MONO' | 'MULTI'
+  closedAt: string | null
+  closedById: string | null
+  closedByFirstName: string | null
+  closedByLastName: string | null
+}
+
+export interface EntryRow extends FolderKey {
+  id: string
+  exerciceId: string
+  journalId: string
+  date: string
+  dueDate: string | null
+  accountedAt: string
+  createdAt: string
+  /** Null: awaiting validation (draft). */
+  validatedAt: string | null
+  source: string
+  /** The partner that sent it, for source API. */
+  thirdPartyId: string | null
+  currency: string
+  /** Decimal text such as '1.0832', only where the currency is not the folder's. */
+  rate: string | null
+  comment: string | null
+  partnerMetadata: { partnerId: string; json: unknown } | null
+  attachments: Attachments | null
+}
+
+export type LetteringState = 'none' | 'partial' | 'complete'
+
+export interface MovementRow extends FolderKey {
+  exerciceId: string
+  entryId: string
+  id: string
+  accountId: string
+  description: string
+  dueDate: string | null
+  freeNumber: string | null
+  invoiceNumber: string
+  debit: bigint
+  credit: bigint
+  paymentId: string | null
+  letteringState: LetteringState
+  /** Null exactly where the state is none; without the `*` that partners see before a partial code. */
+  letteringCode: string | null
+  /**
+   * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %).
+   * The sections of one axis stand together.
+   */
+  shares: bigint[] | null
+  attachments: Attachments | null
+}

@@ -1,0 +1,127 @@
+/** Tenants and their folders, as staff commands make them: as the owner of the tables, past row-level security. */
+import type { ClientBase } from 'pg'
+import { addressLiteral } from './load.ts'
+import type { Address, FolderKey } from './rows.ts'
+
+export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {
+  await client.query(`insert into grandlivre.schemas (schema_id, name) values ($1, $2)`, [
+    schema.id,
+    schema.name,
+  ])
+}
+
+export interface Firm {
+  schemaId: string
+  id: string
+  name: string
+  /** SIREN or SIRET: 9 or 14 digits. */
+  siret?: string | null
+}
+
+export async function createFirm(client: ClientBase, firm: Firm): Promise<void> {
+  await client.query(`insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)`, [
+    firm.schemaId,
+    firm.id,
+    firm.name,
+    firm.siret ?? null,
+  ])
+}
+
+export interface Folder {
+  schemaId: string
+  id: string
+  firmId: string
+  name: string
+  reference?: string | null
+  /** SIREN or SIRET: 9 or 14 digits. */
+  siret?: string | null
+  /** Minor units. */
+  capital?: bigint
+  /** EUR where absent. */
+  currency?: string
+  address?: Address
+  contact?: {
+    firstName: string | null
+    lastName: string | null
+    phoneNumber: string | null
+    mobilePhoneNumber: string | null
+    mail: string | null
+  }
+  rcs?: { producerId: string; name: string }
+}
+
+const noAddress: Address = {
+  number: null,
+  locatingIndex: null,
+  streetType: null,
+  streetName: null,
+  complement: null,
+  postalCode: null,
+  city: null,
+  country: null,
+}
+
+export async function createFolder(client: ClientBase, folder: Folder): Promise<void> {
+  await client.query(
+    `insert into grandlivre.folders (schema_id, id, firm_id, name, reference, siret, capital, currency, address,
+       contact_first_name, contact_last_name, contact_phone_number, contact_mobile_phone_number, contact_mail,
+       rcs_producer_id, rcs_name)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::grandlivre.address, $10, $11, $12, $13, $14, $15, $16)`,
+    [
+      folder.schemaId,
+      folder.id,
+      folder.firmId,
+      folder.name,
+      folder.reference ?? null,
+      folder.siret ?? null,
+      String(folder.capital ?? 0n),
+      folder.currency ?? 'EUR',
+      addressLiteral(folder.address ?? noAddress),
+      folder.contact?.firstName ?? null,
+      folder.contact?.lastName ?? null,
+      folder.contact?.phoneNumber ?? null,
+      folder.contact?.mobilePhoneNumber ?? null,
+      folder.contact?.mail ?? null,
+      folder.rcs?.producerId ?? '',
+      folder.rcs?.name ?? '',
+    ],
+  )
+}
+
+/** Folders of any tenant that carry this reference, oldest first. Several may: nothing makes references unique. */
+export async function findFoldersByReference(
+  client: ClientBase,
+  reference: string,
+): Promise<{ schemaId: string; id: string; firmId: string; name: string }[]> {
+  const { rows } = await client.query(
+    `select schema_id as "schemaId", id, firm_id as "firmId", name
+     from grandlivre.folders where reference = $1 order by id`,
+    [reference],
+  )
+  return rows
+}
+
+/** Children first. Sections go before axes: that default section is checked at commit only. */
+const tablesOfLedger = [
+  'movements',
+  'entries',
+  'exercices',
+  'banks',
+  'journals',
+  'companies',
+  'employees',
+  'accounts',
+  'payments',
+  'vat_codes',
+  'sections',
+  'axes',
+]
+
+/** Deletes everything a folder holds; the folder itself stays, and with it its id and the tokens for it. */
+export async function deleteLedger(client: ClientBase, key: FolderKey): Promise<void> {
+  for (const table of tablesOfLedger)
+    await client.query(`delete from grandlivre.${table} where schema_id = $1 and folder_id = $2`, [
+      key.schemaId,
+      key.folderId,
+    ])
+}
