@@ -1,0 +1,102 @@
+/**
+ * The database of a process, migrated: the embedded one, or the server of DATABASE_URL.
+ *
+ * For operators with a server of their own (PostgreSQL 16 or newer) there are two ways.
+ *
+ * One login. DATABASE_URL names a login that owns the database, or may create a schema in it and roles. It migrates
+ * at each start; the connections that answer requests then run as the role grandlivre_service, which owns nothing
+ * and which row-level security binds. Where roles are made by someone else: `create role grandlivre_service;
+ * grant grandlivre_service to <login> with set true`.
+ *
+ * Two logins. The owner migrates, once per release: `DATABASE_URL=postgres://owner:... npm run cli -- migrate`. The
+ * service gets a login that may do nothing but take the role: `create role web login password '...'; grant
+ * grandlivre_service to web with set true`. It checks at its start that the version fits. What writes to the ledger
+ * on the command line (import, seed, partner, token) then needs the owner's address too.
+ */
+
+import pg from 'pg'
+import type { Config } from '../config.ts'
+import { limits } from '../config.ts'
+import { startEmbeddedDatabase } from './embedded.ts'
+import { checkVersion, migrate } from './migrate.ts'
+import { withStartupOptions } from './pool.ts'
+
+export interface Database {
+  /** For staff and imports: sees every tenant. */
+  ownerUrl: string
+  /** For requests: runs as grandlivre_service. */
+  serviceUrl: string
+  /** After the pools have ended. */
+  close(): Promise<void>
+}
+
+/** @throws {Error} where the database does not start, is not reached or does not fit the code, with what to do */
+export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl'>): Promise<Database> {
+  if (config.databaseUrl !== undefined) return openServer(config.databaseUrl)
+  const embedded = await startEmbeddedDatabase({ dataDir: config.dataDir })
+  try {
+    await migrate(embedded.ownerUrl)
+  } catch (error) {
+    await embedded.stop()
+    throw error
+  }
+  return { ownerUrl: embedded.ownerUrl, serviceUrl: embedded.serviceUrl, close: () => embedded.stop() }
+}
+
+async function openServer(databaseUrl: string): Promise<Database> {
+  const serviceUrl = withStartupOptions(databaseUrl, '-c role=grandlivre_service')
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    connectionTimeoutMillis: limits.databaseConnectMs,
+  })
+  client.on('error', () => {})
+  await client.connect().catch((error: Error) => {
+    throw new Error(`The server of DATABASE_URL does not let us in: ${error.message}`, { cause: error })
+  })
+  try {
+    const mayMigrate = await mayMigrateHere(client)
+    if (mayMigrate) await migrate(databaseUrl)
+    await ensureMembership(client)
+    if (!mayMigrate) await checkVersion(serviceUrl)
+  } finally {
+    await client.end()
+  }
+  return { ownerUrl: databaseUrl, serviceUrl, close: async () => {} }
+}
+
+/** Whoever owns the schema, or may create it where there is none. */
+async function mayMigrateHere(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ may: boolean }>(
+    `select coalesce(
+       (select pg_has_role(nspowner, 'USAGE') from pg_namespace where nspname = 'grandlivre'),
+       has_database_privilege(current_database(), 'CREATE')
+     ) as may`,
+  )
+  return rows[0]?.may === true
+}
+
+/**
+ * Since PostgreSQL 16 the login that created a role may grant it, but not act as it until it grants it to itself.
+ * @throws {Error} where this login may do neither
+ */
+async function ensureMembership(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ found: boolean; may_act: boolean; may_grant: boolean }>(
+    `select count(*) = 1 as found,
+            coalesce(bool_or(pg_has_role(oid, 'SET')), false) as may_act,
+            coalesce(bool_or(pg_has_role(oid, 'USAGE WITH ADMIN OPTION')), false) as may_grant
+     from pg_roles where rolname = 'grandlivre_service'`,
+  )
+  const [role] = rows
+  if (role?.may_act) return
+  if (role?.may_grant) {
+    await client.query('grant grandlivre_service to current_user with set true')
+    return
+  }
+  throw new Error(
+    role?.found
+      ? 'The login of DATABASE_URL may not act as grandlivre_service. As an administrator of the server: ' +
+          'grant grandlivre_service to <login> with set true'
+      : 'The database is empty and the login of DATABASE_URL may not create its schema. Run once with the address of ' +
+          'the owner: DATABASE_URL=postgres://owner:... npm run cli -- migrate',
+  )
+}

@@ -1,0 +1,138 @@
+/**
+ * Connections and transactions. Every connection of the service reads names in the PostgreSQL schema `grandlivre`
+ * and, inside `inTenant`, sees the rows of one tenant; outside it row-level security shows no tenant's row at all.
+ */
+import { strict as assert } from 'node:assert'
+import pg from 'pg'
+import { limits } from '../config.ts'
+import { AppError } from '../errors.ts'
+
+export interface PoolOptions {
+  /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
+  max: number
+  /** Shown in pg_stat_activity, so that an operator can tell who holds a connection. */
+  applicationName: string
+}
+
+/** Connections are opened when they are first needed: a wrong address shows at the first query, not here. */
+export function createPool(url: string, options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: withStartupOptions(url, '-c search_path=grandlivre'),
+    max: options.max,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: limits.databaseConnectMs,
+    // A load balancer or firewall that drops quiet connections would otherwise leave queries hanging for hours.
+    keepAlive: true,
+  })
+  // A connection that dies while idle is removed by the pool itself. Without a listener Node would end the process.
+  pool.on('error', () => {})
+  return pool
+}
+
+/**
+ * The address with further server options behind those it has. They must stand in the address: pg lets the
+ * `options` of an address replace those given beside it, so `-c role=...` and `-c search_path=...` would not add up.
+ * Spaces become %20 and not +, which psql does not decode.
+ */
+export function withStartupOptions(url: string, options: string): string {
+  const [address, query] = url.split('?', 2)
+  const parameters = new URLSearchParams(query)
+  parameters.set('options', [parameters.get('options'), options].filter(Boolean).join(' '))
+  return `${address}?${parameters.toString().replaceAll('+', '%20')}`
+}
+
+/**
+ * One transaction that sees and writes the rows of one tenant.
+ * @param schemaId decimal digits
+ * @throws {AppError} ERR-UNAVAILABLE where the database cannot be reached or goes away meanwhile
+ */
+export function inTenant<T>(
+  pool: pg.Pool,
+  schemaId: string,
+  run: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  // The id stands in the text, not in a parameter, because only a text of several statements begins the transaction
+  // and names the tenant in one round trip.
+  assert(/^\d{1,19}$/.test(schemaId), 'a tenant is named by its id')
+  return transaction(pool, `begin; set local grandlivre.schema_id = '${schemaId}'`, run)
+}
+
+/**
+ * One transaction without a tenant: for the owner, whom row-level security does not bind.
+ * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ */
+export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  return transaction(pool, 'begin', run)
+}
+
+/**
+ * A connection of the pool, to be given back by `release()`, or by `release(error)` when its state is not known.
+ * @throws {AppError} ERR-UNAVAILABLE where none is to be had in time
+ */
+export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw unavailable(error)
+  }
+}
+
+async function transaction<T>(
+  pool: pg.Pool,
+  begin: string,
+  run: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await connect(pool)
+  // Between two queries nobody else listens, and an unheard `error` of a dying connection would end the process.
+  const ignore = () => {}
+  client.on('error', ignore)
+  let broken: Error | undefined
+  try {
+    await client.query(begin)
+    const result = await run(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    broken = await rollBack(client)
+    throw isConnectionLoss(error) ? unavailable(error) : error
+  } finally {
+    client.off('error', ignore)
+    client.release(broken)
+  }
+}
+
+/** Gives the error for which the connection has to be discarded, which ends its transaction just as well. */
+async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
+  // A COPY or a cursor that was left in the middle keeps the connection busy; a rollback would wait behind it forever.
+  if (!isIdle(client)) return new Error('The connection was left in the middle of a statement')
+  try {
+    await client.query('rollback')
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error : new Error('The rollback failed', { cause: error })
+  }
+}
+
+/** pg keeps this flag, without which it would not know when to send the next query, but does not declare it. */
+function isIdle(client: pg.PoolClient): boolean {
+  return (client as unknown as { readyForQuery: boolean }).readyForQuery
+}
+
+/**
+ * Whether an error says that the connection is gone or could not be made, rather than that a statement is wrong.
+ * SQLSTATE classes 08 (connection), 57P (shutdown, crash) and 53300 (no connection left) are PostgreSQL's words for it.
+ */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (/^(08|57P0[123])|^53300$|^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true
+  // pg's own errors carry no code.
+  return /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying)/.test(
+    error.message,
+  )
+}
+
+/** 503 with the moment to come back: a restart of PostgreSQL takes a few seconds. */
+export function unavailable(cause: unknown): AppError {
+  return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '5' }, cause })
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/server.ts'],
+    // Processes, not threads: tests kill connections and start threads of their own.
+    pool: 'forks',
+    // Generous, since a test that waits for something waits for a condition: only a real hang comes near.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
+  },
+})
