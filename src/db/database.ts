@@ -15,10 +15,9 @@
  */
 
 import pg from 'pg'
-import type { Config } from '../config.ts'
-import { limits } from '../config.ts'
+import { type Config, limits } from '../config.ts'
 import { startEmbeddedDatabase } from './embedded.ts'
-import { checkVersion, migrate } from './migrate.ts'
+import { checkServerVersion, checkVersion, migrate } from './migrate.ts'
 import { withStartupOptions } from './pool.ts'
 
 export interface Database {
@@ -54,6 +53,7 @@ async function openServer(databaseUrl: string): Promise<Database> {
     throw new Error(`The server of DATABASE_URL does not let us in: ${error.message}`, { cause: error })
   })
   try {
+    await checkServerVersion(client)
     const mayMigrate = await mayMigrateHere(client)
     if (mayMigrate) await migrate(databaseUrl)
     await ensureMembership(client)

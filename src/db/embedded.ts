@@ -85,13 +85,14 @@ export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<E
   const cluster = await openCluster(dataDir, programs, durable)
   const { holder, port } = await joinServer(cluster, programs, durable)
   await prepare(holder, cluster)
+  const stay = stayHolding(holder, cluster)
 
   const url = (user: string, password: string) =>
     `postgres://${user}:${password}@127.0.0.1:${port}/${ownerName}?sslmode=disable`
   return {
     ownerUrl: url(ownerName, cluster.ownerPassword),
     serviceUrl: url('grandlivre_service', cluster.servicePassword),
-    stop: () => leaveServer(holder, cluster, programs),
+    stop: async () => leaveServer(await stay.end(), cluster, programs),
   }
 }
 
@@ -186,7 +187,46 @@ async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
   await holder.query('select pg_advisory_unlock($1)', [prepareLock])
 }
 
-async function leaveServer(holder: pg.Client, cluster: Cluster, programs: Programs): Promise<void> {
+/**
+ * Holds the server again where the holder's connection was lost and the server lives on: PostgreSQL ends every
+ * connection when one of its processes is killed. A server that is gone as a whole stays gone.
+ * @returns `end` gives the holder to leave with, undefined where the server is gone
+ */
+function stayHolding(first: pg.Client, cluster: Cluster): { end(): Promise<pg.Client | undefined> } {
+  let ending = false
+  let current: Promise<pg.Client | undefined> = Promise.resolve(first)
+  const watch = (holder: pg.Client): void => {
+    holder.once('end', () => {
+      if (ending) return
+      current = holdAgain(cluster)
+      current.then((next) => next && watch(next)).catch(() => {})
+    })
+  }
+  watch(first)
+  return {
+    end: () => {
+      ending = true
+      return current
+    },
+  }
+}
+
+async function holdAgain(cluster: Cluster): Promise<pg.Client | undefined> {
+  for (;;) {
+    const found = readLockFile(cluster)
+    if (!found || !isPostmaster(found.pid, cluster)) return undefined
+    const holder = await hold(cluster, found)
+    if (holder) return holder
+    await delay(pollMs, undefined, { ref: false })
+  }
+}
+
+async function leaveServer(
+  holder: pg.Client | undefined,
+  cluster: Cluster,
+  programs: Programs,
+): Promise<void> {
+  if (!holder) return
   try {
     await holder.query('select pg_advisory_unlock_shared($1)', [usersLock])
     const { rows } = await holder.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
@@ -195,7 +235,7 @@ async function leaveServer(holder: pg.Client, cluster: Cluster, programs: Progra
     if (rows[0]?.last)
       await runProgram(programs.pg_ctl, ['stop', '--wait', '--mode=fast', `--pgdata=${cluster.path}`])
   } catch (error) {
-    // A server that is gone is stopped.
+    // A server that went away at this moment needs no stopping.
     if (!isConnectionLoss(error)) throw error
   } finally {
     await holder.end()
@@ -240,7 +280,9 @@ function isPostmaster(pid: number, cluster: Cluster): boolean {
  */
 function removeStaleLockFile(cluster: Cluster): void {
   const found = readLockFile(cluster)
-  if (found && !isPostmaster(found.pid, cluster)) unlinkSync(join(cluster.path, 'postmaster.pid'))
+  // No number yet: PostgreSQL is just writing the file.
+  if (found && found.pid > 0 && !isPostmaster(found.pid, cluster))
+    unlinkSync(join(cluster.path, 'postmaster.pid'))
 }
 
 async function freePort(): Promise<number> {

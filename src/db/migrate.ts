@@ -54,7 +54,6 @@ export async function migrate(ownerUrl: string, folder: string = migrationsFolde
 export async function checkVersion(url: string, folder: string = migrationsFolder): Promise<void> {
   const migrations = await readMigrations(folder)
   const applied = await withClient<number[]>(url, async (client) => {
-    await checkServerVersion(client)
     const { rows } = await client.query<{ found: boolean }>(
       `select to_regclass('grandlivre.migrations') is not null as found`,
     )
@@ -138,7 +137,8 @@ function refuseNewer(applied: number[], migrations: Migration[]): void {
   )
 }
 
-async function checkServerVersion(client: pg.Client): Promise<void> {
+/** @throws {Error} where the server is too old */
+export async function checkServerVersion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ number: number; text: string }>(
     `select current_setting('server_version_num')::int as number, current_setting('server_version') as text`,
   )

@@ -7,6 +7,9 @@ import pg from 'pg'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 
+/** A rollback takes PostgreSQL no time, whatever it undoes. */
+const rollbackMs = 1_000
+
 export interface PoolOptions {
   /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
   max: number
@@ -46,7 +49,7 @@ export function withStartupOptions(url: string, options: string): string {
  * @param schemaId decimal digits
  * @throws {AppError} ERR-UNAVAILABLE where the database cannot be reached or goes away meanwhile
  */
-export function inTenant<T>(
+export async function inTenant<T>(
   pool: pg.Pool,
   schemaId: string,
   run: (client: pg.PoolClient) => Promise<T>,
@@ -90,7 +93,9 @@ async function transaction<T>(
   try {
     await client.query(begin)
     const result = await run(client)
-    await client.query('commit')
+    const { command } = await client.query('commit')
+    // PostgreSQL answers a commit after a failed statement with a rollback, and calls that no error.
+    assert(command === 'COMMIT', 'the function went on after a statement of its transaction had failed')
     return result
   } catch (error) {
     broken = await rollBack(client)
@@ -101,21 +106,18 @@ async function transaction<T>(
   }
 }
 
-/** Gives the error for which the connection has to be discarded, which ends its transaction just as well. */
+/**
+ * Gives the error for which the connection has to be discarded, which ends its transaction just as well: it is gone,
+ * or a COPY or cursor was left in the middle, behind which a rollback would wait forever.
+ */
 async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
-  // A COPY or a cursor that was left in the middle keeps the connection busy; a rollback would wait behind it forever.
-  if (!isIdle(client)) return new Error('The connection was left in the middle of a statement')
   try {
-    await client.query('rollback')
+    // pg knows this timeout for a single query, its types only for all queries of a connection.
+    await client.query({ text: 'rollback', query_timeout: rollbackMs } as pg.QueryConfig)
     return undefined
   } catch (error) {
     return error instanceof Error ? error : new Error('The rollback failed', { cause: error })
   }
-}
-
-/** pg keeps this flag, without which it would not know when to send the next query, but does not declare it. */
-function isIdle(client: pg.PoolClient): boolean {
-  return (client as unknown as { readyForQuery: boolean }).readyForQuery
 }
 
 /**

@@ -45,7 +45,7 @@ export async function runProgram(path: string, args: string[]): Promise<void> {
   child.stdout.on('data', (chunk: Buffer) => (output += chunk))
   child.stderr.on('data', (chunk: Buffer) => (output += chunk))
   const { promise, resolve, reject } = Promise.withResolvers<number | null>()
-  child.on('error', reject)
+  child.on('error', (cause) => reject(new Error(`${path} cannot be run here: ${useYourOwn}`, { cause })))
   child.on('close', resolve)
   const code = await promise
   if (code !== 0) throw new Error(`${path} ended with ${code}: ${output.trim()}`)

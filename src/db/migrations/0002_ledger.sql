@@ -235,6 +235,46 @@ create index movements_by_account on movements (schema_id, folder_id, exercice_i
 create index movements_lettered on movements (schema_id, folder_id, exercice_id, lettering_state)
   where lettering_state <> 'none';
 
+-- An entry lies in its exercice: a period is looked for only in the exercices it touches, so an entry dated
+-- elsewhere would silently be missing from it.
+create function entries_lie_in_exercice() returns trigger
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+declare
+  stray record;
+begin
+  select n.id, n.date, x.start_date, x.end_date into stray
+    from changed n join exercices x
+      on x.schema_id = n.schema_id and x.folder_id = n.folder_id and x.id = n.exercice_id
+    where n.date not between x.start_date and x.end_date
+    limit 1;
+  if found then
+    raise check_violation using message = format('entry %s is dated %s, outside its exercice (%s to %s)',
+      stray.id, stray.date, stray.start_date, stray.end_date);
+  end if;
+  return null;
+end $$;
+
+create trigger in_exercice_insert after insert on entries referencing new table as changed
+  for each statement execute function entries_lie_in_exercice();
+create trigger in_exercice_update after update on entries referencing new table as changed
+  for each statement execute function entries_lie_in_exercice();
+
+create function exercice_holds_entries() returns trigger
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+begin
+  if exists (select from entries e where e.schema_id = new.schema_id and e.folder_id = new.folder_id
+      and e.exercice_id = new.id and e.date not between new.start_date and new.end_date) then
+    raise check_violation using message = format('exercice %s has entries outside %s to %s',
+      new.id, new.start_date, new.end_date);
+  end if;
+  return null;
+end $$;
+
+create trigger holds_entries after update of start_date, end_date on exercices
+  for each row execute function exercice_holds_entries();
+
 -- Any statement that changes a ledger row moves the folder to a new ledger version, within its transaction. As a
 -- trigger, because an ETag that misses one change serves stale books. The row lock on the folder makes writers of
 -- one folder wait for each other, so a version names exactly one committed state.
@@ -266,6 +306,16 @@ create trigger ledger_version before update on folders for each row
   when (old.* is distinct from new.* and old.ledger_version = new.ledger_version)
   execute function advance_own_ledger_version();
 
+-- What the triggers above cannot attribute: a truncate shows no rows, and an update that moves a row to another folder
+-- would pass over the folder it leaves.
+create function refuse_unversioned_change() returns trigger
+  language plpgsql
+as $$
+begin
+  raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
+    using hint = 'Delete the rows, and insert them anew where they belong.';
+end $$;
+
 do $$
 declare
   ledger_table text;
@@ -279,6 +329,11 @@ begin
       'for each statement execute function advance_ledger_version()', ledger_table);
     execute format('create trigger ledger_version_delete after delete on %I referencing old table as changed '
       'for each statement execute function advance_ledger_version()', ledger_table);
+    execute format('create trigger refuse_truncate before truncate on %I '
+      'for each statement execute function refuse_unversioned_change()', ledger_table);
+    execute format('create trigger refuse_move before update of schema_id, folder_id on %I for each row '
+      'when ((old.schema_id, old.folder_id) is distinct from (new.schema_id, new.folder_id)) '
+      'execute function refuse_unversioned_change()', ledger_table);
     execute format('alter table %I enable row level security', ledger_table);
     execute format('create policy tenant on %I using (schema_id = tenant())', ledger_table);
     execute format('grant select on %I to grandlivre_service', ledger_table);

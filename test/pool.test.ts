@@ -1,0 +1,132 @@
+/** Transactions, and connections that break. */
+import pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createPool, inTenant, inTransaction, withStartupOptions } from '../src/db/pool.ts'
+import { AppError } from '../src/errors.ts'
+import { createTestDatabase, type TestDatabase } from './support/database.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  pool = createPool(database.ownerUrl, { max: 1, applicationName: 'test' })
+})
+
+afterEach(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+test('options of the address and further ones add up, for pg as for psql', async () => {
+  const url = withStartupOptions(
+    `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service`,
+    '-c lock_timeout=77',
+  )
+  expect(url).not.toContain('+')
+  const other = createPool(url, { max: 1, applicationName: 'several options' })
+  const { rows } = await other.query(
+    `select current_user, current_setting('lock_timeout') as timeout, current_schema() as schema,
+            current_setting('application_name') as name`,
+  )
+  await other.end()
+  expect(rows).toEqual([
+    { current_user: 'grandlivre_service', timeout: '77ms', schema: 'grandlivre', name: 'several options' },
+  ])
+})
+
+test('a transaction is kept when its function ends well and undone when it fails', async () => {
+  expect(await inTransaction(pool, (client) => addSchema(client, 1))).toBe(1)
+  const failure = inTransaction(pool, async (client) => {
+    await addSchema(client, 2)
+    throw new Error('no')
+  })
+  await expect(failure).rejects.toThrow('no')
+  await expect(inTransaction(pool, (client) => client.query('select 1 / 0'))).rejects.toThrow(
+    'division by zero',
+  )
+  expect((await pool.query('select schema_id from schemas')).rows).toEqual([{ schema_id: '1' }])
+})
+
+test('a transaction that hides the failure of a statement is not taken for kept', async () => {
+  const hiding = inTransaction(pool, async (client) => {
+    await addSchema(client, 7)
+    await client.query('select nothing').catch(() => {})
+  })
+  await expect(hiding).rejects.toThrow('went on after a statement of its transaction had failed')
+})
+
+test('a failed transaction does not cost its connection', async () => {
+  const before = await backend()
+  await expect(inTenant(pool, '1', () => Promise.reject(new AppError('ERR-NOT-FOUND')))).rejects.toThrow()
+  await expect(inTenant(pool, '1', (client) => client.query('select nothing'))).rejects.toThrow()
+  expect(await backend()).toBe(before)
+})
+
+test('a transaction that fails within a COPY gives its connection up and undoes everything', async () => {
+  const failure = inTransaction(pool, async (client) => {
+    await addSchema(client, 3)
+    const copy = client.query(copyFrom('copy schemas (schema_id, name) from stdin'))
+    copy.on('error', () => {})
+    await new Promise((resolve) => copy.write('4\tTenant\n', resolve))
+    throw new Error('line 2 is wrong')
+  })
+  await expect(failure).rejects.toThrow('line 2 is wrong')
+  expect((await pool.query('select count(*)::int as count from schemas')).rows).toEqual([{ count: 0 }])
+})
+
+test('a tenant that is no number is our mistake', async () => {
+  await expect(inTenant(pool, `1'; drop table schemas; --`, async () => {})).rejects.toThrow(
+    'named by its id',
+  )
+})
+
+test('a server that is not there is ERR-UNAVAILABLE with the moment to come back', async () => {
+  const nowhere = createPool('postgres://a:b@127.0.0.1:1/c', { max: 1, applicationName: 'test' })
+  const error = await inTenant(nowhere, '1', async () => {}).catch((error: unknown) => error)
+  await nowhere.end()
+  expect(error).toMatchObject({ code: 'ERR-UNAVAILABLE', status: 503, headers: { 'Retry-After': '5' } })
+})
+
+test('a connection that is cut in a transaction is ERR-UNAVAILABLE, and the next one is made anew', async () => {
+  const failure = inTransaction(pool, async (client) => {
+    await terminate(await backendOf(client))
+    await client.query('select 1')
+  })
+  await expect(failure).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  expect(await inTransaction(pool, (client) => addSchema(client, 5))).toBe(1)
+})
+
+test('a connection that is cut while nobody uses it or between two queries does not end the process', async () => {
+  await terminate(await backend())
+  const failure = inTransaction(pool, async (client) => {
+    const cut = new Promise((resolve) => client.once('end', resolve))
+    await terminate(await backendOf(client))
+    await cut
+    await client.query('select 1')
+  })
+  await expect(failure).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  expect(await inTransaction(pool, (client) => addSchema(client, 6))).toBe(1)
+})
+
+async function addSchema(client: pg.PoolClient, id: number): Promise<number | null> {
+  return (await client.query(`insert into schemas (schema_id, name) values ($1, 'Tenant')`, [id])).rowCount
+}
+
+function backend(): Promise<number> {
+  return inTransaction(pool, backendOf)
+}
+
+async function backendOf(client: pg.PoolClient): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]!.pid
+}
+
+/** Ends a connection from outside and waits until PostgreSQL has forgotten it. */
+async function terminate(pid: number): Promise<void> {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  await client.query('select pg_terminate_backend($1, 10000)', [pid])
+  await client.end()
+}
