@@ -1,0 +1,58 @@
+/** What a movements export is asked for, checked: which movements of which folder. Pure. */
+import { createHash } from 'node:crypto'
+import { movementFormatRevision } from '../formats/mad/movement.ts'
+
+export type DateFilter = 'document' | 'platform' | 'accounting'
+export type LetteringState = 'none' | 'partial' | 'complete'
+
+/** Both days inclusive, `YYYY-MM-DD`. */
+export interface Period {
+  start: string
+  end: string
+  dateFilter: DateFilter
+}
+
+export interface Selection {
+  schemaId: string
+  folderId: string
+  /** Exactly one of `exerciceId` and `period` is there. */
+  exerciceId: string | undefined
+  period: Period | undefined
+  /** True: only entries awaiting validation. False: only validated ones. */
+  draft: boolean
+  source: string | undefined
+  /** Roots of account numbers, upper case, sorted, each once; empty: every account. */
+  accountRoots: string[]
+  lettering: LetteringState | undefined
+  /** Where a day of the platform timestamp begins and ends. */
+  timeZone: string
+}
+
+/** Source codes of entries (contract, section 6). */
+// biome-ignore format: a table
+export const sourceCodes = [
+  'E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET',
+  'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA',
+  'VIRT_SEPA', 'API',
+] as const
+
+/**
+ * Names the selected data at one ledger version: the same for every representation of it, and the part of an ETag
+ * that `If-Match` compares.
+ */
+export function selectionTag(selection: Selection, ledgerVersion: string): string {
+  const named = JSON.stringify([movementFormatRevision, ledgerVersion, selection])
+  return createHash('sha256').update(named).digest('base64url').slice(0, 22)
+}
+
+/** True when `end` lies `months` calendar months or more after `start`: 2024-01-01 to 2024-12-31 is not 12 months. */
+export function spansMonths(start: string, end: string, months: number): boolean {
+  return end >= addMonths(start, months)
+}
+
+/** The same day `months` later, or the last day of that month where it has no such day. */
+export function addMonths(date: string, months: number): string {
+  const [year, month, day] = date.split('-').map(Number) as [number, number, number]
+  const lastDay = new Date(Date.UTC(year, month - 1 + months + 1, 0))
+  return new Date(Date.UTC(year, month - 1 + months, Math.min(day, lastDay.getUTCDate()))).toISOString().slice(0, 10)
+}

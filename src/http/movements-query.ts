@@ -1,0 +1,88 @@
+/** Parameters of the movements export (interface, section 4.4; contract, section 2), and the selection they make. */
+import { z } from '@hono/zod-openapi'
+import type { Selection } from '../exports/selection.ts'
+import { sourceCodes, spansMonths } from '../exports/selection.ts'
+import { accountingFolderId, date, id, oneOf, several, text, version } from './query.ts'
+
+/** A period of more is refused: partners pull a year at a time. */
+const periodMonthsMax = 12
+
+const accountRoot = z
+  .string()
+  .regex(/^[0-9A-Za-z]{1,17}%?$/, 'must be roots of account numbers: 1 to 17 digits or letters each')
+  .transform((root) => root.replace('%', '').toUpperCase())
+
+export const movementsQuery = z
+  .strictObject({
+    version,
+    accountingFolderId,
+    idExercice: id.optional().openapi({ description: 'The fiscal year; or a period in its place' }),
+    startDate: date.optional(),
+    endDate: date.optional().openapi({ description: `Inclusive; less than ${periodMonthsMax} months after startDate` }),
+    dateFilter: oneOf(['document', 'platform', 'accounting'])
+      .optional()
+      .openapi({ description: 'The date that the period is about; document where absent' }),
+    source: text()
+      .refine((code) => (sourceCodes as readonly string[]).includes(code), {
+        message: `must be one of ${sourceCodes.join(', ')}`,
+      })
+      .optional()
+      .openapi({ enum: [...sourceCodes] }),
+    classAccount: several(accountRoot)
+      .optional()
+      .openapi({ type: 'array', items: { type: 'string' }, description: 'Accounts whose number starts so', example: ['60', '61'] }),
+    lettering: oneOf(['none', 'partial', 'complete']).optional(),
+    draft: text()
+      .transform((value) => value !== 'false' && value !== '0')
+      .optional()
+      .openapi({ type: 'string', description: 'Present: only entries awaiting validation (false or 0 count as absent)' }),
+    after: id.optional().openapi({ description: 'Continue behind the movement with this producerId' }),
+  })
+  .superRefine(checkSelection, { when: () => true })
+
+export type MovementsQuery = z.output<typeof movementsQuery>
+
+/** Runs even where single parameters are wrong, so that a caller learns of all mistakes at once. */
+function checkSelection(query: object, context: z.core.$RefinementCtx): void {
+  const refuse = (parameter: string, message: string): void => {
+    context.addIssue({ code: 'custom', path: [parameter], message })
+  }
+  const { idExercice, startDate, endDate, dateFilter } = query as Record<string, unknown>
+  if (idExercice !== undefined) {
+    for (const [name, value] of Object.entries({ startDate, endDate, dateFilter })) {
+      if (value !== undefined) refuse(name, 'cannot be combined with idExercice')
+    }
+    return
+  }
+  if (startDate === undefined && endDate === undefined) {
+    return refuse('idExercice', 'is required, or startDate and endDate together')
+  }
+  if (startDate === undefined) return refuse('startDate', 'is required with endDate')
+  if (endDate === undefined) return refuse('endDate', 'is required with startDate')
+  if (!date.safeParse(startDate).success || !date.safeParse(endDate).success) return
+  if (String(endDate) < String(startDate)) return refuse('endDate', 'must not lie before startDate')
+  if (spansMonths(String(startDate), String(endDate), periodMonthsMax)) {
+    refuse('endDate', `must lie less than ${periodMonthsMax} months after startDate`)
+  }
+}
+
+export function selectionOf(
+  query: MovementsQuery,
+  { schemaId, folderId, timeZone }: Pick<Selection, 'schemaId' | 'folderId' | 'timeZone'>,
+): Selection {
+  const { startDate, endDate } = query
+  return {
+    schemaId,
+    folderId,
+    exerciceId: query.idExercice,
+    period:
+      startDate !== undefined && endDate !== undefined
+        ? { start: startDate, end: endDate, dateFilter: query.dateFilter ?? 'document' }
+        : undefined,
+    draft: query.draft ?? false,
+    source: query.source,
+    accountRoots: [...new Set(query.classAccount ?? [])].sort(),
+    lettering: query.lettering,
+    timeZone,
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Bytes from a thread to the main thread, with backpressure.
+ *
+ * A MessagePort has none of its own: a fast writer would queue the whole export in memory. So the reader grants
+ * credit in bytes, first a window, then what it has consumed; the writer waits when its credit is used up. Chunks
+ * are transferred, not copied.
+ *
+ *   thread -> main   head (once, first), chunk*, then end or error (once)
+ *   main -> thread   credit*, cancel (at most once)
+ *
+ * A port that closes without end or error is a failure: the thread died.
+ */
+import { strict as assert } from 'node:assert'
+import { inspect } from 'node:util'
+import type { MessagePort } from 'node:worker_threads'
+import { MessageChannel } from 'node:worker_threads'
+import type { ErrorCode, Issue } from '../errors.ts'
+import { AppError } from '../errors.ts'
+
+type FromThread<Head, Summary> =
+  | { kind: 'head'; head: Head }
+  | { kind: 'chunk'; bytes: Uint8Array }
+  | { kind: 'end'; summary: Summary }
+  | { kind: 'error'; error: ThreadError }
+
+/** What of an error crosses over: class and cause do not survive a MessagePort. */
+interface ThreadError {
+  code: ErrorCode | undefined
+  headers: Record<string, string>
+  issues: Issue[] | undefined
+  message: string
+  stack: string
+}
+
+type FromMain = { kind: 'credit'; bytes: number } | { kind: 'cancel' }
+
+/** The thread's end. */
+export class ChannelWriter<Head, Summary> {
+  /** Aborted when the reader cancels or goes away. */
+  readonly signal: AbortSignal
+  readonly #port: MessagePort
+  readonly #cancel = new AbortController()
+  #creditBytes: number
+  #creditCame: (() => void) | undefined
+
+  constructor(port: MessagePort, windowBytes: number) {
+    this.signal = this.#cancel.signal
+    this.#port = port
+    this.#creditBytes = windowBytes
+    port.on('message', (message: FromMain) => {
+      if (message.kind === 'cancel') this.#cancel.abort(new Error('the reader cancelled'))
+      else this.#creditBytes += message.bytes
+      this.#creditCame?.()
+    })
+    port.on('close', () => {
+      this.#cancel.abort(new Error('the reader went away'))
+      this.#creditCame?.()
+    })
+  }
+
+  head(head: Head): void {
+    this.#post({ kind: 'head', head })
+  }
+
+  /** Hands a chunk over, buffer and all; resolves when there is credit for another. Rejects after a cancel. */
+  async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.signal.throwIfAborted()
+    this.#creditBytes -= bytes.byteLength
+    this.#port.postMessage({ kind: 'chunk', bytes } satisfies FromThread<Head, Summary>, [bytes.buffer])
+    while (this.#creditBytes <= 0 && !this.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#creditCame = resolve
+      })
+    }
+    this.signal.throwIfAborted()
+  }
+
+  end(summary: Summary): void {
+    this.#post({ kind: 'end', summary })
+    this.#port.close()
+  }
+
+  fail(error: unknown): void {
+    this.#post({ kind: 'error', error: fromError(error) })
+    this.#port.close()
+  }
+
+  #post(message: FromThread<Head, Summary>): void {
+    this.#port.postMessage(message)
+  }
+}
+
+/** The main thread's end. */
+export class ChannelReader<Head, Summary> {
+  /** For the thread; transfer it. */
+  readonly threadPort: MessagePort
+  /** Set once `read()` has returned undefined. */
+  summary: Summary | undefined
+  /** Called once, when `cancel()` has told the thread to stop. */
+  onCancel: (() => void) | undefined
+  cancelled = false
+  readonly #port: MessagePort
+  readonly #chunks: Uint8Array[] = []
+  #head: Head | undefined
+  #error: Error | undefined
+  #ended = false
+  #wake: (() => void) | undefined
+
+  constructor() {
+    const { port1, port2 } = new MessageChannel()
+    this.#port = port1
+    this.threadPort = port2
+    port1.on('message', (message: FromThread<Head, Summary>) => this.#take(message))
+    port1.on('close', () => this.fail(new Error('the export thread ended without finishing')))
+  }
+
+  /** What the thread tells before the first byte. Rejects with its error if there is none. */
+  async head(): Promise<Head> {
+    while (this.#head === undefined && this.#error === undefined) await this.#message()
+    if (this.#error) throw this.#error
+    return this.#head!
+  }
+
+  /** The next chunk, undefined at the end. Rejects with the thread's error. Reading grants credit for one more. */
+  async read(): Promise<Uint8Array | undefined> {
+    while (this.#chunks.length === 0 && !this.#ended && this.#error === undefined) await this.#message()
+    // An error overtakes chunks that wait: the transfer is broken anyway.
+    if (this.#error) throw this.#error
+    const bytes = this.#chunks.shift()
+    if (bytes && !this.#ended) {
+      this.#port.postMessage({ kind: 'credit', bytes: bytes.byteLength } satisfies FromMain)
+    }
+    return bytes
+  }
+
+  /** Tells the thread to stop. `read()` rejects from now on. */
+  cancel(): void {
+    if (this.#ended || this.#error) return
+    this.cancelled = true
+    this.#port.postMessage({ kind: 'cancel' } satisfies FromMain)
+    this.fail(new Error('the export was cancelled'))
+    this.onCancel?.()
+  }
+
+  /** Ends the channel from outside, when the thread could not be started or died. The first error counts. */
+  fail(error: Error): void {
+    if (this.#ended || this.#error) return
+    this.#error = error
+    this.#chunks.length = 0
+    this.#wake?.()
+  }
+
+  #take(message: FromThread<Head, Summary>): void {
+    switch (message.kind) {
+      case 'head':
+        this.#head = message.head
+        break
+      case 'chunk':
+        assert(!this.#ended, 'a chunk came after the end')
+        if (!this.#error) this.#chunks.push(message.bytes)
+        break
+      case 'end':
+        this.summary = message.summary
+        this.#ended = true
+        break
+      case 'error':
+        this.fail(toError(message.error))
+        break
+    }
+    this.#wake?.()
+  }
+
+  #message(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+}
+
+function fromError(error: unknown): ThreadError {
+  const { message } = error instanceof Error ? error : new Error(String(error))
+  const known = error instanceof AppError
+  return {
+    code: known ? error.code : undefined,
+    headers: known ? error.headers : {},
+    issues: known ? error.issues : undefined,
+    message,
+    // With its causes: the log is the only place where they are read.
+    stack: inspect(error),
+  }
+}
+
+function toError({ code, headers, issues, message, stack }: ThreadError): Error {
+  const error = code ? new AppError(code, { message, headers, ...(issues ? { issues } : {}) }) : new Error(message)
+  error.stack = stack
+  return error
+}

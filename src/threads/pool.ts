@@ -1,0 +1,28 @@
+/** The threads exports run in. */
+import { Piscina } from 'piscina'
+import { limits } from '../config.ts'
+import { AppError } from '../errors.ts'
+
+/** Megabytes of JavaScript heap of one thread. An export needs some 20; a leak shall end a thread, not the machine. */
+const threadHeapMb = 256
+
+export function createThreads(count: number): Piscina {
+  return new Piscina({
+    filename: new URL('../exports/thread.ts', import.meta.url).href,
+    minThreads: count,
+    maxThreads: count,
+    concurrentTasksPerWorker: limits.exportsPerThread,
+    maxQueue: limits.exportQueueMax,
+    // The default blocks a thread's event loop between tasks, and with it the exports that wait for their clients.
+    atomics: 'disabled',
+    resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
+  })
+}
+
+/** Piscina says only in words that its queue is full. */
+export function asAppError(error: unknown): Error {
+  if (error instanceof Error && error.message === 'Task queue is at limit') {
+    return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '10' }, cause: error })
+  }
+  return error instanceof Error ? error : new Error('the export thread failed', { cause: error })
+}
