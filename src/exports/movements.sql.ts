@@ -30,8 +30,16 @@ export interface ResolvedSelection {
   /** The accounts under the roots of the selection; undefined: no restriction. */
   accountIds: string[] | undefined
   after: Position | undefined
-  /** The lowest and highest id among the selected entries, where a condition picks entries. */
-  entryIds: { least: string; greatest: string } | undefined
+  /** Where the selected entries stand, where a condition picks entries. */
+  entrySpan: EntrySpan | undefined
+}
+
+export interface EntrySpan {
+  /** The lowest and the highest id among the selected entries. */
+  least: string
+  greatest: string
+  /** At least half of the entries between them are selected: reading all their movements beats looking each up. */
+  dense: boolean
 }
 
 const movementExpressions: Record<MovementColumn, string> = {
@@ -49,7 +57,8 @@ const movementExpressions: Record<MovementColumn, string> = {
   shares: 'm.shares',
   lettering_state: 'm.lettering_state',
   // A partial lettering shows its code behind a star (contract, section 4).
-  lettering_code: "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
+  lettering_code:
+    "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
 }
 
 const entryExpressions: Record<EntryColumn, string> = {
@@ -69,13 +78,15 @@ const entryExpressions: Record<EntryColumn, string> = {
 }
 
 export function copyMovements(resolved: ResolvedSelection): string {
-  const { selection, after } = resolved
+  const { selection, after, entrySpan } = resolved
   const conditions = [...inExercices('m', resolved), ...movementConditions(resolved)]
-  if (after) conditions.push(`(m.entry_id, m.id) > (${idLiteral(after.entryId)}, ${idLiteral(after.movementId)})`)
-  const join = picksEntries(selection)
-    ? `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
+  if (after)
+    conditions.push(`(m.entry_id, m.id) > (${idLiteral(after.entryId)}, ${idLiteral(after.movementId)})`)
+  const join =
+    picksEntries(selection) && !entrySpan?.dense
+      ? `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
          = (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)`
-    : ''
+      : ''
   if (join) conditions.push(...inExercices('e', resolved), ...entryConditions(selection))
   return `copy (
     select ${movementColumns.map((column) => movementExpressions[column]).join(', ')}
@@ -111,10 +122,12 @@ function picksMovements({ selection, accountIds }: ResolvedSelection): boolean {
   return accountIds !== undefined || selection.lettering === 'partial'
 }
 
-function inExercices(alias: 'e' | 'm', { selection, exerciceIds, entryIds }: ResolvedSelection): string[] {
+function inExercices(alias: 'e' | 'm', { selection, exerciceIds, entrySpan }: ResolvedSelection): string[] {
   const entryId = alias === 'e' ? 'e.id' : 'm.entry_id'
   return [
-    ...(entryIds ? [`${entryId} between ${idLiteral(entryIds.least)} and ${idLiteral(entryIds.greatest)}`] : []),
+    ...(entrySpan
+      ? [`${entryId} between ${idLiteral(entrySpan.least)} and ${idLiteral(entrySpan.greatest)}`]
+      : []),
     `${alias}.schema_id = ${idLiteral(selection.schemaId)}`,
     `${alias}.folder_id = ${idLiteral(selection.folderId)}`,
     // With a single exercice the index gives the order of the answer, and nothing is sorted.
@@ -210,17 +223,29 @@ export interface Exercice {
   end: string
 }
 
-/** The span of ids among the selected entries; undefined where no entry is selected. */
+/** Undefined where no entry is selected. */
 export async function findEntrySpan(
   client: pg.ClientBase,
   resolved: ResolvedSelection,
-): Promise<{ least: string; greatest: string } | undefined> {
-  const conditions = [...inExercices('e', resolved), ...entryConditions(resolved.selection)]
-  const { rows } = await client.query<{ least: string | null; greatest: string }>(
-    `select min(e.id) as least, max(e.id) as greatest from entries e where ${conditions.join(' and ')}`,
+): Promise<EntrySpan | undefined> {
+  const keys = inExercices('e', resolved)
+  const conditions = [...keys, ...entryConditions(resolved.selection)]
+  // Counting stops where the span has turned out sparse, so that it costs no more than the selection itself.
+  const { rows } = await client.query<EntrySpan & { selected: string }>(
+    `with span as (
+       select min(e.id) as least, max(e.id) as greatest, count(*) as selected
+       from entries e where ${conditions.join(' and ')}
+     )
+     select least, greatest, selected, 2 * selected >= (
+       select count(*) from (
+         select from entries e
+         where ${keys.join(' and ')} and e.id between least and greatest limit 2 * selected + 1
+       ) as spanned
+     ) as dense
+     from span`,
   )
-  const { least, greatest } = rows[0]!
-  return least === null ? undefined : { least, greatest }
+  const { least, greatest, selected, dense } = rows[0]!
+  return selected === '0' ? undefined : { least, greatest, dense }
 }
 
 /** Where a movement stands in the order of an export; undefined where the folder has no such movement. */

@@ -18,7 +18,10 @@ export function startMovements(threads: Piscina, task: Omit<MovementsTask, 'port
     grace = setTimeout(() => terminate.abort(), limits.cancelGraceMs)
   }
   threads
-    .run({ ...task, port }, { name: 'exportMovements', transferList: [port] as never, signal: terminate.signal })
+    .run(
+      { ...task, port },
+      { name: 'exportMovements', transferList: [port] as never, signal: terminate.signal },
+    )
     .catch((error: unknown) => reader.fail(asAppError(error)))
     .finally(() => clearTimeout(grace))
   return reader

@@ -19,6 +19,7 @@ const bracketClose = 0x5d
 /**
  * Where chunks end depends on the rows alone, not on how they arrive: a compressed answer is the same each time, too.
  * @param chunkBytes how full a chunk may get; a single movement that needs more gets a chunk of its own
+ * @param room gives at least so many bytes to render into
  * @param counted told the number of movements so far, before each chunk
  */
 export async function* renderMovements(
@@ -27,9 +28,10 @@ export async function* renderMovements(
   renderer: MovementRenderer,
   form: MovementsForm,
   chunkBytes: number,
+  room: (bytes: number) => Uint8Array<ArrayBuffer>,
   counted: (rows: number) => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = new Uint8Array(chunkBytes)
+  let out = room(chunkBytes)
   let at = 0
   let rows = 0
   let entryRow = 0
@@ -63,7 +65,7 @@ export async function* renderMovements(
       if (at + bytesMax > out.length) {
         counted(rows)
         yield out.subarray(0, at)
-        out = new Uint8Array(Math.max(chunkBytes, bytesMax))
+        out = room(Math.max(chunkBytes, bytesMax))
         at = 0
       }
       if (form === 'json' && rows > 0) out[at++] = comma

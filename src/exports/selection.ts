@@ -54,5 +54,7 @@ export function spansMonths(start: string, end: string, months: number): boolean
 export function addMonths(date: string, months: number): string {
   const [year, month, day] = date.split('-').map(Number) as [number, number, number]
   const lastDay = new Date(Date.UTC(year, month - 1 + months + 1, 0))
-  return new Date(Date.UTC(year, month - 1 + months, Math.min(day, lastDay.getUTCDate()))).toISOString().slice(0, 10)
+  return new Date(Date.UTC(year, month - 1 + months, Math.min(day, lastDay.getUTCDate())))
+    .toISOString()
+    .slice(0, 10)
 }

@@ -58,7 +58,7 @@ export interface MovementsSummary {
 }
 
 /** No entry has this id: the span of an empty selection. */
-const noEntry = { least: '0', greatest: '0' }
+const noEntry = { least: '0', greatest: '0', dense: true }
 
 /**
  * Settings of the connections that exports read through:
@@ -77,7 +77,10 @@ function exportPool(databaseUrl: string): pg.Pool {
   let pool = pools.get(databaseUrl)
   if (!pool) {
     const max = 2 * limits.exportsPerThread
-    pool = createPool(withStartupOptions(databaseUrl, exportOptions), { max, applicationName: 'grandlivre export' })
+    pool = createPool(withStartupOptions(databaseUrl, exportOptions), {
+      max,
+      applicationName: 'grandlivre export',
+    })
     pools.set(databaseUrl, pool)
   }
   return pool
@@ -125,8 +128,19 @@ async function produceMovements(
     summary.rows = rows
   }
 
+  const { chunkBytes } = limits
+  const room = (bytes: number) => channel.room(bytes)
+
   async function* hashed(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    for await (const chunk of renderMovements(movements, entries, renderer, task.form, limits.chunkBytes, count)) {
+    for await (const chunk of renderMovements(
+      movements,
+      entries,
+      renderer,
+      task.form,
+      chunkBytes,
+      room,
+      count,
+    )) {
       hash.update(chunk)
       summary.bytes += chunk.length
       yield chunk
@@ -150,7 +164,8 @@ async function resolve(
   accounts: { id: string; number: string }[],
 ): Promise<ResolvedSelection> {
   const exercices = await findExercices(first, selection)
-  if (selection.exerciceId !== undefined && exercices.length === 0) throw new AppError('ERR-EXERCICE-NOT-FOUND')
+  if (selection.exerciceId !== undefined && exercices.length === 0)
+    throw new AppError('ERR-EXERCICE-NOT-FOUND')
   const position = after === undefined ? undefined : await findPosition(first, selection, after)
   if (after !== undefined && !position) throw invalid('after', 'no movement of this folder has this id')
   const { accountRoots } = selection
@@ -160,10 +175,10 @@ async function resolve(
     exerciceIds: exercices.map(({ id }) => id),
     accountIds: accountRoots.length > 0 ? accounts.filter(inRoots).map(({ id }) => id) : undefined,
     after: position,
-    entryIds: undefined,
+    entrySpan: undefined,
   }
   if (!picksEntries(selection)) return resolved
-  return { ...resolved, entryIds: (await findEntrySpan(first, resolved)) ?? noEntry }
+  return { ...resolved, entrySpan: (await findEntrySpan(first, resolved)) ?? noEntry }
 }
 
 /** Level 1 of both: 890 MB/s (zstd) and 450 MB/s (gzip) on ledgers; gzip 6 makes an export 3.7 times slower. */

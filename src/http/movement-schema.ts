@@ -18,7 +18,10 @@ const Entry = z.object({
   }),
   journal: z.object({ producerId, customerReferenceCode: z.string(), name: z.string(), type: z.string() }),
   additionalProducerProperties: z.object({
-    source: z.object({ name: z.string(), thirdParty: z.object({ name: z.string(), code: z.string() }).nullable() }),
+    source: z.object({
+      name: z.string(),
+      thirdParty: z.object({ name: z.string(), code: z.string() }).nullable(),
+    }),
     partnerMetadata: z.object({ partnerId: z.string(), json: z.unknown() }).nullable(),
     comment: z.string().nullable(),
     createdAt: z.number().int().openapi({ description: 'Epoch seconds' }),
@@ -42,12 +45,18 @@ export const Movement = z
     dueDate: date.nullable(),
     freeNumber: z.string().nullable(),
     invoiceNumber: z.string(),
-    value: z.object({ credit: money, debit: money, amount: money.openapi({ description: 'Credit minus debit' }) }),
+    value: z.object({
+      credit: money,
+      debit: money,
+      amount: money.openapi({ description: 'Credit minus debit' }),
+    }),
     entry: Entry,
     attachments,
     account: z.object({ producerId, number: z.string(), name: z.string() }),
     payment: z.object({ producerId, name: z.string(), code: z.string() }).nullable(),
-    analytics: z.array(z.object({ producerId, code: z.string(), name: z.string(), sections: z.array(Section) })),
+    analytics: z.array(
+      z.object({ producerId, code: z.string(), name: z.string(), sections: z.array(Section) }),
+    ),
     lettering: z.object({ state: z.enum(['none', 'partial', 'complete']), value: z.string().nullable() }),
   })
   .openapi('Movement')

@@ -1,5 +1,6 @@
 /** Parameters of the movements export (interface, section 4.4; contract, section 2), and the selection they make. */
 import { z } from '@hono/zod-openapi'
+import type { Issue } from '../errors.ts'
 import type { Selection } from '../exports/selection.ts'
 import { sourceCodes, spansMonths } from '../exports/selection.ts'
 import { accountingFolderId, date, id, oneOf, several, text, version } from './query.ts'
@@ -18,7 +19,9 @@ export const movementsQuery = z
     accountingFolderId,
     idExercice: id.optional().openapi({ description: 'The fiscal year; or a period in its place' }),
     startDate: date.optional(),
-    endDate: date.optional().openapi({ description: `Inclusive; less than ${periodMonthsMax} months after startDate` }),
+    endDate: date
+      .optional()
+      .openapi({ description: `Inclusive; less than ${periodMonthsMax} months after startDate` }),
     dateFilter: oneOf(['document', 'platform', 'accounting'])
       .optional()
       .openapi({ description: 'The date that the period is about; document where absent' }),
@@ -30,40 +33,53 @@ export const movementsQuery = z
       .openapi({ enum: [...sourceCodes] }),
     classAccount: several(accountRoot)
       .optional()
-      .openapi({ type: 'array', items: { type: 'string' }, description: 'Accounts whose number starts so', example: ['60', '61'] }),
+      .openapi({
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Accounts whose number starts so',
+        example: ['60', '61'],
+      }),
     lettering: oneOf(['none', 'partial', 'complete']).optional(),
     draft: text()
       .transform((value) => value !== 'false' && value !== '0')
       .optional()
-      .openapi({ type: 'string', description: 'Present: only entries awaiting validation (false or 0 count as absent)' }),
+      .openapi({
+        type: 'string',
+        description: 'Present: only entries awaiting validation (false or 0 count as absent)',
+      }),
     after: id.optional().openapi({ description: 'Continue behind the movement with this producerId' }),
   })
-  .superRefine(checkSelection, { when: () => true })
+  .superRefine(
+    (query, context) => {
+      for (const { parameter, message } of selectionIssues(query)) {
+        context.addIssue({ code: 'custom', path: [parameter], message })
+      }
+    },
+    { when: () => true },
+  )
 
 export type MovementsQuery = z.output<typeof movementsQuery>
 
-/** Runs even where single parameters are wrong, so that a caller learns of all mistakes at once. */
-function checkSelection(query: object, context: z.core.$RefinementCtx): void {
-  const refuse = (parameter: string, message: string): void => {
-    context.addIssue({ code: 'custom', path: [parameter], message })
-  }
+/** What is wrong with the parameters together. Single ones may be wrong too: all mistakes are told at once. */
+function selectionIssues(query: object): Issue[] {
   const { idExercice, startDate, endDate, dateFilter } = query as Record<string, unknown>
   if (idExercice !== undefined) {
-    for (const [name, value] of Object.entries({ startDate, endDate, dateFilter })) {
-      if (value !== undefined) refuse(name, 'cannot be combined with idExercice')
-    }
-    return
+    return Object.entries({ startDate, endDate, dateFilter })
+      .filter(([, value]) => value !== undefined)
+      .map(([parameter]) => ({ parameter, message: 'cannot be combined with idExercice' }))
   }
   if (startDate === undefined && endDate === undefined) {
-    return refuse('idExercice', 'is required, or startDate and endDate together')
+    return [{ parameter: 'idExercice', message: 'is required, or startDate and endDate together' }]
   }
-  if (startDate === undefined) return refuse('startDate', 'is required with endDate')
-  if (endDate === undefined) return refuse('endDate', 'is required with startDate')
-  if (!date.safeParse(startDate).success || !date.safeParse(endDate).success) return
-  if (String(endDate) < String(startDate)) return refuse('endDate', 'must not lie before startDate')
-  if (spansMonths(String(startDate), String(endDate), periodMonthsMax)) {
-    refuse('endDate', `must lie less than ${periodMonthsMax} months after startDate`)
+  if (startDate === undefined) return [{ parameter: 'startDate', message: 'is required with endDate' }]
+  if (endDate === undefined) return [{ parameter: 'endDate', message: 'is required with startDate' }]
+  const [start, end] = [date.safeParse(startDate), date.safeParse(endDate)]
+  if (!start.success || !end.success) return []
+  if (end.data < start.data) return [{ parameter: 'endDate', message: 'must not lie before startDate' }]
+  if (spansMonths(start.data, end.data, periodMonthsMax)) {
+    return [{ parameter: 'endDate', message: `must lie less than ${periodMonthsMax} months after startDate` }]
   }
+  return []
 }
 
 export function selectionOf(

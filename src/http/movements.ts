@@ -1,14 +1,15 @@
 /** `GET /api/v1/mad/movements`: the whole selection as one streamed answer. */
+
+import { z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import { z } from '@hono/zod-openapi'
+import type { MovementsSelected } from '../exports/movements.sql.ts'
+import { readSelected } from '../exports/movements.sql.ts'
 import type { MovementsReader } from '../exports/movements.ts'
 import { startMovements } from '../exports/movements.ts'
 import type { Selection } from '../exports/selection.ts'
 import { selectionTag } from '../exports/selection.ts'
-import type { MovementsSelected } from '../exports/movements.sql.ts'
-import { readSelected } from '../exports/movements.sql.ts'
 import type { Services } from './app.ts'
 import { Movement } from './movement-schema.ts'
 import type { MovementsQuery } from './movements-query.ts'
@@ -43,7 +44,9 @@ async function answerMovements(call: FolderCall<MovementsQuery>): Promise<Respon
   const { c, query, services, principal, folderId } = call
   const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'))
   if (!representation) {
-    throw new AppError('ERR-NOT-ACCEPTABLE', { message: `Served are ${Object.values(mediaTypes).join(' and ')}` })
+    throw new AppError('ERR-NOT-ACCEPTABLE', {
+      message: `Served are ${Object.values(mediaTypes).join(' and ')}`,
+    })
   }
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
@@ -56,7 +59,11 @@ async function answerMovements(call: FolderCall<MovementsQuery>): Promise<Respon
   const { ETag: etag, ...lasting } = headersAt(selected.ledgerVersion)
   checkIfMatch(c, selection, selected.ledgerVersion)
   if (holdsEtag(c.req.header('if-none-match'), etag!)) {
-    return c.body(null, 304, { ETag: etag!, 'Cache-Control': lasting['Cache-Control']!, Vary: lasting['Vary']! })
+    return c.body(null, 304, {
+      ETag: etag!,
+      'Cache-Control': lasting['Cache-Control']!,
+      Vary: lasting['Vary']!,
+    })
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, headersAt(selected.ledgerVersion))
 
@@ -80,6 +87,9 @@ async function answerMovements(call: FolderCall<MovementsQuery>): Promise<Respon
   const first = await reader.read()
   return c.body(stream(first, reader, c, services), 200, {
     ...headersAt(ledgerVersion),
+    // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
+    // and an answer with a length has no trailers.
+    'Transfer-Encoding': 'chunked',
     Trailer: 'X-Row-Count, X-Content-SHA256',
   })
 }
@@ -121,20 +131,25 @@ function stream(
   { log }: Services,
 ): ReadableStream<Uint8Array> {
   let next = first
+  let sent: Uint8Array | undefined
+  const { outgoing } = c.env
   const started = performance.now()
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
+          // The answer has begun and nothing waits to be written: the chunk before is with the kernel, its buffer free.
+          if (sent && outgoing.headersSent && outgoing.writableLength === 0) reader.giveBack(sent)
           const chunk = next ?? (await reader.read())
           next = undefined
+          sent = chunk
           if (chunk) return controller.enqueue(chunk)
         } catch (error) {
           if (!reader.cancelled) log('movements.broken', { requestId: c.get('requestId'), error })
           throw error
         }
         const { rows, bytes, sha256 } = reader.summary!
-        c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
+        outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
         const ms = Math.round(performance.now() - started)
         log('movements.sent', { requestId: c.get('requestId'), rows, bytes, ms })
         controller.close()

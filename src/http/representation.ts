@@ -23,7 +23,10 @@ export interface Representation {
  * @returns undefined where it accepts no form there is (406). An unknown encoding is no reason to refuse: a body
  * without encoding can always be read.
  */
-export function negotiate(accept: string | undefined, acceptEncoding: string | undefined): Representation | undefined {
+export function negotiate(
+  accept: string | undefined,
+  acceptEncoding: string | undefined,
+): Representation | undefined {
   const negotiator = new Negotiator({
     // Without the header every encoding is acceptable by the letter; in practice the client reads none.
     headers: { accept: accept ?? '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
@@ -32,7 +35,9 @@ export function negotiate(accept: string | undefined, acceptEncoding: string | u
   const form = (Object.keys(mediaTypes) as MovementsForm[]).find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
-  const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as Encoding | undefined
+  const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as
+    | Encoding
+    | undefined
   return { form, encoding: encoding ?? 'identity' }
 }
 
@@ -42,7 +47,12 @@ export function negotiate(accept: string | undefined, acceptEncoding: string | u
  * @param after the movement behind which a resumed answer begins
  */
 export function etagOf(tag: string, { form, encoding }: Representation, after: string | undefined): string {
-  const parts = [tag, form, ...(encoding === 'identity' ? [] : [encoding]), ...(after ? [`after-${after}`] : [])]
+  const parts = [
+    tag,
+    form,
+    ...(encoding === 'identity' ? [] : [encoding]),
+    ...(after ? [`after-${after}`] : []),
+  ]
   return `"${parts.join('.')}"`
 }
 
@@ -66,7 +76,13 @@ function listEtags(header: string): string[] {
 
 /** `attachment` with a plain name, and the full one for clients that read RFC 6266. */
 export function attachment(fileName: string): string {
-  const plain = fileName.normalize('NFD').replaceAll(/\p{M}/gu, '').replaceAll(/[^\w.-]+/g, '_')
-  const extended = encodeURIComponent(fileName).replaceAll(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+  const plain = fileName
+    .normalize('NFD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^\w.-]+/g, '_')
+  const extended = encodeURIComponent(fileName).replaceAll(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
   return `attachment; filename="${plain}"${plain === fileName ? '' : `; filename*=UTF-8''${extended}`}`
 }

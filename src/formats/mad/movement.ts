@@ -15,10 +15,9 @@ import {
   readId,
   writeDateOrNull,
   writeDecimal,
-  writeLong,
   writeNull,
+  writePiece,
   writePlain,
-  writeShort,
   writeText,
   writeTextOrNull,
 } from './json-bytes.ts'
@@ -139,36 +138,36 @@ export class MovementRenderer {
     if (room > this.#entryRoom.length) this.#entryRoom = new Uint8Array(2 * room)
     const out = this.#entryRoom
 
-    let at = writeShort(out, 0, entry)
+    let at = writePiece(out, 0, entry)
     at = writePlain(out, at, bytes, start(0), end(0))
-    at = writeShort(out, at, entryDate)
+    at = writePiece(out, at, entryDate)
     at = writePlain(out, at, bytes, start(1), end(1))
-    at = writeShort(out, at, entryDueDate)
+    at = writePiece(out, at, entryDueDate)
     at = writeDateOrNull(out, at, bytes, start(2), end(2))
-    at = writeShort(out, at, currency)
+    at = writePiece(out, at, currency)
     at = writePlain(out, at, bytes, start(3), end(3))
-    at = writeShort(out, at, quoteMark)
+    at = writePiece(out, at, quoteMark)
     if (!isNull(bytes, start(4), end(4))) {
-      at = writeShort(out, at, rate)
+      at = writePiece(out, at, rate)
       at = writePlain(out, at, bytes, start(4), end(4))
     }
-    at = writeShort(out, at, journal)
-    at = writeLong(out, at, journalBytes)
-    at = writeLong(out, at, source)
+    at = writePiece(out, at, journal)
+    at = writePiece(out, at, journalBytes)
+    at = writePiece(out, at, source)
     at = writePlain(out, at, bytes, start(6), end(6))
-    at = writeShort(out, at, thirdParty)
+    at = writePiece(out, at, thirdParty)
     at = this.#writeThirdParty(out, at, bytes, start(7), end(7))
-    at = writeShort(out, at, partnerMetadata)
+    at = writePiece(out, at, partnerMetadata)
     at = writePartnerMetadata(out, at, bytes, start(8), end(8))
-    at = writeShort(out, at, comment)
+    at = writePiece(out, at, comment)
     at = writeTextOrNull(out, at, bytes, start(9), end(9))
-    at = writeShort(out, at, createdAt)
+    at = writePiece(out, at, createdAt)
     at = writePlain(out, at, bytes, start(10), end(10))
-    at = writeShort(out, at, accountedAt)
+    at = writePiece(out, at, accountedAt)
     at = writePlain(out, at, bytes, start(11), end(11))
-    at = writeShort(out, at, entryAttachments)
+    at = writePiece(out, at, entryAttachments)
     at = writeAttachments(out, at, bytes, start(12), end(12))
-    at = writeShort(out, at, attachments)
+    at = writePiece(out, at, attachments)
     this.#entry = out.subarray(0, at)
   }
 
@@ -198,27 +197,30 @@ export class MovementRenderer {
     const accountStart = fields[base + 9]!
     const paymentStart = fields[base + 10]!
 
-    at = writeShort(out, at, open)
+    at = writePiece(out, at, open)
     at = writePlain(out, at, bytes, idStart, descriptionStart - 1)
-    at = writeShort(out, at, description)
+    at = writePiece(out, at, description)
     at = writeText(out, at, bytes, descriptionStart, dueDateStart - 1)
-    if (isNull(bytes, dueDateStart, freeNumberStart - 1) && isNull(bytes, freeNumberStart, invoiceNumberStart - 1)) {
-      at = writeShort(out, at, noDatesInvoiceNumber)
+    if (
+      isNull(bytes, dueDateStart, freeNumberStart - 1) &&
+      isNull(bytes, freeNumberStart, invoiceNumberStart - 1)
+    ) {
+      at = writePiece(out, at, noDatesInvoiceNumber)
     } else {
-      at = writeShort(out, at, dueDate)
+      at = writePiece(out, at, dueDate)
       at = writeDateOrNull(out, at, bytes, dueDateStart, freeNumberStart - 1)
-      at = writeShort(out, at, freeNumber)
+      at = writePiece(out, at, freeNumber)
       at = writeTextOrNull(out, at, bytes, freeNumberStart, invoiceNumberStart - 1)
-      at = writeShort(out, at, invoiceNumber)
+      at = writePiece(out, at, invoiceNumber)
     }
     at = writeText(out, at, bytes, invoiceNumberStart, debitStart - 1)
     at = writeValue(out, at, bytes, debitStart, creditStart - 1, creditStart, attachmentsStart - 1)
-    at = writeLong(out, at, this.#entry)
+    at = writePiece(out, at, this.#entry)
     at = writeAttachments(out, at, bytes, attachmentsStart, accountStart - 1)
-    at = writeShort(out, at, account)
+    at = writePiece(out, at, account)
     const accountBytes = this.#dictionary.accounts.get(readId(bytes, accountStart, paymentStart - 1))
     assert(accountBytes, 'a movement names an account that its folder does not have')
-    at = writeLong(out, at, accountBytes)
+    at = writePiece(out, at, accountBytes)
     return this.#writeTail(out, at, bytes, fields, base)
   }
 
@@ -231,21 +233,21 @@ export class MovementRenderer {
     const paymentless = isNull(bytes, paymentStart, sharesStart - 1)
     const shareless = isNull(bytes, sharesStart, stateStart - 1)
     const state = bytes[stateStart]
-    if (paymentless && shareless && state === letterN) return writeLong(out, at, nothingMore)
+    if (paymentless && shareless && state === letterN) return writePiece(out, at, nothingMore)
 
-    at = writeShort(out, at, payment)
+    at = writePiece(out, at, payment)
     if (paymentless) at = writeNull(out, at)
     else {
       const paymentBytes = this.#dictionary.payments.get(readId(bytes, paymentStart, sharesStart - 1))
       assert(paymentBytes, 'a movement names a payment that its folder does not have')
-      at = writeLong(out, at, paymentBytes)
+      at = writePiece(out, at, paymentBytes)
     }
-    at = writeShort(out, at, analytics)
+    at = writePiece(out, at, analytics)
     if (!shareless) at = this.#writeShares(out, at, bytes, sharesStart, stateStart - 1)
-    if (state === letterN) return writeLong(out, at, letteringNone)
-    at = writeLong(out, at, state === letterP ? letteringPartial : letteringComplete)
+    if (state === letterN) return writePiece(out, at, letteringNone)
+    at = writePiece(out, at, state === letterP ? letteringPartial : letteringComplete)
     at = writeText(out, at, bytes, codeStart, codeEnd)
-    return writeShort(out, at, close)
+    return writePiece(out, at, close)
   }
 
   /** Shares of one axis stand together in the row: `{section,amount,rate,section,amount,rate}`. */
@@ -258,25 +260,25 @@ export class MovementRenderer {
       const section = this.#dictionary.sections.get(readId(bytes, i, idEnd))
       assert(section, 'an analytic share names a section that its folder does not have')
       if (section.axisId !== axisId) {
-        if (axisId !== 0) at = writeShort(out, at, nextAxis)
-        at = writeLong(out, at, section.axis)
+        if (axisId !== 0) at = writePiece(out, at, nextAxis)
+        at = writePiece(out, at, section.axis)
         axisId = section.axisId
-      } else at = writeShort(out, at, comma)
-      at = writeShort(out, at, section.head)
+      } else at = writePiece(out, at, comma)
+      at = writePiece(out, at, section.head)
       at = writeDecimal(out, at, bytes, idEnd + 1, amountEnd, moneyDecimals)
-      at = writeShort(out, at, shareRate)
+      at = writePiece(out, at, shareRate)
       at = writeDecimal(out, at, bytes, amountEnd + 1, rateEnd, rateDecimals)
-      at = writeShort(out, at, section.tail)
+      at = writePiece(out, at, section.tail)
       i = rateEnd + 1
     }
-    return axisId === 0 ? at : writeShort(out, at, lastAxis)
+    return axisId === 0 ? at : writePiece(out, at, lastAxis)
   }
 
   #writeThirdParty(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
     if (isNull(bytes, start, end)) return writeNull(out, at)
     const thirdPartyBytes = this.#dictionary.thirdParties.get(readId(bytes, start, end))
     assert(thirdPartyBytes, 'an entry names a third party that is not registered')
-    return writeLong(out, at, thirdPartyBytes)
+    return writePiece(out, at, thirdPartyBytes)
   }
 }
 
@@ -293,31 +295,44 @@ function writeValue(
   creditStart: number,
   creditEnd: number,
 ): number {
-  at = writeShort(out, at, credit)
+  at = writePiece(out, at, credit)
   at = writeDecimal(out, at, bytes, creditStart, creditEnd, moneyDecimals)
-  at = writeShort(out, at, debit)
+  at = writePiece(out, at, debit)
   at = writeDecimal(out, at, bytes, debitStart, debitEnd, moneyDecimals)
-  at = writeShort(out, at, amount)
+  at = writePiece(out, at, amount)
   if (debitEnd - debitStart === 1 && bytes[debitStart] === zero) {
     return writeDecimal(out, at, bytes, creditStart, creditEnd, moneyDecimals)
   }
-  if (bytes[debitStart] === minus) return writeDecimal(out, at, bytes, debitStart + 1, debitEnd, moneyDecimals)
+  if (bytes[debitStart] === minus)
+    return writeDecimal(out, at, bytes, debitStart + 1, debitEnd, moneyDecimals)
   out[at++] = minus
   return writeDecimal(out, at, bytes, debitStart, debitEnd, moneyDecimals)
 }
 
 /** `{"<file name>":{"type":"URL","value":"<address>"}}`. Rare: two entries in a hundred have one. */
-function writeAttachments(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-  if (isNull(bytes, start, end)) return writeShort(out, at, emptyObject)
+function writeAttachments(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  if (isNull(bytes, start, end)) return writePiece(out, at, emptyObject)
   const addresses: Record<string, string> = JSON.parse(decodeCopyText(bytes, start, end))
   const files = Object.entries(addresses).map(([name, value]) => [name, { type: 'URL', value }])
-  return writeLong(out, at, bytesOf(JSON.stringify(Object.fromEntries(files))))
+  return writePiece(out, at, bytesOf(JSON.stringify(Object.fromEntries(files))))
 }
 
-function writePartnerMetadata(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+function writePartnerMetadata(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
   if (isNull(bytes, start, end)) return writeNull(out, at)
   const { partnerId, json } = JSON.parse(decodeCopyText(bytes, start, end))
-  return writeLong(out, at, bytesOf(JSON.stringify({ partnerId, json })))
+  return writePiece(out, at, bytesOf(JSON.stringify({ partnerId, json })))
 }
 
 function endOfNumber(bytes: Uint8Array, from: number): number {
