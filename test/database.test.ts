@@ -37,7 +37,7 @@ afterEach(async () => {
     await ended(child)
   }
   const left = await postmasterPid()
-  if (left !== undefined) process.kill(left, 'SIGKILL')
+  if (left !== undefined && isRunning(left)) process.kill(left, 'SIGKILL')
   await rm(folder, { recursive: true, force: true })
   expect(left, 'no server is left running').toBeUndefined()
 })
@@ -312,6 +312,14 @@ function portOf(url: string): string {
 async function postmasterPid(): Promise<number | undefined> {
   const text = await readFile(join(clusterPath, 'postmaster.pid'), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : Number(text.split('\n')[0])
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
 
 async function ended(child: ChildProcess): Promise<void> {

@@ -70,6 +70,12 @@ test('one that fails leaves no trace, and is applied when it is mended', async (
     `select to_regclass('grandlivre.first') is not null as first, to_regclass('grandlivre.second') as second`,
   )
   expect(row).toEqual({ first: true, second: null })
+  // Nor does one that cannot be recorded.
+  await writeFile(
+    `${migrations}0002_second.sql`,
+    `create table second (); insert into grandlivre.migrations (version, name) values (2, 'x')`,
+  )
+  await expect(migrate(database.ownerUrl, migrations)).rejects.toThrow('duplicate key')
   await writeFile(`${migrations}0002_second.sql`, 'create table second ();')
   expect(await migrate(database.ownerUrl, migrations)).toEqual([2])
 })

@@ -235,8 +235,9 @@ async function leaveServer(
     if (rows[0]?.last)
       await runProgram(programs.pg_ctl, ['stop', '--wait', '--mode=fast', `--pgdata=${cluster.path}`])
   } catch (error) {
-    // A server that went away at this moment needs no stopping.
-    if (!isConnectionLoss(error)) throw error
+    // A server that went away at this moment needs no stopping; pg_ctl calls that a failure.
+    const found = readLockFile(cluster)
+    if (found && isPostmaster(found.pid, cluster) && !isConnectionLoss(error)) throw error
   } finally {
     await holder.end()
   }
