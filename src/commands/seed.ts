@@ -1,0 +1,101 @@
+import type { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { openDatabase } from '../db/database.ts'
+import { type SeededFolder, seed } from '../ledger/seed.ts'
+
+export function addSeedCommand(program: Command): void {
+  program
+    .command('seed')
+    .description('fill a new folder with a made-up French ledger; the same options give the same ledger')
+    .requiredOption(
+      '--movements <count>',
+      'exactly so many, from 10 to 5,000,000',
+      wholeNumber('--movements'),
+    )
+    .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)
+    .option('--folder-reference <text>', 'reference of the folder', 'SEED')
+    .option('--replace', 'empty the folder of that reference first; its id and its tokens stay', false)
+    .action(seedFolder)
+}
+
+interface Options {
+  movements: number
+  seed: number
+  folderReference: string
+  replace: boolean
+}
+
+async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
+  const database = await openDatabase(readConfig())
+  const started = performance.now()
+  try {
+    const folder = await seed(database.ownerUrl, {
+      movements,
+      seed: randomSeed,
+      reference: folderReference,
+      replace,
+      onProgress: process.stderr.isTTY ? progressBar(started) : progressLines(started),
+    })
+    process.stdout.write(`${report(folder, (performance.now() - started) / 1000).join('\n')}\n`)
+  } finally {
+    await database.close()
+  }
+}
+
+function wholeNumber(option: string): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,9}$/.test(text)) return Number(text)
+    throw new Error(`${option} takes a whole number such as 600000, not "${text}"`)
+  }
+}
+
+function report({ counts, exercices, ...folder }: SeededFolder, seconds: number): string[] {
+  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
+  const last = exercices.at(-1)!
+  return [
+    `Folder ${folder.folderId}, firm ${folder.firmId}, schema ${folder.schemaId}`,
+    ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
+    `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}, ${count(counts.accounts, 'accounts')}; ` +
+      `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
+    '',
+    'Next, for a partner to read it:',
+    '  npm run cli -- partner create --help',
+    `  npm run cli -- token issue --partner <code> --level api --folder ${folder.folderId}`,
+    `  curl "http://127.0.0.1:8080/api/v1/mad/movements?version=1.0.0&idExercice=${last.id}" \\`,
+    '    -H "Authorization: Bearer <token>" -H "X-Third-Party-Secret: <secret>"',
+  ]
+}
+
+const redrawMs = 100
+const lineMs = 5_000
+const barCharacters = 24
+
+/** Draws on one line of the terminal, and wipes it when all is loaded. */
+function progressBar(started: number): (done: number, movements: number) => void {
+  let drawn = 0
+  return (done, movements) => {
+    const now = performance.now()
+    if (now - drawn < redrawMs && done < movements) return
+    drawn = now
+    const bar = '#'.repeat(Math.floor((done / movements) * barCharacters)).padEnd(barCharacters, '.')
+    const line = `[${bar}] ${progressText(done, movements, now - started)}`
+    process.stderr.write(done === movements ? '\r\x1b[K' : `\r\x1b[K${line}`)
+  }
+}
+
+/** For logs and pipes: a line every few seconds. */
+function progressLines(started: number): (done: number, movements: number) => void {
+  let written = started
+  return (done, movements) => {
+    const now = performance.now()
+    if (now - written < lineMs) return
+    written = now
+    process.stderr.write(`${progressText(done, movements, now - started)}\n`)
+  }
+}
+
+function progressText(done: number, movements: number, elapsedMs: number): string {
+  const rate = Math.round((done / Math.max(elapsedMs, 1)) * 1000)
+  const [doneText, allText, rateText] = [done, movements, rate].map((number) => number.toLocaleString('en'))
+  return `${doneText} of ${allText} movements, ${rateText}/s`
+}

@@ -1,0 +1,45 @@
+/** A repeatable source of randomness (mulberry32): the same seed gives the same numbers on every machine. */
+export class Random {
+  #state: number
+
+  /** @param seed a whole number; its low 32 bits count */
+  constructor(seed: number) {
+    this.#state = seed | 0
+  }
+
+  /** From 0 up to, not including, 1. */
+  fraction(): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+
+  /** Both ends included. */
+  integer(least: number, most: number): number {
+    return least + Math.floor(this.fraction() * (most - least + 1))
+  }
+
+  chance(probability: number): boolean {
+    return this.fraction() < probability
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return items[Math.floor(this.fraction() * items.length)]!
+  }
+
+  digits(count: number): string {
+    let digits = ''
+    for (let position = 0; position < count; position++) digits += this.integer(0, 9)
+    return digits
+  }
+
+  /**
+   * An amount of money in cents between two powers of ten of cents: each order of magnitude is as likely as the next,
+   * as in real books, and a third of the amounts are whole euros.
+   */
+  cents(leastPower: number, mostPower: number): bigint {
+    const cents = BigInt(Math.floor(10 ** (leastPower + this.fraction() * (mostPower - leastPower))))
+    return this.chance(1 / 3) ? (cents / 100n + 1n) * 100n : cents
+  }
+}
