@@ -1,0 +1,109 @@
+import { statSync } from 'node:fs'
+import type { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import { openDatabase } from '../db/database.ts'
+import { createPool } from '../db/pool.ts'
+import { inUnits } from '../ledger/fec/survey.ts'
+import { type FecImported, type FecProgress, importFec } from '../ledger/import-fec.ts'
+
+export function addImportCommands(program: Command): void {
+  const group = program.command('import').description('ledgers from files')
+  group
+    .command('fec')
+    .description('load a fichier des écritures comptables into one folder and exercice, whole or not at all')
+    .argument('<file>', 'named as the regulation says (123456789FEC20231231.txt), or use the options below')
+    .option(
+      '--folder <id>',
+      'an existing folder; otherwise the one with the same SIREN or file name, or a new one',
+    )
+    .option('--name <name>', 'of a new folder')
+    .option('--siren <digits>', 'of a new folder, 9 digits or a SIRET of 14')
+    .option(
+      '--start <day>',
+      'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
+    )
+    .option('--end <day>', 'last day of the fiscal year; from the file name otherwise')
+    .option('--replace', 'replace the entries that the exercice already holds')
+    .action(importFile)
+}
+
+interface Options {
+  folder?: string
+  name?: string
+  siren?: string
+  start?: string
+  end?: string
+  replace?: boolean
+}
+
+async function importFile(file: string, { folder, ...options }: Options): Promise<void> {
+  // Before a database is started for it.
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
+  const database = await openDatabase(readConfig())
+  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre import' })
+  const started = performance.now()
+  try {
+    const onProgress = process.stderr.isTTY ? progressBar() : () => {}
+    const imported = await importFec(pool, {
+      file,
+      ...options,
+      ...(folder !== undefined && { folderId: folder }),
+      onProgress,
+    })
+    process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
+  } finally {
+    await pool.end()
+    await database.close()
+  }
+}
+
+function report(imported: FecImported, seconds: number): string[] {
+  const { period, letteredLines, unbalancedEntries, movedOpeningLines } = imported
+  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
+  const lettered = letteredLines.complete + letteredLines.partial
+  return [
+    `Folder ${imported.folderId} (${imported.folderName}${imported.folderCreated ? ', new' : ''}), firm ${imported.firmId}`,
+    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}`,
+    `${count(imported.lines, 'lines')} in ${count(imported.entries, 'entries')}, ${count(imported.accounts, 'accounts')}, ` +
+      `${count(imported.journals, 'journals')}; read as ${imported.encoding}, in ${seconds.toFixed(1)} s`,
+    `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
+    `${count(lettered, 'lettered lines')}: ${count(letteredLines.complete, 'complete')}, ${count(letteredLines.partial, 'partial')}`,
+    ...(unbalancedEntries > 0
+      ? [`Entries that do not balance on their own, as in the file: ${unbalancedEntries}`]
+      : []),
+    ...(movedOpeningLines > 0
+      ? [`Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`]
+      : []),
+    '',
+    'Next, for a partner to read it:',
+    '  npm run cli -- partner create --help',
+    `  npm run cli -- token issue --partner <code> --level api --folder ${imported.folderId}`,
+    `  curl "http://127.0.0.1:8080/api/v1/mad/movements?version=1.0.0&idExercice=${imported.exerciceId}" \\`,
+    '    -H "Authorization: Bearer <token>" -H "X-Third-Party-Secret: <secret>"',
+  ]
+}
+
+const redrawMs = 100
+const barCharacters = 24
+
+/** Draws on one line of the terminal, and wipes it when the file is loaded. */
+function progressBar(): (progress: FecProgress) => void {
+  let step = ''
+  let started = 0
+  let drawn = 0
+  return (progress) => {
+    const now = performance.now()
+    if (progress.step !== step) [step, started] = [progress.step, now]
+    const done = progress.bytes >= progress.bytesTotal
+    if (now - drawn < redrawMs && !done) return
+    drawn = now
+    const full = Math.round((progress.bytes / progress.bytesTotal) * barCharacters)
+    const bar = '#'.repeat(full).padEnd(barCharacters, '.')
+    const megabytes = [progress.bytes, progress.bytesTotal]
+      .map((bytes) => (bytes / 1e6).toFixed(1))
+      .join(' of ')
+    const rate = Math.round((progress.lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
+    const line = `${progress.step.padEnd(8)} [${bar}] ${megabytes} MB, ${rate} lines/s`
+    process.stderr.write(done && step === 'loading' ? '\r\x1b[K' : `\r\x1b[K${line}`)
+  }
+}

@@ -1,0 +1,41 @@
+/** The values in the fields of a FEC. Each function gives undefined for what it does not understand. */
+
+/**
+ * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. Comma or point, a sign before it and
+ * leading zeros are understood; further decimals only where they are zeros, because nothing here rounds.
+ * 15 digits before the comma: what a bigint column of the database holds, with room for a few dozen such lines.
+ */
+export function parseAmount(text: string, decimals = 2): bigint | undefined {
+  const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)
+  if (parts === null) return undefined
+  const [, sign, whole = '', fraction = ''] = parts
+  if (fraction.length > decimals || !/\d/.test(text)) return undefined
+  const units = BigInt(whole + fraction.padEnd(decimals, '0'))
+  return sign === '-' ? -units : units
+}
+
+/** `20230131` as `2023-01-31`, if there is such a day. */
+export function parseDay(text: string): string | undefined {
+  if (!/^(19|20)\d{6}$/.test(text)) return undefined
+  const day = `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}`
+  return isDay(day) ? day : undefined
+}
+
+/** Whether `YYYY-MM-DD` is a day of the calendar. */
+export function isDay(text: string): boolean {
+  const instant = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text)
+}
+
+/** ISO 4217 letters; programs also write the euro in its other ways. */
+export function parseCurrency(text: string): string | undefined {
+  const letters = text.toUpperCase()
+  if (/^(€|E|EUROS?)$/.test(letters)) return 'EUR'
+  return /^[A-Z]{3}$/.test(letters) ? letters : undefined
+}
+
+/** D or C, +1 (or 1) for debit, -1 for credit. */
+export function parseSide(text: string): 'debit' | 'credit' | undefined {
+  if (/^(D|\+?1|\+)$/i.test(text)) return 'debit'
+  return /^(C|-1?)$/i.test(text) ? 'credit' : undefined
+}

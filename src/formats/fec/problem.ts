@@ -1,0 +1,53 @@
+/** What is wrong with a FEC, said so that its author can find and mend it. */
+
+export interface FecProblem {
+  /** 1-based, as editors count: the header is line 1. */
+  line: number
+  /** The column as the regulation names it, or what else is meant: `line`, `header`, `file`, `total`. */
+  column: string
+  /** As it stands in the file, without padding; long values are cut. */
+  value: string
+  /** What is expected instead. */
+  message: string
+}
+
+/** So many problems are gathered before the file is given up: enough to see a pattern, little enough to read. */
+export const problemsMax = 20
+
+export class FecError extends Error {
+  readonly problems: readonly FecProblem[]
+
+  constructor(problems: readonly FecProblem[]) {
+    const lines = problems.map(
+      ({ line, column, value, message }) => `  line ${line}, ${column}${value && ` "${value}"`}: ${message}`,
+    )
+    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+    const more = problems.length >= problemsMax ? ', and perhaps more behind them' : ''
+    super(`The file was not imported: ${count}${more}\n${lines.join('\n')}`)
+    this.name = 'FecError'
+    this.problems = problems
+  }
+}
+
+const valueCharactersMax = 60
+
+/** Gathers the problems of one file, so that its author hears of many at once. */
+export class FecProblems {
+  readonly #found: FecProblem[] = []
+
+  /** @throws {FecError} when `problemsMax` have gathered */
+  add(line: number, column: string, value: string, message: string): void {
+    const shown = value.length > valueCharactersMax ? `${value.slice(0, valueCharactersMax)}...` : value
+    this.#found.push({ line, column, value: shown, message })
+    if (this.#found.length >= problemsMax) this.throwIfAny()
+  }
+
+  get any(): boolean {
+    return this.#found.length > 0
+  }
+
+  /** @throws {FecError} with everything found so far, in the order of the file */
+  throwIfAny(): void {
+    if (this.any) throw new FecError(this.#found.toSorted((one, other) => one.line - other.line))
+  }
+}

@@ -1,0 +1,153 @@
+/** The FEC parser: every form of the same ledger gives the same lines, and every mistake its place. */
+import { createReadStream } from 'node:fs'
+import iconv from 'iconv-lite'
+import { expect, test } from 'vitest'
+import { detectEncoding } from '../src/formats/fec/encoding.ts'
+import { parseAmount } from '../src/formats/fec/fields.ts'
+import { type FecLine, parseFec } from '../src/formats/fec/parse.ts'
+import { FecError } from '../src/formats/fec/problem.ts'
+import { columns, fecFile, forms, ledger, refusals } from './support/fec-file.ts'
+import { haveRealLedgers, realLedgers } from './support/real-ledgers.ts'
+
+/** In pieces of so many bytes, so that characters, line ends and fields are cut anywhere. */
+async function* inPieces(file: Buffer, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < file.length; at += bytes) yield file.subarray(at, at + bytes)
+}
+
+async function parse(file: Buffer, bytes = 7): Promise<FecLine[]> {
+  const encoding = await detectEncoding(inPieces(file, bytes))
+  return (await Array.fromAsync(parseFec(inPieces(file, bytes), encoding))).flat()
+}
+
+async function problemsOf(file: Buffer): Promise<FecError['problems']> {
+  const error = await parse(file).catch((refused: unknown) => refused)
+  expect(error).toBeInstanceOf(FecError)
+  return (error as FecError).problems
+}
+
+test('a line says what its columns hold', async () => {
+  const lines = await parse(fecFile(ledger))
+  expect(lines).toHaveLength(ledger.length)
+  expect(lines[9]).toEqual({
+    number: 11,
+    journalCode: 'HA',
+    journalName: 'Achats',
+    entryNumber: '9',
+    date: '2023-02-02',
+    accountNumber: '401000',
+    accountName: 'Fournisseurs',
+    thirdPartyNumber: 'F.IT',
+    thirdPartyName: 'F. I. T.',
+    pieceReference: 'INV-5',
+    pieceDate: '2023-02-02',
+    description: 'Beans',
+    debit: 0n,
+    credit: 9000n,
+    letteringCode: '',
+    letteredOn: undefined,
+    validatedOn: '2023-02-28',
+    amountInCurrency: -100_000n,
+    currency: 'USD',
+    settledOn: undefined,
+    paymentMode: '',
+  })
+  expect(lines[11]).toMatchObject({ description: 'Vente "spéciale" \\ août', debit: 60_000n })
+  expect(lines[14]).toMatchObject({ thirdPartyName: 'Müller', debit: -6000n, credit: 0n })
+})
+
+test.each(Object.entries(forms))('%s: the same lines', async (_, form) => {
+  expect(await parse(fecFile(ledger, form))).toEqual(await parse(fecFile(ledger)))
+})
+
+test.each(Object.entries(refusals))(
+  '%s is refused, with its place',
+  async (_, { file, line, column, value }) => {
+    const [problem, ...others] = await problemsOf(file)
+    expect(problem).toMatchObject({ line, column, value, message: expect.stringMatching(/\w{3}/) })
+    // A side that is none is so in every line of that file.
+    if (column !== 'Sens') expect(others).toEqual([])
+  },
+)
+
+test('many problems are reported at once, in the order of the file, and no more than 20', async () => {
+  const wrong = ledger.map((row, at) => ({
+    ...row,
+    ...(at % 2 === 0 && { Debit: '?' }),
+    PieceDate: '20239999',
+  }))
+  const problems = await problemsOf(fecFile(wrong))
+  expect(problems).toHaveLength(20)
+  expect(problems.slice(0, 3)).toMatchObject([
+    { line: 2, column: 'Debit' },
+    { line: 2, column: 'PieceDate' },
+    { line: 3, column: 'PieceDate' },
+  ])
+})
+
+test('all mistakes of a header are reported at once', async () => {
+  const names = [...columns.filter((column) => column !== 'Credit'), 'Couleur', 'EcritureLib']
+  const problems = await problemsOf(fecFile(ledger, { columns: names }))
+  expect(problems.map(({ message }) => message)).toEqual([
+    expect.stringContaining('no such column'),
+    expect.stringContaining('EcritureLib is there twice'),
+    expect.stringContaining('Credit is missing'),
+  ])
+})
+
+test.each([
+  ['an accent in the last line only, UTF-8', 'Facture réglée', 'utf8', 'utf-8'],
+  ['no accent at all', 'Facture', 'utf8', 'utf-8'],
+  ['accents', 'Report à nouveau, réglé', 'cp850', 'cp850'],
+  ['accents', 'Report à nouveau, réglé', 'iso-8859-15', 'iso-8859-15'],
+  ['a euro', '12 € à régler', 'iso-8859-15', 'iso-8859-15'],
+  ['a euro', '12 € à régler', 'windows-1252', 'windows-1252'],
+  ['a typographic apostrophe', 'L’acompte', 'windows-1252', 'windows-1252'],
+  ['capitals', 'RÉGLÉ À PÂQUES', 'windows-1252', 'iso-8859-15'],
+  ['capitals', 'RÉGLÉ À PÂQUES', 'cp850', 'cp850'],
+])('%s (%s in %s) is read as %s', async (_, text, written, expected) => {
+  const rows = ledger.map((row) => ({
+    ...row,
+    JournalLib: 'J',
+    CompteLib: 'C',
+    CompAuxLib: 'A',
+    EcritureLib: 'L',
+  }))
+  const file = iconv.encode(
+    fecFile(rows.map((row, at) => (at === rows.length - 1 ? { ...row, EcritureLib: text } : row))).toString(),
+    written,
+  )
+  expect(await detectEncoding(inPieces(file, 7))).toBe(expected)
+  expect((await parse(file)).at(-1)).toMatchObject({ description: text })
+})
+
+test.each([
+  ['0', 0n],
+  ['0,01', 1n],
+  ['-0.01', -1n],
+  ['+12,5', 1250n],
+  [',5', 50n],
+  ['0000012,30', 1230n],
+  ['90071992547409,93', 9_007_199_254_740_993n],
+  ['999999999999999,99', 99_999_999_999_999_999n],
+  ['1,2300', 123n],
+  ['', undefined],
+  ['-', undefined],
+  [',', undefined],
+  ['1,234', undefined],
+  ['1.234,56', undefined],
+  ['1e3', undefined],
+  ['0x10', undefined],
+])('the amount "%s"', (text, expected) => {
+  expect(parseAmount(text)).toBe(expected)
+})
+
+test.skipIf(!haveRealLedgers).each(realLedgers)(
+  '$file: every line, to the cent',
+  async ({ file, lines, total, lettered }) => {
+    const encoding = await detectEncoding(createReadStream(file))
+    const read = (await Array.fromAsync(parseFec(createReadStream(file), encoding))).flat()
+    const sum = (side: 'debit' | 'credit') => read.reduce((sum, line) => sum + line[side], 0n)
+    expect([read.length, sum('debit'), sum('credit')]).toEqual([lines, total, total])
+    expect(read.filter((line) => line.letteringCode !== '')).toHaveLength(lettered)
+  },
+)

@@ -1,0 +1,142 @@
+/** import fec: what is refused changes nothing; what is there already is replaced on demand only. */
+import { expect, test } from 'vitest'
+import { FecError } from '../src/formats/fec/problem.ts'
+import { importFec } from '../src/ledger/import-fec.ts'
+import { changed, fecFile, ledger, refusals } from './support/fec-file.ts'
+import { fecImports } from './support/fec-imports.ts'
+import { ledgerContent, rowCounts } from './support/ledger-content.ts'
+
+const { importFile, importRows, pool } = fecImports()
+
+const later: typeof refusals = {
+  ...refusals,
+  'a line before the fiscal year': {
+    file: fecFile(changed(7, 'EcritureDate', '20221231')),
+    line: 9,
+    column: 'EcritureDate',
+    value: '20221231',
+  },
+  'a line after the fiscal year': {
+    file: fecFile(changed(0, 'EcritureDate', '20240101')),
+    line: 2,
+    column: 'EcritureDate',
+    value: '20240101',
+  },
+  'an account without a digit': {
+    file: fecFile(changed(7, 'CompteNum', '--')),
+    line: 9,
+    column: 'CompteNum',
+    value: '--',
+  },
+  'totals that differ': {
+    file: fecFile(changed(7, 'Credit', '240,01')),
+    line: 28,
+    column: 'total',
+    value: 'debit 1965.00, credit 1965.01',
+  },
+}
+
+test('whatever is refused leaves nothing behind, not even a folder', async () => {
+  const nothing = await rowCounts(pool())
+  for (const [name, { file, line, column, value }] of Object.entries(later)) {
+    const error = await importFile(file).catch((refused: unknown) => refused)
+    expect(error, name).toBeInstanceOf(FecError)
+    expect((error as FecError).problems[0], name).toMatchObject({ line, column, value })
+    expect((error as FecError).message, name).toContain(`line ${line}, ${column}`)
+  }
+  // Refused by the database itself, in the middle of the load.
+  await pool().query(`alter table grandlivre.movements add check (description <> 'Frais')`)
+  await expect(importRows(ledger)).rejects.toThrow('violates check constraint')
+  expect(await rowCounts(pool())).toEqual(nothing)
+  expect(Object.values(nothing).every((count) => count === 0)).toBe(true)
+})
+
+test('the same file again is refused, and replaced with replace', async () => {
+  const first = await importRows(ledger)
+  const before = await rowCounts(pool())
+  const content = await ledgerContent(pool(), first.folderId)
+  await expect(importRows(ledger)).rejects.toThrow(
+    `Folder ${first.folderId} (123456789FEC20231231) already holds a ledger for 2023-01-01 to 2023-12-31. Import with --replace`,
+  )
+  expect(await rowCounts(pool())).toEqual(before)
+
+  // A refused replacement leaves the ledger that is there.
+  await expect(importFile(later['totals that differ']!.file, { replace: true })).rejects.toThrow(FecError)
+  expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
+
+  const again = await importRows(ledger, { replace: true })
+  expect(again).toMatchObject({
+    folderId: first.folderId,
+    exerciceId: first.exerciceId,
+    folderCreated: false,
+  })
+  expect(await rowCounts(pool())).toEqual(before)
+  expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
+
+  const shorter = ledger.filter((row) => row['JournalCode'] !== 'PA')
+  await importRows(shorter, { replace: true })
+  expect(await rowCounts(pool())).toEqual({ ...before, entries: 10, movements: 25 })
+})
+
+test('the next year joins the same folder, its accounts and journals; years that overlap are refused', async () => {
+  const first = await importRows(ledger)
+  const before = await rowCounts(pool())
+  const nextYear = ledger.map((row) => ({
+    ...row,
+    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+  }))
+  const next = await importRows(nextYear, { file: '123456789FEC20241231.txt' })
+  expect(next.folderId).toBe(first.folderId)
+  const both = { ...before, exercices: 2, entries: 22, movements: 54 }
+  expect(await rowCounts(pool())).toEqual(both)
+
+  await expect(
+    importRows(nextYear, { file: '123456789FEC20241231.txt', start: '2023-12-31', replace: true }),
+  ).rejects.toThrow(`folder ${first.folderId} already has the exercice 2023-01-01 to 2023-12-31`)
+  // Replacing one year leaves the other.
+  await importRows(nextYear, { file: '123456789FEC20241231.txt', replace: true })
+  expect(await rowCounts(pool())).toEqual(both)
+})
+
+test('a closed exercice is not replaced', async () => {
+  await importRows(ledger)
+  await pool().query('update grandlivre.exercices set closed_at = now()')
+  await expect(importRows(ledger, { replace: true })).rejects.toThrow('a closed exercice cannot be changed')
+})
+
+test('options say what the file name does not', async () => {
+  await expect(importRows(ledger, { file: 'export.txt' })).rejects.toThrow('give --start and --end')
+  await expect(importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
+  await expect(importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
+  await expect(importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
+  await expect(importRows(ledger, { siren: '12345' })).rejects.toThrow('--siren must be 9 digits')
+  await expect(importRows(ledger, { folderId: '77' })).rejects.toThrow('There is no folder 77')
+  await expect(importFec(pool(), { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
+    'not an ordinary file',
+  )
+
+  const named = { file: 'export.txt', name: 'Café Noël', siren: '987654321', end: '2023-12-31' }
+  const imported = await importRows(ledger, named)
+  expect(imported).toMatchObject({
+    folderName: 'Café Noël',
+    period: { start: '2023-01-01', end: '2023-12-31' },
+  })
+  // By its id, a folder takes any file.
+  const other = await importRows(ledger, {
+    file: 'b.txt',
+    start: '2023-01-01',
+    folderId: imported.folderId,
+    replace: true,
+  })
+  expect(other).toMatchObject({ folderId: imported.folderId, period: { end: '2023-12-31' } })
+})
+
+test('a fiscal year of the file name begins twelve months before its end, leap years included', async () => {
+  const pair = (day: string) => [16, 17].map((at) => ({ ...ledger[at]!, EcritureDate: day }))
+  const imported = await importRows(pair('20230301'), { file: '123456789FEC20240229.txt' })
+  expect(imported.period).toEqual({ start: '2023-03-01', end: '2024-02-29' })
+  const error = importRows(pair('20230228'), { file: '123456780FEC20240229.txt' })
+  await expect(error).rejects.toThrow(
+    'line 2, EcritureDate "20230228": a day of the fiscal year 2023-03-01 to 2024-02-29',
+  )
+})

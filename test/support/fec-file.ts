@@ -1,0 +1,223 @@
+/** A small ledger and the many forms in which programs write one. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import iconv from 'iconv-lite'
+
+export type FecRow = Record<string, string>
+
+/** The 18 columns of the regulation, in its order. */
+export const columns = [
+  'JournalCode',
+  'JournalLib',
+  'EcritureNum',
+  'EcritureDate',
+  'CompteNum',
+  'CompteLib',
+  'CompAuxNum',
+  'CompAuxLib',
+  'PieceRef',
+  'PieceDate',
+  'EcritureLib',
+  'Debit',
+  'Credit',
+  'EcritureLet',
+  'DateLet',
+  'ValidDate',
+  'Montantdevise',
+  'Idevise',
+]
+
+/**
+ * 27 lines of the fiscal year 2023: opening balances (one under its old date), purchases (one in dollars, one line of
+ * zero), sales with one number on two dates, wages, and a bank journal whose entry number is always 0.
+ */
+export const ledger: readonly FecRow[] = readFileSync(join(import.meta.dirname, 'ledger.fec.txt'), 'utf8')
+  .trimEnd()
+  .split('\n')
+  .slice(1)
+  .map((line) => Object.fromEntries(line.split('|').map((field, index) => [columns[index]!, field])))
+
+export interface FecForm {
+  separator?: string
+  lineEnd?: string
+  encoding?: 'utf8' | 'windows-1252' | 'iso-8859-15' | 'cp850'
+  byteOrderMark?: boolean
+  /** Behind the last line end. */
+  fileEnd?: string
+  trailingSeparator?: boolean
+  /** Columns in the order of the file; those of the regulation where absent. */
+  columns?: readonly string[]
+  /** As it stands in the header. */
+  nameOf?: (column: string) => string
+  write?: (value: string, column: string, row: FecRow) => string
+}
+
+/** The bytes of a FEC with these lines in that form. */
+export function fecFile(rows: readonly FecRow[], form: FecForm = {}): Buffer {
+  const { separator = '\t', lineEnd = '\n', nameOf = (column) => column } = form
+  const { write = (value) => value, trailingSeparator = false } = form
+  const names = form.columns ?? columns
+  const end = (trailingSeparator ? separator : '') + lineEnd
+  const lines = rows.map(
+    (each) => names.map((name) => write(each[name] ?? '', name, each)).join(separator) + end,
+  )
+  const text = names.map(nameOf).join(separator) + end + lines.join('') + (form.fileEnd ?? '')
+  return iconv.encode((form.byteOrderMark ? '\uFEFF' : '') + text, form.encoding ?? 'utf8')
+}
+
+const isAmount = (column: string) => ['Debit', 'Credit'].includes(column)
+
+function montantAndSens(debit: string, credit: string): FecForm {
+  const amounts: Record<string, string> = { Debit: 'Montant', Credit: 'Sens' }
+  return {
+    columns: columns.map((column) => amounts[column] ?? column),
+    write: (value, column, each) => {
+      const isCredit = each['Debit'] === '0,00'
+      if (column === 'Montant') return (isCredit ? each['Credit'] : each['Debit'])!
+      return column === 'Sens' ? (isCredit ? credit : debit) : value
+    },
+  }
+}
+
+/** Each form holds the same ledger. */
+export const forms: Record<string, FecForm> = {
+  'tabs and UTF-8': {},
+  'a byte-order mark': { byteOrderMark: true },
+  pipes: { separator: '|' },
+  semicolons: { separator: ';' },
+  'ISO-8859-15': { encoding: 'iso-8859-15' },
+  'Windows-1252': { encoding: 'windows-1252' },
+  CP850: { encoding: 'cp850' },
+  '\\r\\n': { lineEnd: '\r\n' },
+  '\\r\\r\\n': { lineEnd: '\r\r\n' },
+  'blank lines and a Ctrl-Z at the end': { lineEnd: '\r\n', fileEnd: '\r\n  \r\n\x1A' },
+  'a trailing separator': { trailingSeparator: true },
+  'columns padded with blanks': { separator: '|', write: (value) => value.padEnd(30) },
+  'amounts padded with zeros': {
+    write: (value, column) =>
+      isAmount(column) ? value.replace(/\d+/, (whole) => whole.padStart(13, '0')) : value,
+  },
+  'decimal points': { write: (value, column) => (isAmount(column) ? value.replace(',', '.') : value) },
+  'three decimals that end in zero': { write: (value, column) => (isAmount(column) ? `${value}0` : value) },
+  'an empty field instead of zero': {
+    write: (value, column, each) =>
+      column === 'Credit' && each['Debit'] !== '0,00'
+        ? ''
+        : column === 'Debit' && value === '0,00'
+          ? ''
+          : value,
+  },
+  'Montant and D or C': montantAndSens('D', 'C'),
+  'Montant and +1 or -1': montantAndSens('+1', '-1'),
+  'columns in another order': { columns: columns.toReversed() },
+  'names in capitals': { nameOf: (column) => column.toUpperCase() },
+  'names misspelt': {
+    nameOf: (column) => ({ EcritureLet: 'EcrtureLet', Montantdevise: 'MontantDevise' })[column] ?? column,
+  },
+  'columns of a ledger on a cash basis': {
+    columns: [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient'],
+  },
+  'everything at once': {
+    ...montantAndSens('d', 'c'),
+    columns: [
+      ...columns.map((column) => ({ Debit: 'Montant', Credit: 'Sens' })[column] ?? column),
+      'NatOp',
+    ].toReversed(),
+    separator: '|',
+    encoding: 'cp850',
+    lineEnd: '\r\r\n',
+    trailingSeparator: true,
+    nameOf: (column) => ` ${column.toLowerCase()} `,
+  },
+}
+
+export interface Refusal {
+  file: Buffer
+  line: number
+  column: string
+  value: string
+}
+
+/** The ledger with one field changed. Index from 0; the line in the file is two more. */
+export function changed(index: number, column: string, value: string): FecRow[] {
+  return ledger.map((each, at) => (at === index ? { ...each, [column]: value } : { ...each }))
+}
+
+function refusedField(index: number, column: string, value: string): Refusal {
+  return { file: fecFile(changed(index, column, value)), line: index + 2, column, value }
+}
+
+const lastFieldGone = fecFile(ledger)
+  .toString()
+  .split('\n')
+  .map((line, at) => (at === 4 ? line.replace(/\t[^\t]*$/, '') : line))
+
+/** Files that cannot be a ledger, and where they say so. */
+export const refusals: Record<string, Refusal> = {
+  'a missing field': {
+    file: Buffer.from(lastFieldGone.join('\n')),
+    line: 5,
+    column: 'line',
+    value: `${lastFieldGone[4]!.slice(0, 60)}...`,
+  },
+  'a surplus field': {
+    file: Buffer.from(fecFile(ledger).toString().replace('Beans', 'Beans\tand more')),
+    line: 11,
+    column: 'line',
+    value: 'HA\tAchats\t9\t20230202\t401000\tFournisseurs\tF.IT\tF. I. T.\tINV-5...',
+  },
+  'a missing column': {
+    file: fecFile(ledger, { columns: columns.filter((column) => column !== 'PieceRef') }),
+    line: 1,
+    column: 'header',
+    value: '',
+  },
+  'an unknown column': {
+    file: fecFile(ledger, { columns: [...columns, 'Couleur'] }),
+    line: 1,
+    column: 'header',
+    value: 'Couleur',
+  },
+  'a column twice': {
+    file: fecFile(ledger, { columns: [...columns, 'CompteLib'] }),
+    line: 1,
+    column: 'header',
+    value: 'CompteLib',
+  },
+  'a file that is no table': { file: Buffer.from('Bonjour\n'), line: 1, column: 'header', value: 'Bonjour' },
+  'a day that is not': refusedField(5, 'EcritureDate', '20230230'),
+  'a month that is not': refusedField(5, 'PieceDate', '20231301'),
+  'a date in another form': refusedField(5, 'ValidDate', '31/01/2023'),
+  'no date': refusedField(5, 'EcritureDate', ''),
+  'an amount that is none': refusedField(5, 'Debit', '20,0O'),
+  'an amount with three decimals': refusedField(5, 'Debit', '20,001'),
+  'an amount with thousands apart': refusedField(5, 'Debit', '1 020,00'),
+  'an amount too large for the ledger': refusedField(5, 'Debit', '1000000000000000,00'),
+  'both debit and credit': { ...refusedField(5, 'Credit', '1,00'), column: 'Debit', value: '20,00 / 1,00' },
+  'neither debit nor credit': {
+    file: fecFile(changed(5, 'Debit', '').map((each, at) => (at === 5 ? { ...each, Credit: '' } : each))),
+    line: 7,
+    column: 'Debit',
+    value: '',
+  },
+  'no account': refusedField(5, 'CompteNum', ''),
+  'no journal': refusedField(5, 'JournalCode', ''),
+  'a currency that is none': refusedField(9, 'Idevise', 'dollars'),
+  'a side that is none': {
+    file: fecFile(ledger, {
+      ...montantAndSens('D', 'C'),
+      write: (value, column) => (column === 'Montant' ? '1,00' : column === 'Sens' ? 'X' : value),
+    }),
+    line: 2,
+    column: 'Sens',
+    value: 'X',
+  },
+  'an empty file': { file: Buffer.alloc(0), line: 1, column: 'file', value: '' },
+  'a header alone': { file: fecFile([]), line: 1, column: 'file', value: '' },
+  'a binary file': {
+    file: Buffer.concat([fecFile(ledger.slice(0, 3)), Buffer.from([0x50, 0x4b, 0x03, 0x04, 0x00, 0x00])]),
+    line: 5,
+    column: 'file',
+    value: '0x00',
+  },
+}
