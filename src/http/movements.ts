@@ -68,7 +68,6 @@ async function answerMovements(call: FolderCall<MovementsQuery>): Promise<Respon
   if (c.req.method === 'HEAD') return c.body(null, 200, headersAt(selected.ledgerVersion))
 
   const reader = startMovements(services.threads, {
-    databaseUrl: services.exportDatabaseUrl,
     selection,
     after: query.after,
     ...representation,

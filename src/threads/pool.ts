@@ -6,7 +6,8 @@ import { AppError } from '../errors.ts'
 /** Megabytes of JavaScript heap of one thread. An export needs some 20; a leak shall end a thread, not the machine. */
 const threadHeapMb = 256
 
-export function createThreads(count: number): Piscina {
+/** @param databaseUrl where exports read */
+export function createThreads(count: number, databaseUrl: string): Piscina {
   return new Piscina({
     filename: new URL('../exports/thread.ts', import.meta.url).href,
     minThreads: count,
@@ -15,6 +16,7 @@ export function createThreads(count: number): Piscina {
     maxQueue: limits.exportQueueMax,
     // The default blocks a thread's event loop between tasks, and with it the exports that wait for their clients.
     atomics: 'disabled',
+    workerData: { databaseUrl },
     resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
   })
 }
