@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+
+/**
+ * The 32 bytes under which partner secrets are stored: the setting, or else a key that is made once and kept in
+ * `dataDir/master.key`, readable by its owner alone.
+ * @throws {Error} where that file holds something else, with what to do
+ */
+export async function loadMasterKey(config: Pick<Config, 'masterKey' | 'dataDir'>): Promise<Buffer> {
+  if (config.masterKey) return config.masterKey
+  const path = join(config.dataDir, 'master.key')
+  const kept = (await readIfThere(path)) ?? (await makeKeyFile(path))
+  if (!/^[0-9a-f]{64}\s*$/i.test(kept))
+    throw new Error(
+      `${path} must hold 64 hexadecimal digits. Restore it, or set MASTER_KEY to the key it held.`,
+    )
+  return Buffer.from(kept.trim(), 'hex')
+}
+
+/** A second process that starts at the same time must end up with the same key, and must never read half a file. */
+async function makeKeyFile(path: string): Promise<string> {
+  await mkdir(join(path, '..'), { recursive: true })
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
+  try {
+    // Unlike a rename, a link fails where the other process was first.
+    await link(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    await rm(draft)
+  }
+  return readFile(path, 'utf8')
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

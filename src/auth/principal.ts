@@ -1,0 +1,104 @@
+/**
+ * Who is calling, and for which folder: decisions only, from headers and facts, in the order of the contract. Each
+ * check has a code of its own, so that a partner can tell what to mend.
+ */
+import { strict as assert } from 'node:assert'
+import { AppError, invalid } from '../errors.ts'
+import type { CallerFacts, TokenFacts } from './callers.sql.ts'
+import type { Level } from './secrets.ts'
+
+/** A caller whose token and secret belong together. Ids are decimal digits. */
+export interface Principal {
+  schemaId: string
+  thirdPartyId: string
+  kind: 'partner' | 'customer'
+  tokenId: string
+  level: Level
+  firmId: string
+  /** The folder of a company token; null for a firm token, which names one with each request. */
+  folderId: string | null
+}
+
+export interface Credentials {
+  token: string
+  secret: string
+}
+
+/**
+ * Checks 1 and 2: the headers are there.
+ * @throws {AppError} ERR-INVALID-AUTH-HEADER, ERR-SECRET-HEADER-NOT-SET
+ */
+export function readCredentials(authorization: string | undefined, secret: string | undefined): Credentials {
+  const token = /^Bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? '')?.[1]
+  if (token === undefined) throw new AppError('ERR-INVALID-AUTH-HEADER')
+  if (!secret?.trim()) throw new AppError('ERR-SECRET-HEADER-NOT-SET')
+  return { token, secret: secret.trim() }
+}
+
+/**
+ * Checks 3 and 4: the secret is some third party's, and the token is that third party's.
+ * @throws {AppError} ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND
+ */
+export function knownToken(credentials: Credentials, caller: CallerFacts | undefined): TokenFacts {
+  if (!caller) throw new AppError('ERR-INVALID-SECRET')
+  if (caller.token) return caller.token
+  throw new AppError(
+    credentials.token.startsWith('glv_firm_') ? 'ERR-FIRM-TOKEN-NOT-FOUND' : 'ERR-API-TOKEN-NOT-FOUND',
+  )
+}
+
+/**
+ * Checks 5 to 7: this caller may use this route now.
+ * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-API-UNDER-MAINTENANCE
+ */
+export function admit(caller: CallerFacts, levels: readonly Level[]): Principal {
+  const { token } = caller
+  assert(token, 'a caller is admitted once its token is known')
+  if (caller.disconnectedReason !== null)
+    throw new AppError('ERR-THIRD-PARTY-DISCONNECTED', {
+      message: `The third party was disconnected: ${caller.disconnectedReason}`,
+    })
+  if (!levels.includes(token.level)) throw new AppError('ERR-FORBIDDEN-ROUTE')
+  if (caller.underMaintenance)
+    throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })
+  return {
+    schemaId: token.schemaId,
+    thirdPartyId: caller.thirdPartyId,
+    kind: caller.kind,
+    tokenId: token.id,
+    level: token.level,
+    firmId: token.firmId,
+    folderId: token.folderId,
+  }
+}
+
+/** What a request says about its folder. Ids are decimal digits without leading zeros. */
+export interface FolderNames {
+  /** The header, as it was sent. */
+  societyId: string | undefined
+  /** The query parameter; `malformed` is left to the validation of the query, which reports it with the rest. */
+  accountingFolderId: string | 'malformed' | undefined
+}
+
+/**
+ * The folder that a request is about. For a firm token the caller still has to find out whether it is the firm's.
+ * @returns undefined only where the parameter that should name it is malformed
+ * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND where the header is no id,
+ *   ERR-VALIDATION where the two names disagree
+ */
+export function folderOf(principal: Principal, names: FolderNames): string | undefined {
+  const header = names.societyId?.trim().replace(/^0+(?=\d)/, '') || undefined
+  const parameter = names.accountingFolderId
+  const own = principal.folderId
+  if (own !== null && header !== undefined && header !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
+  if (parameter === 'malformed') return header ?? own ?? undefined
+  if (header !== undefined && parameter !== undefined && header !== parameter)
+    throw invalid('accountingFolderId', 'must name the same folder as the header society-id')
+  const named = header ?? parameter
+  // What cannot be an id is nobody's folder, and would overflow the column it is compared with.
+  if (own === null && named !== undefined && !/^[1-9]\d{0,14}$/.test(named))
+    throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (own === null && named === undefined) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
+  if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
+  return named ?? own ?? undefined
+}

@@ -1,0 +1,119 @@
+/** Tokens: what the service does with them (within `inTenant`), and staff (as the owner of the tables). */
+import type { ClientBase } from 'pg'
+import type { Level } from './secrets.ts'
+
+export async function activateToken(
+  client: ClientBase,
+  token: { schemaId: string; id: string },
+): Promise<void> {
+  await client.query(
+    `update tokens set activated_at = now() where schema_id = $1 and id = $2 and activated_at is null`,
+    [token.schemaId, token.id],
+  )
+}
+
+/** @param folderId decimal digits, within bigint */
+export async function isFolderOfFirm(
+  client: ClientBase,
+  firm: { schemaId: string; firmId: string },
+  folderId: string,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from folders where schema_id = $1 and id = $2 and firm_id = $3`,
+    [firm.schemaId, folderId, firm.firmId],
+  )
+  return rowCount === 1
+}
+
+/** What a token opens: a folder of a firm, or the whole firm. */
+export interface Opened {
+  schemaId: string
+  firmId: string
+  folderId: string | null
+}
+
+/** Undefined where there is no such folder in any tenant. */
+export async function findFolder(client: ClientBase, folderId: string): Promise<Opened | undefined> {
+  const { rows } = await client.query<Opened>(
+    `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders where id = $1`,
+    [folderId],
+  )
+  return rows[0]
+}
+
+/** Undefined where there is no such firm in any tenant. */
+export async function findFirm(client: ClientBase, firmId: string): Promise<Opened | undefined> {
+  const { rows } = await client.query<Opened>(
+    `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms where id = $1`,
+    [firmId],
+  )
+  return rows[0]
+}
+
+/** @returns id of the token; undefined where no third party has this code */
+export async function insertToken(
+  client: ClientBase,
+  token: { thirdPartyCode: string; level: Level; opened: Opened; hash: Buffer; hint: string },
+): Promise<string | undefined> {
+  const { opened } = token
+  const { rows } = await client.query<{ id: string }>(
+    `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)
+     select $2, nextval('grandlivre.ids'), id, $3, $4, $5, $6, $7 from grandlivre.third_parties where code = $1
+     returning id`,
+    [
+      token.thirdPartyCode,
+      opened.schemaId,
+      token.level,
+      opened.firmId,
+      opened.folderId,
+      token.hash,
+      token.hint,
+    ],
+  )
+  return rows[0]?.id
+}
+
+/** @returns false where there is no such token, or it was revoked before */
+export async function revokeToken(client: ClientBase, tokenId: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update grandlivre.tokens set revoked_at = now() where id = $1 and revoked_at is null`,
+    [tokenId],
+  )
+  return rowCount === 1
+}
+
+/** Revokes every token of a third party. */
+export async function revokeTokensOf(client: ClientBase, thirdPartyCode: string): Promise<void> {
+  await client.query(
+    `update grandlivre.tokens t set revoked_at = now() from grandlivre.third_parties p
+     where p.code = $1 and t.third_party_id = p.id and t.revoked_at is null`,
+    [thirdPartyCode],
+  )
+}
+
+export interface ListedToken {
+  id: string
+  thirdPartyCode: string
+  level: Level
+  schemaId: string
+  firmId: string
+  folderId: string | null
+  /** The token's last four characters. */
+  hint: string
+  createdAt: Date
+  activatedAt: Date | null
+  revokedAt: Date | null
+  canBeActivated: boolean
+}
+
+/** All tokens of all tenants, oldest first. */
+export async function listTokens(client: ClientBase): Promise<ListedToken[]> {
+  const { rows } = await client.query<ListedToken>(
+    `select t.id, p.code as "thirdPartyCode", t.level, t.schema_id as "schemaId", t.firm_id as "firmId",
+            t.folder_id as "folderId", t.hint, t.created_at as "createdAt", t.activated_at as "activatedAt",
+            t.revoked_at as "revokedAt", p.disconnected_at is null as "canBeActivated"
+     from grandlivre.tokens t join grandlivre.third_parties p on p.id = t.third_party_id
+     order by t.id`,
+  )
+  return rows
+}

@@ -1,0 +1,26 @@
+/** One-shot commands for staff: `npm run cli -- <command>`. Mistakes are one line and exit code 1. */
+import { Command } from 'commander'
+import { addImportCommands } from './commands/import.ts'
+import { addMaintenanceCommand } from './commands/maintenance.ts'
+import { addMigrateCommand } from './commands/migrate.ts'
+import { addPartnerCommands } from './commands/partner.ts'
+import { addSeedCommand } from './commands/seed.ts'
+import { addTokenCommands } from './commands/token.ts'
+
+const program = new Command('npm run cli --')
+  .description('Grandlivre, for its staff. The settings are those of the service (see the README).')
+  .showHelpAfterError('(--help shows what is there)')
+
+addMigrateCommand(program)
+addImportCommands(program)
+addSeedCommand(program)
+addPartnerCommands(program)
+addTokenCommands(program)
+addMaintenanceCommand(program)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,16 @@
+import { Argument, type Command } from 'commander'
+import { setMaintenance } from '../auth/maintenance.sql.ts'
+import { asOwner } from './as-owner.ts'
+
+export function addMaintenanceCommand(program: Command): void {
+  program
+    .command('maintenance')
+    .description('answer every authenticated request with 503, or stop doing so')
+    .addArgument(new Argument('<state>').choices(['on', 'off']))
+    .action((state: 'on' | 'off') =>
+      asOwner(async (client) => {
+        await setMaintenance(client, state === 'on')
+        return [`Maintenance is ${state}.`]
+      }),
+    )
+}

@@ -1,0 +1,83 @@
+import { type Command, Option } from 'commander'
+import { loadMasterKey } from '../auth/master-key.ts'
+import { encrypt, makePartnerSecret, sha256 } from '../auth/secrets.ts'
+import {
+  disconnectThirdParty,
+  insertThirdParty,
+  type Kind,
+  listThirdParties,
+  reconnectThirdParty,
+} from '../auth/third-parties.sql.ts'
+import { asOwner, table } from './as-owner.ts'
+
+export function addPartnerCommands(program: Command): void {
+  const partner = program.command('partner').description('third parties: those who call with tokens')
+  partner
+    .command('create')
+    .description('register a third party and show its secret')
+    .requiredOption('--code <code>', 'up to 32 of A to Z, 0 to 9, - and _')
+    .requiredOption('--name <name>', 'as people know it')
+    .addOption(new Option('--kind <kind>').choices(['partner', 'customer']).default('partner'))
+    .action(create)
+  partner.command('list').description('all third parties').action(list)
+  partner
+    .command('disconnect')
+    .description('refuse all its tokens, until it is reconnected')
+    .requiredOption('--code <code>')
+    .requiredOption('--reason <reason>', 'told to the third party with each refusal')
+    .action(disconnect)
+  partner
+    .command('reconnect')
+    .description('accept its tokens again')
+    .requiredOption('--code <code>')
+    .action(reconnect)
+}
+
+async function create({ code, name, kind }: { code: string; name: string; kind: Kind }): Promise<void> {
+  if (!/^[A-Z0-9][A-Z0-9_-]{0,31}$/.test(code))
+    throw new Error(
+      `--code takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit, not "${code}"`,
+    )
+  if (name.trim() === '') throw new Error('--name must not be empty')
+  await asOwner(async (client, config) => {
+    const plain = makePartnerSecret()
+    const secret = { hash: sha256(plain), encrypted: encrypt(plain, await loadMasterKey(config)) }
+    const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
+    if (id === undefined) throw new Error(`There is a third party ${code} already: choose another --code`)
+    return [
+      `Third party ${code} (${kind}), id ${id}.`,
+      `Secret: ${plain}`,
+      'It is shown this once only; it goes into the header X-Third-Party-Secret.',
+    ]
+  })
+}
+
+function list(): Promise<void> {
+  return asOwner(async (client) => {
+    const rows = (await listThirdParties(client)).map(({ id, code, kind, name, disconnectedReason }) => [
+      id,
+      code,
+      kind,
+      disconnectedReason === null ? 'connected' : `disconnected: ${disconnectedReason}`,
+      name,
+    ])
+    return table(['ID', 'CODE', 'KIND', 'STATE', 'NAME'], rows)
+  })
+}
+
+async function disconnect({ code, reason }: { code: string; reason: string }): Promise<void> {
+  if (reason.trim() === '') throw new Error('--reason must not be empty: the third party is told it')
+  await asOwner(async (client) => {
+    if (!(await disconnectThirdParty(client, code, reason.trim())))
+      throw new Error(`There is no connected third party ${code}: see partner list`)
+    return [`Third party ${code} is disconnected.`]
+  })
+}
+
+function reconnect({ code }: { code: string }): Promise<void> {
+  return asOwner(async (client) => {
+    if (!(await reconnectThirdParty(client, code)))
+      throw new Error(`There is no disconnected third party ${code}: see partner list`)
+    return [`Third party ${code} is connected.`]
+  })
+}

@@ -1,0 +1,7 @@
+import type { Pool } from 'pg'
+
+/** The number of the latest migration that the database has seen. */
+export async function readVersion(database: Pool): Promise<number> {
+  const { rows } = await database.query<{ version: number }>('select max(version) as version from migrations')
+  return rows[0]?.version ?? 0
+}

@@ -1,0 +1,25 @@
+import type { ClientBase } from 'pg'
+
+/** Days are `YYYY-MM-DD`. Earliest first. */
+export async function listExercices(
+  client: ClientBase,
+  folder: { schemaId: string; folderId: string },
+): Promise<{ id: string; start: string; end: string }[]> {
+  const { rows } = await client.query(
+    `select id, start_date::text as start, end_date::text as "end" from grandlivre.exercices
+     where schema_id = $1 and folder_id = $2 order by start_date`,
+    [folder.schemaId, folder.folderId],
+  )
+  return rows
+}
+
+export async function countMovements(
+  client: ClientBase,
+  folder: { schemaId: string; folderId: string },
+): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(
+    `select count(*) from grandlivre.movements where schema_id = $1 and folder_id = $2`,
+    [folder.schemaId, folder.folderId],
+  )
+  return Number(rows[0]?.count)
+}

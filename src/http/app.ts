@@ -1,0 +1,94 @@
+/**
+ * The edge on one screen: the route table, and what every request goes through.
+ *
+ *   request id -> (404, 405) -> caller, rate, folder -> parameters -> a place among the running ones -> answer
+ */
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context, MiddlewareHandler } from 'hono'
+import type { Pool } from 'pg'
+import type { Piscina } from 'piscina'
+import type { Places } from '../auth/places.ts'
+import type { Config } from '../config.ts'
+import { AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { authenticate, identified } from './authenticate.ts'
+import { answerError } from './errors.ts'
+import { keyInfo } from './key-info.ts'
+import { movements } from './movements.ts'
+import { describeRoute, openApiDocument, openApiRoute } from './openapi.ts'
+import { healthz, readyz } from './probes.ts'
+import { queryError } from './query.ts'
+import { acceptRequestId } from './request-id.ts'
+import type { Edge, FolderCall, Route } from './route.ts'
+
+export interface Services {
+  config: Config
+  /** As the service role: sees one tenant at a time (`inTenant`). */
+  database: Pool
+  /** Running requests by route and folder, over all processes. */
+  places: Places
+  /** Where exports run. */
+  threads: Piscina
+  /** What has to be up for requests to be taken, by the name that /readyz calls it. */
+  needs: Record<string, () => Promise<boolean>>
+  log: Log
+}
+
+const routes: readonly Route[] = [
+  keyInfo(() => routes),
+  movements,
+  openApiRoute(() => document),
+  healthz,
+  readyz,
+]
+
+const document = openApiDocument(routes)
+
+export function createApp(services: Services): OpenAPIHono<Edge> {
+  const app = new OpenAPIHono<Edge>({
+    defaultHook: (result, c) => {
+      if (result.target !== 'query') return
+      const error = queryError(c.env.incoming.url ?? '', result.success ? undefined : result.error)
+      if (error) throw error
+    },
+  })
+  app.onError((error, c) => answerError(error, c, services.log))
+  app.notFound(() => {
+    throw new AppError('ERR-NOT-FOUND')
+  })
+  app.use(acceptRequestId(services.log), endBodyOfHead)
+  for (const route of routes)
+    app.openapi({ ...describeRoute(route), middleware: authenticate(route, services) }, (c) =>
+      answer(route, c as Context<Edge>, services),
+    )
+  for (const path of new Set(routes.map((route) => route.path)))
+    app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {
+      throw new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: methodsOf(path) } })
+    })
+  return app
+}
+
+async function answer(route: Route, c: Context<Edge>, services: Services): Promise<Response> {
+  const query = c.req.valid('query' as never)
+  const call = { c, services, query, requestId: c.get('requestId') }
+  if (route.scope === 'open') return route.answer(call)
+  const caller = { ...call, principal: identified(c) }
+  if (route.scope === 'token') return route.answer(caller)
+  const folderId = c.get('folderId')!
+  const leave = await services.places.take(route.path, folderId)
+  // `close` comes once, whether the answer ended, failed, or its client left; it may have been here already.
+  if (c.env.outgoing.closed) leave()
+  else c.env.outgoing.once('close', leave)
+  return route.answer({ ...caller, folderId } satisfies FolderCall<never>)
+}
+
+function methodsOf(path: string): string {
+  const methods = routes.filter((route) => route.path === path).map((route) => route.method.toUpperCase())
+  return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+}
+
+/** HEAD is answered as GET without the body; the unread body of a stream would keep its export running for ever. */
+const endBodyOfHead: MiddlewareHandler<Edge> = async (c, next) => {
+  await next()
+  if (c.req.method === 'HEAD') await c.res.body?.cancel()
+}

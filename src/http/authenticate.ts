@@ -1,0 +1,86 @@
+import { strict as assert } from 'node:assert'
+import type { Context, MiddlewareHandler } from 'hono'
+import { type CallerFacts, findCaller, type TokenFacts } from '../auth/callers.sql.ts'
+import { admit, folderOf, knownToken, type Principal, readCredentials } from '../auth/principal.ts'
+import { countRequest, type RateWindow } from '../auth/rate-limit.sql.ts'
+import { sha256 } from '../auth/secrets.ts'
+import { activateToken, isFolderOfFirm } from '../auth/tokens.sql.ts'
+import { inTenant } from '../db/pool.ts'
+import { AppError } from '../errors.ts'
+import type { Services } from './app.ts'
+import { readAccountingFolderId } from './query.ts'
+import type { Edge, Route } from './route.ts'
+
+/**
+ * Who is calling, how often, and for which folder; runs before the parameters are looked at.
+ * Sets `principal`, and `folderId` where a folder is concerned, and the rate limit's headers on whatever is answered.
+ */
+export function authenticate(route: Route, services: Services): MiddlewareHandler<Edge> {
+  return async (c, next) => {
+    if (route.scope !== 'open') {
+      const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
+      const caller = await findCaller(
+        services.database,
+        sha256(credentials.secret),
+        sha256(credentials.token),
+      )
+      const token = knownToken(credentials, caller)
+      assert(caller)
+      const window = await enter(services, token, caller)
+      showRate(c, window, services.config.rateLimit.requests)
+      const principal = admit(caller, route.levels)
+      c.set('principal', principal)
+      if (window.requests > services.config.rateLimit.requests) throw tooMany(window)
+      c.set('folderId', await findFolder(c, route, services, principal))
+    }
+    await next()
+  }
+}
+
+/** The principal of a call that went through `authenticate`. */
+export function identified(c: Context<Edge>): Principal {
+  const principal = c.get('principal')
+  assert(principal, 'a route with levels is authenticated')
+  return principal
+}
+
+/** Counts the request; the first one of a token activates it, whatever becomes of the request. */
+function enter(services: Services, token: TokenFacts, caller: CallerFacts): Promise<RateWindow> {
+  return inTenant(services.database, token.schemaId, async (client) => {
+    if (!token.activated && caller.disconnectedReason === null) await activateToken(client, token)
+    return countRequest(client, token, services.config.rateLimit.windowMs)
+  })
+}
+
+function showRate(c: Context<Edge>, window: RateWindow, total: number): void {
+  c.header('X-Rate-Limit-Total', String(total))
+  c.header('X-Rate-Limit-Remaining', String(Math.max(0, total - window.requests)))
+  c.header('X-Rate-Limit-Reset', String(window.resetAt))
+}
+
+function tooMany(window: RateWindow): AppError {
+  const seconds = Math.max(1, Math.ceil(window.resetInMs / 1000))
+  return new AppError('ERR-TOO-MANY-REQUEST', { headers: { 'Retry-After': String(seconds) } })
+}
+
+/** A route that concerns no folder needs none named; where a header names one all the same, it has to be right. */
+async function findFolder(
+  c: Context<Edge>,
+  route: Route,
+  services: Services,
+  principal: Principal,
+): Promise<string | undefined> {
+  const societyId = c.req.header('society-id')
+  if (route.scope !== 'folder' && societyId === undefined) return principal.folderId ?? undefined
+  const accountingFolderId =
+    'accountingFolderId' in route.query.shape
+      ? readAccountingFolderId(c.req.queries('accountingFolderId'))
+      : undefined
+  const folderId = folderOf(principal, { societyId, accountingFolderId })
+  if (folderId === undefined || folderId === principal.folderId) return folderId
+  const found = await inTenant(services.database, principal.schemaId, (client) =>
+    isFolderOfFirm(client, principal, folderId),
+  )
+  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  return folderId
+}

@@ -1,0 +1,84 @@
+/** The one shape in which errors reach callers (contract, section 1). */
+import { z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import { isConnectionLoss, unavailable } from '../db/pool.ts'
+import { AppError, type ErrorStatus } from '../errors.ts'
+import { type Log, withoutSecrets } from '../log.ts'
+import type { Edge } from './route.ts'
+
+export const ErrorBody = z
+  .object({
+    error: z.object({
+      code: z.string().openapi({ example: 'ERR-VALIDATION' }),
+      message: z.string(),
+      details: z.object({
+        url: z.string(),
+        method: z.string(),
+        requestedAt: z.iso.datetime(),
+        requestId: z.string(),
+        issues: z.array(z.object({ parameter: z.string(), message: z.string() })).optional(),
+      }),
+    }),
+  })
+  .openapi('Error')
+
+/** What an error quotes of its request. */
+export interface Asked {
+  /** Path and query as they were sent. */
+  url: string
+  method: string
+  requestId: string
+}
+
+/** Longer URLs are cut in errors: the caller knows what it sent, and an answer need not carry kilobytes of it. */
+const quotedUrlMax = 2048
+
+/** The body, with every token and secret blotted out of what it quotes. */
+export function errorBody(error: AppError, asked: Asked): z.infer<typeof ErrorBody> {
+  return {
+    error: {
+      code: error.code,
+      message: withoutSecrets(error.message),
+      details: {
+        url: withoutSecrets(asked.url).slice(0, quotedUrlMax),
+        method: asked.method,
+        requestedAt: new Date().toISOString(),
+        requestId: asked.requestId,
+        ...(error.issues === undefined
+          ? {}
+          : {
+              issues: error.issues.map((issue) => ({ ...issue, parameter: withoutSecrets(issue.parameter) })),
+            }),
+      },
+    },
+  }
+}
+
+/** Headers of an error: its own, those that its status asks for, and never kept by a cache. */
+export function errorHeaders(error: AppError): Record<string, string> {
+  return { ...headersByStatus[error.status], ...error.headers, 'Cache-Control': 'no-store' }
+}
+
+const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
+  401: { 'WWW-Authenticate': 'Bearer' },
+  429: { 'Retry-After': '5' },
+  503: { 'Retry-After': '5' },
+}
+
+/** For Hono's `onError`: anything thrown before the answer began. What is no AppError is a fault, and is logged. */
+export function answerError(thrown: Error, c: Context<Edge>, log: Log): Response {
+  const error = asAppError(thrown)
+  const requestId = c.get('requestId')
+  // What fails because its client has left is no fault, and nobody reads this answer.
+  const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed
+  if (isFault) log('request.failed', { requestId, code: error.code, error: error.cause ?? error })
+  c.set('errorCode', error.code)
+  const asked = { url: c.env.incoming.url ?? '', method: c.req.method, requestId }
+  return c.json(errorBody(error, asked), error.status, errorHeaders(error))
+}
+
+function asAppError(thrown: Error): AppError {
+  if (thrown instanceof AppError) return thrown
+  if (isConnectionLoss(thrown)) return unavailable(thrown)
+  return new AppError('ERR-INTERNAL', { cause: thrown })
+}

@@ -1,0 +1,100 @@
+/**
+ * Node's server around the app: the timeouts, and errors in our shape where the request never reaches the app
+ * because it is no HTTP, or too large to be looked at.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { getRequestListener } from '@hono/node-server'
+import { limits } from '../config.ts'
+import { AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { errorBody, errorHeaders } from './errors.ts'
+import { requestIdOf } from './request-id.ts'
+
+/** Room for a URL of the permitted length, so that a longer one still gets an answer that says so. */
+const headerBytesMax = 2 * limits.urlBytesMax
+/** Contract, section 1. */
+const bodyBytesMax = 64 * 1024
+
+type Fetch = Parameters<typeof getRequestListener>[0]
+
+/** @param fetch of the app */
+export function createListener(fetch: Fetch, log: Log): Server {
+  const listener = getRequestListener(fetch)
+  const server = createServer(
+    {
+      maxHeaderSize: headerBytesMax,
+      // Someone who sends headers slowly holds a socket and nothing else; ten seconds is long for any network.
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      // Longer than the minute after which load balancers drop an idle connection: otherwise we close it just as
+      // they send the next request.
+      keepAliveTimeout: 75_000,
+      // A missing Host is refused below, in our shape.
+      requireHostHeader: false,
+      connectionsCheckingInterval: 5_000,
+    },
+    (incoming, outgoing) => {
+      const refused = refusal(incoming)
+      if (refused) refuse(refused, incoming, outgoing, log)
+      else void listener(incoming, outgoing)
+    },
+  )
+  // Neither side sent a byte for so long: a client that stopped reading its export.
+  server.setTimeout(limits.clientIdleMs)
+  server.on('clientError', (error, socket) => answerNoRequest(error, socket, log))
+  return server
+}
+
+function refusal(incoming: IncomingMessage): AppError | undefined {
+  const target = incoming.url ?? ''
+  if (Buffer.byteLength(target) > limits.urlBytesMax)
+    return new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The URL of the request is too large' })
+  if (Number(incoming.headers['content-length'] ?? 0) > bodyBytesMax)
+    return new AppError('ERR-PAYLOAD-TOO-LARGE')
+  if (!/^[\w.:[\]-]+$/.test(incoming.headers.host ?? '') || !URL.canParse(`http://${incoming.headers.host}`))
+    return new AppError('ERR-VALIDATION', {
+      issues: [{ parameter: 'Host', message: 'must name this server' }],
+    })
+  // `*`, an absolute address or a backslash: nothing is served there.
+  if (!/^\/[^\\]*$/.test(target.split('?', 1)[0] ?? '')) return new AppError('ERR-NOT-FOUND')
+  return undefined
+}
+
+function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResponse, log: Log): void {
+  const requestId = requestIdOf(incoming.headers['x-request-id'] as string | undefined)
+  const asked = { url: incoming.url ?? '', method: incoming.method ?? '', requestId }
+  const body = JSON.stringify(errorBody(error, asked))
+  outgoing.writeHead(error.status, {
+    ...errorHeaders(error),
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'x-request-id': requestId,
+    // A body that is not wanted is not read either, so the connection is of no further use.
+    Connection: 'close',
+  })
+  outgoing.end(body)
+  log('request.refused', { requestId, code: error.code })
+}
+
+/** What could not be read as a request: there is no URL, method or id of its own to quote. */
+function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log): void {
+  // In the middle of an answer further bytes would pass for its continuation.
+  const answering = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage
+  if (!socket.writable || answering || cause.code === 'ECONNRESET') {
+    socket.destroy()
+    return
+  }
+  const error =
+    cause.code === 'HPE_HEADER_OVERFLOW'
+      ? new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The headers of the request are too large' })
+      : new AppError('ERR-VALIDATION', { issues: [{ parameter: 'request', message: 'must be HTTP/1.1' }] })
+  const requestId = requestIdOf(undefined)
+  log('request.refused', { requestId, code: error.code })
+  const body = JSON.stringify(errorBody(error, { url: '', method: '', requestId }))
+  const reason = error.status === 413 ? '413 Payload Too Large' : '400 Bad Request'
+  socket.end(
+    `HTTP/1.1 ${reason}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nx-request-id: ${requestId}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}

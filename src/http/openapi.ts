@@ -1,0 +1,73 @@
+/** The OpenAPI document, made from the route table. */
+import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
+import { errorCodes } from '../errors.ts'
+import { ErrorBody } from './errors.ts'
+import { openRoute, type Route } from './route.ts'
+
+extendZodWithOpenApi(z)
+
+type Document = ReturnType<OpenAPIHono['getOpenAPI31Document']>
+
+const societyId = z.object({
+  'society-id': z.string().optional().openapi({
+    description: 'The folder. Required with a firm token where no parameter names it',
+    example: '1000',
+  }),
+})
+
+/** A route as the library wants it, with the headers and errors that all routes share. */
+export function describeRoute(route: Route): RouteConfig & { path: string } {
+  const { method, path, summary, description, query, answers, scope } = route
+  return createRoute({
+    method,
+    path,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    request: { query, ...(scope === 'folder' ? { headers: societyId } : {}) },
+    responses: {
+      ...answers,
+      default: {
+        description: `An error. Codes: ${Object.keys(errorCodes).join(', ')}`,
+        content: { 'application/json': { schema: ErrorBody } },
+      },
+    },
+    ...(scope === 'open' ? { security: [] } : { security: [{ accessToken: [], partnerSecret: [] }] }),
+  })
+}
+
+export function openApiDocument(routes: readonly Route[]): Document {
+  const described = new OpenAPIHono()
+  described.openAPIRegistry.registerComponent('securitySchemes', 'accessToken', {
+    type: 'http',
+    scheme: 'bearer',
+  })
+  described.openAPIRegistry.registerComponent('securitySchemes', 'partnerSecret', {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Third-Party-Secret',
+  })
+  for (const route of routes) described.openAPIRegistry.registerPath(describeRoute(route))
+  return described.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Grandlivre',
+      version: '1.0.0',
+      description:
+        'Exports of accounting folders. Every route but those without security needs both headers.',
+    },
+  })
+}
+
+/** @param document asked for with each request, as it lists this very route */
+export function openApiRoute(document: () => Document): Route {
+  return openRoute({
+    method: 'get',
+    path: '/api/v1/openapi.json',
+    summary: 'This document',
+    query: z.strictObject({}),
+    answers: {
+      200: { description: 'OpenAPI 3.1', content: { 'application/json': { schema: z.looseObject({}) } } },
+    },
+    answer: ({ c }) => c.json(document()),
+  })
+}

@@ -1,0 +1,44 @@
+import { randomUUID } from 'node:crypto'
+import type { MiddlewareHandler } from 'hono'
+import { type Log, withoutSecrets } from '../log.ts'
+import type { Edge } from './route.ts'
+
+/**
+ * What partners and proxies use for ids: UUIDs, ULIDs, base64, `Root=1-67891233-abc`. No blank, quote or control
+ * character, so that it can stand in a log and a header as it is.
+ */
+const validRequestId = /^[\w.:;=+/@-]{1,128}$/
+
+/** The id of a request: the valid one it carries in `x-request-id`, else a new UUID. */
+export function requestIdOf(header: string | undefined): string {
+  const isValid = header !== undefined && validRequestId.test(header) && withoutSecrets(header) === header
+  return isValid ? header : randomUUID()
+}
+
+/** Gives every request its id, and the log a line once its answer has ended or was cut off. */
+export function acceptRequestId(log: Log): MiddlewareHandler<Edge> {
+  return async (c, next) => {
+    const started = performance.now()
+    const requestId = requestIdOf(c.req.header('x-request-id'))
+    c.set('requestId', requestId)
+    c.header('x-request-id', requestId)
+    const { outgoing } = c.env
+    outgoing.once('close', () => {
+      const principal = c.get('principal')
+      const code = c.get('errorCode')
+      const folderId = c.get('folderId')
+      log('request.ended', {
+        requestId,
+        method: c.req.method,
+        path: c.req.path.slice(0, 256),
+        status: outgoing.statusCode,
+        ...(code === undefined ? {} : { code }),
+        ms: Math.round(performance.now() - started),
+        ...(outgoing.writableFinished ? {} : { cutOff: true }),
+        ...(principal === undefined ? {} : { tokenId: principal.tokenId, schemaId: principal.schemaId }),
+        ...(folderId === undefined ? {} : { folderId }),
+      })
+    })
+    await next()
+  }
+}

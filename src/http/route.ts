@@ -1,0 +1,96 @@
+/**
+ * How a route is declared: once, with what it takes and answers as schemas. From the declaration come the check of
+ * the request, the levels it is open to, its line in key/info, the `Allow` of a 405 and its part of the OpenAPI
+ * document.
+ *
+ *   openRoute    needs no caller (health, documentation)
+ *   tokenRoute   needs a caller, concerns no folder
+ *   folderRoute  concerns one folder; at most so many run at once for it (setting RATE_LIMIT_CONCURRENT)
+ */
+import type { HttpBindings } from '@hono/node-server'
+import type { RouteConfig, z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import type { Principal } from '../auth/principal.ts'
+import type { Level } from '../auth/secrets.ts'
+import type { Services } from './app.ts'
+
+/** `c.env.outgoing` is Node's response: trailers, and the `close` that says that the client left or has it all. */
+export interface Edge {
+  Bindings: HttpBindings
+  Variables: {
+    requestId: string
+    /** Code of the error that was answered. */
+    errorCode: string | undefined
+    principal: Principal | undefined
+    folderId: string | undefined
+  }
+}
+
+export interface OpenCall<Query> {
+  /**
+   * Answer with `c.json`, or with `c.body(stream, 200, headers)`: a bare `new Response` loses the headers that were
+   * prepared (request id, rate limit).
+   */
+  c: Context<Edge>
+  services: Services
+  /** Checked and converted by the schema of the route. */
+  query: Query
+  requestId: string
+}
+
+export interface TokenCall<Query> extends OpenCall<Query> {
+  principal: Principal
+}
+
+export interface FolderCall<Query> extends TokenCall<Query> {
+  /** The folder of the request, which the caller may read. Decimal digits. */
+  folderId: string
+}
+
+type Answer<Call> = (call: Call) => Response | Promise<Response>
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+
+interface Declaration<Query extends z.ZodObject, Call> {
+  method: Method
+  /** `/api/v1/webhook/{id}` */
+  path: `/${string}`
+  /** One line for the documentation. */
+  summary: string
+  description?: string
+  /** A strict object: an unknown parameter is refused, so that a misspelt filter does not export everything. */
+  query: Query
+  /** Answers by status; errors are added to all routes alike. */
+  answers: RouteConfig['responses']
+  /** What is wrong with the world is thrown as AppError. */
+  answer: Answer<Call>
+}
+
+interface Restricted {
+  /** Levels of token the route is open to. */
+  levels: readonly Level[]
+}
+
+export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
+  (
+    | { scope: 'open'; levels: readonly []; answer: Answer<OpenCall<never>> }
+    | { scope: 'token'; levels: readonly Level[]; answer: Answer<TokenCall<never>> }
+    | { scope: 'folder'; levels: readonly Level[]; answer: Answer<FolderCall<never>> }
+  )
+
+export function openRoute<Query extends z.ZodObject>(
+  declaration: Declaration<Query, OpenCall<z.output<Query>>>,
+): Route {
+  return { ...declaration, scope: 'open', levels: [] }
+}
+
+export function tokenRoute<Query extends z.ZodObject>(
+  declaration: Declaration<Query, TokenCall<z.output<Query>>> & Restricted,
+): Route {
+  return { ...declaration, scope: 'token' }
+}
+
+export function folderRoute<Query extends z.ZodObject>(
+  declaration: Declaration<Query, FolderCall<z.output<Query>>> & Restricted,
+): Route {
+  return { ...declaration, scope: 'folder' }
+}

@@ -1,0 +1,108 @@
+/**
+ * What the process reports, as JSON lines on standard output: `{"at","level","event", ...fields}`. The kinds of event
+ * are a closed table, so that an operator can build alerts on them. Headers and bodies are never logged, and what is
+ * shaped like a token or a secret is blotted out of every line, wherever it came from.
+ *
+ * Own code rather than a library: nothing here formats, rotates or ships. The collector of the container does.
+ */
+import type { LogLevel } from './config.ts'
+
+export interface LogEvents {
+  'service.listening': { url: string; pid: number }
+  'service.stopping': { signal: string }
+  'service.stopped': { drained: boolean }
+  /** One per request, when its answer has ended or was cut off. */
+  'request.ended': {
+    requestId: string
+    method: string
+    /** Without the query. */
+    path: string
+    status: number
+    /** Error code of the answer. */
+    code?: string
+    ms: number
+    /** The client went away, or the answer failed, before its end. */
+    cutOff?: true
+    tokenId?: string
+    schemaId?: string
+    folderId?: string
+  }
+  /** It was no HTTP, or too large, and never reached a route. */
+  'request.refused': { requestId: string; code: string }
+  /** A fault of the service, or of something it needs; the caller was told ERR-INTERNAL or ERR-UNAVAILABLE. */
+  'request.failed': { requestId: string; code: string; error: unknown }
+  /** A movements export that went out whole; `bytes` before compression. */
+  'movements.sent': { requestId: string; rows: number; bytes: number; ms: number }
+  /** A movements export that failed behind its first byte: the client saw a broken transfer. */
+  'movements.broken': { requestId: string; error: unknown }
+  /** The connection that holds the places of running requests was lost, or is there again. */
+  'places.lost': { error: unknown }
+  'places.regained': { places: number; missing: number }
+  'log.dropped': { lines: number }
+}
+
+const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
+  'service.listening': 'info',
+  'service.stopping': 'info',
+  'service.stopped': 'info',
+  'request.ended': 'info',
+  'request.refused': 'info',
+  'request.failed': 'error',
+  'movements.sent': 'info',
+  'movements.broken': 'error',
+  'places.lost': 'warn',
+  'places.regained': 'info',
+  'log.dropped': 'warn',
+}
+
+const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
+
+export type Log = <Kind extends keyof LogEvents>(event: Kind, fields: LogEvents[Kind]) => void
+
+/** Lines of more than this wait for a slow reader; further ones are dropped and counted, not kept in memory. */
+const backlogBytesMax = 1024 * 1024
+
+/** @param out standard output of the process; a test may give another stream */
+export function createLog(level: LogLevel, out: NodeJS.WritableStream = process.stdout): Log {
+  let dropped = 0
+  let closed = false
+  // A collector that went away (EPIPE) must not take the service with it. There is nobody left to tell.
+  out.on('error', () => {
+    closed = true
+  })
+  const write: Log = (event, fields) => {
+    if (closed || ranks[levels[event]] < ranks[level]) return
+    if ('writableLength' in out && Number(out.writableLength) > backlogBytesMax) {
+      dropped += 1
+      return
+    }
+    out.write(line(event, fields))
+    if (dropped > 0 && event !== 'log.dropped') {
+      const lines = dropped
+      dropped = 0
+      write('log.dropped', { lines })
+    }
+  }
+  return write
+}
+
+function line(event: keyof LogEvents, fields: object): string {
+  const record = { at: new Date().toISOString(), level: levels[event], event, ...fields }
+  const text = JSON.stringify(record, (_key, value) => (value instanceof Error ? describe(value) : value))
+  return `${withoutSecrets(text)}\n`
+}
+
+/** The text with every token and partner secret blotted out, for whatever quotes what a caller sent. */
+export function withoutSecrets(text: string): string {
+  return text.replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
+}
+
+/** Not an error's other properties: those of the database quote rows. */
+function describe(error: Error): object {
+  return {
+    message: error.message,
+    stack: error.stack,
+    ...('code' in error ? { code: error.code } : {}),
+    ...(error.cause instanceof Error ? { cause: describe(error.cause) } : {}),
+  }
+}

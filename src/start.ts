@@ -1,0 +1,122 @@
+/** The service in one process: everything it is made of, started in order and stopped in reverse. */
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { loadMasterKey } from './auth/master-key.ts'
+import { Places } from './auth/places.ts'
+import { type Config, limits } from './config.ts'
+import { type Database, openDatabase } from './db/database.ts'
+import { createPool } from './db/pool.ts'
+import { readVersion } from './db/version.sql.ts'
+import { createApp } from './http/app.ts'
+import { createListener } from './http/listener.ts'
+import { createLog, type Log } from './log.ts'
+import { createThreads } from './threads/pool.ts'
+
+export interface RunningService {
+  /** `http://127.0.0.1:8080` */
+  url: string
+  /**
+   * Stops accepting, lets running answers end for `limits.drainMs` at most, then stops everything else.
+   * @returns whether all answers ended by themselves
+   */
+  close(): Promise<boolean>
+}
+
+export interface StartOptions {
+  log?: Log
+  /**
+   * Runs once the database is there. What it gives back is called with the address as soon as the port is bound and
+   * before the first request is answered.
+   */
+  prepare?: (database: Database, masterKey: Buffer) => Promise<(url: string) => void>
+}
+
+/** @throws {Error} where something it needs is missing, with what to do; nothing is left running then */
+export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
+  await using stack = new AsyncDisposableStack()
+  const log = options.log ?? createLog(config.logLevel)
+  const database = await openDatabase(config)
+  stack.defer(() => database.close())
+  const masterKey = await loadMasterKey(config)
+  const pool = createPool(database.serviceUrl, {
+    max: limits.serviceConnectionsMax,
+    applicationName: 'grandlivre',
+  })
+  stack.defer(() => pool.end())
+  const places = new Places(database.serviceUrl, config.rateLimit.concurrent, log)
+  stack.defer(() => places.close())
+  const threads = createThreads(config.exportThreads, config.exportDatabaseUrl ?? database.serviceUrl)
+  stack.defer(() => threads.destroy())
+  const bound = await options.prepare?.(database, masterKey)
+  const version = await readVersion(pool)
+  const app = createApp({
+    config,
+    database: pool,
+    places,
+    threads,
+    needs: {
+      'the database at its version': async () => (await readVersion(pool)) === version,
+      'the export threads': async () => threads.threads.length > 0,
+    },
+    log,
+  })
+  const server = createListener(app.fetch, log)
+  const url = await listen(server, config, bound)
+  let drained = true
+  stack.defer(async () => {
+    drained = await drain(server)
+  })
+  log('service.listening', { url, pid: process.pid })
+  const running = stack.move()
+  return {
+    url,
+    close: async () => {
+      await running.disposeAsync()
+      return drained
+    },
+  }
+}
+
+function listen(server: Server, config: Config, bound?: (url: string) => void): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)))
+  server.listen(config.port, config.host, () => {
+    const { port } = server.address() as AddressInfo
+    const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+    bound?.(url)
+    resolve(url)
+  })
+  return promise
+}
+
+function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
+  const reasons: Record<string, string> = {
+    EADDRINUSE: `Port ${port} of ${host} is taken: stop what listens there, or set PORT (0 picks a free one)`,
+    EACCES: `Port ${port} may not be opened by this user: set PORT to 1024 or more`,
+    EADDRNOTAVAIL: `${host} is no address of this machine: set HOST`,
+    ENOTFOUND: `${host} is no address of this machine: set HOST`,
+  }
+  return new Error(reasons[error.code ?? ''] ?? `Cannot listen on ${host}:${port}: ${error.message}`, {
+    cause: error,
+  })
+}
+
+/** @returns whether all answers ended by themselves */
+async function drain(server: Server): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  let drained = true
+  server.close(() => resolve(drained))
+  // A kept-alive connection is idle only once its running answer has ended, and would then hold the server open.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const deadline = setTimeout(() => {
+    drained = false
+    server.closeAllConnections()
+  }, limits.drainMs)
+  try {
+    return await promise
+  } finally {
+    clearInterval(sweep)
+    clearTimeout(deadline)
+  }
+}

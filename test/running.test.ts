@@ -1,0 +1,181 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type SeededFolder, seed } from '../src/ledger/seed.ts'
+import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { request, startTestService, testMasterKey, until } from './support/service.ts'
+import { createTenants, credentials, type Staff } from './support/tenants.ts'
+
+/** Far more than the buffers between thread and client hold, so that a client that does not read keeps it running. */
+const movements = 40_000
+
+let database: TestDatabase
+let staff: Staff
+let folder: SeededFolder
+let secret: string
+let signed: Record<string, string>
+let path: string
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  folder = await seed(database.ownerUrl, { movements, year: 2025 })
+  secret = await staff.thirdParty('ONE')
+  signed = credentials(await staff.token('ONE', 'api', folder), secret)
+  path = `/api/v1/mad/movements?version=1.0.0&idExercice=${folder.exercices[1]!.id}`
+})
+
+afterAll(async () => {
+  await staff?.end()
+  await database?.drop()
+})
+
+/** An export whose client reads nothing until it is told to. */
+async function stalled(url: string, headers = signed): Promise<IncomingMessage> {
+  const outgoing = get(url + path, { headers, agent: false })
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+  response.on('error', () => {})
+  return response
+}
+
+describe('exports of one folder at once', () => {
+  test('are limited over all processes, and a client that leaves makes room', async () => {
+    const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 2 }
+    const services = await Promise.all([1, 2].map(() => startTestService(database, { rateLimit })))
+    const urls = services.map(({ url }) => url)
+    try {
+      const running = await Promise.all(urls.map((url) => stalled(url)))
+      expect(running.map(({ statusCode }) => statusCode)).toEqual([200, 200])
+      for (const url of urls) {
+        const { status, headers, body } = await request(url + path, signed)
+        expect([status, body.error.code]).toEqual([429, 'ERR-TOO-MANY-CONCURRENT-REQUEST'])
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+        expect((await request(`${url}/api/v1/key/info`, signed)).status).toBe(200)
+      }
+      running[0]!.destroy()
+      await until(async () => (await request(urls[1]! + path, signed)).status === 200)
+      running[1]!.destroy()
+      await until(async () => (await request(urls[0]! + path, signed)).status === 200)
+    } finally {
+      for (const { stop } of services) await stop()
+    }
+  })
+
+  test('give their places back however they end', async () => {
+    const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
+    const { url, stop } = await startTestService(database, { rateLimit })
+    try {
+      const headers = { ...signed, Accept: 'application/x-ndjson' }
+      const { headers: first } = await request(url + path, headers)
+      const statuses = [
+        await request(url + path, headers, 'HEAD'),
+        await request(url + path, { ...headers, 'If-None-Match': first.get('etag')! }),
+        await request(url + path, { ...headers, Accept: 'image/png' }),
+        await request(url + path, { ...headers, 'If-Match': '"another"' }),
+        await request(url + path, headers),
+      ].map(({ status }) => status)
+      expect(statuses).toEqual([200, 304, 406, 412, 200])
+    } finally {
+      await stop()
+    }
+  })
+})
+
+describe('the process', () => {
+  const folders: string[] = []
+
+  afterAll(async () => {
+    for (const name of folders) await rm(name, { recursive: true, force: true })
+  })
+
+  async function start(settings: Record<string, string> = {}) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
+    folders.push(dataDir)
+    const env = {
+      PATH: process.env['PATH'],
+      PORT: '0',
+      DATA_DIR: dataDir,
+      DATABASE_URL: database.ownerUrl,
+      MASTER_KEY: testMasterKey.toString('hex'),
+      ...settings,
+    }
+    const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const output = { out: '', error: '' }
+    child.stdout.on('data', (chunk) => {
+      output.out += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      output.error += chunk
+    })
+    return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
+  }
+
+  async function listening(output: { out: string }, child: ChildProcess): Promise<string> {
+    await until(() => output.out.includes('service.listening') || child.exitCode !== null)
+    const line = output.out.split('\n').find((text) => text.includes('service.listening'))
+    return JSON.parse(line!).url
+  }
+
+  test('lets running answers end after SIGTERM, takes no new ones, and exits 0', async () => {
+    const { child, output, ended } = await start()
+    const url = await listening(output, child)
+    const response = await stalled(url)
+    child.kill('SIGTERM')
+    await until(async () => {
+      try {
+        await fetch(`${url}/healthz`)
+        return false
+      } catch {
+        return true
+      }
+    })
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8')) text += chunk
+    expect(response.complete).toBe(true)
+    expect(JSON.parse(text)).toHaveLength(Number(response.trailers['x-row-count']))
+    expect(await ended).toEqual([0, null])
+    expect(output.out).toContain('"event":"service.stopped","drained":true')
+    expect(output.error).toBe('')
+  })
+
+  test('ends at once on a second signal', async () => {
+    const { child, output, ended } = await start()
+    const response = await stalled(await listening(output, child))
+    child.kill('SIGINT')
+    await until(() => output.out.includes('service.stopping'))
+    child.kill('SIGINT')
+    expect(await ended).toEqual([1, null])
+    response.destroy()
+  })
+
+  test('says what to do when its port is taken, and leaves nothing running', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1')
+    await once(blocker, 'listening')
+    const { port } = blocker.address() as AddressInfo
+    const { output, ended } = await start({ PORT: String(port) })
+    expect(await ended).toEqual([1, null])
+    expect(output.error).toBe(
+      `Port ${port} of 127.0.0.1 is taken: stop what listens there, or set PORT (0 picks a free one)\n`,
+    )
+    blocker.close()
+  })
+
+  test('names every wrong setting at once', async () => {
+    const { output, ended } = await start({ PORT: 'x', MASTER_KEY: '', LOG_LEVEL: 'loud' })
+    expect(await ended).toEqual([1, null])
+    for (const name of ['PORT', 'MASTER_KEY', 'LOG_LEVEL']) expect(output.error).toContain(name)
+    expect(output.error).not.toContain('    at ')
+  })
+
+  test('says so when the database is not there', async () => {
+    const { output, ended } = await start({ DATABASE_URL: 'postgres://someone:hidden@127.0.0.1:1/none' })
+    expect(await ended).toEqual([1, null])
+    expect(output.error).toContain('DATABASE_URL')
+    expect(output.error).not.toMatch(/ {4}at |hidden/)
+  })
+})

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import type { Config } from '../../src/config.ts'
+import { createLog } from '../../src/log.ts'
+import { startService } from '../../src/start.ts'
+
+export const testMasterKey = randomBytes(32)
+
+export interface TestService {
+  url: string
+  /** What it has logged so far, a JSON line each. */
+  lines: string[]
+  stop(): Promise<void>
+}
+
+/** The whole service on a free port and a database of the test, with a rate limit that no test meets by accident. */
+export async function startTestService(
+  database: { ownerUrl: string },
+  settings: Partial<Config> = {},
+): Promise<TestService> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-service-'))
+  const lines: string[] = []
+  const out = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk))
+      done()
+    },
+  })
+  const config: Config = {
+    host: '127.0.0.1',
+    port: 0,
+    dataDir,
+    databaseUrl: database.ownerUrl,
+    exportDatabaseUrl: undefined,
+    masterKey: testMasterKey,
+    timeZone: 'Europe/Paris',
+    exportThreads: 1,
+    rateLimit: { requests: 100_000, windowMs: 10_000, concurrent: 10 },
+    logLevel: 'debug',
+    ...settings,
+  }
+  const service = await startService(config, { log: createLog(config.logLevel, out) })
+  return {
+    url: service.url,
+    lines,
+    stop: async () => {
+      await service.close()
+      await rm(dataDir, { recursive: true })
+    },
+  }
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  /** Parsed where it is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads into answers of any shape
+  body: any
+}
+
+export async function request(
+  url: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+): Promise<Answer> {
+  const response = await fetch(url, { method, headers })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
+}
+
+/** Waits until a condition holds, asking again and again; the test's own timeout ends a hopeless wait. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20))
+}
