@@ -61,13 +61,19 @@ function report(imported: FecImported, seconds: number): string[] {
   const { period, letteredLines, unbalancedEntries, movedOpeningLines } = imported
   const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const lettered = letteredLines.complete + letteredLines.partial
+  const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
+  const loaded = [
+    `${count(imported.lines, 'lines')} in ${count(imported.entries, 'entries')}`,
+    count(imported.accounts, 'accounts'),
+    count(imported.journals, 'journals'),
+    `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
+  ]
   return [
-    `Folder ${imported.folderId} (${imported.folderName}${imported.folderCreated ? ', new' : ''}), firm ${imported.firmId}`,
+    `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
     `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}`,
-    `${count(imported.lines, 'lines')} in ${count(imported.entries, 'entries')}, ${count(imported.accounts, 'accounts')}, ` +
-      `${count(imported.journals, 'journals')}; read as ${imported.encoding}, in ${seconds.toFixed(1)} s`,
+    loaded.join(', '),
     `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
-    `${count(lettered, 'lettered lines')}: ${count(letteredLines.complete, 'complete')}, ${count(letteredLines.partial, 'partial')}`,
+    `${count(lettered, 'lettered lines')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
     ...(unbalancedEntries > 0
       ? [`Entries that do not balance on their own, as in the file: ${unbalancedEntries}`]
       : []),

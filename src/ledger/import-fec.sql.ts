@@ -82,7 +82,8 @@ export function journalIds(client: ClientBase, key: FolderKey): Promise<Map<stri
 export function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
   return idsBy(
     client,
-    `select code as name, min(id) as id from grandlivre.payments where schema_id = $1 and folder_id = $2 group by code`,
+    `select code as name, min(id) as id from grandlivre.payments where schema_id = $1 and folder_id = $2
+     group by code`,
     key,
   )
 }
@@ -90,6 +91,7 @@ export function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<stri
 /** Statistics for the planner, which would take an exercice of a million entries for an empty one. */
 export async function analyzeLedger(client: { query(text: string): Promise<unknown> }): Promise<void> {
   await client.query(
-    'analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies, grandlivre.journals',
+    `analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies,
+       grandlivre.journals`,
   )
 }

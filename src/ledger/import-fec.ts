@@ -1,19 +1,24 @@
 /**
- * Imports a FEC into one folder and exercice, whole or not at all, with memory that does not grow with the file.
+ * Imports a FEC into one folder and exercice, whole or not at all, with memory that does not grow with the
+ * file.
  *
- * The file is read three times: for its encoding (at disk speed), to check everything and to learn what must be known
- * before the first row (accounts, which entries and letterings balance), and to load it by COPY in one transaction.
+ * The file is read three times: for its encoding (at disk speed), to check everything and to learn what must
+ * be known before the first row (accounts, which entries and letterings balance), and to load it by COPY in
+ * one transaction.
  *
  * What becomes of the columns (see fec/accounts.ts, fec/entries.ts, fec/journals.ts for the first ones):
- * - EcritureDate is the entry's date and, as its legal meaning is "date de comptabilisation", also accounted_at.
- *   ValidDate would not do: many programs validate a whole year on one day long after its end.
- * - ValidDate is validated_at. A FEC holds validated entries only, so where it is empty EcritureDate stands in.
+ * - EcritureDate is the entry's date and, as its legal meaning is "date de comptabilisation", also
+ *   accounted_at. ValidDate would not do: many programs validate a whole year on one day long after its end.
+ * - ValidDate is validated_at. A FEC holds validated entries only, so where it is empty EcritureDate stands
+ *   in.
  * - PieceRef is the movement's invoice number, EcritureLib its description, EcritureLet its lettering.
- * - Montantdevise and Idevise give the entry's currency and rate where they name a currency other than the folder's.
+ * - Montantdevise and Idevise give the entry's currency and rate where they name a currency other than the
+ *   folder's.
  * - ModeRglt is the movement's payment where it is one of the six known modes.
- * - A line of an opening journal from before the fiscal year is dated on its first day; its own date becomes the
- *   movement's free number.
- * - PieceDate, DateLet, DateRglt, NatOp and IdClient are checked where they are dates, and have no place in the ledger.
+ * - A line of an opening journal from before the fiscal year is dated on its first day; its own date becomes
+ *   the movement's free number.
+ * - PieceDate, DateLet, DateRglt, NatOp and IdClient are checked where they are dates, and have no place in
+ *   the ledger.
  * - created_at is the moment of the import.
  */
 import { createReadStream } from 'node:fs'
@@ -34,7 +39,10 @@ import { analyzeLedger } from './import-fec.sql.ts'
 export interface FecImportOptions {
   /** Path of an ordinary file: it is read more than once. */
   file: string
-  /** Decimal digits. Absent: the folder of the same reference (SIREN, else file name), made where there is none. */
+  /**
+   * Decimal digits. Absent: the folder of the same reference (SIREN, else file name), made where there is
+   * none.
+   */
   folderId?: string
   /** Of a new folder; the file's name where absent. */
   name?: string

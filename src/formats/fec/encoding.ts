@@ -1,15 +1,16 @@
 /**
- * Which characters the bytes of a FEC stand for. Nothing in the file says so; the regulation allows ASCII, UTF-8 and
- * ISO-8859-15, and old DOS programs write code page 850. The whole file is the evidence, not its first lines: the
- * first accent may stand anywhere.
+ * Which characters the bytes of a FEC stand for. Nothing in the file says so; the regulation allows ASCII,
+ * UTF-8 and ISO-8859-15, and old DOS programs write code page 850. The whole file is the evidence, not its
+ * first lines: the first accent may stand anywhere.
  *
- * 1. Every byte sequence is valid UTF-8: UTF-8 (text in another encoding is practically never valid UTF-8 by chance;
- *    pure ASCII is UTF-8 as well).
- * 2. Otherwise the bytes above 0x7F are counted, as French would use them. The accented letters of ISO-8859-15 and
- *    Windows-1252 lie from 0xC0 up; those of CP850 lie from 0x80 to 0x97, where ISO-8859-15 has nothing and
- *    Windows-1252 only punctuation. Whichever explains more bytes as French letters wins; in doubt it is not CP850.
- * 3. ISO-8859-15 and Windows-1252 give the same letters. Printed characters from 0x80 to 0x9F (curly quotes, the euro
- *    at 0x80) exist only in Windows-1252; without any it is ISO-8859-15, where the euro is 0xA4.
+ * 1. Every byte sequence is valid UTF-8: UTF-8 (text in another encoding is practically never valid UTF-8 by
+ *    chance; pure ASCII is UTF-8 as well).
+ * 2. Otherwise the bytes above 0x7F are counted, as French would use them. The accented letters of
+ *    ISO-8859-15 and Windows-1252 lie from 0xC0 up; those of CP850 lie from 0x80 to 0x97, where ISO-8859-15
+ *    has nothing and Windows-1252 only punctuation. Whichever explains more bytes as French letters wins; in
+ *    doubt it is not CP850.
+ * 3. ISO-8859-15 and Windows-1252 give the same letters. Printed characters from 0x80 to 0x9F (curly quotes,
+ *    the euro at 0x80) exist only in Windows-1252; without any it is ISO-8859-15, where the euro is 0xA4.
  */
 import { isAscii } from 'node:buffer'
 import iconv from 'iconv-lite'
@@ -17,7 +18,7 @@ import { FecError } from './problem.ts'
 
 export type FecEncoding = 'utf-8' | 'iso-8859-15' | 'windows-1252' | 'cp850'
 
-// The same characters, in both worlds, but for the capitals that CP850 has in other places.
+// The degree sign stands in "n° 12", often the only one of these in a label.
 const latinLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎÏÔÙÛ°', 'windows-1252')
 const dosLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎÏÔÙÛ°', 'cp850')
 

@@ -1,9 +1,11 @@
 /** The values in the fields of a FEC. Each function gives undefined for what it does not understand. */
 
 /**
- * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. Comma or point, a sign before it and
- * leading zeros are understood; further decimals only where they are zeros, because nothing here rounds.
- * 15 digits before the comma: what a bigint column of the database holds, with room for a few dozen such lines.
+ * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. Comma or point, a sign
+ * before it and leading zeros are understood; further decimals only where they are zeros, because nothing
+ * here rounds.
+ * 15 digits before the comma: what a bigint column of the database holds, with room for a few dozen such
+ * lines.
  */
 export function parseAmount(text: string, decimals = 2): bigint | undefined {
   const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)

@@ -1,9 +1,11 @@
 /**
- * Reads a FEC (fichier des écritures comptables): bytes in, batches of checked lines out, one chunk in memory at a time.
+ * Reads a FEC (fichier des écritures comptables): bytes in, batches of checked lines out, one chunk in memory
+ * at a time.
  *
- * A line with `0,00` in both Debit and Credit is taken: it states an amount, zero, as real ledgers do now and then,
- * and zero changes no balance. Both fields empty state nothing, and are refused like amounts in both.
- * Blank lines and a Ctrl-Z at the end (DOS) are skipped. Text is trimmed: many programs pad columns with blanks.
+ * A line with `0,00` in both Debit and Credit is taken: it states an amount, zero, as real ledgers do now and
+ * then, and zero changes no balance. Both fields empty state nothing, and are refused like amounts in both.
+ * Blank lines and a Ctrl-Z at the end (DOS) are skipped. Text is trimmed: many programs pad columns with
+ * blanks.
  */
 
 import { type FecColumn, type FecHeader, parseHeader } from './columns.ts'
@@ -44,7 +46,8 @@ export interface FecLine {
 const lineCharactersMax = 64 * 1024
 
 /**
- * @param problems where further checks of the caller add theirs, so that all are reported together; the caller then
+ * @param problems where further checks of the caller add theirs, so that all are reported together; the
+ * caller then
  *   ends with `problems.throwIfAny()`. Lines with a problem are left out of the batches.
  * @throws {FecError} a header that cannot be understood, as soon as 20 problems have gathered, or at the end
  */
@@ -102,7 +105,9 @@ function isBlank(line: string): boolean {
 class LineReader {
   readonly #header: FecHeader
   readonly #problems: FecProblems
-  /** A ledger has a few hundred days and millions of fields with one of them; only days that exist are kept. */
+  /**
+   * A ledger has a few hundred days and millions of fields with one of them; only days that exist are kept.
+   */
   readonly #days = new Map<string, string>()
   #number = 0
   #fields: string[] = []
@@ -123,7 +128,8 @@ class LineReader {
     this.#fields = text.split(this.#header.separator)
     if (!this.#hasAllFields()) {
       const separators = { '\t': 'tabs', '|': '"|"', ';': '";"' }[this.#header.separator]
-      const expected = `${this.#header.fieldCount} fields separated by ${separators} are expected as in the header`
+      const { fieldCount } = this.#header
+      const expected = `as in the header, ${fieldCount} fields separated by ${separators} are expected`
       this.#refuse('line', text.trim(), `${expected}, this line has ${this.#fields.length}`)
       return undefined
     }

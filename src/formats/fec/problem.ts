@@ -11,7 +11,9 @@ export interface FecProblem {
   message: string
 }
 
-/** So many problems are gathered before the file is given up: enough to see a pattern, little enough to read. */
+/**
+ * So many problems are gathered before the file is given up: enough to see a pattern, little enough to read.
+ */
 export const problemsMax = 20
 
 export class FecError extends Error {

@@ -2,14 +2,15 @@
  * Which account a line of a FEC goes to, and under which number the ledger knows it.
  *
  * - Without a third party: the account of CompteNum.
- * - With one (CompAuxNum): the third party's own account, whose number is a root and the third party's number. The
- *   root is the first three digits of CompteNum: 401 (supplier), 411 (customer) and 421 (employee) get their company
- *   or employee. The collective accounts below one root (401000, 401100) are one here, as a third party is one. Other
- *   roots (404 suppliers of fixed assets, 408 invoices not received, 455 partners, 467 ...) stay what they are and get
- *   an account per third party without a company: the balance sheet shows them on other lines than 401, so moving
- *   them under 401 would falsify it.
- * - Numbers hold digits and capitals only. Where two numbers become the same by that (`AB-1` and `AB1`), the one that
- *   needed no change keeps it, and the others get X2, X3 and so on in alphabetical order, whatever the order of lines.
+ * - With one (CompAuxNum): the third party's own account, whose number is a root and the third party's
+ *   number. The root is the first three digits of CompteNum: 401 (supplier), 411 (customer) and 421
+ *   (employee) get their company or employee. The collective accounts below one root (401000, 401100) are one
+ *   here, as a third party is one. Other roots (404 suppliers of fixed assets, 408 invoices not received, 455
+ *   partners, 467 ...) stay what they are and get an account per third party without a company: the balance
+ *   sheet shows them on other lines than 401, so moving them under 401 would falsify it.
+ * - Numbers hold digits and capitals only. Where two numbers become the same by that (`AB-1` and `AB1`), the
+ *   one that needed no change keeps it, and the others get X2, X3 and so on in alphabetical order, whatever
+ *   the order of lines.
  */
 import type { FecLine } from '../../formats/fec/parse.ts'
 
@@ -55,7 +56,8 @@ export function nameAccount(account: FecAccount, line: FecLine): void {
 export function numberAccounts(keys: Iterable<string>): Map<string, string> {
   const numbers = new Map<string, string>()
   const taken = new Set<string>()
-  // Accounts without a third party first: their numbers are those of the chart of accounts and must not give way.
+  // Accounts without a third party first: their numbers are those of the chart of accounts and must not give
+  // way.
   const rank = (key: string) => (key.includes('\t') ? 2 : 0) + (/[^0-9A-Z\t]/.test(key) ? 1 : 0)
   const sorted = [...keys].toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
   for (const key of sorted) {

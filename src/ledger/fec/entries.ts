@@ -1,17 +1,19 @@
 /**
- * Which lines of a FEC make one entry. The regulation says: those of one journal, number and date. Not every program
- * keeps to it: some write 0 into every EcritureNum, some count lines instead of entries. So:
+ * Which lines of a FEC make one entry. The regulation says: those of one journal, number and date. Not every
+ * program keeps to it: some write 0 into every EcritureNum, some count lines instead of entries. So:
  *
- * 1. A number that is not blank or zero names an entry where the lines of that journal, number and date balance,
- *    wherever in the file they stand (a FEC may be sorted by account).
- * 2. The other lines are cut into runs: consecutive lines of one journal and date, up to where they balance. For
- *    numbers that are all zero, this finds each invoice, where the day as a whole would lump them together.
- * 3. Lines whose run does not balance before journal or date change stay together by journal, number and date, and
- *    that entry does not balance. The ledger as a whole does: that was checked before.
+ * 1. A number that is not blank or zero names an entry where the lines of that journal, number and date
+ *    balance, wherever in the file they stand (a FEC may be sorted by account).
+ * 2. The other lines are cut into runs: consecutive lines of one journal and date, up to where they balance.
+ *    For numbers that are all zero, this finds each invoice, where the day as a whole would lump them
+ *    together.
+ * 3. Lines whose run does not balance before journal or date change stay together by journal, number and
+ *    date, and that entry does not balance. The ledger as a whole does: that was checked before.
  *
- * Two steps, one in each pass over the file: EntryGroups finds out which groups balance and which are scattered,
- * EntryFinder then cuts the lines into pieces of entries. In a file whose entries stand together neither remembers
- * more than one entry (and 16 MiB for the keys seen). What does not balance or is scattered costs a key each.
+ * Two steps, one in each pass over the file: EntryGroups finds out which groups balance and which are
+ * scattered, EntryFinder then cuts the lines into pieces of entries. In a file whose entries stand together
+ * neither remembers more than one entry (and 16 MiB for the keys seen). What does not balance or is scattered
+ * costs a key each.
  */
 import type { FecLine } from '../../formats/fec/parse.ts'
 import { OpenBalances } from './open-balances.ts'
@@ -20,7 +22,9 @@ import { SeenKeys } from './seen-keys.ts'
 /** A line with the date under which the ledger holds it, and its own where that is another. */
 export type DatedLine = FecLine & { originalDate?: string }
 
-/** Longer entries are handed over in pieces: a whole ledger under one number must not have to fit into memory. */
+/**
+ * Longer entries are handed over in pieces: a whole ledger under one number must not have to fit into memory.
+ */
 const pieceLinesMax = 10_000
 
 function groupKey(line: DatedLine): string {
@@ -31,7 +35,9 @@ function numberIdentifies(line: FecLine): boolean {
   return !/^0*$/.test(line.entryNumber)
 }
 
-/** The first pass: which journal-number-date groups balance, and which of them stand in more than one place. */
+/**
+ * The first pass: which journal-number-date groups balance, and which of them stand in more than one place.
+ */
 export class EntryGroups {
   readonly #unbalanced = new OpenBalances()
   readonly #scattered = new Set<string>()

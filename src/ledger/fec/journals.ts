@@ -1,7 +1,9 @@
 /** What kind of journal a code, a label and the accounts used in it speak of. A FEC does not say. */
 import type { JournalType } from '../rows.ts'
 
-/** Labels say more than codes (CA may be Caisse or Crédit Agricole), so all labels are tried before any code. */
+/**
+ * Labels say more than codes (CA may be Caisse or Crédit Agricole), so all labels are tried before any code.
+ */
 const labels: [RegExp, JournalType][] = [
   [/\bA[ -]?NOUV|REPORTS? A NOUV|\bOUVERTURE\b/, 'AN'],
   [/REPRISE.*BALANCE/, 'RBAL'],
@@ -54,8 +56,8 @@ export interface JournalUse {
 }
 
 /**
- * Every entry of a bank journal has a line on 512 and most have one other, so a third of the lines is already clear;
- * no other kind of journal comes near. The same holds for cash and 53.
+ * Every entry of a bank journal has a line on 512 and most have one other, so a third of the lines is already
+ * clear; no other kind of journal comes near. The same holds for cash and 53.
  */
 export function journalTypeByUse(use: JournalUse): JournalType {
   if (use.bank * 3 >= use.lines) return 'BQ'

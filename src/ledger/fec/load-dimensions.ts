@@ -1,4 +1,6 @@
-/** Loads what movements refer to, as far as the folder does not have it: accounts, journals, payment modes. */
+/**
+ * Loads what movements refer to, as far as the folder does not have it: accounts, journals, payment modes.
+ */
 import type { ClientBase } from 'pg'
 import type { IdSource } from '../ids.ts'
 import { accountIds, journalIds, paymentIds } from '../import-fec.sql.ts'

@@ -1,4 +1,7 @@
-/** The second pass over a FEC: its lines become entries and movements, in batches, in the caller's transaction. */
+/**
+ * The second pass over a FEC: its lines become entries and movements, in batches, in the caller's
+ * transaction.
+ */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
@@ -168,8 +171,9 @@ export class EntryLoader {
 }
 
 /**
- * The first foreign currency that lines of an entry name. Its rate is what one unit of it costs in the folder's own
- * currency, from all lines together, so that the cents of small lines do not blur it; six decimals, rounded.
+ * The first foreign currency that lines of an entry name. Its rate is what one unit of it costs in the
+ * folder's own currency, from all lines together, so that the cents of small lines do not blur it; six
+ * decimals, rounded.
  */
 function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'currency' | 'rate'> {
   const currency = lines.find((line) => line.currency !== undefined && line.currency !== own)?.currency

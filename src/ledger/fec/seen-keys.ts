@@ -1,6 +1,7 @@
 /**
- * Remembers which keys it has seen, in 16 MiB whatever their number (a Bloom filter). It never forgets one; for a key
- * that is new it may say "seen" (once in 100,000 keys, for 5 million of them). A set of 5 million strings would take 500 MB.
+ * Remembers which keys it has seen, in 16 MiB whatever their number (a Bloom filter). It never forgets one;
+ * for a key that is new it may say "seen" (once in 100,000 keys, for 5 million of them). A set of 5 million
+ * strings would take 500 MB.
  */
 export class SeenKeys {
   readonly #bits = new Uint32Array(2 ** 22)

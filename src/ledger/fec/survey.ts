@@ -1,6 +1,6 @@
 /**
- * The first pass over a FEC: everything that must be known or refused before a row is loaded. Holds what a ledger has
- * few of (accounts, journals) and what is open at a time (see OpenBalances), not its lines.
+ * The first pass over a FEC: everything that must be known or refused before a row is loaded. Holds what a
+ * ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), not its lines.
  */
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { FecProblems } from '../../formats/fec/problem.ts'
@@ -23,7 +23,10 @@ export interface FecJournal {
   /** By code and label alone; undefined where they are not clear. */
   type: JournalType | undefined
   use: JournalUse
-  /** Lines per account of class 5 (keys of FecAccount): the most used one is the counterpart of a bank journal. */
+  /**
+   * Lines per account of class 5 (keys of FecAccount): the most used one is the counterpart of a bank
+   * journal.
+   */
   treasury: Map<string, number>
 }
 
@@ -87,9 +90,10 @@ export class FecSurvey {
   }
 
   /**
-   * The line with the date under which the ledger holds it: its own, but that of a line before the fiscal year in an
-   * opening journal is the first day. Some programs open a year with every unpaid item under its old date; left
-   * there, the item would show in exports of a year to which it does not belong, beside its original.
+   * The line with the date under which the ledger holds it: its own, but that of a line before the fiscal
+   * year in an opening journal is the first day. Some programs open a year with every unpaid item under its
+   * old date; left there, the item would show in exports of a year to which it does not belong, beside its
+   * original.
    */
   dated(line: FecLine): DatedLine {
     if (line.date >= this.period.start || !isOpening(this.journals.get(line.journalCode)?.type)) return line

@@ -23,8 +23,8 @@ export interface WantedFolder {
 }
 
 /**
- * Without an id, files of one company find the same folder again by its reference, so that a file imported twice is
- * noticed and next year's file joins this year's. A new folder gets a firm and a schema of its own.
+ * Without an id, files of one company find the same folder again by its reference, so that a file imported
+ * twice is noticed and next year's file joins this year's. A new folder gets a firm and a schema of its own.
  * @throws {Error} no folder with this id, or several with this reference
  */
 export async function findOrCreateFolder(
@@ -61,7 +61,8 @@ async function folderWithId(client: ClientBase, id: string): Promise<FolderTarge
 
 /**
  * The id of the exercice, made where there is none; with `replace` it is empty afterwards.
- * @throws {Error} it holds a ledger and is not to be replaced, is closed, or another exercice has some of its days
+ * @throws {Error} it holds a ledger and is not to be replaced, is closed, or another exercice has some of its
+ * days
  */
 export async function takeExercice(
   client: ClientBase,
