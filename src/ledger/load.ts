@@ -302,7 +302,7 @@ export class TableWriter<Row> {
   }
 }
 
-/** Movements of the first batch of a large load, after which comes `analyzeLedger`. */
+/** Movements of the first batch of a large load, after which comes `analyzeWhileLoading`. */
 export const movementsBeforeAnalyze = 1_000
 
 /**
@@ -311,7 +311,7 @@ export const movementsBeforeAnalyze = 1_000
  * with the folder, and then reads all of the folder's entries loaded so far for each further movement. 600,000
  * movements took more than ten minutes that way, instead of half a minute.
  */
-export async function analyzeLedger(client: ClientBase): Promise<void> {
+export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
   await client.query(`analyze grandlivre.accounts, grandlivre.payments, grandlivre.journals, grandlivre.exercices,
     grandlivre.entries, grandlivre.movements`)
 }

@@ -128,7 +128,7 @@ async function findOrCreateFolder(
   if (folder !== undefined) {
     if (!replace)
       throw new Error(
-        `The folder ${folder.id} has the reference ${reference} already: choose another reference, or replace its ledger`,
+        `The folder ${folder.id} has the reference ${reference} already: choose another, or replace its ledger with --replace`,
       )
     const key = { schemaId: folder.schemaId, folderId: folder.id }
     await deleteLedger(client, key)
@@ -237,7 +237,7 @@ async function loadEntries(
     const isFirstBatch = loaded.movements === 0
     if (inBatch >= (isFirstBatch ? load.movementsBeforeAnalyze : movementsPerBatch)) {
       await flush()
-      if (isFirstBatch) await load.analyzeLedger(client)
+      if (isFirstBatch) await load.analyzeWhileLoading(client)
       await ids.reserve(idsPerBatch)
     }
   }

@@ -6,7 +6,7 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { IdSource } from '../ids.ts'
-import { entries, movements, TableWriter } from '../load.ts'
+import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 import type { EntryRow, FolderKey, MovementRow } from '../rows.ts'
 import { accountKey } from './accounts.ts'
 import { type DatedLine, EntryFinder, type EntryPiece } from './entries.ts'
@@ -40,6 +40,7 @@ export interface LoadCounts {
 const batchMovements = 10_000
 
 export class EntryLoader {
+  readonly #client: ClientBase
   readonly #target: LoadTarget
   readonly #survey: FecSurvey
   readonly #ids: IdSource
@@ -49,6 +50,7 @@ export class EntryLoader {
   /** Entries of which there may be more pieces. */
   readonly #open = new Map<string, { id: string; balance: bigint }>()
   #pending = 0
+  #isAnalyzed = false
   readonly counts: LoadCounts = {
     lines: 0,
     debit: 0n,
@@ -60,6 +62,7 @@ export class EntryLoader {
   }
 
   constructor(client: ClientBase, ids: IdSource, survey: FecSurvey, target: LoadTarget) {
+    this.#client = client
     this.#target = target
     this.#survey = survey
     this.#ids = ids
@@ -86,7 +89,10 @@ export class EntryLoader {
     const entryId = this.#entryOf(piece, balance)
     for (const line of piece.lines) this.#movements.add(this.#movementRow(line, entryId))
     this.#pending += piece.lines.length
-    if (this.#pending >= batchMovements) await this.#flush()
+    if (this.#pending < (this.#isAnalyzed ? batchMovements : movementsBeforeAnalyze)) return
+    await this.#flush()
+    if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
+    this.#isAnalyzed = true
   }
 
   #entryOf(piece: EntryPiece, balance: bigint): string {
