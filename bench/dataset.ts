@@ -1,0 +1,66 @@
+/** The folder that is measured: seeded once per size, in a data folder and on an embedded server of its own. */
+import { strict as assert } from 'node:assert'
+import { join } from 'node:path'
+import pg from 'pg'
+import { loadMasterKey } from '../src/auth/master-key.ts'
+import { readConfig } from '../src/config.ts'
+import { openDatabase } from '../src/db/database.ts'
+import { ensureDemoFolder } from '../src/demo-folder.ts'
+import { readTenantOf } from './dataset.sql.ts'
+import type { ReportProgress } from './progress.ts'
+
+/** What every way is asked for: the validated movements of one exercice. Passed to the peers' processes. */
+export interface YearOfFolder {
+  /** As the role of the service: row-level security binds the peers too. */
+  databaseUrl: string
+  schemaId: string
+  folderId: string
+  exerciceId: string
+}
+
+export interface Dataset {
+  dataDir: string
+  year: YearOfFolder
+  /** The days of the exercice, `YYYY-MM-DD`. */
+  period: { start: string; end: string }
+  postgresVersion: string
+  /** Leaves the server, after everybody else has. */
+  close(): Promise<void>
+}
+
+/** @param movements of the whole folder; its last exercice holds all but one in a hundred of them, drafts included */
+export async function openDataset(movements: number, progress: ReportProgress): Promise<Dataset> {
+  const { dataDir: root } = readConfig()
+  const dataDir = join(root, 'bench', String(movements))
+  const database = await openDatabase({ dataDir, databaseUrl: undefined })
+  try {
+    const masterKey = await loadMasterKey({ dataDir, masterKey: undefined })
+    const folder = await ensureDemoFolder(database, masterKey, {
+      dataDir,
+      movements,
+      onProgress: (done) => progress(`seeding ${movements.toLocaleString('en')} movements`, done / movements),
+    })
+    const exercice = folder.exercices.at(-1)
+    assert(exercice, 'a seeded folder has exercices')
+    const client = new pg.Client(database.ownerUrl)
+    await client.connect()
+    const { schemaId, postgresVersion } = await readTenantOf(client, folder.societyId).finally(() =>
+      client.end(),
+    )
+    return {
+      dataDir,
+      year: {
+        databaseUrl: database.serviceUrl,
+        schemaId,
+        folderId: folder.societyId,
+        exerciceId: exercice.id,
+      },
+      period: { start: exercice.start, end: exercice.end },
+      postgresVersion,
+      close: () => database.close(),
+    }
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}

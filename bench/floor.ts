@@ -1,0 +1,67 @@
+/**
+ * The floor: what the database takes to send the rows, to a process that does nothing with them.
+ *
+ * The bytes of the socket are counted and dropped. Nothing is looked for in them but the end, and that only in the
+ * last bytes of a chunk: pg-copy-streams, or any reader that finds rows, would spend time on them, raise the floor,
+ * and make what is measured against it look better than it is. pg opens the connection (password, settings), and then
+ * loses its socket.
+ */
+import type { Socket } from 'node:net'
+import type { Connection } from 'pg'
+import type { YearOfFolder } from './dataset.ts'
+import { peerPool } from './peer-listener.ts'
+import { copyNarrow } from './peers.sql.ts'
+
+/** What a run is told as, to the bench. */
+export interface FloorRun {
+  ms: number
+  firstByteMs: number
+  bytes: number
+  rows: number
+}
+
+/** ReadyForQuery outside a transaction: the last message of an answer, and no part of any row of text. */
+const end = Buffer.from('Z\x00\x00\x00\x05I', 'latin1')
+/** CommandComplete (`COPY 600000`) and ReadyForQuery fit. */
+const tailBytes = 64
+
+process.once('disconnect', () => process.exit())
+process.once('message', async (year: YearOfFolder) => {
+  const client = await peerPool(year).connect()
+  const socket = (client as unknown as { connection: Connection }).connection.stream as Socket
+  socket.removeAllListeners('data')
+  const query = queryMessage(copyNarrow(year))
+  process.on('message', async () => process.send?.(await run(socket, query)))
+  process.send?.('ready')
+})
+
+function run(socket: Socket, query: Buffer): Promise<FloorRun> {
+  const { promise, resolve, reject } = Promise.withResolvers<FloorRun>()
+  let bytes = 0
+  let firstByteMs = 0
+  let tail: Buffer = Buffer.alloc(0)
+  const started = performance.now()
+  const receive = (chunk: Buffer): void => {
+    if (bytes === 0) firstByteMs = performance.now() - started
+    bytes += chunk.length
+    tail = chunk.length >= tailBytes ? chunk : Buffer.concat([tail.subarray(-tailBytes), chunk])
+    if (!tail.subarray(-end.length).equals(end)) return
+    const ms = performance.now() - started
+    socket.off('data', receive)
+    const rows = /COPY (\d+)/.exec(tail.subarray(-tailBytes).toString('latin1'))?.[1]
+    if (rows === undefined) reject(new Error('the COPY of the floor failed'))
+    else resolve({ ms, firstByteMs, bytes, rows: Number(rows) })
+  }
+  socket.on('data', receive)
+  socket.write(query)
+  return promise
+}
+
+/** `Q`, its length, the text and a zero byte. */
+function queryMessage(text: string): Buffer {
+  const message = Buffer.alloc(1 + 4 + Buffer.byteLength(text) + 1)
+  message.write('Q')
+  message.writeInt32BE(message.length - 1, 1)
+  message.write(text, 5)
+  return message
+}

@@ -1,0 +1,59 @@
+/** Processes that the bench starts, and that end with it whatever happens. */
+import type { ChildProcess } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** A service that drains gets longer than its own limit. */
+const stopTimeoutMs = 30_000
+
+export interface OwnProcess {
+  child: ChildProcess
+  pid: number
+  /** Rejects when the process ends before it is stopped. */
+  failed: Promise<never>
+  stop(): Promise<void>
+}
+
+/**
+ * Runs a script of the project with this Node. Its output goes to standard error: standard output is the table's.
+ * @param env all of its environment, so that settings of the shell do not change what is measured
+ */
+export function startProcess(script: string, env: Record<string, string> = {}): OwnProcess {
+  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 2, 2] })
+  return own(child, script)
+}
+
+/** As above, with a channel for messages, over which it also learns that the bench is gone. */
+export function startPeer(script: URL): OwnProcess {
+  const child = fork(fileURLToPath(script), { env: {}, stdio: ['ignore', 2, 2, 'ipc'] })
+  return own(child, script.pathname)
+}
+
+/** The next message of a peer, or its end as an error. */
+export async function nextMessage<Message>(peer: OwnProcess): Promise<Message> {
+  const message = once(peer.child, 'message').then(([first]) => first as Message)
+  return Promise.race([message, peer.failed])
+}
+
+function own(child: ChildProcess, script: string): OwnProcess {
+  let stopping = false
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => {
+      if (!stopping) reject(new Error(`${script} ended by itself (${signal ?? `exit code ${code}`})`))
+    })
+  })
+  // Somebody may be listening at that moment, or nobody.
+  failed.catch(() => {})
+  const stop = async (): Promise<void> => {
+    stopping = true
+    if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
+    child.kill('SIGTERM')
+    const deadline = setTimeout(() => child.kill('SIGKILL'), stopTimeoutMs)
+    await ended
+    clearTimeout(deadline)
+  }
+  return { child, pid: child.pid ?? 0, failed, stop }
+}

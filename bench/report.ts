@@ -1,0 +1,110 @@
+/** The tables on standard output. */
+
+import type { Results } from './results.ts'
+import { isMet, targetsOf } from './results.ts'
+import { timesAsLong } from './rounds.ts'
+import type { Latency } from './small-requests.ts'
+import { highest, median } from './statistics.ts'
+import { floorName } from './ways.ts'
+
+export function reportOf(results: Results): string {
+  const { machine, movements, rows } = results
+  return [
+    `${count(rows)} movements of a folder of ${count(movements)}, ${results.at.slice(0, 10)}`,
+    `${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}, PostgreSQL ${machine.postgres}`,
+    '',
+    table(waysTable(results)),
+    'Medians of the rounds; rates are of the answer before compression; CPU and memory are those of the process that',
+    'answers, without the database; the ratio is that of each round, then the median.',
+    '',
+    table(partsTable(results)),
+    '',
+    table(smallTable(results)),
+    '',
+    table(targetsTable(results)),
+  ].join('\n')
+}
+
+function waysTable({ rounds, contentBytes }: Results): string[][] {
+  const lines = Object.entries(rounds).map(([name, samples]) => {
+    const seconds = samples.map((sample) => sample.seconds)
+    const bytes = samples[0]!.bytes
+    const cpu = samples.map(({ cpuSeconds }) => cpuSeconds)
+    return [
+      name,
+      median(seconds).toFixed(2),
+      `${Math.min(...seconds).toFixed(2)} to ${Math.max(...seconds).toFixed(2)}`,
+      timesAsLong(rounds, name, floorName).toFixed(2),
+      ((contentBytes[name] ?? bytes) / 1e6 / median(seconds)).toFixed(0),
+      (bytes / 1e6).toFixed(1),
+      name === floorName ? '' : known(cpu.includes(null) ? null : median(cpu as number[]), 2),
+      name === floorName ? '' : known(highest(samples.map(({ peakMb }) => peakMb)), 0),
+      median(samples.map(({ firstByteMs }) => firstByteMs)).toFixed(0),
+    ]
+  })
+  return [
+    ['way', 's', 'least to most', '× floor', 'MB/s', 'MB sent', 'CPU s', 'peak MB', 'first byte ms'],
+    ...lines,
+  ]
+}
+
+function partsTable({ parts }: Results): string[][] {
+  const lines = parts.map(({ name, rows, samples }) => {
+    const ms = median(samples.map(({ seconds }) => seconds * 1000))
+    return [name, count(rows), ms.toFixed(1), rows === 0 ? '' : ((ms / rows) * 1000).toFixed(2)]
+  })
+  return [['part of the year', 'movements', 'ms', 'ms per 1,000'], ...lines]
+}
+
+function smallTable({ small, large }: Results): string[][] {
+  const line = (name: string, { p50Ms, p99Ms }: Latency): string[] => [
+    name,
+    p50Ms.toFixed(2),
+    p99Ms.toFixed(2),
+  ]
+  return [
+    ['small requests', 'p50 ms', 'p99 ms'],
+    line('key/info, idle', small.keyInfoIdle),
+    line('key/info, two exports running', small.keyInfoUnderExports),
+    line('year unchanged (304)', small.notModified),
+    ...(large === null
+      ? []
+      : [
+          [
+            `${count(large.rows)} movements at once`,
+            `${large.sample.seconds.toFixed(2)} s`,
+            `${known(large.sample.peakMb, 0)} MB`,
+          ],
+        ]),
+  ]
+}
+
+function targetsTable(results: Results): string[][] {
+  const lines = targetsOf(results).map((target) => [
+    target.what,
+    `${known(target.measured, target.unit === '×' ? 2 : 0)} ${target.unit}`,
+    `${target.atLeast ? 'at least' : 'at most'} ${target.limit} ${target.unit}`,
+    isMet(target) ? '✓' : '✗',
+  ])
+  return [['target', 'measured', 'wanted', ''], ...lines]
+}
+
+function known(value: number | null, digits: number): string {
+  return value === null ? 'unknown' : value.toFixed(digits)
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en')
+}
+
+/** The first column to the left, the others to the right. */
+function table(lines: string[][]): string {
+  const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const text = lines.map((line) =>
+    line
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))
+      .join('  ')
+      .trimEnd(),
+  )
+  return [text[0]!, '─'.repeat(Math.max(...text.map((line) => line.length))), ...text.slice(1)].join('\n')
+}
