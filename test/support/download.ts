@@ -1,0 +1,74 @@
+/** An export over HTTP as its bytes came, with trailers, and broken where it broke. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+
+export interface Download {
+  status: number
+  headers: IncomingHttpHeaders
+  trailers: Record<string, string | undefined>
+  /** As sent: compressed where it was. */
+  bytes: Buffer
+  /** Decoded, as text. */
+  text: string
+  /** The body as JSON, for errors and small exports. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads into answers of any shape
+  json: any
+  /** SHA-256 of the decoded body. */
+  sha256: string
+}
+
+/** The whole answer. Rejects with the error of a transfer that broke off. */
+export async function download(
+  url: string,
+  headers: Record<string, string>,
+  method = 'GET',
+): Promise<Download> {
+  const message = await open(url, headers, method)
+  const chunks: Buffer[] = []
+  for await (const chunk of message) chunks.push(chunk)
+  const bytes = Buffer.concat(chunks)
+  const body = decoded(bytes, message.headers['content-encoding'])
+  const text = body.toString('utf8')
+  return {
+    status: message.statusCode!,
+    headers: message.headers,
+    trailers: message.trailers,
+    bytes,
+    text,
+    get json() {
+      return JSON.parse(text)
+    },
+    sha256: createHash('sha256').update(body).digest('hex'),
+  }
+}
+
+/** The answer as soon as its headers are there; nothing of its body is read yet. */
+export async function open(
+  url: string,
+  headers: Record<string, string>,
+  method = 'GET',
+): Promise<IncomingMessage> {
+  const outgoing = request(url, { method, headers, agent: new Agent({ keepAlive: false }) })
+  outgoing.end()
+  const [message] = await once(outgoing, 'response')
+  return message
+}
+
+/** Where an export of a folder is to be had, for a caller; query values are encoded, arrays are repeated. */
+export function movementsUrl(
+  serviceUrl: string,
+  query: Record<string, string | string[] | undefined>,
+): string {
+  const url = new URL('/api/v1/mad/movements', serviceUrl)
+  for (const [name, value] of Object.entries({ version: '1.0.0', ...query }))
+    for (const single of [value ?? []].flat()) url.searchParams.append(name, single)
+  return url.href
+}
+
+function decoded(bytes: Buffer, encoding: string | undefined): Buffer {
+  if (bytes.length === 0) return bytes
+  if (encoding === 'gzip') return gunzipSync(bytes)
+  return encoding === 'zstd' ? zstdDecompressSync(bytes) : bytes
+}
