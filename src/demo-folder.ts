@@ -18,7 +18,7 @@ import { findFoldersByReference } from './ledger/tenants.sql.ts'
 /** Reference of the folder and code of the third party. */
 const demo = 'DEMO'
 
-/** Some second of loading: enough to see, and a start remains a start. */
+/** Less than a second of loading: enough to see, and a start remains a start. */
 const movementsDefault = 5_000
 
 export interface Credentials {
