@@ -331,8 +331,23 @@ function writePartnerMetadata(
   end: number,
 ): number {
   if (isNull(bytes, start, end)) return writeNull(out, at)
-  const { partnerId, json } = JSON.parse(decodeCopyText(bytes, start, end))
+  const { partnerId, json } = parseExactly(decodeCopyText(bytes, start, end))
   return writePiece(out, at, bytesOf(JSON.stringify({ partnerId, json })))
+}
+
+/** What TypeScript's library does not know yet: the digits of a parsed number, and a number printed from digits. */
+interface ExactJson {
+  parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown
+  rawJSON(text: string): unknown
+}
+
+/** A partner's numbers keep their digits: as a double, 9007199254740993 would come back as …992, and 0.10 as 0.1. */
+function parseExactly(text: string): { partnerId: string; json: unknown } {
+  const exact = JSON as unknown as ExactJson
+  const parsed = exact.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' ? exact.rawJSON(source) : value,
+  )
+  return parsed as { partnerId: string; json: unknown }
 }
 
 function endOfNumber(bytes: Uint8Array, from: number): number {
