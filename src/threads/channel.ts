@@ -107,8 +107,6 @@ export class ChannelReader<Head, Summary> {
   readonly threadPort: MessagePort
   /** Set once `read()` has returned undefined. */
   summary: Summary | undefined
-  /** Called once, when `cancel()` has told the thread to stop. */
-  onCancel: (() => void) | undefined
   cancelled = false
   readonly #port: MessagePort
   readonly #chunks: Uint8Array[] = []
@@ -156,7 +154,6 @@ export class ChannelReader<Head, Summary> {
     this.cancelled = true
     this.#port.postMessage({ kind: 'cancel' } satisfies FromMain)
     this.fail(new Error('the export was cancelled'))
-    this.onCancel?.()
   }
 
   /** Ends the channel from outside, when the thread could not be started or died. The first error counts. */

@@ -1,0 +1,150 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const source = resolve(import.meta.dirname, '../src')
+
+/** From the top down: a room imports from itself and from rooms below. Files directly in src stand at either end:
+ * the entries and the start of the service above, what every room may know below. */
+const rooms = [
+  'entry',
+  'demo',
+  'commands',
+  'http',
+  'auth',
+  'exports',
+  'ledger',
+  'formats',
+  'db',
+  'threads',
+  'ground',
+]
+const ground = ['config.ts', 'errors.ts', 'log.ts']
+const entries = ['main.ts', 'cli.ts', 'demo.ts', 'exports/thread.ts']
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path, text: readFileSync(join(source, path), 'utf8') }))
+
+function roomOf(path: string): string {
+  if (path.includes('/')) return path.split('/')[0]!
+  if (ground.includes(path)) return 'ground'
+  return entries.includes(path) ? 'entry' : 'start'
+}
+
+function importsOf({ path, text }: { path: string; text: string }): string[] {
+  const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
+  return found.map((target) => relative(source, resolve(source, dirname(path), target)))
+}
+
+/**
+ * Files whose one statement is what they are about: the snapshot's two connections, the sequence behind ids, the COPY
+ * that the loader makes from its table of columns.
+ */
+const statementsInPlace = ['exports/snapshot.ts', 'ledger/ids.ts', 'ledger/load.ts']
+
+const withoutComments = (text: string) =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*/g, '')
+
+/** Names of the files that break a rule, with what they contain. */
+function offenders(rule: (file: { path: string; text: string }) => string[]): string[] {
+  return files.flatMap((file) => rule(file).map((what) => `${file.path}: ${what}`))
+}
+
+test('the walk finds the files and their imports', () => {
+  expect(files.length).toBeGreaterThan(30)
+  expect(files.flatMap(importsOf).length).toBeGreaterThan(100)
+  expect(files.flatMap(importsOf).filter((target) => !files.some(({ path }) => path === target))).toEqual([])
+})
+
+test('every folder of src is a room of the map', () => {
+  expect(new Set(files.map(({ path }) => roomOf(path)))).toEqual(new Set(rooms))
+})
+
+test('a room imports only from rooms below it', () => {
+  const upward = offenders((file) =>
+    importsOf(file).filter((target) => rooms.indexOf(roomOf(target)) < rooms.indexOf(roomOf(file.path))),
+  )
+  expect(upward).toEqual([])
+})
+
+test('files import each other without cycles', () => {
+  const targets = new Map(
+    files.map((file) => [file.path, importsOf({ ...file, text: withoutTypes(file.text) })]),
+  )
+  const cycles: string[] = []
+  const walk = (path: string, trail: string[]): void => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' -> '))
+    else for (const target of targets.get(path) ?? []) walk(target, [...trail, path])
+  }
+  for (const path of targets.keys()) walk(path, [])
+  expect(cycles).toEqual([])
+})
+
+function withoutTypes(text: string): string {
+  return text.replaceAll(/^import type [^;]*?from '[^']*'/gm, '')
+}
+
+test('every file is used', () => {
+  const used = new Set(entries)
+  for (const path of used)
+    for (const target of importsOf(files.find((file) => file.path === path)!)) used.add(target)
+  expect(files.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
+})
+
+test('formats know neither the database nor the network', () => {
+  const foreign = /from '(?:node:(?:fs|net|http|https|stream|worker_threads)[^']*|pg[^']*|hono[^']*)'/g
+  expect(
+    offenders(({ path, text }) => (roomOf(path) === 'formats' ? (text.match(foreign) ?? []) : [])),
+  ).toEqual([])
+  expect(
+    offenders((file) =>
+      roomOf(file.path) === 'formats'
+        ? importsOf(file).filter((target) => !target.startsWith('formats/'))
+        : [],
+    ),
+  ).toEqual([])
+})
+
+test('auth knows nothing of HTTP libraries', () => {
+  expect(
+    offenders(({ path, text }) => (roomOf(path) === 'auth' ? (text.match(/from '@?hono/g) ?? []) : [])),
+  ).toEqual([])
+})
+
+test('the environment is read in config.ts alone', () => {
+  expect(
+    offenders(({ path, text }) => (path === 'config.ts' ? [] : (text.match(/process\.env/g) ?? []))),
+  ).toEqual([])
+})
+
+test('SQL stands in .sql.ts files and in the database room', () => {
+  const statement =
+    /[`'](?:select|insert into|update \w+ set|delete from|copy|with \w+ as|begin|set local|create|alter)\s[^`']*/g
+  const elsewhere = offenders(({ path, text }) =>
+    path.endsWith('.sql.ts') || roomOf(path) === 'db' ? [] : (withoutComments(text).match(statement) ?? []),
+  )
+  expect(elsewhere.filter((line) => !statementsInPlace.some((path) => line.startsWith(path)))).toEqual([])
+})
+
+test('a file is one thing: 400 lines at the most', () => {
+  expect(
+    offenders(({ text }) => (text.split('\n').length > 401 ? [`${text.split('\n').length} lines`] : [])),
+  ).toEqual([])
+})
+
+test('names are words of the domain', () => {
+  const vague =
+    /(?:util|helper|manager|common|handler|worker|(?<!micro)service(?!s\.)|^base|^data)s?(?:\.|\/|$)/i
+  expect(files.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
+})
+
+test('there are no barrels, no default exports, no enums', () => {
+  const shapes = /^export (?:default|\*|(?:const )?enum)/gm
+  expect(offenders(({ text }) => text.match(shapes) ?? [])).toEqual([])
+  expect(files.filter(({ path }) => path.endsWith('index.ts'))).toEqual([])
+})
+
+test('nothing is left for later', () => {
+  expect(offenders(({ text }) => text.match(/\b(?:TODO|FIXME|XXX)\b/g) ?? [])).toEqual([])
+})
