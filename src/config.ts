@@ -27,10 +27,15 @@ export interface Config {
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+/** Where nobody names another. */
+export const defaultPort = 8080
+
 /** Every mistake of the environment at once, so that an operator mends them in one go. */
 export class ConfigError extends Error {
   constructor(mistakes: string[]) {
-    super(`The service cannot start with these settings:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
+    super(
+      `The service cannot start with these settings:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`,
+    )
     this.name = 'ConfigError'
   }
 }
@@ -65,13 +70,15 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     mistakes.push('MASTER_KEY is required with DATABASE_URL (make one with: openssl rand -hex 32)')
   }
   const timeZone = text('TIME_ZONE') ?? 'Europe/Paris'
-  if (!isTimeZone(timeZone)) mistakes.push(`TIME_ZONE must be an IANA time zone such as Europe/Paris, not "${timeZone}"`)
+  if (!isTimeZone(timeZone))
+    mistakes.push(`TIME_ZONE must be an IANA time zone such as Europe/Paris, not "${timeZone}"`)
   const logLevel = (text('LOG_LEVEL') ?? 'info') as LogLevel
-  if (!logLevels.includes(logLevel)) mistakes.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}, not "${logLevel}"`)
+  if (!logLevels.includes(logLevel))
+    mistakes.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}, not "${logLevel}"`)
 
   const config: Config = {
     host: text('HOST') ?? '127.0.0.1',
-    port: wholeNumber('PORT', 8080, 0, 65535),
+    port: wholeNumber('PORT', defaultPort, 0, 65535),
     dataDir: resolve(text('DATA_DIR') ?? '.data'),
     databaseUrl,
     exportDatabaseUrl: databaseAddress('EXPORT_DATABASE_URL'),
@@ -120,11 +127,11 @@ export const limits = {
   serviceConnectionsMax: 8,
   /** How long SIGTERM waits for running answers. */
   drainMs: 25_000,
-  /** How long a thread may take to wind up an export that was cancelled, before the thread is terminated. */
-  cancelGraceMs: 5_000,
   /** A query string of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const
 
-assert(limits.channelWindowBytes >= 2 * limits.chunkBytes, 'a window of one chunk stops the thread at each chunk')
-assert(limits.cancelGraceMs < limits.drainMs, 'a drain must be able to wait for a cancelled export')
+assert(
+  limits.channelWindowBytes >= 2 * limits.chunkBytes,
+  'a window of one chunk stops the thread at each chunk',
+)

@@ -9,6 +9,7 @@ const source = resolve(import.meta.dirname, '../src')
 const rooms = [
   'entry',
   'demo',
+  'start',
   'commands',
   'http',
   'auth',
