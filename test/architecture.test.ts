@@ -21,7 +21,7 @@ const rooms = [
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts']
-const entries = ['main.ts', 'cli.ts', 'demo.ts', 'exports/thread.ts']
+const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'exports/thread.ts']
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))

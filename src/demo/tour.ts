@@ -1,0 +1,136 @@
+/** What the partner does with the movements of a folder, one request after another, each checked. */
+import { join } from 'node:path'
+import type { Credentials } from '../demo-folder.ts'
+import { breakOff, type Download, download, type Order } from './download.ts'
+import { ask, askForJson, type Partner } from './partner.ts'
+import { createProgress } from './progress.ts'
+import { readBack } from './read-back.ts'
+import { heading, money, pathOf, resultLine, sizeOf } from './table.ts'
+
+export interface TourOptions {
+  credentials: Credentials
+  /** How many movements the folder has. */
+  movements: number
+  /** Folder of the files; it is there. */
+  out: string
+}
+
+/** Bytes of one movement of the made-up ledger, measured; only the first progress bar is drawn from it. */
+const bytesPerMovement = 800
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const ndjson = { Accept: 'application/x-ndjson' }
+const zstd = { 'Accept-Encoding': 'zstd' }
+
+/** @throws {Error} for the first thing that is not as it has to be */
+export async function tour(options: TourOptions): Promise<void> {
+  const { credentials, movements, out } = options
+  const partner = {
+    baseUrl: credentials.baseUrl,
+    token: credentials.companyToken,
+    secret: credentials.thirdPartySecret,
+  }
+  const exercice = credentials.exercices.at(-1)!
+  const year = exercice.start.slice(0, 4)
+  const yearPath = `/api/v1/mad/movements?version=1.0.0&idExercice=${exercice.id}`
+  const march = `startDate=${year}-03-01&endDate=${year}-03-31`
+  const marchPath = `/api/v1/mad/movements?version=1.0.0&${march}`
+  const names = {
+    json: join(out, `movements-${year}.json`),
+    zstd: join(out, `movements-${year}.json.zst`),
+    ndjson: join(out, `movements-${year}-03.ndjson`),
+    resumed: join(out, `movements-${year}-03-resumed.ndjson`),
+  }
+
+  await showRoutes(partner)
+  print('')
+  for (const line of heading) print(line)
+
+  const plain = { path: yearPath, file: names.json }
+  const json = await downloadShown(partner, `${year} as JSON`, plain, movements * bytesPerMovement)
+  const compressed = { path: yearPath, headers: zstd, file: names.zstd }
+  const packed = await downloadShown(partner, `${year} as JSON, zstd`, compressed, json.bytes)
+  expect(packed.sha256 === json.sha256, 'the compressed answer holds other bytes than the plain one')
+
+  const lines = { path: marchPath, headers: ndjson, file: names.ndjson }
+  const month = await downloadShown(partner, `March ${year} as NDJSON`, lines, json.bytes / 12)
+  await resume(partner, { ...lines, file: names.resumed }, month)
+  await askAgain(partner, yearPath, json.etag)
+
+  const { debit, credit } = await readBack(names.ndjson)
+  expect(debit === credit, `March has ${money(debit)} of debit and ${money(credit)} of credit`)
+  print('')
+  print('Each body was counted and hashed on arrival and agrees with its trailers.')
+  print(`March ${year}: debit ${money(debit)} = credit ${money(credit)}.`)
+  print('')
+  print('Files:')
+  for (const name of Object.values(names)) print(`  ${pathOf(name)}`)
+}
+
+interface Details {
+  target: { type: string; societyId: number }
+  routes: { path: string; method: string }[]
+}
+
+async function showRoutes(partner: Partner): Promise<void> {
+  const { target, routes } = await askForJson<Details>(partner, '/api/v1/key/info?mode=extended')
+  expect(target.type === 'api', 'key/info takes the company token for another one')
+  print(`Token     of folder ${target.societyId}; key/info opens to it:`)
+  for (const { method, path } of routes) print(`            ${method.toUpperCase()} ${path}`)
+}
+
+async function downloadShown(
+  partner: Partner,
+  label: string,
+  order: Omit<Order, 'onProgress'>,
+  bytesExpected: number,
+): Promise<Download> {
+  const progress = createProgress(label)
+  const started = performance.now()
+  let done: Download
+  try {
+    done = await download(partner, {
+      ...order,
+      onProgress: ({ bytes, rows }) => {
+        const rate = bytes / 1000 / Math.max(performance.now() - started, 1)
+        const sofar = `${sizeOf(bytes)}, ${rate.toFixed(0)} MB/s, ${rows.toLocaleString('en')} rows`
+        // What is expected is not known to the byte; the bar is full only when the last byte is there.
+        progress.show(Math.min(bytes / bytesExpected, 0.99), sofar)
+      },
+    })
+  } finally {
+    progress.clear()
+  }
+  print(resultLine(label, done))
+  return done
+}
+
+/** A line that drops half-way: the rest is asked for, on condition that the ledger is still the same. */
+async function resume(partner: Partner, order: Omit<Order, 'onProgress'>, whole: Download): Promise<void> {
+  const first = await breakOff(partner, order, Math.ceil(whole.bytes / 2))
+  expect(first.etag === whole.etag, 'the ledger changed during the tour')
+  const second = await download(partner, {
+    ...order,
+    path: `${order.path}&after=${first.lastMovement}`,
+    headers: { ...order.headers, 'If-Match': first.etag },
+    append: true,
+    onProgress: () => {},
+  })
+  const both = await readBack(order.file)
+  expect(both.sha256 === whole.sha256, 'the two parts together are not the bytes of one export')
+  const result = { ...whole, rows: both.rows, ms: first.ms + second.ms }
+  print(resultLine('  cut off half-way, resumed', result))
+}
+
+async function askAgain(partner: Partner, path: string, etag: string): Promise<void> {
+  const started = performance.now()
+  const answer = await ask(partner, path, { 'If-None-Match': etag })
+  answer.resume()
+  expect(answer.statusCode === 304, `an unchanged ledger was answered with ${answer.statusCode}, not 304`)
+  print(resultLine('The year again: 304, unchanged', { ms: performance.now() - started }))
+}
+
+function expect(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Error(`The tour found a fault: ${otherwise}`)
+}
