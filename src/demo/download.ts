@@ -88,7 +88,7 @@ function verify({ trailers }: IncomingMessage, { rows, sha256 }: Download, path:
 const mark = Buffer.from('"lettering":{"state":')
 
 /** Counts movements without parsing them, wherever the chunks are cut. */
-class RowCounter {
+export class RowCounter {
   rows = 0
   #rest: Buffer = Buffer.alloc(0)
 
