@@ -101,9 +101,13 @@ export class CopyRows implements pg.Submittable {
     let at = 0
     while (at + frameHeadBytes <= bytes.length) {
       const code = bytes[at]
+      // Not the end: its message may still be on the way, and pg reports it when it has arrived whole.
       if (code === errorResponse) return this.#giveBackFrom(at)
       const end = at + 1 + bytes.readInt32BE(at + 1)
-      if (code === copyDone) return this.#giveBackFrom(end)
+      if (code === copyDone) {
+        this.#ended = true
+        return this.#giveBackFrom(end)
+      }
       if (end > bytes.length) break
       if (code === copyData) {
         if (filled + stride > fields.length) {
@@ -127,7 +131,6 @@ export class CopyRows implements pg.Submittable {
 
   /** The rows are over: pg reads its socket again, beginning with what we have not used. */
   #giveBackFrom(at: number): number {
-    this.#ended = true
     const socket = this.#connection?.stream as Socket
     socket.removeListener('data', this.#receive)
     socket.on('data', this.#pgReader!)
