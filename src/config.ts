@@ -21,8 +21,26 @@ export interface Config {
   timeZone: string
   exportThreads: number
   rateLimit: { requests: number; windowMs: number; concurrent: number }
+  /** Where the service is reached from outside, without a slash at the end. Absent: where it listens. */
+  publicUrl: string | undefined
+  /** Where the files of exports lie. */
+  store: FileStore
+  /** Files are removed after so many days. */
+  fileRetentionDays: number
   logLevel: LogLevel
 }
+
+export type FileStore =
+  | { kind: 'filesystem' /** Absolute. */; folder: string }
+  | {
+      kind: 's3'
+      endpoint: string
+      publicEndpoint: string
+      bucket: string
+      region: string
+      accessKey: string
+      secretKey: string
+    }
 
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -65,10 +83,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if (masterKeyText !== undefined) {
     if (/^[0-9a-f]{64}$/i.test(masterKeyText)) masterKey = Buffer.from(masterKeyText, 'hex')
     else mistakes.push('MASTER_KEY must be 64 hexadecimal digits (make one with: openssl rand -hex 32)')
-  } else if (databaseUrl !== undefined) {
+  } else if (databaseUrl !== undefined || text('S3_ENDPOINT') !== undefined) {
     // A key made in a local folder would be lost with the machine, and with it every partner secret.
-    mistakes.push('MASTER_KEY is required with DATABASE_URL (make one with: openssl rand -hex 32)')
+    const reason = databaseUrl === undefined ? 'S3_ENDPOINT' : 'DATABASE_URL'
+    mistakes.push(`MASTER_KEY is required with ${reason} (make one with: openssl rand -hex 32)`)
   }
+  const dataDir = resolve(text('DATA_DIR') ?? '.data')
+  const host = text('HOST') ?? '127.0.0.1'
   const timeZone = text('TIME_ZONE') ?? 'Europe/Paris'
   if (!isTimeZone(timeZone))
     mistakes.push(`TIME_ZONE must be an IANA time zone such as Europe/Paris, not "${timeZone}"`)
@@ -77,9 +98,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     mistakes.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}, not "${logLevel}"`)
 
   const config: Config = {
-    host: text('HOST') ?? '127.0.0.1',
+    host,
     port: wholeNumber('PORT', defaultPort, 0, 65535),
-    dataDir: resolve(text('DATA_DIR') ?? '.data'),
+    dataDir,
     databaseUrl,
     exportDatabaseUrl: databaseAddress('EXPORT_DATABASE_URL'),
     masterKey,
@@ -90,10 +111,68 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       windowMs: wholeNumber('RATE_LIMIT_WINDOW_MS', 10_000, 100, 3_600_000),
       concurrent: wholeNumber('RATE_LIMIT_CONCURRENT', 10, 1, 1000),
     },
+    ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
+    fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
     logLevel,
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze(config)
+}
+
+type ReadText = (name: string) => string | undefined
+
+/** S3 where S3_ENDPOINT is set, `dataDir/files` otherwise. */
+function readStore(
+  text: ReadText,
+  mistakes: string[],
+  { dataDir, host, databaseUrl }: Pick<Config, 'dataDir' | 'host' | 'databaseUrl'>,
+): Pick<Config, 'store' | 'publicUrl'> {
+  const publicUrl = webAddress('PUBLIC_URL', text, mistakes)
+  const endpoint = webAddress('S3_ENDPOINT', text, mistakes)
+  const publicEndpoint = webAddress('S3_PUBLIC_ENDPOINT', text, mistakes)
+  if (text('S3_ENDPOINT') === undefined) {
+    // Half a configuration would quietly put the files on the local disk.
+    const others = ['S3_PUBLIC_ENDPOINT', 'S3_BUCKET', 'S3_REGION', 'S3_ACCESS_KEY', 'S3_SECRET_KEY']
+    const stray = others.filter((name) => text(name) !== undefined)
+    if (stray.length > 0)
+      mistakes.push(`S3_ENDPOINT is required with ${stray.join(', ')} (such as https://s3.example.com)`)
+    // Links name this service, and an address to listen on all interfaces is none to connect to.
+    if (databaseUrl !== undefined && publicUrl === undefined && ['0.0.0.0', '::'].includes(host))
+      mistakes.push(
+        `PUBLIC_URL is required with DATABASE_URL and HOST ${host}: the address at which partners download ` +
+          'files (or store them elsewhere with S3_ENDPOINT)',
+      )
+    return { publicUrl, store: { kind: 'filesystem', folder: resolve(dataDir, 'files') } }
+  }
+  const required = (name: string): string => {
+    const value = text(name)
+    if (value === undefined) mistakes.push(`${name} is required with S3_ENDPOINT`)
+    return value ?? ''
+  }
+  const bucket = required('S3_BUCKET')
+  if (bucket !== '' && !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
+    mistakes.push(`S3_BUCKET must be 3 to 63 lower-case letters, digits, dots and dashes, not "${bucket}"`)
+  const store: FileStore = {
+    kind: 's3',
+    endpoint: endpoint ?? '',
+    publicEndpoint: publicEndpoint ?? endpoint ?? '',
+    bucket,
+    region: text('S3_REGION') ?? 'us-east-1',
+    accessKey: required('S3_ACCESS_KEY'),
+    secretKey: required('S3_SECRET_KEY'),
+  }
+  return { publicUrl, store }
+}
+
+/** `http://host:port` or `https://...`; neither S3 nor the routes of the service live below a path. */
+function webAddress(name: string, text: ReadText, mistakes: string[]): string | undefined {
+  const value = text(name)
+  if (value === undefined) return undefined
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const isBare = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.search && !url.username
+  if (isBare) return url.origin
+  mistakes.push(`${name} must be an address of the form https://host or http://host:port, nothing behind it`)
+  return undefined
 }
 
 function isTimeZone(name: string): boolean {
@@ -127,6 +206,17 @@ export const limits = {
   serviceConnectionsMax: 8,
   /** How long SIGTERM waits for running answers. */
   drainMs: 25_000,
+  /** One part of an upload to S3, which allows 10,000 of at least 5 MiB: files of up to 80 GB. */
+  storePartBytes: 8 * 1024 * 1024,
+  /** Parts on their way at once, each with a buffer of its own. A fourth gained nothing on one machine. */
+  storePartsInFlight: 3,
+  /** Tries of one request to S3 before the whole upload fails. With the delays between them some 12 seconds. */
+  storeTries: 6,
+  storeRetryMs: 250,
+  /** A request to S3 on whose connection no byte moves for so long has failed. */
+  storeIdleMs: 20_000,
+  /** Any request to S3, however slowly it moves. 8 MiB within it is 140 kB/s. */
+  storeRequestMs: 60_000,
   /** A query string of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const

@@ -39,6 +39,9 @@ export async function startTestService(
     timeZone: 'Europe/Paris',
     exportThreads: 1,
     rateLimit: { requests: 100_000, windowMs: 10_000, concurrent: 10 },
+    publicUrl: undefined,
+    store: { kind: 'filesystem', folder: join(dataDir, 'files') },
+    fileRetentionDays: 7,
     logLevel: 'debug',
     ...settings,
   }
