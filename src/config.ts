@@ -31,7 +31,11 @@ export interface Config {
 }
 
 export type FileStore =
-  | { kind: 'filesystem' /** Absolute. */; folder: string }
+  | {
+      kind: 'filesystem'
+      /** Absolute. */
+      folder: string
+    }
   | {
       kind: 's3'
       endpoint: string
@@ -210,9 +214,13 @@ export const limits = {
   storePartBytes: 8 * 1024 * 1024,
   /** Parts on their way at once, each with a buffer of its own. A fourth gained nothing on one machine. */
   storePartsInFlight: 3,
-  /** Tries of one request to S3 before the whole upload fails. With the delays between them some 12 seconds. */
-  storeTries: 6,
+  /**
+   * Tries of one request to S3 before the whole upload fails. The pauses between them double from the one figure to
+   * the other: an outage of half a minute costs no export its work.
+   */
+  storeTries: 9,
   storeRetryMs: 250,
+  storeRetryMsMax: 8_000,
   /** A request to S3 on whose connection no byte moves for so long has failed. */
   storeIdleMs: 20_000,
   /** Any request to S3, however slowly it moves. 8 MiB within it is 140 kB/s. */

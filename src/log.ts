@@ -31,10 +31,12 @@ export interface LogEvents {
   'request.refused': { requestId: string; code: string }
   /** A fault of the service, or of something it needs; the caller was told ERR-INTERNAL or ERR-UNAVAILABLE. */
   'request.failed': { requestId: string; code: string; error: unknown }
-  /** A movements export that went out whole; `bytes` before compression. */
-  'movements.sent': { requestId: string; rows: number; bytes: number; ms: number }
-  /** A movements export that failed behind its first byte: the client saw a broken transfer. */
-  'movements.broken': { requestId: string; error: unknown }
+  /** A streamed export that went out whole; `rows` are its items, `bytes` before compression. */
+  'stream.sent': { requestId: string; rows: number; bytes: number; ms: number }
+  /** A streamed export that failed behind its first byte: the client saw a broken transfer. */
+  'stream.broken': { requestId: string; error: unknown }
+  /** A stored file that failed behind its first byte: the client saw a broken transfer. */
+  'file.broken': { requestId: string; error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
   'places.lost': { error: unknown }
   'places.regained': { places: number; missing: number }
@@ -48,8 +50,9 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'request.ended': 'info',
   'request.refused': 'info',
   'request.failed': 'error',
-  'movements.sent': 'info',
-  'movements.broken': 'error',
+  'stream.sent': 'info',
+  'stream.broken': 'error',
+  'file.broken': 'error',
   'places.lost': 'warn',
   'places.regained': 'info',
   'log.dropped': 'warn',

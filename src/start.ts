@@ -10,6 +10,8 @@ import { readVersion } from './db/version.sql.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { createLog, type Log } from './log.ts'
+import { openStore } from './store/open-store.ts'
+import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
 
 export interface RunningService {
@@ -49,19 +51,27 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => threads.destroy())
   const bound = await options.prepare?.(database, masterKey)
   const version = await readVersion(pool)
-  const app = createApp({
-    config,
-    database: pool,
-    places,
-    threads,
-    needs: {
-      'the database at its version': async () => (await readVersion(pool)) === version,
-      'the export threads': async () => threads.threads.length > 0,
-    },
-    log,
+  // Links to files name the port, and a free one is known only once it is bound. So the app is made in the callback of
+  // the binding, before a first request can arrive.
+  let app: ReturnType<typeof createApp> | undefined
+  const server = createListener((...request) => app!.fetch(...request), log)
+  const url = await listen(server, config, (address) => {
+    const store = openStore(storeSettings(config, masterKey, address))
+    app = createApp({
+      config,
+      database: pool,
+      places,
+      store,
+      threads,
+      needs: {
+        'the database at its version': async () => (await readVersion(pool)) === version,
+        'the store of files': () => store.check().then(() => true),
+        'the export threads': async () => threads.threads.length > 0,
+      },
+      log,
+    })
+    bound?.(address)
   })
-  const server = createListener(app.fetch, log)
-  const url = await listen(server, config, bound)
   let drained = true
   stack.defer(async () => {
     drained = await drain(server)
@@ -77,14 +87,14 @@ export async function startService(config: Config, options: StartOptions = {}): 
   }
 }
 
-function listen(server: Server, config: Config, bound?: (url: string) => void): Promise<string> {
+function listen(server: Server, config: Config, bound: (url: string) => void): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)))
   server.listen(config.port, config.host, () => {
     const { port } = server.address() as AddressInfo
     const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
     const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    bound?.(url)
+    bound(url)
     resolve(url)
   })
   return promise

@@ -17,6 +17,7 @@ const rooms = [
   'ledger',
   'formats',
   'db',
+  'store',
   'threads',
   'ground',
 ]

@@ -11,8 +11,10 @@ import type { Places } from '../auth/places.ts'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { ObjectStore } from '../store/store.ts'
 import { authenticate, identified } from './authenticate.ts'
 import { answerError } from './errors.ts'
+import { addFileRoute } from './files.ts'
 import { keyInfo } from './key-info.ts'
 import { movements } from './movements.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './openapi.ts'
@@ -27,6 +29,8 @@ export interface Services {
   database: Pool
   /** Running requests by route and folder, over all processes. */
   places: Places
+  /** Where the files of exports lie. */
+  store: ObjectStore
   /** Where exports run. */
   threads: Piscina
   /** What has to be up for requests to be taken, by the name that /readyz calls it. */
@@ -57,6 +61,7 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
     throw new AppError('ERR-NOT-FOUND')
   })
   app.use(acceptRequestId(services.log), endBodyOfHead)
+  addFileRoute(app, services)
   for (const route of routes)
     app.openapi({ ...describeRoute(route), middleware: authenticate(route, services) }, (c) =>
       answer(route, c as Context<Edge>, services),

@@ -1,9 +1,9 @@
 /** Which form and encoding of an answer a request gets, and how ETags name them. Pure. */
 import Negotiator from 'negotiator'
-import type { MovementsForm } from '../exports/render-movements.ts'
-import type { Encoding } from '../exports/thread.ts'
+import type { ItemsForm } from '../exports/render-movements.ts'
+import type { Encoding } from '../exports/send.ts'
 
-export const mediaTypes: Readonly<Record<MovementsForm, string>> = {
+export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
 }
@@ -14,7 +14,7 @@ interface RankingNegotiator {
 }
 
 export interface Representation {
-  form: MovementsForm
+  form: ItemsForm
   encoding: Encoding
 }
 
@@ -32,7 +32,7 @@ export function negotiate(
     headers: { accept: accept ?? '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
   const mediaType = negotiator.mediaType(Object.values(mediaTypes))
-  const form = (Object.keys(mediaTypes) as MovementsForm[]).find((name) => mediaTypes[name] === mediaType)
+  const form = (Object.keys(mediaTypes) as ItemsForm[]).find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
   const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as
@@ -72,17 +72,4 @@ export function namesSelection(ifMatch: string, tag: string): boolean {
 /** The opaque tags of a list, quotes included; `W/` is dropped, as caches on the way may add it. */
 function listEtags(header: string): string[] {
   return [...header.matchAll(/(?:W\/)?("[^"]*")/g)].map((match) => match[1]!)
-}
-
-/** `attachment` with a plain name, and the full one for clients that read RFC 6266. */
-export function attachment(fileName: string): string {
-  const plain = fileName
-    .normalize('NFD')
-    .replaceAll(/\p{M}/gu, '')
-    .replaceAll(/[^\w.-]+/g, '_')
-  const extended = encodeURIComponent(fileName).replaceAll(
-    /['()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return `attachment; filename="${plain}"${plain === fileName ? '' : `; filename*=UTF-8''${extended}`}`
 }

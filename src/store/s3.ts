@@ -1,0 +1,139 @@
+/**
+ * Objects in a bucket of an S3 server, all of them below one prefix: what else lies in the bucket is never listed,
+ * swept or removed. The bucket is made where it is missing and the credentials allow it.
+ */
+import type { Client } from 'minio'
+import { attachment } from './attachment.ts'
+import {
+  asStoreError,
+  createClient,
+  defaultPatience,
+  type Patience,
+  type S3Settings,
+  saysAbsent,
+  withRetries,
+} from './s3-requests.ts'
+import { S3Writer } from './s3-writer.ts'
+import { checkKey, type ObjectStore, type ObjectWriter } from './store.ts'
+
+const prefix = 'grandlivre/'
+
+export class S3Store implements ObjectStore {
+  readonly #settings: S3Settings
+  readonly #patience: Patience
+  readonly #client: Client
+  /** Signs for the host that partners see, and is never used to connect. */
+  readonly #publicClient: Client
+
+  constructor(settings: S3Settings, patience: Patience = defaultPatience) {
+    this.#settings = settings
+    this.#patience = patience
+    this.#client = createClient(settings, settings.endpoint, patience)
+    this.#publicClient = createClient(settings, settings.publicEndpoint, patience)
+  }
+
+  async create(key: string, contentType: string): Promise<ObjectWriter> {
+    checkKey(key)
+    const { bucket, endpoint } = this.#settings
+    const name = prefix + key
+    // Its own client over the shared connections, so that aborting ends its requests and no others.
+    const controller = new AbortController()
+    const client = createClient(this.#settings, endpoint, this.#patience, controller.signal)
+    const initiate = () => client.initiateNewMultipartUpload(bucket, name, { 'content-type': contentType })
+    const uploadId = await withRetries(`Beginning ${name}`, this.#patience, async () => {
+      try {
+        return await initiate()
+      } catch (error) {
+        if (!saysAbsent(error)) throw error
+        await this.#makeBucket()
+        return initiate()
+      }
+    })
+    return new S3Writer({
+      client,
+      bucket,
+      name,
+      uploadId,
+      patience: this.#patience,
+      controller,
+      store: this.#client,
+    })
+  }
+
+  signedUrl(key: string, fileName: string, seconds: number): Promise<string> {
+    checkKey(key)
+    return this.#publicClient.presignedGetObject(this.#settings.bucket, prefix + key, seconds, {
+      'response-content-disposition': attachment(fileName),
+    })
+  }
+
+  async remove(key: string): Promise<void> {
+    checkKey(key)
+    await withRetries(`Removing ${key}`, this.#patience, async () => {
+      await this.#client.removeObject(this.#settings.bucket, prefix + key).catch(unlessAbsent)
+    })
+  }
+
+  /**
+   * MinIO lists unfinished uploads only without a prefix and only those begun since it was started; it removes the
+   * others itself, after a day.
+   */
+  async sweep(before: Date): Promise<number> {
+    const { bucket } = this.#settings
+    const stale: { key: string; uploadId: string }[] = []
+    let keyMarker = ''
+    let uploadIdMarker = ''
+    do {
+      const page = await withRetries('Listing unfinished uploads', this.#patience, () =>
+        this.#client.listIncompleteUploadsQuery(bucket, '', keyMarker, uploadIdMarker, ''),
+      ).catch(unlessAbsent)
+      if (!page) break
+      for (const { key, uploadId, initiated } of page.uploads)
+        if (key.startsWith(prefix) && initiated < before) stale.push({ key, uploadId })
+      keyMarker = page.isTruncated ? page.nextKeyMarker : ''
+      uploadIdMarker = page.nextUploadIdMarker
+    } while (keyMarker !== '')
+    for (const { key, uploadId } of stale)
+      await withRetries(`Aborting ${key}`, this.#patience, async () => {
+        await this.#client.abortMultipartUpload(bucket, key, uploadId).catch(unlessAbsent)
+      })
+    return stale.length
+  }
+
+  async *list(before: Date): AsyncIterable<{ key: string; at: Date }> {
+    try {
+      for await (const { name, lastModified } of this.#client.listObjectsV2(
+        this.#settings.bucket,
+        prefix,
+        true,
+      ))
+        if (name !== undefined && lastModified < before)
+          yield { key: name.slice(prefix.length), at: lastModified }
+    } catch (error) {
+      if (!saysAbsent(error)) throw asStoreError(error, 'Listing the stored files')
+    }
+  }
+
+  async check(): Promise<void> {
+    const { bucket, endpoint } = this.#settings
+    try {
+      if (!(await this.#client.bucketExists(bucket))) await this.#makeBucket()
+    } catch (error) {
+      throw asStoreError(error, `Reaching the bucket ${bucket} at ${endpoint}`)
+    }
+  }
+
+  async #makeBucket(): Promise<void> {
+    const { bucket, region } = this.#settings
+    try {
+      await this.#client.makeBucket(bucket, region)
+    } catch (error) {
+      // Another process was first.
+      if (!(await this.#client.bucketExists(bucket))) throw error
+    }
+  }
+}
+
+function unlessAbsent(error: unknown): undefined {
+  if (!saysAbsent(error)) throw error
+}
