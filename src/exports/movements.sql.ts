@@ -1,5 +1,6 @@
 /**
- * The two COPY statements of a movements export: its movements and its entries, both in the order of the answer.
+ * The two COPY statements of an export of movements, or of entries: the movements and the entries of a selection, both in
+ * the order of the answer.
  *
  * Each may give more than the answer: a movement whose entry is not among the entries, an entry that has no
  * movement among the movements. The thread merges the two by entry id and keeps what both name. So a whole year is
@@ -12,11 +13,12 @@
  */
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../db/literal.ts'
-import type { EntryColumn, MovementColumn } from '../formats/mad/movement.ts'
-import { entryColumns, movementColumns } from '../formats/mad/movement.ts'
+import type { EntryColumn } from '../formats/mad/entry.ts'
+import type { MovementColumn } from '../formats/mad/movement.ts'
+import { movementColumns } from '../formats/mad/movement.ts'
 import type { Period, Selection } from './selection.ts'
 
-/** The last movement that the caller has: the export continues behind it. */
+/** The last movement that the caller has, or where it would stand: the export continues behind it. */
 export interface Position {
   entryId: string
   movementId: string
@@ -42,7 +44,7 @@ export interface EntrySpan {
   dense: boolean
 }
 
-const movementExpressions: Record<MovementColumn, string> = {
+export const movementExpressions: Record<MovementColumn, string> = {
   entry_id: 'm.entry_id',
   id: 'm.id',
   description: 'm.description',
@@ -61,7 +63,7 @@ const movementExpressions: Record<MovementColumn, string> = {
     "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
 }
 
-const entryExpressions: Record<EntryColumn, string> = {
+export const entryExpressions: Record<EntryColumn, string> = {
   id: 'e.id',
   date: 'e.date',
   due_date: 'e.due_date',
@@ -75,6 +77,7 @@ const entryExpressions: Record<EntryColumn, string> = {
   created_at: "date_part('epoch', e.created_at)::bigint",
   accounted_at: 'e.accounted_at',
   attachments: 'e.attachments',
+  validated_at: 'e.validated_at',
 }
 
 export function copyMovements(resolved: ResolvedSelection): string {
@@ -96,7 +99,8 @@ export function copyMovements(resolved: ResolvedSelection): string {
   ) to stdout`
 }
 
-export function copyEntries(resolved: ResolvedSelection): string {
+/** @param columns those of the answer: entryColumns inside of movements, wholeEntryColumns around them */
+export function copyEntries(resolved: ResolvedSelection, columns: readonly EntryColumn[]): string {
   const { selection, after } = resolved
   const conditions = [...inExercices('e', resolved), ...entryConditions(selection)]
   if (after) conditions.push(`e.id >= ${idLiteral(after.entryId)}`)
@@ -105,7 +109,7 @@ export function copyEntries(resolved: ResolvedSelection): string {
     conditions.push(`e.id in (select m.entry_id from movements m where ${picked.join(' and ')})`)
   }
   return `copy (
-    select ${entryColumns.map((column) => entryExpressions[column]).join(', ')}
+    select ${columns.map((column) => entryExpressions[column]).join(', ')}
     from entries e
     where ${conditions.join(' and ')}
     order by e.id
@@ -113,8 +117,8 @@ export function copyEntries(resolved: ResolvedSelection): string {
 }
 
 /** Whether few of an exercice's entries may be meant. Without that, drafts are few and the merge drops them. */
-export function picksEntries({ period, source, draft }: Selection): boolean {
-  return period !== undefined || source !== undefined || draft
+export function picksEntries({ period, source, draft, journalIds }: Selection): boolean {
+  return period !== undefined || source !== undefined || draft || journalIds.length > 0
 }
 
 /** Whether few of an exercice's movements may be meant. Movements without lettering, or with, are many. */
@@ -144,10 +148,11 @@ function movementConditions({ selection, accountIds }: ResolvedSelection): strin
   return conditions
 }
 
-function entryConditions({ period, source, draft, timeZone }: Selection): string[] {
+function entryConditions({ period, source, draft, journalIds, timeZone }: Selection): string[] {
   const conditions = [draft ? 'e.validated_at is null' : 'e.validated_at is not null']
   if (period) conditions.push(...periodConditions(period, timeZone))
   if (source !== undefined) conditions.push(`e.source = ${textLiteral(source)}`)
+  if (journalIds.length > 0) conditions.push(`e.journal_id = any (${idArray(journalIds)})`)
   return conditions
 }
 
@@ -175,7 +180,7 @@ function idArray(ids: string[]): string {
 }
 
 /** What the edge tells of a selection before any of it is read. */
-export interface MovementsSelected {
+export interface Selected {
   ledgerVersion: string
   /** The folder's own reference. */
   reference: string | null
@@ -186,9 +191,9 @@ export interface MovementsSelected {
 /** Undefined where the folder is not there. */
 export async function readSelected(
   client: pg.ClientBase,
-  { schemaId, folderId, exerciceId }: Selection,
-): Promise<MovementsSelected | undefined> {
-  const { rows } = await client.query<MovementsSelected>(
+  { schemaId, folderId, exerciceId }: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId'>,
+): Promise<Selected | undefined> {
+  const { rows } = await client.query<Selected>(
     `select f.ledger_version as "ledgerVersion", f.reference,
             case when x.id is not null then json_build_object('start', x.start_date, 'end', x.end_date) end as period
      from folders f
@@ -260,4 +265,28 @@ export async function findPosition(
     [schemaId, folderId, movementId],
   )
   return rows[0]
+}
+
+/** Those of the selection's journals that the folder has. */
+export async function findJournals(
+  client: pg.ClientBase,
+  { schemaId, folderId, journalIds }: Selection,
+): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from journals where schema_id = $1 and folder_id = $2 and id = any ($3)',
+    [schemaId, folderId, journalIds],
+  )
+  return rows.map(({ id }) => id)
+}
+
+export async function hasEntry(
+  client: pg.ClientBase,
+  { schemaId, folderId }: Selection,
+  entryId: string,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'select from entries where schema_id = $1 and folder_id = $2 and id = $3',
+    [schemaId, folderId, entryId],
+  )
+  return rowCount === 1
 }

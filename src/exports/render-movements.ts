@@ -8,8 +8,8 @@ import type { CopyRows } from '../db/copy-rows.ts'
 import { readId } from '../formats/mad/json-bytes.ts'
 import type { MovementRenderer } from '../formats/mad/movement.ts'
 
-/** An array of movements, or one movement a line. */
-export type MovementsForm = 'json' | 'ndjson'
+/** An array of movements (or of other items), or one a line. */
+export type ItemsForm = 'json' | 'ndjson'
 
 const lineFeed = 0x0a
 const comma = 0x2c
@@ -26,7 +26,7 @@ export async function* renderMovements(
   movements: CopyRows,
   entries: CopyRows,
   renderer: MovementRenderer,
-  form: MovementsForm,
+  form: ItemsForm,
   chunkBytes: number,
   room: (bytes: number) => Uint8Array<ArrayBuffer>,
   counted: (rows: number) => void,

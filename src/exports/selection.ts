@@ -1,4 +1,4 @@
-/** What a movements export is asked for, checked: which movements of which folder. Pure. */
+/** What an export of movements or entries is asked for, checked: which of them, of which folder. Pure. */
 import { createHash } from 'node:crypto'
 import { movementFormatRevision } from '../formats/mad/movement.ts'
 
@@ -24,6 +24,8 @@ export interface Selection {
   /** Roots of account numbers, upper case, sorted, each once; empty: every account. */
   accountRoots: string[]
   lettering: LetteringState | undefined
+  /** Sorted, each once; empty: every journal. */
+  journalIds: string[]
   /** Where a day of the platform timestamp begins and ends. */
   timeZone: string
 }
@@ -40,8 +42,12 @@ export const sourceCodes = [
  * Names the selected data at one ledger version: the same for every representation of it, and the part of an ETag
  * that `If-Match` compares.
  */
-export function selectionTag(selection: Selection, ledgerVersion: string): string {
-  const named = JSON.stringify([movementFormatRevision, ledgerVersion, selection])
+export function selectionTag(
+  what: 'movements' | 'entries',
+  selection: Selection,
+  ledgerVersion: string,
+): string {
+  const named = JSON.stringify([what, movementFormatRevision, ledgerVersion, selection])
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
 }
 

@@ -1,63 +1,18 @@
 /**
- * What runs in an export thread: reads one snapshot, renders, hashes, compresses, and sends chunks to the main
- * thread. A thread runs several exports side by side; each waits for its own client.
+ * What runs in an export thread. A thread runs several exports side by side; each waits for its own reader.
  */
-import { createHash } from 'node:crypto'
-import { pipeline } from 'node:stream/promises'
-import type { MessagePort } from 'node:worker_threads'
-import { constants, createGzip, createZstdCompress } from 'node:zlib'
 import { workerData } from 'piscina'
 import { limits } from '../config.ts'
-import { CopyRows } from '../db/copy-rows.ts'
-import { createPool, isConnectionLoss, unavailable, withStartupOptions } from '../db/pool.ts'
-import { AppError, invalid } from '../errors.ts'
-import { renderDictionary } from '../formats/mad/dictionary.ts'
-import { entryColumns, MovementRenderer, movementColumns } from '../formats/mad/movement.ts'
-import { readDictionary } from '../ledger/dictionary.sql.ts'
-import { ChannelWriter } from '../threads/channel.ts'
-import type { ResolvedSelection } from './movements.sql.ts'
-import {
-  copyEntries,
-  copyMovements,
-  findEntrySpan,
-  findExercices,
-  findPosition,
-  picksEntries,
-  readSelected,
-} from './movements.sql.ts'
-import type { MovementsForm } from './render-movements.ts'
-import { renderMovements } from './render-movements.ts'
-import type { Selection } from './selection.ts'
-import type { Snapshot } from './snapshot.ts'
-import { openSnapshot } from './snapshot.ts'
+import { createPool, withStartupOptions } from '../db/pool.ts'
+import type { CollectionOptions } from './produce-collection.ts'
+import { produceCollection } from './produce-collection.ts'
+import type { SelectedOptions } from './produce-selected.ts'
+import { produceEntries, produceMovements } from './produce-selected.ts'
+import type { SentTask } from './send.ts'
+import { sendExport } from './send.ts'
 
-export type Encoding = 'identity' | 'gzip' | 'zstd'
-
-export interface MovementsTask {
-  selection: Selection
-  /** Id of the last movement the caller has. */
-  after: string | undefined
-  form: MovementsForm
-  encoding: Encoding
-  port: MessagePort
-}
-
-/** Known before the first byte. */
-export interface MovementsHead {
-  ledgerVersion: string
-}
-
-/** Known behind the last byte. */
-export interface MovementsSummary {
-  rows: number
-  /** Of the body before compression. */
-  bytes: number
-  /** Of the body before compression, hexadecimal. */
-  sha256: string
-}
-
-/** No entry has this id: the span of an empty selection. */
-const noEntry = { least: '0', greatest: '0', dense: true }
+export type SelectedTask = SentTask & Omit<SelectedOptions, 'chunkBytes' | 'room'>
+export type CollectionTask = SentTask & Omit<CollectionOptions, 'chunkBytes' | 'room'>
 
 /**
  * Settings of the connections that exports read through:
@@ -78,105 +33,18 @@ const pool = createPool(withStartupOptions(databaseUrl, exportOptions), {
 // A database that is not there yet is the first export's trouble, which can say so.
 await Promise.allSettled([pool.query('select'), pool.query('select')])
 
-/** Settles when the export is over; how it ended goes through the channel. */
-export async function exportMovements(task: MovementsTask): Promise<void> {
-  const channel = new ChannelWriter<MovementsHead, MovementsSummary>(task.port, limits.channelWindowBytes)
-  try {
-    const snapshot = await openSnapshot(pool, task.selection.schemaId)
-    const abort = () => void snapshot.close(channel.signal.reason)
-    channel.signal.addEventListener('abort', abort)
-    try {
-      channel.signal.throwIfAborted()
-      const summary = await produceMovements(task, snapshot, channel)
-      await snapshot.close()
-      channel.end(summary)
-    } catch (error) {
-      await snapshot.close(error as Error)
-      throw error
-    }
-  } catch (error) {
-    channel.fail(isConnectionLoss(error) ? unavailable(error) : error)
-  }
+const { chunkBytes } = limits
+
+export function exportMovements(task: SelectedTask): Promise<void> {
+  return sendExport(pool, task, (snapshot, room) => produceMovements(snapshot, { ...task, chunkBytes, room }))
 }
 
-async function produceMovements(
-  task: MovementsTask,
-  snapshot: Snapshot,
-  channel: ChannelWriter<MovementsHead, MovementsSummary>,
-): Promise<MovementsSummary> {
-  const { schemaId, folderId } = task.selection
-  const selected = await readSelected(snapshot.first, task.selection)
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  const dictionaryRows = await readDictionary(snapshot.first, schemaId, folderId)
-  const resolved = await resolve(task, snapshot, dictionaryRows.accounts)
-  channel.head({ ledgerVersion: selected.ledgerVersion })
-
-  const movements = snapshot.first.query(new CopyRows(copyMovements(resolved), movementColumns.length))
-  const entries = snapshot.second.query(new CopyRows(copyEntries(resolved), entryColumns.length))
-  const renderer = new MovementRenderer(renderDictionary(dictionaryRows))
-  const hash = createHash('sha256')
-  const summary: MovementsSummary = { rows: 0, bytes: 0, sha256: '' }
-  const count = (rows: number): void => {
-    summary.rows = rows
-  }
-
-  const { chunkBytes } = limits
-  const room = (bytes: number) => channel.room(bytes)
-
-  async function* hashed(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    for await (const chunk of renderMovements(
-      movements,
-      entries,
-      renderer,
-      task.form,
-      chunkBytes,
-      room,
-      count,
-    )) {
-      hash.update(chunk)
-      summary.bytes += chunk.length
-      yield chunk
-    }
-  }
-  if (task.encoding === 'identity') {
-    for await (const chunk of hashed()) await channel.write(chunk)
-  } else {
-    await pipeline(hashed, compressor(task.encoding), async (compressed: AsyncIterable<Uint8Array>) => {
-      // Copied: a pooled buffer must not be transferred. After compression it is a twentieth of the body.
-      for await (const piece of compressed) await channel.write(new Uint8Array(piece))
-    })
-  }
-  summary.sha256 = hash.digest('hex')
-  return summary
+export function exportEntries(task: SelectedTask): Promise<void> {
+  return sendExport(pool, task, (snapshot, room) => produceEntries(snapshot, { ...task, chunkBytes, room }))
 }
 
-async function resolve(
-  { selection, after }: MovementsTask,
-  { first }: Snapshot,
-  accounts: { id: string; number: string }[],
-): Promise<ResolvedSelection> {
-  const exercices = await findExercices(first, selection)
-  if (selection.exerciceId !== undefined && exercices.length === 0)
-    throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const position = after === undefined ? undefined : await findPosition(first, selection, after)
-  if (after !== undefined && !position) throw invalid('after', 'no movement of this folder has this id')
-  const { accountRoots } = selection
-  const inRoots = ({ number }: { number: string }) => accountRoots.some((root) => number.startsWith(root))
-  const resolved: ResolvedSelection = {
-    selection,
-    exerciceIds: exercices.map(({ id }) => id),
-    accountIds: accountRoots.length > 0 ? accounts.filter(inRoots).map(({ id }) => id) : undefined,
-    after: position,
-    entrySpan: undefined,
-  }
-  if (!picksEntries(selection)) return resolved
-  return { ...resolved, entrySpan: (await findEntrySpan(first, resolved)) ?? noEntry }
-}
-
-/** Level 1 of both: 890 MB/s (zstd) and 450 MB/s (gzip) on ledgers; gzip 6 makes an export 3.7 times slower. */
-function compressor(encoding: 'gzip' | 'zstd') {
-  const chunkSize = limits.chunkBytes
-  return encoding === 'gzip'
-    ? createGzip({ level: 1, chunkSize })
-    : createZstdCompress({ chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } })
+export function exportCollection(task: CollectionTask): Promise<void> {
+  return sendExport(pool, task, (snapshot, room) =>
+    produceCollection(snapshot, { ...task, chunkBytes, room }),
+  )
 }

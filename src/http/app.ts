@@ -13,6 +13,7 @@ import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { authenticate, identified } from './authenticate.ts'
+import { collectionRoutes } from './collections.ts'
 import { answerError } from './errors.ts'
 import { addFileRoute } from './files.ts'
 import { keyInfo } from './key-info.ts'
@@ -41,6 +42,7 @@ export interface Services {
 const routes: readonly Route[] = [
   keyInfo(() => routes),
   movements,
+  ...collectionRoutes,
   openApiRoute(() => document),
   healthz,
   readyz,

@@ -1,4 +1,7 @@
-/** A movement as the OpenAPI document shows it (interface, section 2.4). The bytes come from formats/mad/movement.ts. */
+/**
+ * Movements and entries as the OpenAPI document shows them (interface, section 2.4; contract, section 4). The bytes come
+ * from formats/mad/movement.ts and entry.ts.
+ */
 import { z } from '@hono/zod-openapi'
 
 const producerId = z.string().openapi({ example: '123456' })
@@ -8,25 +11,34 @@ const attachments = z
   .record(z.string(), z.object({ type: z.literal('URL'), value: z.string() }))
   .openapi({ description: 'File name to address' })
 
-const Entry = z.object({
+const currency = z.object({
+  code: z.string().openapi({ example: 'EUR' }),
+  rate: z.number().optional().openapi({ description: 'Only where the currency is not the folder’s' }),
+})
+const journal = z.object({
+  producerId,
+  customerReferenceCode: z.string(),
+  name: z.string(),
+  type: z.string(),
+})
+const entryProperties = z.object({
+  source: z.object({
+    name: z.string(),
+    thirdParty: z.object({ name: z.string(), code: z.string() }).nullable(),
+  }),
+  partnerMetadata: z.object({ partnerId: z.string(), json: z.unknown() }).nullable(),
+  comment: z.string().nullable(),
+  createdAt: z.number().int().openapi({ description: 'Epoch seconds' }),
+  accountedAt: date,
+})
+
+const EntryOfMovement = z.object({
   producerId,
   date,
   dueDate: date.nullable(),
-  currency: z.object({
-    code: z.string().openapi({ example: 'EUR' }),
-    rate: z.number().optional().openapi({ description: 'Only where the currency is not the folder’s' }),
-  }),
-  journal: z.object({ producerId, customerReferenceCode: z.string(), name: z.string(), type: z.string() }),
-  additionalProducerProperties: z.object({
-    source: z.object({
-      name: z.string(),
-      thirdParty: z.object({ name: z.string(), code: z.string() }).nullable(),
-    }),
-    partnerMetadata: z.object({ partnerId: z.string(), json: z.unknown() }).nullable(),
-    comment: z.string().nullable(),
-    createdAt: z.number().int().openapi({ description: 'Epoch seconds' }),
-    accountedAt: date,
-  }),
+  currency,
+  journal,
+  additionalProducerProperties: entryProperties,
   attachments,
 })
 
@@ -38,25 +50,43 @@ const Section = z.object({
   name: z.string(),
 })
 
+const beforeEntry = {
+  producerId,
+  description: z.string(),
+  dueDate: date.nullable(),
+  freeNumber: z.string().nullable(),
+  invoiceNumber: z.string(),
+  value: z.object({
+    credit: money,
+    debit: money,
+    amount: money.openapi({ description: 'Credit minus debit' }),
+  }),
+}
+const behindEntry = {
+  attachments,
+  account: z.object({ producerId, number: z.string(), name: z.string() }),
+  payment: z.object({ producerId, name: z.string(), code: z.string() }).nullable(),
+  analytics: z.array(
+    z.object({ producerId, code: z.string(), name: z.string(), sections: z.array(Section) }),
+  ),
+  lettering: z.object({ state: z.enum(['none', 'partial', 'complete']), value: z.string().nullable() }),
+}
+
 export const Movement = z
+  .object({ ...beforeEntry, entry: EntryOfMovement, ...behindEntry })
+  .openapi('Movement')
+
+export const Entry = z
   .object({
     producerId,
-    description: z.string(),
-    dueDate: date.nullable(),
-    freeNumber: z.string().nullable(),
-    invoiceNumber: z.string(),
-    value: z.object({
-      credit: money,
-      debit: money,
-      amount: money.openapi({ description: 'Credit minus debit' }),
-    }),
-    entry: Entry,
     attachments,
-    account: z.object({ producerId, number: z.string(), name: z.string() }),
-    payment: z.object({ producerId, name: z.string(), code: z.string() }).nullable(),
-    analytics: z.array(
-      z.object({ producerId, code: z.string(), name: z.string(), sections: z.array(Section) }),
-    ),
-    lettering: z.object({ state: z.enum(['none', 'partial', 'complete']), value: z.string().nullable() }),
+    date,
+    dueDate: date.nullable(),
+    journal,
+    currency,
+    movements: z.array(z.object({ ...beforeEntry, ...behindEntry })),
+    additionalProducerProperties: entryProperties.extend({
+      validationDate: date.nullable().openapi({ description: 'Null: awaiting validation' }),
+    }),
   })
-  .openapi('Movement')
+  .openapi('Entry')

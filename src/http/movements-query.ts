@@ -1,4 +1,7 @@
-/** Parameters of the movements export (interface, section 4.4; contract, section 2), and the selection they make. */
+/**
+ * Parameters of the exports of movements (interface, section 4.4; contract, section 2) and of entries (contract, section
+ * 4), and the selection they make.
+ */
 import { z } from '@hono/zod-openapi'
 import type { Issue } from '../errors.ts'
 import type { Selection } from '../exports/selection.ts'
@@ -13,24 +16,35 @@ const accountRoot = z
   .regex(/^[0-9A-Za-z]{1,17}%?$/, 'must be roots of account numbers: 1 to 17 digits or letters each')
   .transform((root) => root.replace('%', '').toUpperCase())
 
+const selectionParameters = {
+  version,
+  accountingFolderId,
+  idExercice: id.optional().openapi({ description: 'The fiscal year; or a period in its place' }),
+  startDate: date.optional(),
+  endDate: date
+    .optional()
+    .openapi({ description: `Inclusive; less than ${periodMonthsMax} months after startDate` }),
+  dateFilter: oneOf(['document', 'platform', 'accounting'])
+    .optional()
+    .openapi({ description: 'The date that the period is about; document where absent' }),
+  source: text()
+    .refine((code) => (sourceCodes as readonly string[]).includes(code), {
+      message: `must be one of ${sourceCodes.join(', ')}`,
+    })
+    .optional()
+    .openapi({ enum: [...sourceCodes] }),
+  draft: text()
+    .transform((value) => value !== 'false' && value !== '0')
+    .optional()
+    .openapi({
+      type: 'string',
+      description: 'Present: only entries awaiting validation (false or 0 count as absent)',
+    }),
+}
+
 export const movementsQuery = z
   .strictObject({
-    version,
-    accountingFolderId,
-    idExercice: id.optional().openapi({ description: 'The fiscal year; or a period in its place' }),
-    startDate: date.optional(),
-    endDate: date
-      .optional()
-      .openapi({ description: `Inclusive; less than ${periodMonthsMax} months after startDate` }),
-    dateFilter: oneOf(['document', 'platform', 'accounting'])
-      .optional()
-      .openapi({ description: 'The date that the period is about; document where absent' }),
-    source: text()
-      .refine((code) => (sourceCodes as readonly string[]).includes(code), {
-        message: `must be one of ${sourceCodes.join(', ')}`,
-      })
-      .optional()
-      .openapi({ enum: [...sourceCodes] }),
+    ...selectionParameters,
     classAccount: several(accountRoot)
       .optional()
       .openapi({
@@ -40,25 +54,32 @@ export const movementsQuery = z
         example: ['60', '61'],
       }),
     lettering: oneOf(['none', 'partial', 'complete']).optional(),
-    draft: text()
-      .transform((value) => value !== 'false' && value !== '0')
-      .optional()
-      .openapi({
-        type: 'string',
-        description: 'Present: only entries awaiting validation (false or 0 count as absent)',
-      }),
     after: id.optional().openapi({ description: 'Continue behind the movement with this producerId' }),
   })
-  .superRefine(
-    (query, context) => {
-      for (const { parameter, message } of selectionIssues(query)) {
-        context.addIssue({ code: 'custom', path: [parameter], message })
-      }
-    },
-    { when: () => true },
-  )
+  .superRefine(checkSelection, { when: () => true })
+
+export const entriesQuery = z
+  .strictObject({
+    ...selectionParameters,
+    journalIds: several(id)
+      .optional()
+      .openapi({
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Entries of these journals only',
+      }),
+    after: id.optional().openapi({ description: 'Continue behind the entry with this producerId' }),
+  })
+  .superRefine(checkSelection, { when: () => true })
 
 export type MovementsQuery = z.output<typeof movementsQuery>
+export type EntriesQuery = z.output<typeof entriesQuery>
+
+function checkSelection(query: object, context: z.RefinementCtx): void {
+  for (const { parameter, message } of selectionIssues(query)) {
+    context.addIssue({ code: 'custom', path: [parameter], message })
+  }
+}
 
 /** What is wrong with the parameters together. Single ones may be wrong too: all mistakes are told at once. */
 function selectionIssues(query: object): Issue[] {
@@ -82,11 +103,15 @@ function selectionIssues(query: object): Issue[] {
   return []
 }
 
+/** Each route lacks the filters of the other. */
+const noFilters = { classAccount: undefined, lettering: undefined, journalIds: undefined }
+
 export function selectionOf(
-  query: MovementsQuery,
+  query: MovementsQuery | EntriesQuery,
   { schemaId, folderId, timeZone }: Pick<Selection, 'schemaId' | 'folderId' | 'timeZone'>,
 ): Selection {
   const { startDate, endDate } = query
+  const { classAccount, lettering, journalIds } = { ...noFilters, ...query }
   return {
     schemaId,
     folderId,
@@ -97,8 +122,9 @@ export function selectionOf(
         : undefined,
     draft: query.draft ?? false,
     source: query.source,
-    accountRoots: [...new Set(query.classAccount ?? [])].sort(),
-    lettering: query.lettering,
+    accountRoots: [...new Set(classAccount ?? [])].sort(),
+    lettering,
+    journalIds: [...new Set(journalIds ?? [])].sort(),
     timeZone,
   }
 }

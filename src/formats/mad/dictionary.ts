@@ -36,6 +36,8 @@ export interface Dictionary {
   thirdParties: ReadonlyMap<number, Uint8Array>
   /** The longest account and payment together, and the longest share: what a movement needs beyond its own row. */
   fragmentBytesMax: number
+  /** The longest journal and third party together: what an entry needs beyond its own row. */
+  entryFragmentBytesMax: number
   shareBytesMax: number
 }
 
@@ -55,17 +57,20 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
       tail: bytesOf(`,${JSON.stringify({ code, name }).slice(1)}`),
     })
   }
+  const journals = fragmentsById(rows.journals, ({ id, code, name, type }) => ({
+    producerId: id,
+    customerReferenceCode: code,
+    name,
+    type: journalTypeLabels[type] ?? type,
+  }))
+  const thirdParties = fragmentsById(rows.thirdParties, ({ code, name }) => ({ name, code }))
   return {
-    journals: fragmentsById(rows.journals, ({ id, code, name, type }) => ({
-      producerId: id,
-      customerReferenceCode: code,
-      name,
-      type: journalTypeLabels[type] ?? type,
-    })),
+    journals,
     accounts,
     payments,
     sections,
-    thirdParties: fragmentsById(rows.thirdParties, ({ code, name }) => ({ name, code })),
+    thirdParties,
+    entryFragmentBytesMax: longest(journals.values()) + longest(thirdParties.values()),
     fragmentBytesMax: longest(accounts.values()) + longest(payments.values()),
     shareBytesMax: Math.max(
       0,

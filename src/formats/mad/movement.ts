@@ -1,5 +1,6 @@
 /**
- * A movement as JSON bytes, from the fields of its row and the bytes of its entry (interface, section 2.4).
+ * A movement as JSON bytes, from the fields of its row (interface, section 2.4): with its entry, whose bytes are
+ * repeated, for the movements export; without, for the full export, where it stands inside of its entry.
  *
  * The hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements; what a
  * movement refers to comes rendered from the dictionary; its own columns are copied from the row. Nothing is
@@ -7,10 +8,11 @@
  * compared byte for byte.
  */
 import { strict as assert } from 'node:assert'
+import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
+import { EntryRenderer } from './entry.ts'
 import {
   bytesOf,
-  decodeCopyText,
   isNull,
   readId,
   writeDateOrNull,
@@ -41,24 +43,6 @@ export const movementColumns = [
 ] as const
 export type MovementColumn = (typeof movementColumns)[number]
 
-/** The columns of an entry row, in the order the query must give them. */
-export const entryColumns = [
-  'id',
-  'date',
-  'due_date',
-  'currency',
-  'rate',
-  'journal_id',
-  'source',
-  'third_party_id',
-  'partner_metadata',
-  'comment',
-  'created_at',
-  'accounted_at',
-  'attachments',
-] as const
-export type EntryColumn = (typeof entryColumns)[number]
-
 /** Changes whenever the bytes of a movement change, so that an ETag of the former bytes is not honoured. */
 export const movementFormatRevision = 1
 
@@ -71,22 +55,9 @@ const noDatesInvoiceNumber = bytesOf(',"dueDate":null,"freeNumber":null,"invoice
 const credit = bytesOf(',"value":{"credit":')
 const debit = bytesOf(',"debit":')
 const amount = bytesOf(',"amount":')
-const entry = bytesOf('},"entry":{"producerId":"')
-const entryDate = bytesOf('","date":"')
-const entryDueDate = bytesOf('","dueDate":')
-const currency = bytesOf(',"currency":{"code":"')
-const quoteMark = bytesOf('"')
-const rate = bytesOf(',"rate":')
-const journal = bytesOf('},"journal":')
-const source = bytesOf(',"additionalProducerProperties":{"source":{"name":"')
-const thirdParty = bytesOf('","thirdParty":')
-const partnerMetadata = bytesOf('},"partnerMetadata":')
-const comment = bytesOf(',"comment":')
-const createdAt = bytesOf(',"createdAt":')
-const accountedAt = bytesOf(',"accountedAt":"')
-const entryAttachments = bytesOf('"},"attachments":')
-const attachments = bytesOf('},"attachments":')
-const emptyObject = bytesOf('{}')
+const entry = bytesOf('},"entry":')
+const entryToAttachments = bytesOf(',"attachments":')
+const valueToAttachments = bytesOf('},"attachments":')
 const account = bytesOf(',"account":')
 const payment = bytesOf(',"payment":')
 const analytics = bytesOf(',"analytics":[')
@@ -100,7 +71,7 @@ const letteringComplete = bytesOf('],"lettering":{"state":"complete","value":')
 const close = bytesOf('}}')
 const nothingMore = bytesOf(',"payment":null,"analytics":[],"lettering":{"state":"none","value":null}}')
 
-/** All fixed pieces of a movement and an entry together are shorter. */
+/** All fixed pieces of a movement together are shorter. */
 const fixedBytesMax = 1024
 /** A share takes at least six characters of its row (`1,1,1,`). */
 const shareCharactersMin = 6
@@ -120,55 +91,27 @@ const zero = 0x30
 
 export class MovementRenderer {
   readonly #dictionary: Dictionary
+  readonly #entries: EntryRenderer
   #entryRoom = new Uint8Array(4096)
-  /** From the end of `value` to the movement's own attachments. */
-  #entry: Uint8Array = this.#entryRoom.subarray(0, 0)
+  /** From the end of `value` to the movement's own attachments; with the entry in between once one was taken. */
+  #between: Uint8Array = valueToAttachments
 
   constructor(dictionary: Dictionary) {
     this.#dictionary = dictionary
+    this.#entries = new EntryRenderer(dictionary)
   }
 
-  /** Renders the entry that the following movements belong to. Fields: {@link entryColumns}, from `base` on. */
+  /**
+   * Renders the entry into the movements that follow. Without it they have no `entry`, as in a full export, where
+   * they stand inside of theirs. Fields: {@link entryColumns}, from `base` on.
+   */
   takeEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const start = (column: number) => fields[base + column]!
-    const end = (column: number) => fields[base + column + 1]! - 1
-    const journalBytes = this.#dictionary.journals.get(readId(bytes, start(5), end(5)))
-    assert(journalBytes, 'an entry names a journal that its folder does not have')
-    const room = escapedBytesMax * (end(12) - start(0)) + journalBytes.length + fixedBytesMax + 4096
+    const room = this.#entries.bytesMax(fields, base) + fixedBytesMax
     if (room > this.#entryRoom.length) this.#entryRoom = new Uint8Array(2 * room)
-    const out = this.#entryRoom
-
-    let at = writePiece(out, 0, entry)
-    at = writePlain(out, at, bytes, start(0), end(0))
-    at = writePiece(out, at, entryDate)
-    at = writePlain(out, at, bytes, start(1), end(1))
-    at = writePiece(out, at, entryDueDate)
-    at = writeDateOrNull(out, at, bytes, start(2), end(2))
-    at = writePiece(out, at, currency)
-    at = writePlain(out, at, bytes, start(3), end(3))
-    at = writePiece(out, at, quoteMark)
-    if (!isNull(bytes, start(4), end(4))) {
-      at = writePiece(out, at, rate)
-      at = writePlain(out, at, bytes, start(4), end(4))
-    }
-    at = writePiece(out, at, journal)
-    at = writePiece(out, at, journalBytes)
-    at = writePiece(out, at, source)
-    at = writePlain(out, at, bytes, start(6), end(6))
-    at = writePiece(out, at, thirdParty)
-    at = this.#writeThirdParty(out, at, bytes, start(7), end(7))
-    at = writePiece(out, at, partnerMetadata)
-    at = writePartnerMetadata(out, at, bytes, start(8), end(8))
-    at = writePiece(out, at, comment)
-    at = writeTextOrNull(out, at, bytes, start(9), end(9))
-    at = writePiece(out, at, createdAt)
-    at = writePlain(out, at, bytes, start(10), end(10))
-    at = writePiece(out, at, accountedAt)
-    at = writePlain(out, at, bytes, start(11), end(11))
-    at = writePiece(out, at, entryAttachments)
-    at = writeAttachments(out, at, bytes, start(12), end(12))
-    at = writePiece(out, at, attachments)
-    this.#entry = out.subarray(0, at)
+    let at = writePiece(this.#entryRoom, 0, entry)
+    at = this.#entries.writeInMovement(this.#entryRoom, at, bytes, fields, base)
+    at = writePiece(this.#entryRoom, at, entryToAttachments)
+    this.#between = this.#entryRoom.subarray(0, at)
   }
 
   /** Bytes that the movement of this row may need, at the most. */
@@ -177,7 +120,7 @@ export class MovementRenderer {
     const shareBytes = fields[base + 12]! - fields[base + 11]!
     return (
       escapedBytesMax * rowBytes +
-      this.#entry.length +
+      this.#between.length +
       this.#dictionary.fragmentBytesMax +
       (shareBytes / shareCharactersMin + 1) * this.#dictionary.shareBytesMax +
       fixedBytesMax
@@ -215,7 +158,7 @@ export class MovementRenderer {
     }
     at = writeText(out, at, bytes, invoiceNumberStart, debitStart - 1)
     at = writeValue(out, at, bytes, debitStart, creditStart - 1, creditStart, attachmentsStart - 1)
-    at = writePiece(out, at, this.#entry)
+    at = writePiece(out, at, this.#between)
     at = writeAttachments(out, at, bytes, attachmentsStart, accountStart - 1)
     at = writePiece(out, at, account)
     const accountBytes = this.#dictionary.accounts.get(readId(bytes, accountStart, paymentStart - 1))
@@ -273,13 +216,6 @@ export class MovementRenderer {
     }
     return axisId === 0 ? at : writePiece(out, at, lastAxis)
   }
-
-  #writeThirdParty(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-    if (isNull(bytes, start, end)) return writeNull(out, at)
-    const thirdPartyBytes = this.#dictionary.thirdParties.get(readId(bytes, start, end))
-    assert(thirdPartyBytes, 'an entry names a third party that is not registered')
-    return writePiece(out, at, thirdPartyBytes)
-  }
 }
 
 /**
@@ -307,47 +243,6 @@ function writeValue(
     return writeDecimal(out, at, bytes, debitStart + 1, debitEnd, moneyDecimals)
   out[at++] = minus
   return writeDecimal(out, at, bytes, debitStart, debitEnd, moneyDecimals)
-}
-
-/** `{"<file name>":{"type":"URL","value":"<address>"}}`. Rare: two entries in a hundred have one. */
-function writeAttachments(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  if (isNull(bytes, start, end)) return writePiece(out, at, emptyObject)
-  const addresses: Record<string, string> = JSON.parse(decodeCopyText(bytes, start, end))
-  const files = Object.entries(addresses).map(([name, value]) => [name, { type: 'URL', value }])
-  return writePiece(out, at, bytesOf(JSON.stringify(Object.fromEntries(files))))
-}
-
-function writePartnerMetadata(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  if (isNull(bytes, start, end)) return writeNull(out, at)
-  const { partnerId, json } = parseExactly(decodeCopyText(bytes, start, end))
-  return writePiece(out, at, bytesOf(JSON.stringify({ partnerId, json })))
-}
-
-/** What TypeScript's library does not know yet: the digits of a parsed number, and a number printed from digits. */
-interface ExactJson {
-  parse(text: string, revive: (key: string, value: unknown, context: { source: string }) => unknown): unknown
-  rawJSON(text: string): unknown
-}
-
-/** A partner's numbers keep their digits: as a double, 9007199254740993 would come back as …992, and 0.10 as 0.1. */
-function parseExactly(text: string): { partnerId: string; json: unknown } {
-  const exact = JSON as unknown as ExactJson
-  const parsed = exact.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' ? exact.rawJSON(source) : value,
-  )
-  return parsed as { partnerId: string; json: unknown }
 }
 
 function endOfNumber(bytes: Uint8Array, from: number): number {

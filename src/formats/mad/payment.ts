@@ -12,3 +12,8 @@ const paymentModes: Readonly<Record<string, { name: string; code: string }>> = {
 export function paymentMode(internalCode: string): { name: string; code: string } {
   return paymentModes[internalCode] ?? paymentModes['CHQ']!
 }
+
+/** The internal code as partners see it, beside the mode. */
+export function shownPaymentCode(internalCode: string): string {
+  return Object.hasOwn(paymentModes, internalCode) ? internalCode : 'CHQ'
+}

@@ -1,0 +1,33 @@
+import type pg from 'pg'
+import QueryStream from 'pg-query-stream'
+
+/**
+ * The rows of a query by a cursor, batch by batch: memory does not grow with the result. The connection takes no other
+ * query until the rows are read or given up.
+ * @param batchRows rows of a batch, but for the last
+ */
+export async function* readByCursor<Row>(
+  client: pg.ClientBase,
+  text: string,
+  values: unknown[],
+  batchRows = 100,
+): AsyncGenerator<Row[]> {
+  const stream = client.query(new QueryStream(text, values, { batchSize: batchRows }))
+  // The stream would wait for ever for a backend that died: only the client is told.
+  const fail = (error?: Error) => stream.destroy(error ?? new Error('Connection terminated unexpectedly'))
+  client.once('error', fail)
+  client.once('end', fail)
+  try {
+    let batch: Row[] = []
+    for await (const row of stream) {
+      batch.push(row)
+      if (batch.length < batchRows) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
+  } finally {
+    client.off('error', fail)
+    client.off('end', fail)
+  }
+}

@@ -1,0 +1,12 @@
+/**
+ * The day in a time zone, `YYYY-MM-DD`.
+ * @param timeZone an IANA name
+ * @param now epoch milliseconds
+ */
+export function dayIn(timeZone: string, now: number): string {
+  const parts = new Intl.DateTimeFormat('en', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' })
+    .formatToParts(now)
+    .map(({ type, value }) => [type, value])
+  const { year, month, day } = Object.fromEntries(parts)
+  return `${year}-${month}-${day}`
+}

@@ -1,0 +1,280 @@
+/** Every statement on the table of full exports but those of retention. Inside a transaction of the tenant. */
+import { strict as assert } from 'node:assert'
+import type { ClientBase } from 'pg'
+import type { ExportFormat, JobState } from './job.ts'
+import { statesBefore } from './job.ts'
+
+export interface ExportKey {
+  schemaId: string
+  /** `export_` and 32 hexadecimal digits. */
+  exportId: string
+}
+
+/** An export in the hands of a process. Whoever takes it next has a higher attempt, and this one is void. */
+export interface Claim extends ExportKey {
+  attempt: number
+}
+
+export interface NewExport extends ExportKey {
+  folderId: string
+  version: string
+  format: ExportFormat
+  exerciceId: string | undefined
+  period: { start: string; end: string } | undefined
+  journalIds: string[]
+  identity: string
+  requestId: string
+}
+
+type Identity = Pick<NewExport, 'schemaId' | 'folderId' | 'identity'>
+
+/** Makes room for a new export where the one that answered so far was triggered an hour ago or more. */
+export async function retireAfterAnHour(
+  client: ClientBase,
+  { schemaId, folderId, identity }: Identity,
+): Promise<void> {
+  await client.query(
+    `update exports set latest = false
+     where schema_id = $1 and folder_id = $2 and identity = $3 and latest
+       and created_at <= clock_timestamp() - interval '1 hour'`,
+    [schemaId, folderId, identity],
+  )
+}
+
+/**
+ * False where an export with that identity answers already. A trigger that is just inserting the same is waited for.
+ */
+export async function insertExport(client: ClientBase, made: NewExport): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
+       journal_ids, identity, request_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+     on conflict (schema_id, folder_id, identity) where latest do nothing`,
+    [
+      made.schemaId,
+      made.exportId,
+      made.folderId,
+      made.version,
+      made.format,
+      made.exerciceId,
+      made.period?.start,
+      made.period?.end,
+      made.journalIds,
+      made.identity,
+      made.requestId,
+    ],
+  )
+  return rowCount === 1
+}
+
+/** What a caller may be told. */
+export interface ExportView {
+  id: string
+  folderId: string
+  /** Of the folder, as it is now. */
+  reference: string | null
+  format: ExportFormat
+  state: JobState
+  /** Digits. */
+  rows: string
+  /** Null until an attempt has counted. */
+  rowsTotal: string | null
+  bytes: string
+  fileKey: string | null
+  sha256: string | null
+  /** Minor units, digits. */
+  debit: string | null
+  credit: string | null
+  /** `YYYY-MM-DD` */
+  snapshotOn: string | null
+  reason: string | null
+  /** Ended so long ago that its file is, or is about to be, removed. */
+  expired: boolean
+}
+
+const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.state, e.rows, e.rows_total as "rowsTotal",
+  e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit, e.snapshot_on::text as "snapshotOn", e.reason`
+
+/** The export that answers a trigger; there is one behind `insertExport`. */
+export async function readLatest(
+  client: ClientBase,
+  { schemaId, folderId, identity }: Identity,
+): Promise<ExportView> {
+  const { rows } = await client.query<ExportView>(
+    `select ${viewColumns}, false as expired
+     from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
+     where e.schema_id = $1 and e.folder_id = $2 and e.identity = $3 and e.latest`,
+    [schemaId, folderId, identity],
+  )
+  assert(rows[0], 'an export answers each trigger')
+  return rows[0]
+}
+
+/** Undefined where the folder has no such export. */
+export async function readExport(
+  client: ClientBase,
+  { schemaId, exportId, folderId }: ExportKey & { folderId: string },
+  retentionDays: number,
+): Promise<ExportView | undefined> {
+  const { rows } = await client.query<ExportView>(
+    `select ${viewColumns}, coalesce(e.finished_at <= now() - make_interval(days => $4), false) as expired
+     from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
+     where e.schema_id = $1 and e.folder_id = $2 and e.id = $3`,
+    [schemaId, folderId, exportId, retentionDays],
+  )
+  return rows[0]
+}
+
+/** What there is to do. */
+export interface TakenExport {
+  attempt: number
+  folderId: string
+  version: string
+  format: ExportFormat
+  requestId: string
+}
+
+/** Undefined where it has ended, or is not there. */
+export async function takeExport(
+  client: ClientBase,
+  { schemaId, exportId }: ExportKey,
+): Promise<TakenExport | undefined> {
+  const { rows } = await client.query<TakenExport>(
+    `update exports set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
+     where schema_id = $1 and id = $2 and state = any ($3)
+     returning attempt, folder_id as "folderId", version, format, request_id as "requestId"`,
+    [schemaId, exportId, statesBefore('take')],
+  )
+  return rows[0]
+}
+
+export interface Progress {
+  rows: number
+  /** Undefined until they are counted. */
+  rowsTotal: number | undefined
+  bytes: number
+}
+
+/**
+ * Says that the process is alive and how far it is. A second attempt begins anew, but what was told stands until it is
+ * behind.
+ * @returns false where the export is no longer this process's
+ */
+export async function renewExport(client: ClientBase, claim: Claim, progress: Progress): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update exports set renewed_at = clock_timestamp(), rows = greatest(rows, $4), bytes = greatest(bytes, $5),
+       rows_total = greatest(rows_total, $6, case when $6::bigint is not null then rows end)
+     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+    [...keyOf(claim), progress.rows, progress.bytes, progress.rowsTotal],
+  )
+  return rowCount === 1
+}
+
+/** Puts it back among those that wait. False where it is no longer this process's; so below. */
+export async function releaseExport(client: ClientBase, claim: Claim): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update exports set state = 'queued' where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+    keyOf(claim),
+  )
+  return rowCount === 1
+}
+
+/** A stored file. */
+export interface StoredFile {
+  fileKey: string
+  rows: number
+  bytes: number
+  sha256: string
+  /** Minor units. */
+  debit: bigint
+  credit: bigint
+  /** `YYYY-MM-DD` */
+  snapshotOn: string
+}
+
+export async function finishExport(client: ClientBase, claim: Claim, file: StoredFile): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
+       bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10
+     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+    [
+      ...keyOf(claim),
+      file.fileKey,
+      file.rows,
+      file.bytes,
+      file.sha256,
+      String(file.debit),
+      String(file.credit),
+      file.snapshotOn,
+    ],
+  )
+  return rowCount === 1
+}
+
+export async function failExport(client: ClientBase, claim: Claim, reason: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $4
+     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+    [...keyOf(claim), reason],
+  )
+  return rowCount === 1
+}
+
+/** Ends it whoever has it. False where it has ended already, or is not there. */
+export async function endExport(
+  client: ClientBase,
+  { schemaId, exportId }: ExportKey,
+  reason: string,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $3
+     where schema_id = $1 and id = $2 and state = any ($4)`,
+    [schemaId, exportId, reason, statesBefore('end')],
+  )
+  return rowCount === 1
+}
+
+function keyOf({ schemaId, exportId, attempt }: Claim): [string, string, number] {
+  return [schemaId, exportId, attempt]
+}
+
+/** For staff, of any tenant. */
+export interface ExportRecord extends ExportView {
+  schemaId: string
+  requestId: string
+  attempt: number
+  /** ISO 8601, UTC. */
+  createdAt: string
+  renewedAt: string | null
+  finishedAt: string | null
+}
+
+const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId", e.attempt,
+  ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt", ${utc('e.finished_at')} as "finishedAt"`
+
+/** The newest first. As the owner. */
+export async function listExports(
+  client: ClientBase,
+  { folderId, state, most }: { folderId: string | undefined; state: JobState | undefined; most: number },
+): Promise<ExportRecord[]> {
+  const { rows } = await client.query<ExportRecord>(
+    `select ${recordColumns}
+     from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
+     where ($1::bigint is null or e.folder_id = $1) and ($2::text is null or e.state = $2)
+     order by e.created_at desc, e.id limit $3`,
+    [folderId, state, most],
+  )
+  return rows
+}
+
+/** As the owner. */
+export async function findRecord(client: ClientBase, exportId: string): Promise<ExportRecord | undefined> {
+  const { rows } = await client.query<ExportRecord>(
+    `select ${recordColumns}
+     from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
+     where e.id = $1`,
+    [exportId],
+  )
+  return rows[0]
+}

@@ -1,0 +1,222 @@
+/**
+ * An entry as JSON bytes, from the fields of its row: whole, around its movements (full export; contract, section 4),
+ * or inside of a movement (interface, section 2.4). The two have their members in another order and share the rest.
+ */
+import { strict as assert } from 'node:assert'
+import { writeAttachments } from './attachments.ts'
+import type { Dictionary } from './dictionary.ts'
+import { parseExactly } from './exact-json.ts'
+import {
+  bytesOf,
+  decodeCopyText,
+  isNull,
+  readId,
+  writeDateOrNull,
+  writeNull,
+  writePiece,
+  writePlain,
+  writeTextOrNull,
+} from './json-bytes.ts'
+
+/** The columns of an entry row inside of its movements, in the order the query must give them. */
+export const entryColumns = [
+  'id',
+  'date',
+  'due_date',
+  'currency',
+  'rate',
+  'journal_id',
+  'source',
+  'third_party_id',
+  'partner_metadata',
+  'comment',
+  'created_at',
+  'accounted_at',
+  'attachments',
+] as const
+
+/** The same for an entry around its movements. */
+export const wholeEntryColumns = [...entryColumns, 'validated_at'] as const
+export type EntryColumn = (typeof wholeEntryColumns)[number]
+
+// Places in both of these.
+const id = 0
+const date = 1
+const dueDate = 2
+const currencyCode = 3
+const currencyRate = 4
+const journalId = 5
+const sourceName = 6
+const thirdPartyId = 7
+const partnerMetadata = 8
+const comment = 9
+const createdAt = 10
+const accountedAt = 11
+const attachments = 12
+const validatedAt = 13
+
+const open = bytesOf('{"producerId":"')
+const idToDate = bytesOf('","date":"')
+const idToAttachments = bytesOf('","attachments":')
+const attachmentsToDate = bytesOf(',"date":"')
+const dateToDueDate = bytesOf('","dueDate":')
+const toCurrency = bytesOf(',"currency":{"code":"')
+const quoteMark = bytesOf('"')
+const toRate = bytesOf(',"rate":')
+const currencyToJournal = bytesOf('},"journal":')
+const toJournal = bytesOf(',"journal":')
+const currencyToMovements = bytesOf('},"movements":[')
+const toProperties = bytesOf(',"additionalProducerProperties":{"source":{"name":"')
+const movementsToProperties = bytesOf('],"additionalProducerProperties":{"source":{"name":"')
+const toThirdParty = bytesOf('","thirdParty":')
+const toPartnerMetadata = bytesOf('},"partnerMetadata":')
+const toComment = bytesOf(',"comment":')
+const toCreatedAt = bytesOf(',"createdAt":')
+const toAccountedAt = bytesOf(',"accountedAt":"')
+const toValidationDate = bytesOf('","validationDate":')
+const propertiesToAttachments = bytesOf('"},"attachments":')
+const closeEntry = bytesOf('}')
+const closeBoth = bytesOf('}}')
+
+/** All fixed pieces of an entry together are shorter. */
+const fixedBytesMax = 1024
+/** A control character of one byte becomes \u0001; a file's `type` and `value` fit into this, too. */
+const escapedBytesMax = 6
+
+export class EntryRenderer {
+  readonly #dictionary: Dictionary
+
+  constructor(dictionary: Dictionary) {
+    this.#dictionary = dictionary
+  }
+
+  /** Bytes that this entry may need without its movements, at the most. */
+  bytesMax(fields: Int32Array, base: number): number {
+    const rowBytes = fields[base + attachments + 1]! - fields[base]!
+    return escapedBytesMax * rowBytes + this.#dictionary.entryFragmentBytesMax + fixedBytesMax
+  }
+
+  /** The value of a movement's `entry`. Fields: {@link entryColumns}, from `base` on. */
+  writeInMovement(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+    at = writePiece(out, at, open)
+    at = writePlain(out, at, bytes, fields[base + id]!, fields[base + id + 1]! - 1)
+    at = writePiece(out, at, idToDate)
+    at = writeDates(out, at, bytes, fields, base)
+    at = writeCurrency(out, at, bytes, fields, base)
+    at = writePiece(out, at, currencyToJournal)
+    at = this.#writeJournal(out, at, bytes, fields, base)
+    at = writePiece(out, at, toProperties)
+    at = this.#writeProperties(out, at, bytes, fields, base)
+    at = writePiece(out, at, propertiesToAttachments)
+    at = writeAttachmentsOf(out, at, bytes, fields, base)
+    return writePiece(out, at, closeEntry)
+  }
+
+  /** The entry up to the first of its movements. Fields: {@link wholeEntryColumns}, from `base` on. */
+  writeHead(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+    at = writePiece(out, at, open)
+    at = writePlain(out, at, bytes, fields[base + id]!, fields[base + id + 1]! - 1)
+    at = writePiece(out, at, idToAttachments)
+    at = writeAttachmentsOf(out, at, bytes, fields, base)
+    at = writePiece(out, at, attachmentsToDate)
+    at = writeDates(out, at, bytes, fields, base)
+    at = writePiece(out, at, toJournal)
+    at = this.#writeJournal(out, at, bytes, fields, base)
+    at = writeCurrency(out, at, bytes, fields, base)
+    return writePiece(out, at, currencyToMovements)
+  }
+
+  /** The entry from behind its last movement to its end. Fields as for {@link writeHead}. */
+  writeTail(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+    at = writePiece(out, at, movementsToProperties)
+    at = this.#writeProperties(out, at, bytes, fields, base)
+    at = writePiece(out, at, toValidationDate)
+    at = writeDateOrNull(out, at, bytes, fields[base + validatedAt]!, fields[base + validatedAt + 1]! - 1)
+    return writePiece(out, at, closeBoth)
+  }
+
+  #writeJournal(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+    const named = readId(bytes, fields[base + journalId]!, fields[base + journalId + 1]! - 1)
+    const journalBytes = this.#dictionary.journals.get(named)
+    assert(journalBytes, 'an entry names a journal that its folder does not have')
+    return writePiece(out, at, journalBytes)
+  }
+
+  /** From the source's name to the date of accounting, left open. */
+  #writeProperties(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+    const start = (column: number) => fields[base + column]!
+    const end = (column: number) => fields[base + column + 1]! - 1
+    at = writePlain(out, at, bytes, start(sourceName), end(sourceName))
+    at = writePiece(out, at, toThirdParty)
+    at = this.#writeThirdParty(out, at, bytes, start(thirdPartyId), end(thirdPartyId))
+    at = writePiece(out, at, toPartnerMetadata)
+    at = writePartnerMetadata(out, at, bytes, start(partnerMetadata), end(partnerMetadata))
+    at = writePiece(out, at, toComment)
+    at = writeTextOrNull(out, at, bytes, start(comment), end(comment))
+    at = writePiece(out, at, toCreatedAt)
+    at = writePlain(out, at, bytes, start(createdAt), end(createdAt))
+    at = writePiece(out, at, toAccountedAt)
+    return writePlain(out, at, bytes, start(accountedAt), end(accountedAt))
+  }
+
+  #writeThirdParty(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+    if (isNull(bytes, start, end)) return writeNull(out, at)
+    const thirdPartyBytes = this.#dictionary.thirdParties.get(readId(bytes, start, end))
+    assert(thirdPartyBytes, 'an entry names a third party that is not registered')
+    return writePiece(out, at, thirdPartyBytes)
+  }
+}
+
+/** `date` from behind its first quote, and `dueDate`. */
+function writeDates(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  fields: Int32Array,
+  base: number,
+): number {
+  at = writePlain(out, at, bytes, fields[base + date]!, fields[base + date + 1]! - 1)
+  at = writePiece(out, at, dateToDueDate)
+  return writeDateOrNull(out, at, bytes, fields[base + dueDate]!, fields[base + dueDate + 1]! - 1)
+}
+
+/** `,"currency":{…`, left open. */
+function writeCurrency(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  fields: Int32Array,
+  base: number,
+): number {
+  at = writePiece(out, at, toCurrency)
+  at = writePlain(out, at, bytes, fields[base + currencyCode]!, fields[base + currencyCode + 1]! - 1)
+  at = writePiece(out, at, quoteMark)
+  const rateStart = fields[base + currencyRate]!
+  const rateEnd = fields[base + currencyRate + 1]! - 1
+  if (isNull(bytes, rateStart, rateEnd)) return at
+  at = writePiece(out, at, toRate)
+  return writePlain(out, at, bytes, rateStart, rateEnd)
+}
+
+function writeAttachmentsOf(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  fields: Int32Array,
+  base: number,
+): number {
+  return writeAttachments(out, at, bytes, fields[base + attachments]!, fields[base + attachments + 1]! - 1)
+}
+
+function writePartnerMetadata(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  if (isNull(bytes, start, end)) return writeNull(out, at)
+  const metadata = parseExactly(decodeCopyText(bytes, start, end)) as { partnerId: string; json: unknown }
+  const { partnerId, json } = metadata
+  return writePiece(out, at, bytesOf(JSON.stringify({ partnerId, json })))
+}

@@ -1,0 +1,59 @@
+/** Fiscal years of a full export (contract, section 4). */
+
+export interface ExerciceOf {
+  id: string
+  /** Both days inclusive, `YYYY-MM-DD`. */
+  start: string
+  end: string
+  lettering: string
+  /** Epoch seconds, as all moments of items; null: open. */
+  closedAt: string | null
+  closedById: string | null
+  closedByFirstName: string | null
+  closedByLastName: string | null
+}
+
+/**
+ * The years of a folder, from the first to the last. `N` is the year that contains today, or else the latest one
+ * started; where none has started yet, the first is `N+1`.
+ * @param exercices ascending by start
+ */
+export function exerciceItems(exercices: ExerciceOf[], today: string): object[] {
+  const current = exercices.findLastIndex(({ start, end }) => start <= today && today <= end)
+  const latest = exercices.findLastIndex(({ start }) => start <= today)
+  const n = current === -1 ? latest : current
+  return exercices.map((exercice, i) => exerciceItem(exercice, nameOf(i - n)))
+}
+
+function nameOf(distance: number): string {
+  if (distance === 0) return 'N'
+  return distance < 0 ? `N${distance}` : `N+${distance}`
+}
+
+function exerciceItem(exercice: ExerciceOf, name: string): object {
+  const { id, start, end, lettering, closedAt } = exercice
+  const by = {
+    producerId: exercice.closedById,
+    firstName: exercice.closedByFirstName,
+    lastName: exercice.closedByLastName,
+  }
+  return {
+    producerId: id,
+    name,
+    period: {
+      start,
+      end,
+      duration: monthsOf(start, end),
+      closed: closedAt === null ? null : { at: Number(closedAt), by },
+    },
+    state: closedAt === null ? 'open' : 'closed',
+    additionalProducerProperties: { lettering },
+  }
+}
+
+/** Months from the first to the last day, a begun one counted: 2024-01-01 to 2024-12-31 is 12. */
+function monthsOf(start: string, end: string): number {
+  const [fromYear, fromMonth, fromDay] = start.split('-').map(Number) as [number, number, number]
+  const [toYear, toMonth, toDay] = end.split('-').map(Number) as [number, number, number]
+  return (toYear - fromYear) * 12 + toMonth - fromMonth + (toDay >= fromDay ? 1 : 0)
+}

@@ -1,0 +1,151 @@
+/**
+ * A folder's collections as exports show them, by cursor, in ascending id: the order of their keys, so nothing waits for
+ * a sort. Statements run inside the caller's transaction.
+ */
+import type pg from 'pg'
+import { readByCursor } from '../db/cursor.ts'
+import type { AccountOf } from '../formats/mad/account.ts'
+import type { ExerciceOf } from '../formats/mad/exercice.ts'
+import type { AxisOf, BankOf, FolderOf, JournalOf, PaymentOf } from '../formats/mad/items.ts'
+import type { FolderKey } from './rows.ts'
+
+type Batches<Row> = AsyncGenerator<Row[]>
+
+/** As json, whose keys are those of AddressRow; null where nothing of it is known. */
+const addressJson = (column: string) => `case when ${column} is not null then json_build_object(
+    'number', (${column}).number, 'locatingIndex', (${column}).locating_index,
+    'streetType', (${column}).street_type, 'streetName', (${column}).street_name,
+    'complement', (${column}).complement, 'postalCode', (${column}).postal_code,
+    'city', (${column}).city, 'country', (${column}).country) end`
+
+/** Ids are texts in JSON. */
+const accountJson = (alias: string) => `case when ${alias}.id is not null then json_build_object(
+    'producerId', ${alias}.id::text, 'number', ${alias}.number, 'name', ${alias}.name) end`
+
+const paymentJson = (alias: string) =>
+  `case when ${alias}.id is not null then json_build_object('id', ${alias}.id::text, 'code', ${alias}.code) end`
+
+const joined = (table: string, alias: string, id: string, of: string) =>
+  `left join ${table} ${alias} on (${alias}.schema_id, ${alias}.folder_id, ${id}) = (${of.split('.')[0]}.schema_id, ${of.split('.')[0]}.folder_id, ${of})`
+
+export async function readFolder(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<FolderOf | undefined> {
+  const { rows } = await client.query<FolderOf>(
+    `select f.name, f.reference,
+       json_build_object('number', (f.address).number, 'locatingIndex', (f.address).locating_index,
+         'streetType', (f.address).street_type, 'streetName', (f.address).street_name,
+         'complement', (f.address).complement, 'postalCode', (f.address).postal_code,
+         'city', (f.address).city, 'country', (f.address).country) as address,
+       f.contact_first_name as "contactFirstName", f.contact_last_name as "contactLastName",
+       f.contact_phone_number as "contactPhoneNumber",
+       f.contact_mobile_phone_number as "contactMobilePhoneNumber", f.contact_mail as "contactMail",
+       f.rcs_producer_id as "rcsProducerId", f.rcs_name as "rcsName", f.siret, f.capital
+     from folders f where f.schema_id = $1 and f.id = $2`,
+    [schemaId, folderId],
+  )
+  return rows[0]
+}
+
+export function readPayments(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<PaymentOf> {
+  return readByCursor(
+    client,
+    'select id, code from payments where schema_id = $1 and folder_id = $2 order by id',
+    [schemaId, folderId],
+  )
+}
+
+export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<BankOf> {
+  return readByCursor(
+    client,
+    `select b.id, b.rib, b.iban, b.bic, ${accountJson('a')} as account, j.id as "journalId", j.name as "journalName",
+       j.code as "journalCode", b.is_default as "isDefault"
+     from banks b
+     join journals j on (j.schema_id, j.folder_id, j.id) = (b.schema_id, b.folder_id, b.journal_id)
+     ${joined('accounts', 'a', 'a.id', 'b.account_id')}
+     where b.schema_id = $1 and b.folder_id = $2 order by b.id`,
+    [schemaId, folderId],
+  )
+}
+
+export function readJournals(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<JournalOf> {
+  return readByCursor(
+    client,
+    `select j.id, j.name, j.code, j.type, ${accountJson('a')} as "counterpartAccount", j.locked
+     from journals j ${joined('accounts', 'a', 'a.id', 'j.counterpart_account_id')}
+     where j.schema_id = $1 and j.folder_id = $2 order by j.id`,
+    [schemaId, folderId],
+  )
+}
+
+export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AccountOf> {
+  return readByCursor(
+    client,
+    `select a.id, a.number, a.name, a.closed, ${accountJson('other')} as "counterpartAccount",
+       ${accountJson('corresponding')} as "correspondanceAccount",
+       case when c.account_id is not null then json_build_object(
+         'name', c.name, 'siren', c.siren, 'ceo', c.ceo, 'payment', ${paymentJson('cp')},
+         'address', ${addressJson('c.address')},
+         'ape', case when coalesce(c.ape_producer_id, c.ape_code, c.ape_name) is not null then
+           json_build_object('producerId', c.ape_producer_id, 'code', c.ape_code, 'name', c.ape_name) end,
+         'vat', case when v.id is not null then
+           json_build_object('id', v.id::text, 'code', v.code, 'rate', v.rate) end,
+         'ibans', c.ibans, 'contacts', c.contacts, 'miscellaneous', c.miscellaneous) end as company,
+       case when e.account_id is not null then json_build_object(
+         'firstName', e.first_name, 'lastName', e.last_name, 'email', e.email, 'phoneNumber', e.phone_number,
+         'phoneNumberBis', e.phone_number_bis, 'nir', e.nir, 'profession', e.profession,
+         'payment', ${paymentJson('ep')}, 'address', ${addressJson('e.address')}, 'ibans', e.ibans,
+         'contacts', e.contacts, 'miscellaneous', e.miscellaneous,
+         'doubtfulAccount', ${accountJson('doubtful')}) end as employee
+     from accounts a
+     ${joined('accounts', 'other', 'other.id', 'a.counterpart_account_id')}
+     ${joined('accounts', 'corresponding', 'corresponding.id', 'a.correspondance_account_id')}
+     ${joined('companies', 'c', 'c.account_id', 'a.id')}
+     ${joined('payments', 'cp', 'cp.id', 'c.payment_id')}
+     ${joined('vat_codes', 'v', 'v.id', 'c.vat_id')}
+     ${joined('employees', 'e', 'e.account_id', 'a.id')}
+     ${joined('payments', 'ep', 'ep.id', 'e.payment_id')}
+     ${joined('accounts', 'doubtful', 'doubtful.id', 'e.doubtful_account_id')}
+     where a.schema_id = $1 and a.folder_id = $2 order by a.id`,
+    [schemaId, folderId],
+  )
+}
+
+/** Ascending by start: names of years follow from their order. */
+export function readExercices(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<ExerciceOf> {
+  return readByCursor(
+    client,
+    `select id, start_date::text as start, end_date::text as end, lettering,
+       extract(epoch from closed_at)::bigint as "closedAt", closed_by_id as "closedById",
+       closed_by_first_name as "closedByFirstName", closed_by_last_name as "closedByLastName"
+     from exercices where schema_id = $1 and folder_id = $2 order by start_date, id`,
+    [schemaId, folderId],
+  )
+}
+
+/** Each axis with its sections. */
+export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AxisOf> {
+  return readByCursor(
+    client,
+    `select x.id, x.code, x.name, x.default_section_id as "defaultSectionId",
+       coalesce((select json_agg(json_build_object('id', s.id::text, 'code', s.code, 'name', s.name,
+           'accountRoots', s.account_roots, 'closed', s.closed) order by s.id)
+         from sections s where (s.schema_id, s.folder_id, s.axis_id) = (x.schema_id, x.folder_id, x.id)), '[]') as sections
+     from axes x where x.schema_id = $1 and x.folder_id = $2 order by x.id`,
+    [schemaId, folderId],
+    1,
+  )
+}
+
+/** The folders of a firm, ascending by id. */
+export function readFoldersOfFirm(
+  client: pg.ClientBase,
+  { schemaId, firmId }: { schemaId: string; firmId: string },
+): Batches<{ id: string; name: string; reference: string | null; SIRET: string | null }> {
+  return readByCursor(
+    client,
+    'select id, name, reference, siret as "SIRET" from folders where schema_id = $1 and firm_id = $2 order by id',
+    [schemaId, firmId],
+  )
+}
