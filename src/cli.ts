@@ -1,5 +1,6 @@
 /** One-shot commands for staff: `npm run cli -- <command>`. Mistakes are one line and exit code 1. */
 import { Command } from 'commander'
+import { addExportCommands } from './commands/export.ts'
 import { addImportCommands } from './commands/import.ts'
 import { addMaintenanceCommand } from './commands/maintenance.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
@@ -16,6 +17,7 @@ addImportCommands(program)
 addSeedCommand(program)
 addPartnerCommands(program)
 addTokenCommands(program)
+addExportCommands(program)
 addMaintenanceCommand(program)
 
 try {

@@ -223,8 +223,29 @@ export const limits = {
   storeRetryMsMax: 8_000,
   /** A request to S3 on whose connection no byte moves for so long has failed. */
   storeIdleMs: 20_000,
+  /** How long an aborted upload waits for its parts on the way before it cuts them off. */
+  storeLandingMs: 5_000,
   /** Any request to S3, however slowly it moves. 8 MiB within it is 140 kB/s. */
   storeRequestMs: 60_000,
+  /** How often a full export says how far it is; whoever cancels it, or takes it over, is heeded as fast. */
+  exportRenewMs: 500,
+  /**
+   * How often each process looks for full exports whose process died, which is known after ten seconds of silence. With
+   * the pause before the next attempt they are taken up within half a minute.
+   */
+  exportSuperviseSeconds: 5,
+  /** How long a full export that is stopped may take back what it wrote, before the process ends regardless. */
+  exportStopMs: 5_000,
+  /** How long the address of a file is good (contract, section 3). */
+  fileLinkSeconds: 3600,
+  /** How often files and rows past their time are looked for. */
+  retentionEveryMs: 3_600_000,
+  /** A complete file that no export has named for so long is the leftover of an attempt that died. */
+  orphanAgeMs: 3_600_000,
+  /** Unfinished writes of that age belong to no living attempt: none may take longer than six hours. */
+  unfinishedAgeMs: 24 * 3_600_000,
+  /** For so many days after its file is gone an export is said to have expired; then it is not known any more. */
+  expiredDays: 30,
   /** A query string of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const

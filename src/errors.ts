@@ -28,12 +28,14 @@ const errorTable = {
   'ERR-FOLDER-NOT-FOUND': [404, 'No such folder'],
   'ERR-EXERCICE-NOT-FOUND': [404, 'No such exercice in this folder'],
   'ERR-JOURNAL-NOT-FOUND': [404, 'No such journal in this folder'],
+  'ERR-EXPORT-NOT-FOUND': [404, 'No such export in this folder'],
   'ERR-METHOD-NOT-ALLOWED': [405, 'This address does not answer to that method'],
   'ERR-NOT-ACCEPTABLE': [406, 'None of the media types of the Accept header can be served'],
   'ERR-FILE-LINK-EXPIRED': [
     410,
     'This address of a file has expired; read the status of the export for a new one',
   ],
+  'ERR-EXPORT-EXPIRED': [410, 'The time of this export is over and its file is removed; start a new one'],
   'ERR-PRECONDITION-FAILED': [
     412,
     'The ledger has changed since the export that If-Match names; start again',

@@ -7,6 +7,12 @@
  */
 import type { LogLevel } from './config.ts'
 
+interface ExportNamed {
+  schemaId: string
+  exportId: string
+  attempt: number
+}
+
 export interface LogEvents {
   'service.listening': { url: string; pid: number }
   'service.stopping': { signal: string }
@@ -37,6 +43,20 @@ export interface LogEvents {
   'stream.broken': { requestId: string; error: unknown }
   /** A stored file that failed behind its first byte: the client saw a broken transfer. */
   'file.broken': { requestId: string; error: unknown }
+  /** A full export: a process took it, was interrupted, gave it back, lost it to another one or to staff, ended it. */
+  'export.started': ExportNamed
+  'export.interrupted': ExportNamed & { error: unknown }
+  'export.handedBack': ExportNamed
+  'export.lost': ExportNamed
+  'export.done': ExportNamed & { rows: number; bytes: number; ms: number }
+  'export.failed': ExportNamed & { requestId: string; cause: string; error: unknown }
+  /** Its processes died in all its attempts. */
+  'export.abandoned': { schemaId: string; exportId: string; requestId: string }
+  /** The queue of full exports could not be asked; told every ten seconds at the most. */
+  'queue.troubled': { error: unknown }
+  /** Files and rows past their time were removed; or could not be, and will be. */
+  'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
+  'retention.troubled': { error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
   'places.lost': { error: unknown }
   'places.regained': { places: number; missing: number }
@@ -53,6 +73,16 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'stream.sent': 'info',
   'stream.broken': 'error',
   'file.broken': 'error',
+  'export.started': 'info',
+  'export.interrupted': 'warn',
+  'export.handedBack': 'info',
+  'export.lost': 'warn',
+  'export.done': 'info',
+  'export.failed': 'error',
+  'export.abandoned': 'error',
+  'queue.troubled': 'warn',
+  'retention.swept': 'info',
+  'retention.troubled': 'warn',
   'places.lost': 'warn',
   'places.regained': 'info',
   'log.dropped': 'warn',

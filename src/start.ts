@@ -7,11 +7,14 @@ import { type Config, limits } from './config.ts'
 import { type Database, openDatabase } from './db/database.ts'
 import { createPool } from './db/pool.ts'
 import { readVersion } from './db/version.sql.ts'
+import { ExportQueue } from './exports/queue.ts'
+import { startRetention } from './exports/retention.ts'
+import { Supervisor } from './exports/supervisor.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { createLog, type Log } from './log.ts'
 import { openStore } from './store/open-store.ts'
-import { storeSettings } from './store/store.ts'
+import { type ObjectStore, type StoreSettings, storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
 
 export interface RunningService {
@@ -49,19 +52,24 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => places.close())
   const threads = createThreads(config.exportThreads, config.exportDatabaseUrl ?? database.serviceUrl)
   stack.defer(() => threads.destroy())
+  const queue = await ExportQueue.open(database.serviceUrl, log)
+  stack.defer(() => queue.close())
   const bound = await options.prepare?.(database, masterKey)
   const version = await readVersion(pool)
   // Links to files name the port, and a free one is known only once it is bound. So the app is made in the callback of
   // the binding, before a first request can arrive.
   let app: ReturnType<typeof createApp> | undefined
   const server = createListener((...request) => app!.fetch(...request), log)
+  const stored = Promise.withResolvers<{ settings: StoreSettings; store: ObjectStore }>()
   const url = await listen(server, config, (address) => {
-    const store = openStore(storeSettings(config, masterKey, address))
+    const settings = storeSettings(config, masterKey, address)
+    const store = openStore(settings)
     app = createApp({
       config,
       database: pool,
       places,
       store,
+      queue,
       threads,
       needs: {
         'the database at its version': async () => (await readVersion(pool)) === version,
@@ -71,11 +79,26 @@ export async function startService(config: Config, options: StartOptions = {}): 
       log,
     })
     bound?.(address)
+    stored.resolve({ settings, store })
   })
   let drained = true
   stack.defer(async () => {
     drained = await drain(server)
   })
+  const { settings, store } = await stored.promise
+  const supervisor = await Supervisor.start({
+    database: pool,
+    queue,
+    threads,
+    store,
+    storeSettings: settings,
+    concurrency: config.exportThreads,
+    timeZone: config.timeZone,
+    log,
+  })
+  stack.defer(() => supervisor.close())
+  const retention = startRetention({ database: pool, store, retentionDays: config.fileRetentionDays, log })
+  stack.defer(() => retention.close())
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()
   return {

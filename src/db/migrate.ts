@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { limits } from '../config.ts'
 import { withStartupOptions } from './pool.ts'
+import { installQueue } from './queue-schema.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations/', import.meta.url))
 
@@ -43,6 +44,7 @@ export async function migrate(ownerUrl: string, folder: string = migrationsFolde
     const missing = migrations.filter((migration) => !applied.includes(migration.version))
     for (const migration of missing) await apply(client, migration)
     await letServiceRoleIn(client)
+    await installQueue(client)
     return missing.map((migration) => migration.version)
   })
 }

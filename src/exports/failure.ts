@@ -26,8 +26,10 @@ export function failureOf(error: unknown): Failure {
 }
 
 function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
-  if (error instanceof StoreError) return { cause: error.retryable ? 'store' : 'refused', retryable: error.retryable }
-  if (error instanceof AppError && error.code === 'ERR-FOLDER-NOT-FOUND') return { cause: 'folder', retryable: false }
+  if (error instanceof StoreError)
+    return { cause: error.retryable ? 'store' : 'refused', retryable: error.retryable }
+  if (error instanceof AppError && error.code === 'ERR-FOLDER-NOT-FOUND')
+    return { cause: 'folder', retryable: false }
   if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
     return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -89,9 +89,11 @@ export type FailureCause =
   | 'forgotten'
 
 const causes: Record<FailureCause, string> = {
-  database: 'The ledger could not be read to its end, although it was tried again. Start the export again later.',
+  database:
+    'The ledger could not be read to its end, although it was tried again. Start the export again later.',
   store: 'The file could not be stored, although it was tried again. Start the export again later.',
-  refused: 'The file could not be stored; the operators of the service have to make room or give access first.',
+  refused:
+    'The file could not be stored; the operators of the service have to make room or give access first.',
   folder: 'The folder is no longer there.',
   internal: 'The service failed to make the file.',
   died: 'The service was interrupted each time it made the file. Start the export again later.',

@@ -163,7 +163,7 @@ export interface Progress {
 export async function renewExport(client: ClientBase, claim: Claim, progress: Progress): Promise<boolean> {
   const { rowCount } = await client.query(
     `update exports set renewed_at = clock_timestamp(), rows = greatest(rows, $4), bytes = greatest(bytes, $5),
-       rows_total = greatest(rows_total, $6, case when $6::bigint is not null then rows end)
+       rows_total = case when $6::bigint is null then rows_total else greatest(rows_total, $6, rows, $4) end
      where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
     [...keyOf(claim), progress.rows, progress.bytes, progress.rowsTotal],
   )

@@ -9,6 +9,8 @@ import { connect } from '../db/pool.ts'
 export interface Snapshot {
   first: pg.PoolClient
   second: pg.PoolClient
+  /** The moment whose state it shows, epoch milliseconds by the clock of the database. */
+  at: number
   /**
    * Gives the connections back. With an error they are closed instead: one that is still sending rows could not be
    * used again, and its closing ends the query at the database. Only the first call counts.
@@ -43,10 +45,12 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   try {
     const setTenant = `set local grandlivre.schema_id = ${textLiteral(idLiteral(schemaId))}`
     await first.query(`begin isolation level repeatable read read only; ${setTenant}`)
-    const { rows } = await first.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
+    const { rows } = await first.query<{ snapshot: string; at: string }>(
+      'select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at',
+    )
     const sameSnapshot = `set transaction snapshot ${textLiteral(rows[0]!.snapshot)}`
     await second.query(`begin isolation level repeatable read read only; ${sameSnapshot}; ${setTenant}`)
-    return { first, second, close }
+    return { first, second, at: Number(rows[0]!.at), close }
   } catch (error) {
     await close(error as Error)
     throw error

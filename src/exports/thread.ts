@@ -4,6 +4,8 @@
 import { workerData } from 'piscina'
 import { limits } from '../config.ts'
 import { createPool, withStartupOptions } from '../db/pool.ts'
+import type { FolderOutcome, FolderTask } from './folder-thread.ts'
+import { storeFolder } from './folder-thread.ts'
 import type { CollectionOptions } from './produce-collection.ts'
 import { produceCollection } from './produce-collection.ts'
 import type { SelectedOptions } from './produce-selected.ts'
@@ -47,4 +49,8 @@ export function exportCollection(task: CollectionTask): Promise<void> {
   return sendExport(pool, task, (snapshot, room) =>
     produceCollection(snapshot, { ...task, chunkBytes, room }),
   )
+}
+
+export function exportFolder(task: FolderTask): Promise<FolderOutcome> {
+  return storeFolder(pool, task)
 }

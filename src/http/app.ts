@@ -10,12 +10,14 @@ import type { Piscina } from 'piscina'
 import type { Places } from '../auth/places.ts'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { ExportQueue } from '../exports/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { authenticate, identified } from './authenticate.ts'
 import { collectionRoutes } from './collections.ts'
 import { answerError } from './errors.ts'
 import { addFileRoute } from './files.ts'
+import { fullExport, fullExportStatus } from './full-export.ts'
 import { keyInfo } from './key-info.ts'
 import { movements } from './movements.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './openapi.ts'
@@ -32,6 +34,8 @@ export interface Services {
   places: Places
   /** Where the files of exports lie. */
   store: ObjectStore
+  /** Where full exports wait. */
+  queue: ExportQueue
   /** Where exports run. */
   threads: Piscina
   /** What has to be up for requests to be taken, by the name that /readyz calls it. */
@@ -42,6 +46,8 @@ export interface Services {
 const routes: readonly Route[] = [
   keyInfo(() => routes),
   movements,
+  fullExport,
+  fullExportStatus,
   ...collectionRoutes,
   openApiRoute(() => document),
   healthz,

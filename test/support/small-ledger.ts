@@ -39,7 +39,7 @@ export const ledgerInserts: Record<string, Insert> = {
   ),
 }
 
-/** A tenant with a firm, a folder, a token of third party 1 and one row in each ledger table. */
+/** A tenant with a firm, a folder, a token of third party 1, an export and one row in each ledger table. */
 export async function fillTenant(client: pg.ClientBase, schemaId: string): Promise<void> {
   await client.query(
     `insert into third_parties (id, code, name, kind, secret_hash, secret_encrypted)
@@ -54,6 +54,11 @@ export async function fillTenant(client: pg.ClientBase, schemaId: string): Promi
   )
   await client.query(
     `insert into rate_windows (schema_id, token_id, started_at, requests) values ($1, 1, now(), 1)`,
+    [schemaId],
+  )
+  await client.query(
+    `insert into exports (schema_id, id, folder_id, version, format, identity, request_id)
+     values ($1, 'export_' || repeat('0', 32), ${folderId}, '1.0.0', 'JSON', repeat('0', 64), 'request')`,
     [schemaId],
   )
   for (const insert of Object.values(ledgerInserts)) await client.query(insert(schemaId, 1))

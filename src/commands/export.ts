@@ -1,0 +1,93 @@
+import { type Command, Option } from 'commander'
+import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
+import { type ExportRecord, endExport, findRecord, listExports } from '../exports/jobs.sql.ts'
+import { asOwner, table } from './as-owner.ts'
+
+/** Of the newest exports a list shows so many. */
+const listed = '50'
+
+export function addExportCommands(program: Command): void {
+  const exports = program.command('export').description('full exports of folders')
+  exports
+    .command('list')
+    .description('the newest ones')
+    .option('--folder <id>', 'of one folder')
+    .addOption(new Option('--state <state>', 'in one state').choices(jobStates))
+    .option('--most <number>', 'how many', listed)
+    .action(list)
+  exports.command('show').description('one of them').argument('<id>').action(show)
+  exports
+    .command('cancel')
+    .description('end one that is queued or running')
+    .argument('<id>')
+    .option('--reason <reason>', 'told to whoever asks for its status')
+    .action(cancel)
+}
+
+async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
+  if (options.folder !== undefined && !/^\d{1,15}$/.test(options.folder))
+    throw new Error(`--folder takes the id of a folder, not "${options.folder}"`)
+  if (!/^[1-9]\d{0,5}$/.test(options.most)) throw new Error(`--most takes a number, not "${options.most}"`)
+  await asOwner(async (client) => {
+    const found = await listExports(client, {
+      folderId: options.folder,
+      state: options.state,
+      most: Number(options.most),
+    })
+    const rows = found.map((each) => [
+      each.id,
+      each.folderId,
+      each.format,
+      each.state,
+      String(each.attempt),
+      `${each.rows}/${each.rowsTotal ?? '?'}`,
+      each.createdAt,
+    ])
+    return table(['ID', 'FOLDER', 'FORMAT', 'STATE', 'ATTEMPT', 'MOVEMENTS', 'TRIGGERED'], rows)
+  })
+}
+
+function show(id: string): Promise<void> {
+  return asOwner(async (client) => {
+    const found = await findRecord(client, id)
+    if (!found) throw unknown(id)
+    return table(...described(found))
+  })
+}
+
+function described(found: ExportRecord): [string[], string[][]] {
+  const lines: [string, string | null][] = [
+    ['tenant', found.schemaId],
+    ['folder', found.folderId],
+    ['format', found.format],
+    ['state', found.state],
+    ['request', found.requestId],
+    ['attempt', String(found.attempt)],
+    ['movements', `${found.rows} of ${found.rowsTotal ?? 'as yet uncounted'}`],
+    ['bytes', found.bytes],
+    ['triggered', found.createdAt],
+    ['last heard of', found.renewedAt],
+    ['ended', found.finishedAt],
+    ['file', found.fileKey],
+    ['sha256', found.sha256],
+    ['reason', found.reason],
+  ]
+  return [['export', found.id], lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))]
+}
+
+async function cancel(id: string, { reason: note }: { reason?: string }): Promise<void> {
+  if (note !== undefined && note.trim() === '') throw new Error('--reason must not be empty')
+  await asOwner(async (client) => {
+    const found = await findRecord(client, id)
+    if (!found) throw unknown(id)
+    // Whoever works on it is refused its next word, within a second; its entry in the queue ends without effect.
+    const key = { schemaId: found.schemaId, exportId: id }
+    if (!(await endExport(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
+      throw new Error(`The export ${id} is ${found.state} already: nothing is left to cancel`)
+    return [`The export ${id} is cancelled.`]
+  })
+}
+
+function unknown(id: string): Error {
+  return new Error(`There is no export ${id}: see export list`)
+}

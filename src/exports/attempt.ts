@@ -1,0 +1,41 @@
+/** One attempt at a full export as the main thread sees it: started in a thread, watched, stopped. */
+import { MessageChannel } from 'node:worker_threads'
+import type { Piscina } from 'piscina'
+import { limits } from '../config.ts'
+import { failureOf } from './failure.ts'
+import type { FolderOutcome, FolderTask } from './folder-thread.ts'
+import type { Progress } from './jobs.sql.ts'
+
+export interface Attempt {
+  /** How far it is now. */
+  progress(): Progress
+  /** Never rejects. */
+  outcome: Promise<FolderOutcome>
+  /** The thread takes back what it wrote, and the outcome is a failure unless it had just finished. */
+  stop: () => void
+}
+
+export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'port'>): Attempt {
+  const { port1: near, port2: port } = new MessageChannel()
+  let progress: Progress = { rows: 0, rowsTotal: undefined, bytes: 0 }
+  near.on('message', (reported: Progress) => {
+    progress = reported
+  })
+  const gaveUp = Promise.withResolvers<FolderOutcome>()
+  const outcome: Promise<FolderOutcome> = threads
+    .run({ ...task, port }, { name: 'exportFolder', transferList: [port] as never })
+    // The thread itself ended, or there was no place in it.
+    .catch((error: unknown) => ({ failed: failureOf(error) }))
+    .finally(() => {
+      clearTimeout(patience)
+      near.close()
+    })
+  let patience: NodeJS.Timeout | undefined
+  const stop = () => {
+    near.postMessage('stop')
+    // A store that is out of reach can hold up even what only takes back.
+    const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
+    patience ??= setTimeout(tooLate, limits.exportStopMs)
+  }
+  return { progress: () => progress, outcome: Promise.race([outcome, gaveUp.promise]), stop }
+}

@@ -1,0 +1,102 @@
+/**
+ * A full export in its thread: one snapshot, rendered, hashed, and written to the store, chunk by chunk.
+ *
+ *   thread -> main   progress*
+ *   main -> thread   stop (at most once): whatever was written goes away again
+ */
+import { createHash } from 'node:crypto'
+import type { MessagePort } from 'node:worker_threads'
+import type pg from 'pg'
+import { limits } from '../config.ts'
+import { openStore } from '../store/open-store.ts'
+import type { ObjectWriter, StoreSettings } from '../store/store.ts'
+import { dayIn } from './day.ts'
+import type { Failure } from './failure.ts'
+import { failureOf } from './failure.ts'
+import type { Progress, StoredFile } from './jobs.sql.ts'
+import { countMovements } from './mad-file.sql.ts'
+import { type MadTotals, renderMadFile } from './mad-file.ts'
+import { openSnapshot } from './snapshot.ts'
+
+export interface FolderTask {
+  schemaId: string
+  folderId: string
+  exportId: string
+  version: string
+  timeZone: string
+  /** Fresh for each attempt. */
+  fileKey: string
+  store: StoreSettings
+  port: MessagePort
+}
+
+export type FolderOutcome = { stored: StoredFile } | { failed: Failure }
+
+/** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
+export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<FolderOutcome> {
+  const stop = new AbortController()
+  const stopped = () => stop.abort(new Error('the export was stopped'))
+  task.port.on('message', stopped)
+  task.port.on('close', stopped)
+  try {
+    return { stored: await produce(pool, task, stop.signal) }
+  } catch (error) {
+    return { failed: failureOf(error) }
+  } finally {
+    task.port.close()
+  }
+}
+
+async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<StoredFile> {
+  const { schemaId, folderId, fileKey } = task
+  const snapshot = await openSnapshot(pool, schemaId)
+  let writer: ObjectWriter | undefined
+  // At once, whatever is waited for: a row of the database, or room in the store.
+  const abort = () => {
+    void snapshot.close(stopped.reason)
+    void writer?.abort()
+  }
+  stopped.addEventListener('abort', abort)
+  try {
+    stopped.throwIfAborted()
+    const rowsTotal = await countMovements(snapshot.second, schemaId, folderId)
+    const report = ({ rows, bytes }: MadTotals) =>
+      task.port.postMessage({ rows, rowsTotal, bytes } satisfies Progress)
+    const snapshotOn = dayIn(task.timeZone, snapshot.at)
+    const hash = createHash('sha256')
+    let totals: MadTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
+    report(totals)
+    writer = await openStore(task.store).create(fileKey, 'application/json')
+    // One buffer for all chunks: the store has copied a chunk before the next is rendered.
+    let buffer = new Uint8Array(limits.chunkBytes)
+    const chunks = renderMadFile(snapshot, {
+      ...task,
+      now: snapshot.at,
+      today: snapshotOn,
+      chunkBytes: limits.chunkBytes,
+      room: (bytes) => {
+        if (buffer.length < bytes) buffer = new Uint8Array(bytes)
+        return buffer
+      },
+      counted: (now) => {
+        totals = now
+      },
+    })
+    for await (const chunk of chunks) {
+      hash.update(chunk)
+      await writer.write(chunk)
+      report(totals)
+    }
+    await snapshot.close()
+    stopped.throwIfAborted()
+    const { rows, bytes, debit, credit } = totals
+    await writer.complete({ bytes })
+    return { fileKey, rows, bytes, sha256: hash.digest('hex'), debit, credit, snapshotOn }
+  } catch (error) {
+    await snapshot.close(error as Error)
+    await writer?.abort()
+    throw stopped.aborted ? stopped.reason : error
+  } finally {
+    stopped.removeEventListener('abort', abort)
+  }
+}

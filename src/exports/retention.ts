@@ -1,0 +1,139 @@
+/**
+ * Removes what is past its time.
+ *
+ *   file     FILE_RETENTION_DAYS after its export ended (and one link's time, so that no good link leads nowhere)
+ *   row      30 days later; until then its status is 410, afterwards 404
+ *   orphan   a complete file that no export names: its attempt died, or lost the export, before it was written down
+ *   unfinished writes   of attempts that died
+ *   forgotten   exports that did not end within FILE_RETENTION_DAYS and that no process has: they failed
+ *
+ * Each step is repeated by the next sweep where it did not come to its end: a file goes before the row forgets it.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { limits } from '../config.ts'
+import { connect, inTenant } from '../db/pool.ts'
+import type { Log } from '../log.ts'
+import type { ObjectStore } from '../store/store.ts'
+import { readFileKey } from './file-key.ts'
+import { reasonOf } from './job.ts'
+import { endExport } from './jobs.sql.ts'
+import {
+  deleteEnded,
+  expiredFiles,
+  fileOf,
+  forgetFile,
+  forgottenExports,
+  lockRetention,
+  tenantsWithExports,
+  unlockRetention,
+} from './retention.sql.ts'
+
+export interface RetentionParts {
+  /** As the service role. */
+  database: Pool
+  store: ObjectStore
+  retentionDays: number
+  log: Log
+}
+
+export interface Swept {
+  files: number
+  rows: number
+  orphans: number
+  unfinished: number
+  forgotten: number
+}
+
+/** Sweeps at once and then every hour, until it is closed. */
+export function startRetention(parts: RetentionParts): { close(): Promise<void> } {
+  const closing = new AbortController()
+  const running = (async () => {
+    while (!closing.signal.aborted) {
+      try {
+        const swept = await sweepAlone(parts, closing.signal)
+        if (swept && Object.values(swept).some((count) => count > 0)) parts.log('retention.swept', swept)
+      } catch (error) {
+        if (!closing.signal.aborted) parts.log('retention.troubled', { error })
+      }
+      await delay(limits.retentionEveryMs, undefined, { signal: closing.signal }).catch(() => {})
+    }
+  })()
+  return {
+    close: () => {
+      closing.abort()
+      return running
+    },
+  }
+}
+
+/** Undefined where another process sweeps. */
+async function sweepAlone(parts: RetentionParts, stopped: AbortSignal): Promise<Swept | undefined> {
+  const client = await connect(parts.database)
+  const ignore = () => {}
+  client.on('error', ignore)
+  let broken: Error | undefined
+  try {
+    if (!(await lockRetention(client))) return undefined
+    const swept = await sweepExports(parts, new Date(), stopped)
+    await unlockRetention(client)
+    return swept
+  } catch (error) {
+    // Closed, the connection gives the lock back.
+    broken = error as Error
+    throw error
+  } finally {
+    client.off('error', ignore)
+    client.release(broken)
+  }
+}
+
+/** One sweep. @param now for the ages of what lies in the store; rows are judged by the clock of the database */
+export async function sweepExports(parts: RetentionParts, now: Date, stopped?: AbortSignal): Promise<Swept> {
+  const { database, store } = parts
+  const swept: Swept = { files: 0, rows: 0, orphans: 0, unfinished: 0, forgotten: 0 }
+  const client = await connect(database)
+  const tenants = await tenantsWithExports(client).finally(() => client.release())
+  for (const schemaId of tenants) {
+    stopped?.throwIfAborted()
+    await sweepTenant(parts, schemaId, swept)
+  }
+  for await (const { key } of store.list(new Date(now.getTime() - limits.orphanAgeMs))) {
+    stopped?.throwIfAborted()
+    if (!(await isOrphan(database, key))) continue
+    await store.remove(key)
+    swept.orphans += 1
+  }
+  swept.unfinished = await store.sweep(new Date(now.getTime() - limits.unfinishedAgeMs))
+  return swept
+}
+
+async function sweepTenant(
+  { database, store, retentionDays }: RetentionParts,
+  schemaId: string,
+  swept: Swept,
+): Promise<void> {
+  const ofTenant = <T>(run: Parameters<typeof inTenant<T>>[2]) => inTenant<T>(database, schemaId, run)
+  const expired = await ofTenant((client) =>
+    expiredFiles(client, schemaId, { retentionDays, linkSeconds: limits.fileLinkSeconds }),
+  )
+  for (const { exportId, fileKey } of expired) {
+    await store.remove(fileKey)
+    await ofTenant((client) => forgetFile(client, { schemaId, exportId }))
+    swept.files += 1
+  }
+  swept.rows += await ofTenant((client) => deleteEnded(client, schemaId, retentionDays + limits.expiredDays))
+  for (const { exportId, requestId } of await ofTenant((client) =>
+    forgottenExports(client, schemaId, retentionDays),
+  )) {
+    const reason = reasonOf('forgotten', requestId)
+    if (await ofTenant((client) => endExport(client, { schemaId, exportId }, reason))) swept.forgotten += 1
+  }
+}
+
+async function isOrphan(database: Pool, key: string): Promise<boolean> {
+  const named = readFileKey(key)
+  if (!named) return false
+  const file = await inTenant(database, named.schemaId, (client) => fileOf(client, named))
+  return file?.fileKey !== key
+}

@@ -1,0 +1,169 @@
+/**
+ * Takes full exports from the queue, at most as many at once as there are threads, has each made in a thread, tells
+ * while it runs how far it is, and writes down how it ended.
+ *
+ * A process can lose an export: it was not heard of for too long and another one has it, or staff cancelled it. Then
+ * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store.
+ */
+import type { Pool } from 'pg'
+import type { Piscina } from 'piscina'
+import { inTenant } from '../db/pool.ts'
+import type { Log } from '../log.ts'
+import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import { type Attempt, startAttempt } from './attempt.ts'
+import type { Failure } from './failure.ts'
+import { freshFileKey } from './file-key.ts'
+import { reasonOf } from './job.ts'
+import {
+  type Claim,
+  endExport,
+  failExport,
+  finishExport,
+  releaseExport,
+  renewExport,
+  type StoredFile,
+  type TakenExport,
+  takeExport,
+} from './jobs.sql.ts'
+import { holdLease } from './lease.ts'
+import type { ExportQueue, QueueEntry, TakenEntry } from './queue.ts'
+
+export interface SupervisorParts {
+  /** As the service role. */
+  database: Pool
+  queue: ExportQueue
+  threads: Piscina
+  store: ObjectStore
+  /** Of that store: threads open their own. */
+  storeSettings: StoreSettings
+  /** Exports at once. */
+  concurrency: number
+  timeZone: string
+  log: Log
+}
+
+export class Supervisor {
+  readonly #parts: SupervisorParts
+  readonly #closing = new AbortController()
+
+  private constructor(parts: SupervisorParts) {
+    this.#parts = parts
+  }
+
+  /** Takes exports from now on. */
+  static async start(parts: SupervisorParts): Promise<Supervisor> {
+    const supervisor = new Supervisor(parts)
+    await parts.queue.take(parts.concurrency, (taken) => supervisor.#work(taken))
+    await parts.queue.takeAbandoned((entry) => supervisor.#giveUp(entry))
+    return supervisor
+  }
+
+  /** Takes no more, and hands what is running back to the other processes without using up an attempt. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#parts.queue.stopTaking()
+  }
+
+  async #work(taken: TakenEntry): Promise<void> {
+    const { database, log } = this.#parts
+    const { schemaId, exportId } = taken.entry
+    if (this.#closing.signal.aborted) return inTenant(database, schemaId, taken.handBack)
+    const job = await inTenant(database, schemaId, (client) => takeExport(client, taken.entry))
+    // It has ended meanwhile: done by the process that seemed dead, or cancelled.
+    if (!job) return
+    const claim: Claim = { schemaId, exportId, attempt: job.attempt }
+    const started = performance.now()
+    log('export.started', claim)
+    const attempt = this.#start(claim, job)
+    const watch = this.#watch(claim, attempt, taken.lost)
+    const outcome = await attempt.outcome
+    const isLost = await watch.end()
+    const ms = Math.round(performance.now() - started)
+    if ('stored' in outcome) return this.#finish(claim, outcome.stored, ms)
+    if (isLost) return log('export.lost', claim)
+    if (this.#closing.signal.aborted) return this.#handBack(claim, taken)
+    await this.#fail(claim, job, outcome.failed, taken.isLast)
+  }
+
+  #start(claim: Claim, job: TakenExport): Attempt {
+    const { threads, storeSettings, timeZone } = this.#parts
+    const { schemaId, exportId } = claim
+    return startAttempt(threads, {
+      schemaId,
+      exportId,
+      folderId: job.folderId,
+      version: job.version,
+      timeZone,
+      fileKey: freshFileKey(claim),
+      store: storeSettings,
+    })
+  }
+
+  /** Tells how far it is, and stops it when it is lost or the process is to end. */
+  #watch(claim: Claim, attempt: Attempt, otherHasIt: AbortSignal): { end(): Promise<boolean> } {
+    const { database } = this.#parts
+    let isLost = false
+    const lose = () => {
+      isLost = true
+      attempt.stop()
+    }
+    const stops = [
+      [otherHasIt, lose],
+      [this.#closing.signal, attempt.stop],
+    ] as const
+    for (const [signal, stop] of stops) {
+      signal.addEventListener('abort', stop)
+      if (signal.aborted) stop()
+    }
+    const renew = () =>
+      inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
+    const lease = holdLease(renew, lose)
+    return {
+      end: async () => {
+        for (const [signal, stop] of stops) signal.removeEventListener('abort', stop)
+        await lease.end()
+        return isLost
+      },
+    }
+  }
+
+  async #finish(claim: Claim, file: StoredFile, ms: number): Promise<void> {
+    const { database, store, log } = this.#parts
+    // Where this fails the file stays: it may be written down all the same. Retention finds out.
+    const finished = await inTenant(database, claim.schemaId, (client) => finishExport(client, claim, file))
+    if (finished) return log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
+    log('export.lost', claim)
+    await store.remove(file.fileKey)
+  }
+
+  async #handBack(claim: Claim, taken: TakenEntry): Promise<void> {
+    const { database, log } = this.#parts
+    await inTenant(database, claim.schemaId, async (client) => {
+      if (await releaseExport(client, claim)) await taken.handBack(client)
+    })
+    log('export.handedBack', claim)
+  }
+
+  async #fail(claim: Claim, job: TakenExport, failure: Failure, isLast: boolean): Promise<void> {
+    const { database, log } = this.#parts
+    const error = { message: failure.message, stack: failure.stack }
+    if (failure.retryable && !isLast) {
+      log('export.interrupted', { ...claim, error })
+      await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
+      throw new Error(failure.message)
+    }
+    const reason = reasonOf(failure.cause, job.requestId)
+    const failed = await inTenant(database, claim.schemaId, (client) => failExport(client, claim, reason))
+    if (failed) log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
+    else log('export.lost', claim)
+  }
+
+  async #giveUp({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
+    const { database, log } = this.#parts
+    const reason = reasonOf('died', requestId)
+    const ended = await inTenant(database, schemaId, (client) =>
+      endExport(client, { schemaId, exportId }, reason),
+    )
+    if (ended) log('export.abandoned', { schemaId, exportId, requestId })
+  }
+}
