@@ -55,8 +55,11 @@ export class FilesystemStore implements ObjectStore {
     try {
       // Nothing here makes symbolic links: one that lies there all the same leads out of the folder.
       const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
-      const { size, mtime } = await handle.stat()
-      return { handle, bytes: size, at: mtime }
+      const found = await handle.stat()
+      if (found.isFile()) return { handle, bytes: found.size, at: found.mtime }
+      // A key may name the folder of others.
+      await handle.close()
+      return undefined
     } catch (error) {
       if (isAbsent(error)) return undefined
       throw storeError(path, error)

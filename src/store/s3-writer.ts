@@ -19,8 +19,8 @@ export interface Upload {
   name: string
   uploadId: string
   patience: Patience
-  /** Ends the requests of `client`. */
-  controller: AbortController
+  /** Cuts the requests of `client` off. */
+  cut: AbortController
   /** A client that lives on, for cleaning up. */
   store: Client
 }
@@ -38,6 +38,8 @@ export class S3Writer implements ObjectWriter {
   #failure: StoreError | undefined
   #state: 'open' | 'completing' | 'completed' | 'aborted' = 'open'
   #completion: Promise<unknown> = Promise.resolve()
+  /** What is on its way may end, but is not tried again. */
+  readonly #giveUp = new AbortController()
 
   constructor(upload: Upload) {
     this.#upload = upload
@@ -66,9 +68,10 @@ export class S3Writer implements ObjectWriter {
 
   async abort(): Promise<void> {
     if (this.#state === 'completed') return
-    this.#upload.controller.abort()
-    // Completion itself cleans up behind its failure.
+    this.#giveUp.abort()
+    // It cleans up behind its own failure, and where it succeeds it was first.
     await this.#completion
+    if (this.#isCompleted()) return
     await this.#discard()
   }
 
@@ -96,7 +99,7 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #join(): Promise<void> {
-    const { client, bucket, name, uploadId, patience, controller } = this.#upload
+    const { client, bucket, name, uploadId, patience } = this.#upload
     const etags = this.#etags.toSorted((one, other) => one.part - other.part)
     let tries = 0
     await withRetries(
@@ -112,17 +115,17 @@ export class S3Writer implements ObjectWriter {
           throw error
         }
       },
-      controller.signal,
+      this.#giveUp.signal,
     )
   }
 
   async #checkSize(bytes: number): Promise<void> {
-    const { client, bucket, name, patience, controller } = this.#upload
+    const { client, bucket, name, patience } = this.#upload
     const { size } = await withRetries(
       `Checking ${name}`,
       patience,
       () => client.statObject(bucket, name),
-      controller.signal,
+      this.#giveUp.signal,
     )
     if (size !== bytes)
       throw new StoreError(`${name} arrived with ${size} bytes instead of ${bytes}`, { retryable: true })
@@ -135,10 +138,8 @@ export class S3Writer implements ObjectWriter {
       return Buffer.allocUnsafeSlow(limits.storePartBytes)
     }
     while (this.#free.length === 0) await Promise.race(this.#flights)
-    if (this.#failure) {
-      await this.#discard()
-      throw this.#failure
-    }
+    if (this.#failure) await this.#discard()
+    this.#checkAlive()
     return this.#free.pop()!
   }
 
@@ -151,8 +152,7 @@ export class S3Writer implements ObjectWriter {
     const flight = this.#uploadPart(this.#parts, bytes)
       .catch((error) => {
         this.#failure ??= asStoreError(error, `Storing ${this.#upload.name}`)
-        // The others would be sent for nothing.
-        this.#upload.controller.abort()
+        this.#giveUp.abort()
       })
       .finally(() => {
         this.#flights.delete(flight)
@@ -162,7 +162,7 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #uploadPart(part: number, bytes: Buffer): Promise<void> {
-    const { client, bucket, name, uploadId, patience, controller } = this.#upload
+    const { client, bucket, name, uploadId, patience } = this.#upload
     const headers: Record<string, string> = client.enableSHA256
       ? {}
       : { 'content-md5': hash('md5', bytes, 'base64') }
@@ -174,15 +174,35 @@ export class S3Writer implements ObjectWriter {
           { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers },
           bytes,
         ),
-      controller.signal,
+      this.#giveUp.signal,
     )
     this.#etags.push({ part, etag })
   }
 
+  /**
+   * Parts on their way are let end, and cut off only where that takes long: a part that the server is still receiving
+   * when the upload is aborted can bring the upload back.
+   */
+  async #land(): Promise<void> {
+    const timer = setTimeout(() => this.#upload.cut.abort(), limits.storeLandingMs)
+    await Promise.all(this.#flights)
+    clearTimeout(timer)
+  }
+
   #checkOpen(): void {
-    if (this.#failure) throw this.#failure
+    this.#checkAlive()
     if (this.#state !== 'open')
-      throw new StoreError(`${this.#upload.name} was ${this.#state} before`, { retryable: false })
+      throw new StoreError(`${this.#upload.name} was completed before`, { retryable: false })
+  }
+
+  #checkAlive(): void {
+    if (this.#failure) throw this.#failure
+    if (this.#state === 'aborted')
+      throw new StoreError(`${this.#upload.name} was aborted`, { retryable: false })
+  }
+
+  #isCompleted(): boolean {
+    return this.#state === 'completed'
   }
 
   /** Whatever the server holds of this object, the object included: a lost answer may hide that it was completed. */
@@ -190,12 +210,20 @@ export class S3Writer implements ObjectWriter {
     if (this.#state === 'aborted') return
     const mayBeThere = this.#state === 'completing'
     this.#state = 'aborted'
-    this.#upload.controller.abort()
-    await Promise.all(this.#flights)
-    const { store, bucket, name, uploadId, patience } = this.#upload
+    this.#giveUp.abort()
+    await this.#land()
+    const { store, bucket, name, uploadId } = this.#upload
+    // Nobody waits half a minute for tidying up that the sweep does too.
+    const patience = { ...this.#upload.patience, tries: Math.min(this.#upload.patience.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
       withRetries(doing, patience, run).catch(() => {})
-    await quietly(`Aborting ${name}`, () => store.abortMultipartUpload(bucket, name, uploadId))
+    await quietly(`Aborting ${name}`, async () => {
+      await store.abortMultipartUpload(bucket, name, uploadId).catch((error) => {
+        if (!saysAbsent(error)) throw error
+      })
+      const { uploads } = await store.listIncompleteUploadsQuery(bucket, name, '', '', '')
+      if (uploads.some((upload) => upload.uploadId === uploadId)) throw new Error('the upload is still there')
+    })
     if (mayBeThere) await quietly(`Removing ${name}`, () => store.removeObject(bucket, name))
   }
 }

@@ -37,8 +37,8 @@ export class S3Store implements ObjectStore {
     const { bucket, endpoint } = this.#settings
     const name = prefix + key
     // Its own client over the shared connections, so that aborting ends its requests and no others.
-    const controller = new AbortController()
-    const client = createClient(this.#settings, endpoint, this.#patience, controller.signal)
+    const cut = new AbortController()
+    const client = createClient(this.#settings, endpoint, this.#patience, cut.signal)
     const initiate = () => client.initiateNewMultipartUpload(bucket, name, { 'content-type': contentType })
     const uploadId = await withRetries(`Beginning ${name}`, this.#patience, async () => {
       try {
@@ -55,7 +55,7 @@ export class S3Store implements ObjectStore {
       name,
       uploadId,
       patience: this.#patience,
-      controller,
+      cut,
       store: this.#client,
     })
   }

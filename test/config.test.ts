@@ -1,0 +1,104 @@
+import { join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig } from '../src/config.ts'
+import { storeSettings } from '../src/store/store.ts'
+
+const masterKey = 'ab'.repeat(32)
+const s3 = {
+  MASTER_KEY: masterKey,
+  S3_ENDPOINT: 'https://s3.example.com/',
+  S3_BUCKET: 'exports',
+  S3_ACCESS_KEY: 'key',
+  S3_SECRET_KEY: 'secret',
+}
+
+function mistakesOf(env: NodeJS.ProcessEnv): string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message.split('\n  - ').slice(1)
+  }
+}
+
+describe('where files are stored', () => {
+  test('is a folder of the data directory where nothing is set', () => {
+    const config = readConfig({ DATA_DIR: '/somewhere' })
+    expect(config.store).toEqual({ kind: 'filesystem', folder: '/somewhere/files' })
+    expect([config.publicUrl, config.fileRetentionDays]).toEqual([undefined, 7])
+    expect(readConfig({}).store).toEqual({ kind: 'filesystem', folder: join(resolve('.data'), 'files') })
+  })
+
+  test('is S3 where its address is set; downloads come from there unless another address is given', () => {
+    const store = {
+      kind: 's3',
+      endpoint: 'https://s3.example.com',
+      publicEndpoint: 'https://s3.example.com',
+      bucket: 'exports',
+      region: 'us-east-1',
+      accessKey: 'key',
+      secretKey: 'secret',
+    }
+    expect(readConfig(s3).store).toEqual(store)
+    expect(
+      readConfig({ ...s3, S3_PUBLIC_ENDPOINT: 'http://files:9000', S3_REGION: 'eu-west-3' }).store,
+    ).toEqual({
+      ...store,
+      publicEndpoint: 'http://files:9000',
+      region: 'eu-west-3',
+    })
+  })
+
+  test('names at once everything that is missing', () => {
+    const named = (env: NodeJS.ProcessEnv) => mistakesOf(env).map((mistake) => mistake.split(' ')[0])
+    const missing = ['MASTER_KEY', 'S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY']
+    expect(named({ S3_ENDPOINT: 'http://s3:9000' })).toEqual(missing)
+    expect(named({ S3_ENDPOINT: 'http://s3:9000', DATABASE_URL: 'postgres://db/x' })).toEqual(missing)
+    expect(named({ DATABASE_URL: 'postgres://db/x', HOST: '0.0.0.0' })).toEqual(['MASTER_KEY', 'PUBLIC_URL'])
+    expect(named({ DATABASE_URL: 'postgres://db/x' })).toEqual(['MASTER_KEY'])
+  })
+
+  test('does not fall back to the disk where S3 is half set', () => {
+    expect(mistakesOf({ S3_BUCKET: 'exports', S3_SECRET_KEY: 'x' })).toEqual([
+      'S3_ENDPOINT is required with S3_BUCKET, S3_SECRET_KEY (such as https://s3.example.com)',
+    ])
+  })
+
+  test('refuses what is no plain address, no bucket and no number of days', () => {
+    for (const address of [
+      's3.example.com',
+      'ftp://s3',
+      'https://s3/path',
+      'https://s3/?a=b',
+      'https://u:p@s3',
+    ])
+      for (const name of ['S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'PUBLIC_URL'])
+        expect(mistakesOf({ ...s3, [name]: address })).toEqual([expect.stringContaining(`${name} must be`)])
+    for (const bucket of ['Exports', 'ab', '-exports', 'a/b'])
+      expect(mistakesOf({ ...s3, S3_BUCKET: bucket })).toEqual([expect.stringContaining('S3_BUCKET must be')])
+    for (const days of ['0', '-1', 'x', '1.5'])
+      expect(mistakesOf({ FILE_RETENTION_DAYS: days })).toEqual([
+        expect.stringContaining('FILE_RETENTION_DAYS must be'),
+      ])
+  })
+})
+
+describe('the key for links', () => {
+  const settingsOf = (key: string, env: NodeJS.ProcessEnv = {}) =>
+    storeSettings(readConfig(env), Buffer.from(key, 'hex'), 'http://127.0.0.1:8080')
+
+  test('comes from the master key: the same for all its processes, none of its bytes', () => {
+    const settings = settingsOf(masterKey) as { signingKey: string }
+    expect(settings.signingKey).toMatch(/^[0-9a-f]{64}$/)
+    expect(settings.signingKey).not.toBe(masterKey)
+    expect(settingsOf(masterKey)).toEqual(settings)
+    expect((settingsOf('cd'.repeat(32)) as { signingKey: string }).signingKey).not.toBe(settings.signingKey)
+  })
+
+  test('goes with the public address, which is where the service listens unless another is set', () => {
+    expect(settingsOf(masterKey)).toMatchObject({ publicUrl: 'http://127.0.0.1:8080' })
+    const env = { PUBLIC_URL: 'https://ledger.example.com/' }
+    expect(settingsOf(masterKey, env)).toMatchObject({ publicUrl: 'https://ledger.example.com' })
+  })
+})

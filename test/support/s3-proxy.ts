@@ -1,0 +1,124 @@
+/** Stands between a store and its S3 server, and does to chosen requests what networks and servers do. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+/**
+ * A number: answered so, without asking the server. `cut`: the connection ends in the middle of the body. `lost`: the
+ * server does it, and the answer never arrives. `damaged`: a byte of the body changes on its way. `silent`: no answer.
+ */
+export type Fault = number | 'cut' | 'lost' | 'damaged' | 'silent' | undefined
+
+/** `PUT` of a part, `POST` that begins or joins, `DELETE`, `HEAD`, `GET`, and so on. */
+export interface SeenRequest {
+  method: string
+  /** Of an uploaded part. */
+  part: number | undefined
+  begins: boolean
+  joins: boolean
+}
+
+export interface S3Proxy {
+  endpoint: string
+  /** Requests so far. */
+  seen: SeenRequest[]
+  /** @param fault decides for each request */
+  inflict(fault: (request: SeenRequest) => Fault): void
+  /** As a server that went away, until up() is called. */
+  down(): void
+  up(): void
+  close(): Promise<void>
+}
+
+export async function startS3Proxy(serverEndpoint: string): Promise<S3Proxy> {
+  const target = new URL(serverEndpoint)
+  let decide: (request: SeenRequest) => Fault = () => undefined
+  let isDown = false
+  const sockets = new Set<Socket>()
+  const seen: SeenRequest[] = []
+  const server = createServer((incoming, outgoing) => {
+    const what = describe(incoming)
+    seen.push(what)
+    incoming.on('error', () => {})
+    pass(incoming, outgoing, target, decide(what))
+  })
+  server.on('connection', (socket) => {
+    if (isDown) return socket.resetAndDestroy()
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    inflict: (fault) => {
+      decide = fault
+    },
+    down: () => {
+      isDown = true
+      for (const socket of sockets) socket.resetAndDestroy()
+    },
+    up: () => {
+      isDown = false
+    },
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((done) => server.close(done))
+    },
+  }
+}
+
+function describe({ method = '', url = '' }: IncomingMessage): SeenRequest {
+  const query = new URL(url, 'http://proxy').searchParams
+  return {
+    method,
+    part: query.has('partNumber') ? Number(query.get('partNumber')) : undefined,
+    begins: method === 'POST' && query.has('uploads'),
+    joins: method === 'POST' && query.has('uploadId'),
+  }
+}
+
+function pass(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, fault: Fault): void {
+  if (fault === 'silent') return
+  if (typeof fault === 'number') {
+    incoming.resume()
+    incoming.on('end', () => outgoing.writeHead(fault).end('<html>a proxy speaks</html>'))
+    return
+  }
+  const { method, url, headers } = incoming
+  // The Host header stays as it was sent: the signature covers it.
+  const onward = request({
+    hostname: target.hostname,
+    port: target.port,
+    method,
+    path: url,
+    headers,
+    agent: false,
+  })
+  onward.on('error', () => outgoing.destroy())
+  onward.on('response', (response) => {
+    response.on('error', () => {})
+    if (fault === 'lost') {
+      response.resume()
+      response.on('end', () => incoming.socket.resetAndDestroy())
+      return
+    }
+    outgoing.writeHead(response.statusCode!, response.headers)
+    response.pipe(outgoing)
+  })
+  outgoing.on('close', () => onward.destroy())
+  if (fault === undefined || fault === 'lost') {
+    incoming.pipe(onward)
+    return
+  }
+  incoming.on('data', (chunk: Buffer) => {
+    if (fault === 'damaged') chunk[0] = chunk[0]! ^ 1
+    onward.write(chunk)
+    if (fault === 'cut') incoming.socket.resetAndDestroy()
+  })
+  incoming.on('end', () => {
+    // Where there is no body, the middle is here.
+    if (fault === 'cut') incoming.socket.resetAndDestroy()
+    onward.end()
+  })
+}

@@ -1,0 +1,150 @@
+/**
+ * Real S3 servers for the tests, on free ports of this machine. Their programs lie in .cache/bin, where .ci/run
+ * builds them once; a test skips a server whose program is not there.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { until } from './service.ts'
+
+export interface S3Server {
+  endpoint: string
+  accessKey: string
+  secretKey: string
+  stop(): Promise<void>
+}
+
+export interface S3Program {
+  name: string
+  installed: boolean
+  start(): Promise<S3Server>
+}
+
+const accessKey = 'grandlivre'
+const secretKey = 'grandlivre-secret'
+
+interface Launch {
+  args: (folder: string, port: number, otherPorts: number[]) => string[]
+  env?: Record<string, string>
+  prepare?: (folder: string) => Promise<void>
+}
+
+const launches: Record<string, Launch> = {
+  minio: {
+    args: (folder, port, [other]) => [
+      'server',
+      '--quiet',
+      `--address=127.0.0.1:${port}`,
+      `--console-address=127.0.0.1:${other}`,
+      join(folder, 'files'),
+    ],
+    // Without the last it refuses a folder on the disk of the system.
+    env: {
+      MINIO_ROOT_USER: accessKey,
+      MINIO_ROOT_PASSWORD: secretKey,
+      MINIO_BROWSER: 'off',
+      MINIO_CI_CD: '1',
+    },
+  },
+  versitygw: {
+    args: (folder, port) => [
+      '--quiet',
+      `--port=127.0.0.1:${port}`,
+      `--access=${accessKey}`,
+      `--secret=${secretKey}`,
+      'posix',
+      // Attributes beside the files, as temporary folders cannot keep them everywhere.
+      `--sidecar=${join(folder, 'attributes')}`,
+      join(folder, 'files'),
+    ],
+    prepare: async (folder) => {
+      await mkdir(join(folder, 'attributes'))
+    },
+  },
+  weed: {
+    args: (folder, port, [master, volume, filer, ...grpc]) => [
+      '-logtostderr',
+      'server',
+      `-dir=${join(folder, 'files')}`,
+      '-ip=127.0.0.1',
+      `-master.port=${master}`,
+      `-volume.port=${volume}`,
+      `-filer.port=${filer}`,
+      ...['master', 'volume', 'filer', 's3'].map((part, index) => `-${part}.port.grpc=${grpc[index]}`),
+      '-s3',
+      `-s3.port=${port}`,
+      `-s3.config=${join(folder, 's3.json')}`,
+      '-master.volumeSizeLimitMB=256',
+    ],
+    prepare: async (folder) => {
+      const credentials = [{ accessKey, secretKey }]
+      const identities = [
+        { name: 'grandlivre', credentials, actions: ['Admin', 'Read', 'Write', 'List', 'Tagging'] },
+      ]
+      await writeFile(join(folder, 's3.json'), JSON.stringify({ identities }))
+    },
+  },
+}
+
+export const s3Programs: S3Program[] = Object.entries(launches).map(([name, launch]) => {
+  const path = resolve(import.meta.dirname, '../../.cache/bin', name)
+  return { name, installed: existsSync(path), start: () => start(path, launch) }
+})
+
+async function start(path: string, { args, env, prepare }: Launch): Promise<S3Server> {
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-s3-'))
+  await mkdir(join(folder, 'files'))
+  await prepare?.(folder)
+  const [port, ...otherPorts] = await freePorts(8)
+  const child = spawn(path, args(folder, port!, otherPorts), {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk) => {
+      output = (output + chunk).slice(-4_000)
+    })
+  const endpoint = `http://127.0.0.1:${port}`
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`${path} ended at once: ${output}`)
+    return answers(endpoint)
+  })
+  return { endpoint, accessKey, secretKey, stop: () => stop(child, folder) }
+}
+
+/** Anything but 503, which servers give while they start: without credentials mostly a refusal. */
+async function answers(endpoint: string): Promise<boolean> {
+  try {
+    return (await fetch(endpoint)).status < 500
+  } catch {
+    return false
+  }
+}
+
+async function stop(child: ChildProcess, folder: string): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL')
+    await once(child, 'close')
+  }
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** Taken together, so that none is given twice. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))))
+  return ports
+}

@@ -1,0 +1,309 @@
+/** What every store of files does alike; each kind runs this suite. */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
+import { type ObjectStore, StoreError } from '../../src/store/store.ts'
+import type { StoreStage } from './store-stage.ts'
+
+const part = limits.storePartBytes
+const later = () => new Date(Date.now() + 3_600_000)
+const earlier = () => new Date(Date.now() - 3_600_000)
+
+let keys = 0
+export const freshKey = () => `1000/export_${keys++}.json`
+
+/** Written in uneven pieces out of one buffer that is overwritten after each, as renderers do. */
+export async function put(store: ObjectStore, key: string, content: Uint8Array): Promise<void> {
+  const writer = await store.create(key, 'application/json')
+  await writePieces(writer, content)
+  await writer.complete({ bytes: content.length })
+}
+
+export async function writePieces(
+  writer: { write(bytes: Uint8Array): Promise<void> },
+  content: Uint8Array,
+  pieceBytes = 262_139,
+): Promise<void> {
+  const buffer = new Uint8Array(pieceBytes)
+  for (let at = 0; at < content.length; at += pieceBytes) {
+    const piece = content.subarray(at, at + pieceBytes)
+    buffer.set(piece)
+    await writer.write(buffer.subarray(0, piece.length))
+    buffer.fill(0)
+  }
+}
+
+export async function download(store: ObjectStore, key: string): Promise<Buffer> {
+  const response = await fetch(await store.signedUrl(key, 'a.json', 60))
+  expect(response.status).toBe(200)
+  return Buffer.from(await response.arrayBuffer())
+}
+
+export async function isThere(store: ObjectStore, key: string): Promise<boolean> {
+  const response = await fetch(await store.signedUrl(key, 'a.json', 60))
+  await response.arrayBuffer()
+  expect([200, 404, 410]).toContain(response.status)
+  return response.status === 200
+}
+
+const keysOf = async (store: ObjectStore, before: Date) =>
+  (await Array.fromAsync(store.list(before))).map(({ key }) => key).sort()
+
+/** @param open an empty store */
+export function describeStore(name: string, open: () => Promise<StoreStage>): void {
+  describe(name, () => {
+    let stage: StoreStage
+    let store: ObjectStore
+
+    beforeAll(async () => {
+      stage = await open()
+      store = stage.store
+    })
+
+    afterAll(() => stage?.close())
+
+    test('is there, whether it was used before or not', async () => {
+      await store.check()
+      await store.check()
+    })
+
+    describeWriting(() => stage)
+    describeFailing(() => stage)
+    describeLinks(() => stage)
+    describeHousekeeping(() => stage)
+  })
+}
+
+function describeWriting(stage: () => StoreStage): void {
+  test.for([
+    ['nothing', 0],
+    ['one byte', 1],
+    ['exactly a part', part],
+    ['a part and a byte', part + 1],
+    ['several parts', 3 * part + 12_345],
+    ['more parts than are sent at once', 5 * part],
+  ] as const)('gives back what was written: %s', async ([, bytes]) => {
+    const { store } = stage()
+    const content = randomBytes(bytes)
+    const key = freshKey()
+    await put(store, key, content)
+    expect((await download(store, key)).equals(content)).toBe(true)
+    await store.remove(key)
+  })
+
+  test('takes single pieces larger than a part', async () => {
+    const { store } = stage()
+    const content = randomBytes(2 * part + 7)
+    const key = freshKey()
+    const writer = await store.create(key, 'application/json')
+    await writer.write(content)
+    await writer.complete({ bytes: content.length })
+    expect((await download(store, key)).equals(content)).toBe(true)
+    await store.remove(key)
+  })
+
+  test('keeps several objects apart that are written at once', async () => {
+    const { store } = stage()
+    const written = Array.from({ length: 4 }, () => ({ key: freshKey(), content: randomBytes(part + 1_000) }))
+    await Promise.all(written.map(({ key, content }) => put(store, key, content)))
+    for (const { key, content } of written) {
+      expect((await download(store, key)).equals(content)).toBe(true)
+      await store.remove(key)
+    }
+  })
+
+  test('shows an object only once it is complete', async () => {
+    const { store } = stage()
+    const key = freshKey()
+    const writer = await store.create(key, 'application/json')
+    await writer.write(randomBytes(part + 1))
+    expect(await isThere(store, key)).toBe(false)
+    expect(await keysOf(store, later())).toEqual([])
+    await writer.complete({ bytes: part + 1 })
+    expect(await isThere(store, key)).toBe(true)
+    await store.remove(key)
+    expect(await isThere(store, key)).toBe(false)
+  })
+
+  test('refuses keys that lead elsewhere', async () => {
+    const { store } = stage()
+    for (const key of [
+      '',
+      '..',
+      '../a',
+      'a/../b',
+      '/a',
+      'a//b',
+      'a/',
+      '.a',
+      'a/.b',
+      'a b',
+      'a\\b',
+      'é',
+      'a\0',
+      'a%2fb',
+    ])
+      await expect(async () => store.create(key, 'application/json')).rejects.toThrow('no key of an object')
+  })
+}
+
+function describeFailing(stage: () => StoreStage): void {
+  test('refuses to complete another number of bytes, and leaves nothing', async () => {
+    const { store, leftovers } = stage()
+    for (const wrong of [-1, 1, part]) {
+      const key = freshKey()
+      const writer = await store.create(key, 'application/json')
+      await writer.write(randomBytes(part + 10))
+      await expect(writer.complete({ bytes: part + 10 + wrong })).rejects.toThrow(StoreError)
+      expect(await isThere(store, key)).toBe(false)
+      // And stays failed.
+      await expect(writer.write(randomBytes(1))).rejects.toThrow(StoreError)
+      await expect(writer.complete({ bytes: part + 10 })).rejects.toThrow(StoreError)
+      await writer.abort()
+    }
+    expect(await leftovers()).toEqual([])
+  })
+
+  test('leaves nothing of an aborted object, however much was written', async () => {
+    const { store, leftovers } = stage()
+    for (const bytes of [0, 10, part, 4 * part + 1]) {
+      const key = freshKey()
+      const writer = await store.create(key, 'application/json')
+      await writePieces(writer, randomBytes(bytes))
+      await writer.abort()
+      await writer.abort()
+      expect(await isThere(store, key)).toBe(false)
+      await expect(writer.write(randomBytes(1))).rejects.toThrow(StoreError)
+      await expect(writer.complete({ bytes })).rejects.toThrow(StoreError)
+    }
+    expect(await leftovers()).toEqual([])
+  })
+
+  test('ends a write that is under way when it is aborted', async () => {
+    const { store, leftovers } = stage()
+    const writer = await store.create(freshKey(), 'application/json')
+    const writing = writePieces(writer, randomBytes(6 * part)).then(
+      () => 'written',
+      (error) => error,
+    )
+    await writer.abort()
+    expect(await writing).toBeInstanceOf(StoreError)
+    expect(await leftovers()).toEqual([])
+  })
+
+  test('keeps a completed object whatever is asked of its writer then', async () => {
+    const { store } = stage()
+    const key = freshKey()
+    const writer = await store.create(key, 'application/json')
+    await writer.write(randomBytes(10))
+    await writer.complete({ bytes: 10 })
+    await writer.abort()
+    await expect(writer.write(randomBytes(1))).rejects.toThrow(StoreError)
+    expect(await download(store, key)).toHaveLength(10)
+    await store.remove(key)
+  })
+}
+
+function describeLinks(stage: () => StoreStage): void {
+  let link: string
+  const content = randomBytes(1_000)
+
+  const status = async (url: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(url, { headers })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  test('names the downloaded file, accents and quotes included', async () => {
+    const { store } = stage()
+    const key = freshKey()
+    await put(store, key, content)
+    link = await store.signedUrl(key, `Éts "L'Œuf" & Fils_JSON.json`, 600)
+    const response = await fetch(link)
+    expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
+    expect(response.headers.get('content-disposition')).toBe(
+      `attachment; filename="Ets_L_uf_Fils_JSON.json"; filename*=UTF-8''%C3%89ts%20%22L%27%C5%92uf%22%20%26%20Fils_JSON.json`,
+    )
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(response.headers.get('content-length')).toBe('1000')
+    expect(response.headers.get('etag')).toMatch(/^"[^"]+"$/)
+  })
+
+  test('gives parts of a file', async () => {
+    const response = await fetch(link, { headers: { Range: 'bytes=100-199' } })
+    expect(response.status).toBe(206)
+    expect(response.headers.get('content-range')).toBe('bytes 100-199/1000')
+    expect(Buffer.from(await response.arrayBuffer()).equals(content.subarray(100, 200))).toBe(true)
+    expect(await status(link, { Range: 'bytes=1000-' })).toBe(416)
+  })
+
+  test('answers to its address as it was signed and to no other', async () => {
+    const { store } = stage()
+    const other = freshKey()
+    await put(store, other, content)
+    const tampered = [
+      link.replace(/ignature=(..)/, (_, two) => `ignature=${two === 'aa' ? 'bb' : 'aa'}`),
+      link.replace(/([Ee])xpires=\d*(\d)/, (found) => `${found}0`),
+      link.replace('_JSON', '_TRA'),
+      link.replace(/export_\d+/, other.match(/export_\d+/)![0]),
+      link.split('?')[0]!,
+    ]
+    expect(new Set([link, ...tampered]).size).toBe(6)
+    for (const url of tampered) expect([url, await status(url)]).toEqual([url, 403])
+    expect(await status(link)).toBe(200)
+  })
+
+  test('lets its addresses expire', async () => {
+    const { store } = stage()
+    const key = freshKey()
+    await put(store, key, content)
+    const url = await store.signedUrl(key, 'a.json', 2)
+    expect(await status(url)).toBe(200)
+    await expect
+      .poll(() => status(url), { timeout: 10_000 })
+      .toSatisfy((code) => code === 403 || code === 410)
+  })
+}
+
+function describeHousekeeping(stage: () => StoreStage): void {
+  test('removes what is there and does not mind what is not', async () => {
+    const { store } = stage()
+    for (const key of await keysOf(store, later())) await store.remove(key)
+    await store.remove('1000/never.json')
+    expect(await stage().leftovers()).toEqual([])
+  })
+
+  test('lists what was completed before a moment', async () => {
+    const { store } = stage()
+    const all = ['2000/a.json', '2000/b/c.json', '3000/d.json']
+    for (const key of all) await put(store, key, randomBytes(10))
+    expect(await keysOf(store, later())).toEqual(all)
+    expect(await keysOf(store, earlier())).toEqual([])
+    for await (const { at } of store.list(later()))
+      expect(Math.abs(at.getTime() - Date.now())).toBeLessThan(3e5)
+    for (const key of all) await store.remove(key)
+  })
+
+  test('sweeps what was begun before a moment and never ended', async () => {
+    const { store, leftovers } = stage()
+    const done = freshKey()
+    await put(store, done, randomBytes(10))
+    const writers = await Promise.all([1, 2, 3].map(() => store.create(freshKey(), 'application/json')))
+    for (const writer of writers) await writer.write(randomBytes(10))
+    expect(await store.sweep(earlier())).toBe(0)
+    expect(await store.sweep(later())).toBe(3)
+    expect(await store.sweep(later())).toBe(0)
+    for (const writer of writers) {
+      await expect(writer.complete({ bytes: 10 })).rejects.toThrow(StoreError)
+      await writer.abort()
+    }
+    // With parts that have arrived: more are written than are kept on the way.
+    const large = await store.create(freshKey(), 'application/json')
+    await writePieces(large, randomBytes(5 * part))
+    expect(await store.sweep(later())).toBe(1)
+    await large.abort()
+    expect(await keysOf(store, later())).toEqual([done])
+    await store.remove(done)
+    expect(await leftovers()).toEqual([])
+  })
+}
