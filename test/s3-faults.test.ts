@@ -1,8 +1,9 @@
 /** What goes wrong between the service and an S3 server: the object is whole in the end, or nothing is left of it. */
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
+import { createClient, type S3Settings } from '../src/store/s3-requests.ts'
 import { StoreError } from '../src/store/store.ts'
 import { type Fault, type S3Proxy, type SeenRequest, startS3Proxy } from './support/s3-proxy.ts'
 import { type S3Server, s3Programs } from './support/s3-servers.ts'
@@ -205,6 +206,29 @@ function describeRefused(scene: Scene): void {
         /Reaching the bucket test-\w+ at http:\/\/127\.0\.0\.1:\d+ failed/,
       )
     })
+  })
+
+  test('has a part refused whose MD5 does not fit, as over https nothing else covers it', async () => {
+    const { server, stage } = scene()
+    const settings = stage.settings as S3Settings
+    const client = createClient(settings, server.endpoint, shortPatience)
+    client.enableSHA256 = false
+    const bytes = Buffer.from('what was sent')
+    const uploadID = await client.initiateNewMultipartUpload(settings.bucket, 'grandlivre/a', {})
+    const send = (of: string) => {
+      const headers = { 'content-md5': hash('md5', of, 'base64') }
+      const where = {
+        bucketName: settings.bucket,
+        objectName: 'grandlivre/a',
+        uploadID,
+        partNumber: 1,
+        headers,
+      }
+      return client.uploadPart(where, bytes)
+    }
+    await expect(send('what was meant')).rejects.toMatchObject({ code: 'BadDigest' })
+    await send('what was sent')
+    await client.abortMultipartUpload(settings.bucket, 'grandlivre/a', uploadID)
   })
 
   test('makes the bucket where it is missing', async () => {
