@@ -13,7 +13,11 @@ export async function* readByCursor<Row>(
   batchRows = 100,
 ): AsyncGenerator<Row[]> {
   const stream = client.query(new QueryStream(text, values, { batchSize: batchRows }))
-  // The stream would wait for ever for a backend that died: only the client is told.
+  // An error is the end of the cursor, or of its connection: destroyed with one, the stream would wait for an answer to
+  // the closing of a cursor that nobody answers for.
+  const closeCursor = stream._destroy.bind(stream)
+  stream._destroy = (error, done) => (error ? done(error) : closeCursor(error, done))
+  // Of a connection that ends between two batches only the client is told.
   const fail = (error?: Error) => stream.destroy(error ?? new Error('Connection terminated unexpectedly'))
   client.once('error', fail)
   client.once('end', fail)

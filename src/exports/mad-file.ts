@@ -17,6 +17,8 @@ import { packTexts } from './pack-texts.ts'
 import { EntriesTally, renderEntries } from './render-entries.ts'
 import type { Snapshot } from './snapshot.ts'
 
+export { countMovements } from './mad-file.sql.ts'
+
 export interface MadFileOptions {
   schemaId: string
   folderId: string

@@ -11,8 +11,11 @@ import type { FolderKey } from './rows.ts'
 
 type Batches<Row> = AsyncGenerator<Row[]>
 
-/** As json, whose keys are those of AddressRow; null where nothing of it is known. */
-const addressJson = (column: string) => `case when ${column} is not null then json_build_object(
+/**
+ * As json, whose keys are those of AddressRow; null where nothing of it is known: of a row, `is null` says that all of it
+ * is, and `is not null` that none of it is.
+ */
+const addressJson = (column: string) => `case when not (${column} is null) then json_build_object(
     'number', (${column}).number, 'locatingIndex', (${column}).locating_index,
     'streetType', (${column}).street_type, 'streetName', (${column}).street_name,
     'complement', (${column}).complement, 'postalCode', (${column}).postal_code,
