@@ -231,6 +231,14 @@ function describeRefused(scene: Scene): void {
     await client.abortMultipartUpload(settings.bucket, 'grandlivre/a', uploadID)
   })
 
+  test('joins nothing of which bytes are missing', async () => {
+    const { proxy, stage } = scene()
+    const writer = await stage.store.create(freshKey(), 'application/json')
+    await writer.write(content)
+    await expect(writer.complete({ bytes: content.length + 1 })).rejects.toThrow(StoreError)
+    expect(proxy.seen.filter(({ joins }) => joins)).toEqual([])
+  })
+
   test('makes the bucket where it is missing', async () => {
     const { server } = scene()
     const stage = openS3Stage(server)
