@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { testMasterKey } from './service.ts'
+
+export interface Ran {
+  code: number
+  out: string
+  error: string
+}
+
+/** One command line of staff, as its own process. */
+export async function cli(ownerUrl: string, ...words: string[]): Promise<Ran> {
+  const env = {
+    PATH: process.env['PATH'],
+    DATA_DIR: tmpdir(),
+    DATABASE_URL: ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+  }
+  const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ran = { code: 0, out: '', error: '' }
+  child.stdout.on('data', (chunk) => {
+    ran.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    ran.error += chunk
+  })
+  const [code] = await once(child, 'close')
+  return { ...ran, code }
+}
