@@ -70,7 +70,7 @@ export class ChannelWriter<Head, Summary> {
   /** Room for a chunk: a buffer that came back, or a new one. */
   room(bytes: number): Uint8Array<ArrayBuffer> {
     const buffer = this.#rooms.pop()
-    return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer) : new Uint8Array(bytes)
+    return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer, 0, bytes) : new Uint8Array(bytes)
   }
 
   /** Hands a chunk over, buffer and all; resolves when there is credit for another. Rejects after a cancel. */
@@ -161,6 +161,8 @@ export class ChannelReader<Head, Summary> {
     if (this.#ended || this.#error) return
     this.#error = error
     this.#chunks.length = 0
+    // Where no thread has taken the other end, nobody else would ever close it.
+    this.#port.close()
     this.#wake?.()
   }
 
