@@ -5,7 +5,7 @@ import { loadMasterKey } from './auth/master-key.ts'
 import { Places } from './auth/places.ts'
 import { type Config, limits } from './config.ts'
 import { type Database, openDatabase } from './db/database.ts'
-import { createPool } from './db/pool.ts'
+import { createPool, withStartupOptions } from './db/pool.ts'
 import { readVersion } from './db/version.sql.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
@@ -45,7 +45,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const places = new Places(database.serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => places.close())
-  const threads = createThreads(config.exportThreads, config.exportDatabaseUrl ?? database.serviceUrl)
+  const threads = createThreads(config.exportThreads, exportUrl(config, database))
   stack.defer(() => threads.destroy())
   const bound = await options.prepare?.(database, masterKey)
   const version = await readVersion(pool)
@@ -75,6 +75,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
       return drained
     },
   }
+}
+
+/** Row-level security binds the role, not the login: a replica's address gets the role as the main one did. */
+function exportUrl({ exportDatabaseUrl }: Config, { serviceUrl }: Database): string {
+  if (exportDatabaseUrl === undefined) return serviceUrl
+  return withStartupOptions(exportDatabaseUrl, '-c role=grandlivre_service')
 }
 
 function listen(server: Server, config: Config, bound?: (url: string) => void): Promise<string> {
