@@ -14,7 +14,7 @@ export function addImportCommands(program: Command): void {
     .argument('<file>', 'named as the regulation says (123456789FEC20231231.txt), or use the options below')
     .option(
       '--folder <id>',
-      'an existing folder; otherwise the one with the same SIREN or file name, or a new one',
+      'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
     )
     .option('--name <name>', 'of a new folder')
     .option('--siren <digits>', 'of a new folder, 9 digits or a SIRET of 14')
@@ -22,7 +22,10 @@ export function addImportCommands(program: Command): void {
       '--start <day>',
       'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
     )
-    .option('--end <day>', 'last day of the fiscal year; from the file name otherwise')
+    .option(
+      '--end <day>',
+      'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
+    )
     .option('--replace', 'replace the entries that the exercice already holds')
     .action(importFile)
 }
@@ -62,6 +65,7 @@ function report(imported: FecImported, seconds: number): string[] {
   const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const lettered = letteredLines.complete + letteredLines.partial
   const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
+  const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
   const loaded = [
     `${count(imported.lines, 'lines')} in ${count(imported.entries, 'entries')}`,
     count(imported.accounts, 'accounts'),
@@ -70,7 +74,7 @@ function report(imported: FecImported, seconds: number): string[] {
   ]
   return [
     `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
-    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}`,
+    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
     loaded.join(', '),
     `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
     `${count(lettered, 'lettered lines')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
