@@ -4,7 +4,10 @@ import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. */
+/**
+ * Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. It also
+ * makes each a session, to which Linux gives its own share of the processor, as to a unit of a service manager.
+ */
 const detached = true
 
 /** A service that drains gets longer than its own limit. */
