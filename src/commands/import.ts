@@ -1,10 +1,8 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import { readConfig } from '../config.ts'
-import { openDatabase } from '../db/database.ts'
-import { createPool } from '../db/pool.ts'
 import { inUnits } from '../ledger/fec/survey.ts'
 import { type FecImported, type FecProgress, importFec } from '../ledger/import-fec.ts'
+import { withDatabase } from './with-database.ts'
 
 export function addImportCommands(program: Command): void {
   const group = program.command('import').description('ledgers from files')
@@ -42,10 +40,8 @@ interface Options {
 async function importFile(file: string, { folder, ...options }: Options): Promise<void> {
   // Before a database is started for it.
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
-  const database = await openDatabase(readConfig())
-  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre import' })
-  const started = performance.now()
-  try {
+  await withDatabase(async ({ pool }) => {
+    const started = performance.now()
     const onProgress = process.stderr.isTTY ? progressBar() : () => {}
     const imported = await importFec(pool, {
       file,
@@ -54,10 +50,7 @@ async function importFile(file: string, { folder, ...options }: Options): Promis
       onProgress,
     })
     process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
-  } finally {
-    await pool.end()
-    await database.close()
-  }
+  })
 }
 
 function report(imported: FecImported, seconds: number): string[] {

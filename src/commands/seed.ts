@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { readConfig } from '../config.ts'
-import { openDatabase } from '../db/database.ts'
 import { type SeededFolder, seed } from '../ledger/seed.ts'
+import { withDatabase } from './with-database.ts'
 
 export function addSeedCommand(program: Command): void {
   program
@@ -26,9 +25,8 @@ interface Options {
 }
 
 async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
-  const database = await openDatabase(readConfig())
-  const started = performance.now()
-  try {
+  await withDatabase(async ({ database }) => {
+    const started = performance.now()
     const folder = await seed(database.ownerUrl, {
       movements,
       seed: randomSeed,
@@ -37,9 +35,7 @@ async function seedFolder({ movements, seed: randomSeed, folderReference, replac
       onProgress: process.stderr.isTTY ? progressBar(started) : progressLines(started),
     })
     process.stdout.write(`${report(folder, (performance.now() - started) / 1000).join('\n')}\n`)
-  } finally {
-    await database.close()
-  }
+  })
 }
 
 function wholeNumber(option: string): (text: string) => number {
