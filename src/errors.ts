@@ -12,7 +12,10 @@ const errorTable = {
   'ERR-INVALID-AUTH-HEADER': [401, 'Send the header Authorization: Bearer <access token>'],
   'ERR-SECRET-HEADER-NOT-SET': [401, 'Send the partner secret in the header X-Third-Party-Secret'],
   'ERR-INVALID-SECRET': [401, 'The partner secret is not known'],
-  'ERR-API-TOKEN-NOT-FOUND': [401, 'The access token is not known, was revoked, or belongs to another third party'],
+  'ERR-API-TOKEN-NOT-FOUND': [
+    401,
+    'The access token is not known, was revoked, or belongs to another third party',
+  ],
   'ERR-FIRM-TOKEN-NOT-FOUND': [
     401,
     'The firm access token is not known, was revoked, or belongs to another third party',
@@ -25,10 +28,16 @@ const errorTable = {
   'ERR-EXERCICE-NOT-FOUND': [404, 'No such exercice in this folder'],
   'ERR-METHOD-NOT-ALLOWED': [405, 'This address does not answer to that method'],
   'ERR-NOT-ACCEPTABLE': [406, 'None of the media types of the Accept header can be served'],
-  'ERR-PRECONDITION-FAILED': [412, 'The ledger has changed since the export that If-Match names; start again'],
+  'ERR-PRECONDITION-FAILED': [
+    412,
+    'The ledger has changed since the export that If-Match names; start again',
+  ],
   'ERR-PAYLOAD-TOO-LARGE': [413, 'The body of the request is too large'],
   'ERR-TOO-MANY-REQUEST': [429, 'Too many requests with this token; see Retry-After'],
-  'ERR-TOO-MANY-CONCURRENT-REQUEST': [429, 'Too many requests of this route run on this folder; see Retry-After'],
+  'ERR-TOO-MANY-CONCURRENT-REQUEST': [
+    429,
+    'Too many requests of this route run on this folder; see Retry-After',
+  ],
   'ERR-INTERNAL': [500, 'The service failed; quote the request id to its operators'],
   'ERR-UNAVAILABLE': [503, 'The service cannot take the request now; see Retry-After'],
   'ERR-API-UNDER-MAINTENANCE': [503, 'The service is under maintenance; see Retry-After'],
