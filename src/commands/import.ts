@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { inUnits } from '../ledger/fec/survey.ts'
 import { type FecImported, type FecProgress, importFec } from '../ledger/import-fec.ts'
+import { nextSteps } from './next-steps.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addImportCommands(program: Command): void {
@@ -77,12 +78,7 @@ function report(imported: FecImported, seconds: number): string[] {
     ...(movedOpeningLines > 0
       ? [`Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`]
       : []),
-    '',
-    'Next, for a partner to read it:',
-    '  npm run cli -- partner create --help',
-    `  npm run cli -- token issue --partner <code> --level api --folder ${imported.folderId}`,
-    `  curl "http://127.0.0.1:8080/api/v1/mad/movements?version=1.0.0&idExercice=${imported.exerciceId}" \\`,
-    '    -H "Authorization: Bearer <token>" -H "X-Third-Party-Secret: <secret>"',
+    ...nextSteps(imported.folderId, imported.exerciceId),
   ]
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type SeededFolder, seed } from '../ledger/seed.ts'
+import { nextSteps } from './next-steps.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addSeedCommand(program: Command): void {
@@ -53,12 +54,7 @@ function report({ counts, exercices, ...folder }: SeededFolder, seconds: number)
     ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
     `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}, ${count(counts.accounts, 'accounts')}; ` +
       `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
-    '',
-    'Next, for a partner to read it:',
-    '  npm run cli -- partner create --help',
-    `  npm run cli -- token issue --partner <code> --level api --folder ${folder.folderId}`,
-    `  curl "http://127.0.0.1:8080/api/v1/mad/movements?version=1.0.0&idExercice=${last.id}" \\`,
-    '    -H "Authorization: Bearer <token>" -H "X-Third-Party-Secret: <secret>"',
+    ...nextSteps(folder.folderId, last.id),
   ]
 }
 
