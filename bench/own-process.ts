@@ -22,15 +22,17 @@ export interface OwnProcess {
 }
 
 /**
- * Runs a script of the project with this Node. Its output goes to standard error: standard output is the table's.
+ * Runs a script of package.json as npm does, in the project's folder. Its output goes to standard error: standard
+ * output is the table's.
  * @param env all of its environment, so that settings of the shell do not change what is measured
  */
-export function startProcess(script: string, env: Record<string, string> = {}): OwnProcess {
-  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 2, 2], detached })
-  return own(child, script)
+export function startCommand(command: string, env: Record<string, string>): OwnProcess {
+  const cwd = fileURLToPath(new URL('..', import.meta.url))
+  const child = spawn('sh', ['-c', command], { cwd, env, stdio: ['ignore', 2, 2], detached })
+  return own(child, command)
 }
 
-/** As above, with a channel for messages, over which it also learns that the bench is gone. */
+/** Runs a script of the bench, with a channel for messages, over which it also learns that the bench is gone. */
 export function startPeer(script: URL): OwnProcess {
   const child = fork(fileURLToPath(script), { env: {}, stdio: ['ignore', 2, 2, 'ipc'], detached })
   return own(child, script.pathname)

@@ -398,13 +398,13 @@ test('a fault of our own is a 500 that tells nothing, and a line in the log that
   const token = await people.token('ONE', 'api', folders.first)
   const failing = await startTestService(broken)
   try {
-    await people.client.query('drop function grandlivre.caller')
+    await people.client.query('drop function grandlivre.enter')
     const { status, body } = await request(failing.url + keyInfo, credentials(token, key))
     expect([status, body.error.code]).toEqual([500, 'ERR-INTERNAL'])
     expect(JSON.stringify(body)).not.toMatch(/caller|function|grandlivre|\.ts/)
     const line = JSON.parse(failing.lines.find((text) => text.includes('request.failed'))!)
     expect(line).toMatchObject({ level: 'error', requestId: body.error.details.requestId })
-    expect(line.error.message).toContain('caller')
+    expect(line.error.message).toContain('grandlivre.enter')
   } finally {
     await failing.stop()
     await people.end()

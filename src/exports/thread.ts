@@ -3,9 +3,10 @@
  * thread. A thread runs several exports side by side; each waits for its own client.
  */
 import { createHash } from 'node:crypto'
+import { constants, setPriority } from 'node:os'
 import { pipeline } from 'node:stream/promises'
 import type { MessagePort } from 'node:worker_threads'
-import { constants, createGzip, createZstdCompress } from 'node:zlib'
+import { createGzip, createZstdCompress, constants as zlibConstants } from 'node:zlib'
 import { workerData } from 'piscina'
 import { limits } from '../config.ts'
 import { CopyRows } from '../db/copy-rows.ts'
@@ -56,6 +57,9 @@ export interface MovementsSummary {
   sha256: string
 }
 
+/** What a compressor collects before it hands on. */
+const compressedPieceBytes = 64 * 1024
+
 /** No entry has this id: the span of an empty selection. */
 const noEntry = { least: '0', greatest: '0', dense: true }
 
@@ -77,6 +81,11 @@ const pool = createPool(withStartupOptions(databaseUrl, exportOptions), {
 })
 // A database that is not there yet is the first export's trouble, which can say so.
 await Promise.allSettled([pool.query('select'), pool.query('select')])
+
+// Beside exports that fill every core, whoever answers small routes has to come first: key/info beside two of them
+// had a p99 of 46 ms before, 28 ms with this. Linux gives each thread a priority of its own; elsewhere it would be
+// that of the whole process.
+if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL)
 
 /** Settles when the export is over; how it ended goes through the channel. */
 export async function exportMovements(task: MovementsTask): Promise<void> {
@@ -121,7 +130,7 @@ async function produceMovements(
   }
 
   const { chunkBytes } = limits
-  const room = (bytes: number) => channel.room(bytes)
+  const room = task.encoding === 'identity' ? (bytes: number) => channel.room(bytes) : alternatingRooms()
 
   async function* hashed(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     for await (const chunk of renderMovements(
@@ -173,10 +182,24 @@ async function resolve(
   return { ...resolved, entrySpan: (await findEntrySpan(first, resolved)) ?? noEntry }
 }
 
+/**
+ * Two buffers in turn, for chunks that are read here. pipeline() asks for a chunk when the compressor is done with the
+ * one before the last at the latest.
+ */
+function alternatingRooms(): (bytes: number) => Uint8Array<ArrayBuffer> {
+  let [next, last]: Uint8Array<ArrayBuffer>[] = []
+  return (bytes) => {
+    const room = next && next.length >= bytes ? next : new Uint8Array(bytes)
+    next = last
+    last = room
+    return room
+  }
+}
+
 /** Level 1 of both: 890 MB/s (zstd) and 450 MB/s (gzip) on ledgers; gzip 6 makes an export 3.7 times slower. */
 function compressor(encoding: 'gzip' | 'zstd') {
-  const chunkSize = limits.chunkBytes
+  const chunkSize = compressedPieceBytes
   return encoding === 'gzip'
     ? createGzip({ level: 1, chunkSize })
-    : createZstdCompress({ chunkSize, params: { [constants.ZSTD_c_compressionLevel]: 1 } })
+    : createZstdCompress({ chunkSize, params: { [zlibConstants.ZSTD_c_compressionLevel]: 1 } })
 }
