@@ -1,7 +1,19 @@
 /** The embedded database: who starts it, who shares it, who stops it, and what a kill leaves behind. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -232,6 +244,12 @@ test.runIf(isRoot).for(['022', '077'])(
     expect(await ask(again.ownerUrl, 'show data_directory')).toEqual([row])
     expect(await readdir(temporary)).toHaveLength(2)
     await again.leave()
+    // Temporary folders are emptied some day; that the books are gone must not pass for a new beginning.
+    await rename(path, `${path}-gone`)
+    await expect(startProcess({ project: home, temporary, umask })).rejects.toThrow(
+      'The embedded database is gone',
+    )
+    await rename(`${path}-gone`, path)
     // A place that somebody else has made is not used.
     await chown(join(path, '..'), 12345, 12345)
     await expect(startProcess({ project: home, temporary })).rejects.toThrow('was made by somebody else')
