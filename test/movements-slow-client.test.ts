@@ -141,3 +141,40 @@ test('what changes while an export runs does not show in it', async () => {
   expect(next.text === plainBody(expected, 'json'), 'tens of megabytes are the oracle’s too').toBe(true)
   await until(async () => (await runningQueries(client)).length === 0)
 })
+
+test.each(['accounts', 'movements', 'entries'])(
+  'what is committed before an export comes to %s, and after it began, does not show in it',
+  async (table) => {
+    const { client } = stage.staff
+    const where = 'e.exercice_id = 12 and e.validated_at is not null'
+    const before = await readPlainMovements(client, folders.first, where)
+    const small = movementsUrl(stage.service.url, { idExercice: '12' })
+    await client.query(`begin; lock table grandlivre.${table} in access exclusive mode`)
+    await client.query(`update grandlivre.accounts set name = $1 where folder_id = 111`, [table])
+    await client.query(
+      `update grandlivre.entries set comment = $1 where folder_id = 111 and exercice_id = 12`,
+      [table],
+    )
+    await client.query(
+      `update grandlivre.movements set description = $1 where folder_id = 111 and exercice_id = 12`,
+      [table],
+    )
+    await client.query(`delete from grandlivre.entries where folder_id = 111 and id = $1`, [
+      before[0]!.entry.producerId,
+    ])
+    const answer = download(small, stage.company)
+    await until(async () => {
+      const { rowCount } = await client.query(
+        `select from pg_locks where not granted and relation = $1::regclass`,
+        [`grandlivre.${table}`],
+      )
+      return rowCount! > 0
+    })
+    await client.query('commit')
+    const { text } = await answer
+    expect(text).toBe(plainBody(before, 'json'))
+    const after = await readPlainMovements(client, folders.first, where)
+    expect((await download(small, stage.company)).text).toBe(plainBody(after, 'json'))
+    expect(after.length).toBeLessThan(before.length)
+  },
+)
