@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { connect } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createListener } from '../src/http/listener.ts'
+import { createLog } from '../src/log.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startProxy } from './support/proxy.ts'
 import { request, startTestService, type TestService, until } from './support/service.ts'
@@ -195,11 +198,24 @@ describe('what is no request of this service', () => {
     ['an odd host', 'GET /healthz HTTP/1.1\r\nHost: a/b?c\r\n\r\n', 400],
     ['no path', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['a backslash in the path', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['an odd expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: gold\r\n\r\n', 400],
   ])('%s is answered in the same shape', async (_what, text, status) => {
     const { head, error } = await raw(text)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(error.code).toBe(status === 400 ? 'ERR-VALIDATION' : 'ERR-NOT-FOUND')
     expect(head.toLowerCase()).toContain(`x-request-id: ${error.details.requestId}`)
+  })
+
+  test('a request that never ends is told so, and not that it is no HTTP', () => {
+    const socket = new PassThrough({ encoding: 'utf8' })
+    const server = createListener(() => expect.unreachable(), createLog('silent'))
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    server.emit('clientError', late, socket)
+    const [head, body] = socket.read().split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1.1 400 /)
+    expect(JSON.parse(body).error.details.issues).toEqual([
+      { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
+    ])
   })
 })
 
