@@ -61,11 +61,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
     log,
   })
   const server = createListener(app.fetch, log)
-  const url = await listen(server, config, bound)
+  const url = await listen(server, config)
   let drained = true
   stack.defer(async () => {
     drained = await drain(server)
   })
+  // In the same turn of the event loop as the binding, so before any request.
+  bound?.(url)
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()
   return {
@@ -83,15 +85,13 @@ function exportUrl({ exportDatabaseUrl }: Config, { serviceUrl }: Database): str
   return withStartupOptions(exportDatabaseUrl, '-c role=grandlivre_service')
 }
 
-function listen(server: Server, config: Config, bound?: (url: string) => void): Promise<string> {
+function listen(server: Server, config: Config): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)))
   server.listen(config.port, config.host, () => {
     const { port } = server.address() as AddressInfo
     const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    bound?.(url)
-    resolve(url)
+    resolve(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
   })
   return promise
 }
