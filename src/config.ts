@@ -96,8 +96,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return Object.freeze(config)
 }
 
+/** An offset such as +02:00 is none: PostgreSQL reads its sign the other way round. */
 function isTimeZone(name: string): boolean {
   try {
+    if (!/^[A-Za-z]/.test(name)) return false
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true
   } catch (error) {
