@@ -7,7 +7,7 @@ import { createListener } from '../src/http/listener.ts'
 import { createLog } from '../src/log.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startProxy } from './support/proxy.ts'
-import { request, startTestService, type TestService, until } from './support/service.ts'
+import { type Answer, request, startTestService, type TestService, until } from './support/service.ts'
 import { createTenants, credentials, folders, type IssuedToken, type Staff } from './support/tenants.ts'
 
 let database: TestDatabase
@@ -301,6 +301,35 @@ describe('the OpenAPI document', () => {
     expect(new Set(names).size).toBe(names.length)
     expect(responses['200'].content['application/json'].schema).toBeDefined()
     expect(responses['default'].content['application/json'].schema).toBeDefined()
+  })
+
+  test('describes every header that is answered', async () => {
+    const { body } = await request(`${service.url}/api/v1/openapi.json`)
+    const { parameters, responses } = body.paths['/api/v1/mad/movements'].get
+    expect(parameters.map((parameter: { name: string }) => parameter.name)).toEqual(
+      expect.arrayContaining(['if-none-match', 'if-match']),
+    )
+    const ask = (headers: Record<string, string>, method?: string) => {
+      const query = 'version=1.0.0&startDate=2026-01-01&endDate=2026-01-31'
+      return request(`${service.url}/api/v1/mad/movements?${query}`, headers, method)
+    }
+    const whole = await ask({ ...signed, 'Accept-Encoding': 'gzip' })
+    const etag = whole.headers.get('etag')!
+    const answers: [Answer, number, string][] = [
+      [whole, 200, '200'],
+      [await ask({ ...signed, 'Accept-Encoding': 'gzip', 'If-None-Match': etag }), 304, '304'],
+      [await ask({ ...signed, 'If-Match': '"another"' }), 412, 'default'],
+      [await ask({}), 401, 'default'],
+      [await ask(signed, 'POST'), 405, 'default'],
+    ]
+    const ofHttp = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding']
+    for (const [{ status, headers }, expected, described] of answers) {
+      expect(status).toBe(expected)
+      const named = Object.keys(responses[described].headers).map((name) => name.toLowerCase())
+      expect(named).toEqual(
+        expect.arrayContaining([...headers.keys()].filter((name) => !ofHttp.includes(name))),
+      )
+    }
   })
 
   test('refers to nothing that is not in it', async () => {
