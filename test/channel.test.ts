@@ -128,6 +128,16 @@ test('an error comes across with its code, headers and issues, and overtakes chu
   await expect(reader.head()).rejects.toBe(error)
 })
 
+test('of an error of the database its code comes across, and not the row it quotes', async () => {
+  const { reader, writer } = pair(1000)
+  const row = { detail: 'Failing row contains (Dupont)', where: 'COPY entries, line 1: "Dupont"' }
+  const cause = Object.assign(new Error('violates check'), row, { code: '23514' })
+  writer.fail(new Error('the export failed', { cause }))
+  const { stack } = (await reader.head().catch((thrown: unknown) => thrown)) as Error
+  expect(stack).toMatch(/the export failed[\s\S]*violates check[\s\S]*23514/)
+  expect(stack).not.toContain('Dupont')
+})
+
 test('what is no AppError comes across as an error all the same', async () => {
   for (const thrown of [new TypeError('odd'), 'odd']) {
     const { reader, writer } = pair(1000)

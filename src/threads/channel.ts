@@ -14,7 +14,6 @@
  * A port that closes without end or error is a failure: the thread died.
  */
 import { strict as assert } from 'node:assert'
-import { inspect } from 'node:util'
 import type { MessagePort } from 'node:worker_threads'
 import { MessageChannel } from 'node:worker_threads'
 import type { ErrorCode, Issue } from '../errors.ts'
@@ -194,16 +193,22 @@ export class ChannelReader<Head, Summary> {
 }
 
 function fromError(error: unknown): ThreadError {
-  const { message } = error instanceof Error ? error : new Error(String(error))
+  const thrown = error instanceof Error ? error : new Error(String(error))
   const known = error instanceof AppError
   return {
     code: known ? error.code : undefined,
     headers: known ? error.headers : {},
     issues: known ? error.issues : undefined,
-    message,
-    // With its causes: the log is the only place where they are read.
-    stack: inspect(error),
+    message: thrown.message,
+    stack: stackOf(thrown),
   }
+}
+
+/** With codes and causes: the log is the only place where they are read. Other properties of the database quote rows. */
+function stackOf(error: Error): string {
+  const code = 'code' in error ? `\n    code ${error.code}` : ''
+  const cause = error.cause instanceof Error ? `\n  caused by ${stackOf(error.cause)}` : ''
+  return `${error.stack}${code}${cause}`
 }
 
 function toError({ code, headers, issues, message, stack }: ThreadError): Error {
