@@ -24,43 +24,44 @@ export interface Dataset {
   /** The days of the exercice, `YYYY-MM-DD`. */
   period: { start: string; end: string }
   postgresVersion: string
-  /** Leaves the server, after everybody else has. */
-  close(): Promise<void>
 }
 
-/** @param movements of the whole folder; its last exercice holds all but one in a hundred of them, drafts included */
-export async function openDataset(movements: number, progress: ReportProgress): Promise<Dataset> {
-  const { dataDir: root } = readConfig()
-  const dataDir = join(root, 'bench', String(movements))
-  const database = await openDatabase({ dataDir, databaseUrl: undefined })
-  try {
-    const masterKey = await loadMasterKey({ dataDir, masterKey: undefined })
-    const folder = await ensureDemoFolder(database, masterKey, {
-      dataDir,
-      movements,
-      onProgress: (done) => progress(`seeding ${movements.toLocaleString('en')} movements`, done / movements),
-    })
-    const exercice = folder.exercices.at(-1)
-    assert(exercice, 'a seeded folder has exercices')
-    const client = new pg.Client(database.ownerUrl)
-    await client.connect()
-    const { schemaId, postgresVersion } = await readTenantOf(client, folder.societyId).finally(() =>
-      client.end(),
-    )
-    return {
-      dataDir,
-      year: {
-        databaseUrl: database.serviceUrl,
-        schemaId,
-        folderId: folder.societyId,
-        exerciceId: exercice.id,
-      },
-      period: { start: exercice.start, end: exercice.end },
-      postgresVersion,
-      close: () => database.close(),
-    }
-  } catch (error) {
-    await database.close()
-    throw error
+/**
+ * @param movements of the whole folder; its last exercice holds all but one in a hundred of them, drafts included
+ * @param stack leaves the server
+ */
+export async function openDataset(
+  movements: number,
+  progress: ReportProgress,
+  stack: AsyncDisposableStack,
+): Promise<Dataset> {
+  const dataDir = join(readConfig().dataDir, 'bench', String(movements))
+  const opening = openDatabase({ dataDir, databaseUrl: undefined })
+  // Before it is awaited: a server that is interrupted while it starts is stopped all the same.
+  stack.defer(async () => (await opening).close())
+  const database = await opening
+  const masterKey = await loadMasterKey({ dataDir, masterKey: undefined })
+  const folder = await ensureDemoFolder(database, masterKey, {
+    dataDir,
+    movements,
+    onProgress: (done) => progress(`seeding ${movements.toLocaleString('en')} movements`, done / movements),
+  })
+  const exercice = folder.exercices.at(-1)
+  assert(exercice, 'a seeded folder has exercices')
+  const client = new pg.Client(database.ownerUrl)
+  await client.connect()
+  const { schemaId, postgresVersion } = await readTenantOf(client, folder.societyId).finally(() =>
+    client.end(),
+  )
+  return {
+    dataDir,
+    year: {
+      databaseUrl: database.serviceUrl,
+      schemaId,
+      folderId: folder.societyId,
+      exerciceId: exercice.id,
+    },
+    period: { start: exercice.start, end: exercice.end },
+    postgresVersion,
   }
 }

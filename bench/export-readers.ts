@@ -1,5 +1,5 @@
 /** Reads exports without a pause, several side by side, until it is stopped: load for what is measured meanwhile. */
-import { download } from './client.ts'
+import { drain } from './drain.ts'
 
 export interface ExportReaders {
   url: string
@@ -14,7 +14,7 @@ process.once('message', ({ url, headers, count }: ExportReaders) => {
   const read = async (): Promise<void> => {
     let isFirst = true
     for (;;) {
-      await download(url, headers, () => {
+      await drain(url, headers, () => {
         if (isFirst && ++reading === count) process.send?.('reading')
         isFirst = false
       })

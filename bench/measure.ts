@@ -1,5 +1,5 @@
 /** What a process has used, by its id: from /proc, so on Linux only. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
 /** /proc counts CPU time in ticks, which are hundredths of a second on every Linux that Node runs on. */
 const ticksPerSecond = 100
@@ -17,6 +17,7 @@ export const hasProc = process.platform === 'linux'
 /** Starts a measurement; the function it returns ends it. */
 export function startUsage(pid: number): () => Usage {
   if (!hasProc) return () => ({ cpuSeconds: null, peakMb: null })
+  if (!existsSync(`/proc/${pid}`)) throw new Error(`Process ${pid}, which was to be measured, is gone`)
   // Resets the peak to what is resident now.
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   const before = cpuSecondsOf(pid)

@@ -3,26 +3,27 @@
  * send its rows to nowhere, and beside two other ways of making the same answer.
  */
 import { openDataset } from './dataset.ts'
+import { startUsage } from './measure.ts'
 import { type BenchOptions, readOptions } from './options.ts'
 import { pictureOf } from './picture.ts'
 import { createProgress, type ReportProgress } from './progress.ts'
 import { reportOf } from './report.ts'
 import { describeMachine, type LargeFolder, type Results, writeResults } from './results.ts'
-import { measure, runRounds } from './rounds.ts'
+import { runRounds } from './rounds.ts'
 import { checkSameContent } from './same-content.ts'
 import { startServiceProcess } from './service-process.ts'
 import { measureParts, measureSmallRequests } from './small-requests.ts'
-import { startFloor, startPeers, waysOfService } from './ways.ts'
+import { oursName, startFloor, startPeers, waysOfService } from './ways.ts'
 
 async function compare(
   options: BenchOptions,
   progress: ReportProgress,
   stack: AsyncDisposableStack,
 ): Promise<Results> {
-  const dataset = await openDataset(options.movements, progress)
-  stack.defer(dataset.close)
+  const dataset = await openDataset(options.movements, progress, stack)
   const service = await startServiceProcess(dataset.dataDir)
   stack.defer(service.stop)
+  const { peakMb: idleMb } = startUsage(service.pid)()
   const ofService = waysOfService(service, dataset.year)
   const ways = [
     await startFloor(dataset.year, stack),
@@ -42,6 +43,7 @@ async function compare(
     rounds,
     parts,
     small,
+    idleMb,
     large: options.large === undefined ? null : await measureLarge(options.large, progress, stack),
   }
 }
@@ -52,14 +54,15 @@ async function measureLarge(
   progress: ReportProgress,
   stack: AsyncDisposableStack,
 ): Promise<LargeFolder> {
-  const dataset = await openDataset(movements, progress)
-  stack.defer(dataset.close)
+  const dataset = await openDataset(movements, progress, stack)
   const service = await startServiceProcess(dataset.dataDir)
   stack.defer(service.stop)
-  progress(`exporting ${movements.toLocaleString('en')} movements`, 0)
   const [ours] = waysOfService(service, dataset.year)
-  const { rows } = await checkSameContent([ours!], progress)
-  return { movements, rows, sample: await measure(ours!) }
+  const report: ReportProgress = (what, share) =>
+    progress(`${movements.toLocaleString('en')} movements, ${what}`, share)
+  const { rows, bytes } = await checkSameContent([ours!], report)
+  const rounds = await runRounds([ours!], 3, report)
+  return { movements, rows, contentBytes: bytes[oursName]!, samples: rounds[oursName]! }
 }
 
 async function main(): Promise<void> {
@@ -70,14 +73,15 @@ async function main(): Promise<void> {
   stack.defer(end)
   const results = await Promise.race([compare(options, report, stack), interrupted()])
   end()
-  process.stdout.write(`${reportOf(results)}\n`)
   const path = writeResults(results, pictureOf(results))
-  process.stdout.write(`\nWritten: ${path}.json, ${path}.svg\n`)
+  // A reader that has seen enough, such as head, is no failure.
+  process.stdout.on('error', () => {})
+  process.stdout.write(`${reportOf(results)}\n\nWritten: ${path}.json, ${path}.svg\n`)
 }
 
 function interrupted(): Promise<never> {
   return new Promise((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
       process.once(signal, () => reject(new Error(`Stopped by ${signal}`)))
   })
 }

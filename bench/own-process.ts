@@ -4,6 +4,12 @@ import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
+/**
+ * Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. It also
+ * makes each a session, to which Linux gives its own share of the processor, as to a unit of a service manager.
+ */
+const detached = true
+
 /** A service that drains gets longer than its own limit. */
 const stopTimeoutMs = 30_000
 
@@ -16,17 +22,19 @@ export interface OwnProcess {
 }
 
 /**
- * Runs a script of the project with this Node. Its output goes to standard error: standard output is the table's.
+ * Runs a script of package.json as npm does, in the project's folder. Its output goes to standard error: standard
+ * output is the table's.
  * @param env all of its environment, so that settings of the shell do not change what is measured
  */
-export function startProcess(script: string, env: Record<string, string> = {}): OwnProcess {
-  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 2, 2] })
-  return own(child, script)
+export function startCommand(command: string, env: Record<string, string>): OwnProcess {
+  const cwd = fileURLToPath(new URL('..', import.meta.url))
+  const child = spawn('sh', ['-c', command], { cwd, env, stdio: ['ignore', 2, 2], detached })
+  return own(child, command)
 }
 
-/** As above, with a channel for messages, over which it also learns that the bench is gone. */
+/** Runs a script of the bench, with a channel for messages, over which it also learns that the bench is gone. */
 export function startPeer(script: URL): OwnProcess {
-  const child = fork(fileURLToPath(script), { env: {}, stdio: ['ignore', 2, 2, 'ipc'] })
+  const child = fork(fileURLToPath(script), { env: {}, stdio: ['ignore', 2, 2, 'ipc'], detached })
   return own(child, script.pathname)
 }
 
@@ -47,6 +55,10 @@ function own(child: ChildProcess, script: string): OwnProcess {
   })
   // Somebody may be listening at that moment, or nobody.
   failed.catch(() => {})
+  // The way out that passes every `finally` by: an error that nobody caught.
+  const kill = (): void => void child.kill()
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
   const stop = async (): Promise<void> => {
     stopping = true
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return

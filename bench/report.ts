@@ -2,10 +2,10 @@
 
 import type { Results } from './results.ts'
 import { isMet, targetsOf } from './results.ts'
-import { timesAsLong } from './rounds.ts'
+import { type Sample, timesAsLong } from './rounds.ts'
 import type { Latency } from './small-requests.ts'
 import { highest, median } from './statistics.ts'
-import { floorName } from './ways.ts'
+import { floorName, oursName } from './ways.ts'
 
 export function reportOf(results: Results): string {
   const { machine, movements, rows } = results
@@ -20,6 +20,8 @@ export function reportOf(results: Results): string {
     table(partsTable(results)),
     '',
     table(smallTable(results)),
+    '',
+    table(memoryTable(results)),
     '',
     table(targetsTable(results)),
   ].join('\n')
@@ -56,7 +58,7 @@ function partsTable({ parts }: Results): string[][] {
   return [['part of the year', 'movements', 'ms', 'ms per 1,000'], ...lines]
 }
 
-function smallTable({ small, large }: Results): string[][] {
+function smallTable({ small }: Results): string[][] {
   const line = (name: string, { p50Ms, p99Ms }: Latency): string[] => [
     name,
     p50Ms.toFixed(2),
@@ -67,15 +69,26 @@ function smallTable({ small, large }: Results): string[][] {
     line('key/info, idle', small.keyInfoIdle),
     line('key/info, two exports running', small.keyInfoUnderExports),
     line('year unchanged (304)', small.notModified),
-    ...(large === null
-      ? []
-      : [
-          [
-            `${count(large.rows)} movements at once`,
-            `${large.sample.seconds.toFixed(2)} s`,
-            `${known(large.sample.peakMb, 0)} MB`,
-          ],
-        ]),
+  ]
+}
+
+function memoryTable({ rounds, rows, small, idleMb, contentBytes, large }: Results): string[][] {
+  const line = (movements: number, bytes: number, samples: Sample[]): string[] => {
+    const seconds = median(samples.map((sample) => sample.seconds))
+    const peak = highest(samples.map(({ peakMb }) => peakMb))
+    return [
+      `one export of ${count(movements)}`,
+      known(peak, 0),
+      seconds.toFixed(2),
+      (bytes / 1e6 / seconds).toFixed(0),
+    ]
+  }
+  return [
+    ['memory of the service', 'peak MB', 's', 'MB/s'],
+    ['before the first request', known(idleMb, 0), '', ''],
+    line(rows, contentBytes[oursName]!, rounds[oursName]!),
+    ...(large === null ? [] : [line(large.rows, large.contentBytes, large.samples)]),
+    ['two exports at once', known(small.keyInfoUnderExports.peakMb, 0), '', ''],
   ]
 }
 

@@ -22,7 +22,8 @@ export interface Machine {
 export interface LargeFolder {
   movements: number
   rows: number
-  sample: Sample
+  contentBytes: number
+  samples: Sample[]
 }
 
 export interface Results {
@@ -36,6 +37,8 @@ export interface Results {
   rounds: Rounds
   parts: Part[]
   small: SmallRequests
+  /** Of the service before its first request. */
+  idleMb: number | null
   large: LargeFolder | null
 }
 
@@ -86,7 +89,12 @@ export function targetsOf({ rounds, small, large, parts }: Results): Target[] {
     memory('peak memory, one export at a time', highest(peaks(all))),
     memory('peak memory, two exports at once', small.keyInfoUnderExports.peakMb),
     ...(large
-      ? [memory(`peak memory, ${large.movements.toLocaleString('en')} movements`, large.sample.peakMb)]
+      ? [
+          memory(
+            `peak memory, ${large.movements.toLocaleString('en')} movements`,
+            highest(peaks(large.samples)),
+          ),
+        ]
       : []),
     {
       what: 'key/info p99 under two exports',

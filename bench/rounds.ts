@@ -6,7 +6,10 @@ import { median } from './statistics.ts'
 import type { Transfer, Way } from './ways.ts'
 
 /** What one way took in one round. */
-export type Sample = Transfer & Usage
+export interface Sample extends Transfer, Usage {
+  /** Of the bench itself, which reads the answer: part of the load on the machine. */
+  clientCpuSeconds: number
+}
 
 /** Samples by the name of the way, one per round. */
 export type Rounds = Record<string, Sample[]>
@@ -24,8 +27,11 @@ export async function runRounds(ways: Way[], rounds: number, progress: ReportPro
 
 export async function measure(way: Pick<Way, 'pid' | 'run'>): Promise<Sample> {
   const end = way.pid === undefined ? undefined : startUsage(way.pid)
+  const before = process.cpuUsage()
   const transfer = await way.run()
-  return { ...transfer, ...(end?.() ?? { cpuSeconds: null, peakMb: null }) }
+  const { user, system } = process.cpuUsage(before)
+  const clientCpuSeconds = (user + system) / 1e6
+  return { ...transfer, clientCpuSeconds, ...(end?.() ?? { cpuSeconds: null, peakMb: null }) }
 }
 
 /** How many times as long one way takes as another: of each round, then the median. */

@@ -1,11 +1,11 @@
-/** The service as it runs for its callers: `src/main.ts` in a process of its own, on the data folder of the bench. */
+/** The service as it runs for its callers: the command of `npm start` in a process of its own, on the data folder of the bench. */
 import { readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import packageJson from '../package.json' with { type: 'json' }
 import type { Credentials } from '../src/demo-folder.ts'
 import type { OwnProcess } from './own-process.ts'
-import { startProcess } from './own-process.ts'
+import { startCommand } from './own-process.ts'
 
 export interface ServiceProcess extends OwnProcess {
   url: string
@@ -17,7 +17,9 @@ export async function startServiceProcess(dataDir: string): Promise<ServiceProce
   const credentialsFile = join(dataDir, 'credentials.json')
   // The service writes it anew as soon as its port is bound, with the port it got.
   rmSync(credentialsFile, { force: true })
-  const service = startProcess(fileURLToPath(new URL('../src/main.ts', import.meta.url)), {
+  const service = startCommand(packageJson.scripts.start, {
+    // The runtime that npm puts in front.
+    PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
     DATA_DIR: dataDir,
     HOST: '127.0.0.1',
     PORT: '0',

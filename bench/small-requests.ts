@@ -1,5 +1,5 @@
 /** What is asked of the service beside whole years: small routes, parts of a year, nothing new. */
-import { request } from './client.ts'
+import { download, request } from './client.ts'
 import type { Dataset } from './dataset.ts'
 import type { Usage } from './measure.ts'
 import { startUsage } from './measure.ts'
@@ -105,7 +105,7 @@ export async function measureParts(
       const sample = await measure({
         pid: service.pid,
         run: async () => {
-          const answer = await request(url, service.headers)
+          const answer = await download(url, service.headers)
           part.rows = Number(answer.trailers['x-row-count'])
           return { seconds: answer.ms / 1000, firstByteMs: answer.firstByteMs, bytes: answer.bytes }
         },

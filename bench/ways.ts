@@ -1,7 +1,6 @@
 /** The ways of getting a year of movements that are compared, each a function that gets it once. */
-import type { Answer } from './client.ts'
-import { download } from './client.ts'
 import type { YearOfFolder } from './dataset.ts'
+import { drain } from './drain.ts'
 import type { FloorRun } from './floor.ts'
 import type { OwnProcess } from './own-process.ts'
 import { nextMessage, startPeer } from './own-process.ts'
@@ -73,8 +72,8 @@ export async function startPeers(year: YearOfFolder, stack: AsyncDisposableStack
 
 function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
   const run = async (): Promise<Transfer> => {
-    const answer: Answer = await Promise.race([download(url, headers), from.failed])
-    return { seconds: answer.ms / 1000, firstByteMs: answer.firstByteMs, bytes: answer.bytes }
+    const { ms, firstByteMs, bytes } = await Promise.race([drain(url, headers), from.failed])
+    return { seconds: ms / 1000, firstByteMs, bytes }
   }
   return { name, pid: from.pid, address: { url, headers }, run }
 }

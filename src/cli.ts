@@ -7,6 +7,7 @@ import { addMigrateCommand } from './commands/migrate.ts'
 import { addPartnerCommands } from './commands/partner.ts'
 import { addSeedCommand } from './commands/seed.ts'
 import { addTokenCommands } from './commands/token.ts'
+import { Interruption } from './commands/with-database.ts'
 
 const program = new Command('npm run cli --')
   .description('Grandlivre, for its staff. The settings are those of the service (see the README).')
@@ -24,5 +25,6 @@ try {
   await program.parseAsync()
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  if (error instanceof Interruption) process.exit(error.exitCode)
   process.exitCode = 1
 }

@@ -179,8 +179,10 @@ function webAddress(name: string, text: ReadText, mistakes: string[]): string | 
   return undefined
 }
 
+/** An offset such as +02:00 is none: PostgreSQL reads its sign the other way round. */
 function isTimeZone(name: string): boolean {
   try {
+    if (!/^[A-Za-z]/.test(name)) return false
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true
   } catch (error) {

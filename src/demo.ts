@@ -1,9 +1,6 @@
 /** `npm run demo`: the service from nothing, and what a partner gets from it. `-- --help` shows the options. */
-import { enableCompileCache } from 'node:module'
 import { Command } from 'commander'
-
-enableCompileCache()
-const { runDemo } = await import('./demo/run.ts')
+import { runDemo } from './demo/run.ts'
 
 const program = new Command('npm run demo --')
   .description(

@@ -1,12 +1,9 @@
 /** `npm start`: the service until SIGTERM or SIGINT. A second signal ends it at once. */
-import { enableCompileCache } from 'node:module'
 import { readConfig } from './config.ts'
 import type { Database } from './db/database.ts'
-
-// Before the imports below are compiled, hence the import() of what is large.
-enableCompileCache()
-const { startService } = await import('./start.ts')
-const { createLog } = await import('./log.ts')
+import { ensureDemoFolder, writeCredentials } from './demo-folder.ts'
+import { createLog } from './log.ts'
+import { startService } from './start.ts'
 
 async function main(): Promise<void> {
   const config = readConfig()
@@ -21,7 +18,6 @@ async function main(): Promise<void> {
   log('service.stopped', { drained: await service.close() })
 
   async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
-    const { ensureDemoFolder, writeCredentials } = await import('./demo-folder.ts')
     const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })
     return (baseUrl) => writeCredentials(config.dataDir, { baseUrl, ...folder })
   }

@@ -5,7 +5,7 @@ import { loadMasterKey } from './auth/master-key.ts'
 import { Places } from './auth/places.ts'
 import { type Config, limits } from './config.ts'
 import { type Database, openDatabase } from './db/database.ts'
-import { createPool } from './db/pool.ts'
+import { createPool, withStartupOptions } from './db/pool.ts'
 import { readVersion } from './db/version.sql.ts'
 import { ExportQueue } from './exports/queue.ts'
 import { startRetention } from './exports/retention.ts'
@@ -14,7 +14,7 @@ import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { createLog, type Log } from './log.ts'
 import { openStore } from './store/open-store.ts'
-import { type ObjectStore, type StoreSettings, storeSettings } from './store/store.ts'
+import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
 
 export interface RunningService {
@@ -50,42 +50,38 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const places = new Places(database.serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => places.close())
-  const threads = createThreads(config.exportThreads, config.exportDatabaseUrl ?? database.serviceUrl)
+  const threads = createThreads(config.exportThreads, exportUrl(config, database))
   stack.defer(() => threads.destroy())
   const queue = await ExportQueue.open(database.serviceUrl, log)
   stack.defer(() => queue.close())
   const bound = await options.prepare?.(database, masterKey)
   const version = await readVersion(pool)
-  // Links to files name the port, and a free one is known only once it is bound. So the app is made in the callback of
-  // the binding, before a first request can arrive.
   let app: ReturnType<typeof createApp> | undefined
   const server = createListener((...request) => app!.fetch(...request), log)
-  const stored = Promise.withResolvers<{ settings: StoreSettings; store: ObjectStore }>()
-  const url = await listen(server, config, (address) => {
-    const settings = storeSettings(config, masterKey, address)
-    const store = openStore(settings)
-    app = createApp({
-      config,
-      database: pool,
-      places,
-      store,
-      queue,
-      threads,
-      needs: {
-        'the database at its version': async () => (await readVersion(pool)) === version,
-        'the store of files': () => store.check().then(() => true),
-        'the export threads': async () => threads.threads.length > 0,
-      },
-      log,
-    })
-    bound?.(address)
-    stored.resolve({ settings, store })
-  })
+  const url = await listen(server, config)
   let drained = true
   stack.defer(async () => {
     drained = await drain(server)
   })
-  const { settings, store } = await stored.promise
+  // Links to files name the port, and a free one is known only once it is bound. All this happens in the same turn of the
+  // event loop as the binding, so before any request.
+  const settings = storeSettings(config, masterKey, url)
+  const store = openStore(settings)
+  app = createApp({
+    config,
+    database: pool,
+    places,
+    store,
+    queue,
+    threads,
+    needs: {
+      'the database at its version': async () => (await readVersion(pool)) === version,
+      'the store of files': () => store.check().then(() => true),
+      'the export threads': async () => threads.threads.length > 0,
+    },
+    log,
+  })
+  bound?.(url)
   const supervisor = await Supervisor.start({
     database: pool,
     queue,
@@ -110,15 +106,19 @@ export async function startService(config: Config, options: StartOptions = {}): 
   }
 }
 
-function listen(server: Server, config: Config, bound: (url: string) => void): Promise<string> {
+/** Row-level security binds the role, not the login: a replica's address gets the role as the main one did. */
+function exportUrl({ exportDatabaseUrl }: Config, { serviceUrl }: Database): string {
+  if (exportDatabaseUrl === undefined) return serviceUrl
+  return withStartupOptions(exportDatabaseUrl, '-c role=grandlivre_service')
+}
+
+function listen(server: Server, config: Config): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)))
   server.listen(config.port, config.host, () => {
     const { port } = server.address() as AddressInfo
     const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-    bound(url)
-    resolve(url)
+    resolve(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
   })
   return promise
 }

@@ -1,7 +1,19 @@
 /** The embedded database: who starts it, who shares it, who stops it, and what a kill leaves behind. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -209,29 +221,40 @@ test.runIf(isRoot && canReach(project))('runs for an ordinary user, from a folde
   await user.leave()
 })
 
-test.runIf(isRoot)('runs for root from a home folder that nobody else can enter', async () => {
-  const home = join(folder, 'home')
-  const temporary = join(folder, 'temporary')
-  await mkdir(home, { mode: 0o700 })
-  await mkdir(temporary, { mode: 0o755 })
-  await copyProject(home)
-  dataDir = join(home, 'data')
-  const user = await startProcess({ project: home, temporary })
-  const [row] = await ask(user.ownerUrl, 'show data_directory')
-  const path = String(row?.['data_directory'])
-  clusterPath = path
-  expect(path.startsWith(temporary)).toBe(true)
-  expect((await stat(path)).mode & 0o777).toBe(0o700)
-  await user.leave()
-  // The same places again, and nothing copied twice.
-  const again = await startProcess({ project: home, temporary })
-  expect(await ask(again.ownerUrl, 'show data_directory')).toEqual([row])
-  expect(await readdir(temporary)).toHaveLength(2)
-  await again.leave()
-  // A place that somebody else has made is not used.
-  await chown(join(path, '..'), 12345, 12345)
-  await expect(startProcess({ project: home, temporary })).rejects.toThrow('was made by somebody else')
-})
+test.runIf(isRoot).for(['022', '077'])(
+  'runs for root from a home folder that nobody else can enter, umask %s',
+  async (umask) => {
+    const home = join(folder, 'home')
+    const temporary = join(folder, 'temporary')
+    await mkdir(home, { mode: 0o700 })
+    await mkdir(temporary, { mode: 0o755 })
+    await copyProject(home)
+    // As an installation under this umask leaves it.
+    if (umask === '077') execFileSync('chmod', ['-R', 'go=', home])
+    dataDir = join(home, 'data')
+    const user = await startProcess({ project: home, temporary, umask })
+    const [row] = await ask(user.ownerUrl, 'show data_directory')
+    const path = String(row?.['data_directory'])
+    clusterPath = path
+    expect(path.startsWith(temporary)).toBe(true)
+    expect((await stat(path)).mode & 0o777).toBe(0o700)
+    await user.leave()
+    // The same places again, and nothing copied twice.
+    const again = await startProcess({ project: home, temporary, umask })
+    expect(await ask(again.ownerUrl, 'show data_directory')).toEqual([row])
+    expect(await readdir(temporary)).toHaveLength(2)
+    await again.leave()
+    // Temporary folders are emptied some day; that the books are gone must not pass for a new beginning.
+    await rename(path, `${path}-gone`)
+    await expect(startProcess({ project: home, temporary, umask })).rejects.toThrow(
+      'The embedded database is gone',
+    )
+    await rename(`${path}-gone`, path)
+    // A place that somebody else has made is not used.
+    await chown(join(path, '..'), 12345, 12345)
+    await expect(startProcess({ project: home, temporary })).rejects.toThrow('was made by somebody else')
+  },
+)
 
 interface UserProcess {
   child: ChildProcess
@@ -242,12 +265,13 @@ interface UserProcess {
 
 /** Another process that uses the database of `dataDir`, leader of a group of its own. */
 async function startProcess(
-  options: { uid?: number; gid?: number; project?: string; temporary?: string } = {},
+  options: { uid?: number; gid?: number; project?: string; temporary?: string; umask?: string } = {},
 ): Promise<UserProcess> {
-  const { uid, gid, temporary = tmpdir() } = options
+  const { uid, gid, temporary = tmpdir(), umask = '022' } = options
+  const program = join(options.project ?? project, 'test/support/hold-database.ts')
   const child = spawn(
-    process.execPath,
-    [join(options.project ?? project, 'test/support/hold-database.ts'), dataDir],
+    '/bin/sh',
+    ['-c', `umask ${umask}; exec "$0" "$@"`, process.execPath, program, dataDir],
     {
       ...(uid === undefined ? {} : { uid }),
       ...(gid === undefined ? {} : { gid }),

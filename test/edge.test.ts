@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { connect } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createListener } from '../src/http/listener.ts'
+import { createLog } from '../src/log.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { startProxy } from './support/proxy.ts'
-import { request, startTestService, type TestService, until } from './support/service.ts'
+import { type Answer, request, startTestService, type TestService, until } from './support/service.ts'
 import { createTenants, credentials, folders, type IssuedToken, type Staff } from './support/tenants.ts'
 
 let database: TestDatabase
@@ -195,11 +198,24 @@ describe('what is no request of this service', () => {
     ['an odd host', 'GET /healthz HTTP/1.1\r\nHost: a/b?c\r\n\r\n', 400],
     ['no path', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['a backslash in the path', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['an odd expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: gold\r\n\r\n', 400],
   ])('%s is answered in the same shape', async (_what, text, status) => {
     const { head, error } = await raw(text)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(error.code).toBe(status === 400 ? 'ERR-VALIDATION' : 'ERR-NOT-FOUND')
     expect(head.toLowerCase()).toContain(`x-request-id: ${error.details.requestId}`)
+  })
+
+  test('a request that never ends is told so, and not that it is no HTTP', () => {
+    const socket = new PassThrough({ encoding: 'utf8' })
+    const server = createListener(() => expect.unreachable(), createLog('silent'))
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    server.emit('clientError', late, socket)
+    const [head, body] = socket.read().split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1.1 400 /)
+    expect(JSON.parse(body).error.details.issues).toEqual([
+      { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
+    ])
   })
 })
 
@@ -285,6 +301,35 @@ describe('the OpenAPI document', () => {
     expect(new Set(names).size).toBe(names.length)
     expect(responses['200'].content['application/json'].schema).toBeDefined()
     expect(responses['default'].content['application/json'].schema).toBeDefined()
+  })
+
+  test('describes every header that is answered', async () => {
+    const { body } = await request(`${service.url}/api/v1/openapi.json`)
+    const { parameters, responses } = body.paths['/api/v1/mad/movements'].get
+    expect(parameters.map((parameter: { name: string }) => parameter.name)).toEqual(
+      expect.arrayContaining(['if-none-match', 'if-match']),
+    )
+    const ask = (headers: Record<string, string>, method?: string) => {
+      const query = 'version=1.0.0&startDate=2026-01-01&endDate=2026-01-31'
+      return request(`${service.url}/api/v1/mad/movements?${query}`, headers, method)
+    }
+    const whole = await ask({ ...signed, 'Accept-Encoding': 'gzip' })
+    const etag = whole.headers.get('etag')!
+    const answers: [Answer, number, string][] = [
+      [whole, 200, '200'],
+      [await ask({ ...signed, 'Accept-Encoding': 'gzip', 'If-None-Match': etag }), 304, '304'],
+      [await ask({ ...signed, 'If-Match': '"another"' }), 412, 'default'],
+      [await ask({}), 401, 'default'],
+      [await ask(signed, 'POST'), 405, 'default'],
+    ]
+    const ofHttp = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding']
+    for (const [{ status, headers }, expected, described] of answers) {
+      expect(status).toBe(expected)
+      const named = Object.keys(responses[described].headers).map((name) => name.toLowerCase())
+      expect(named).toEqual(
+        expect.arrayContaining([...headers.keys()].filter((name) => !ofHttp.includes(name))),
+      )
+    }
   })
 
   test('refers to nothing that is not in it', async () => {
@@ -398,13 +443,13 @@ test('a fault of our own is a 500 that tells nothing, and a line in the log that
   const token = await people.token('ONE', 'api', folders.first)
   const failing = await startTestService(broken)
   try {
-    await people.client.query('drop function grandlivre.caller')
+    await people.client.query('drop function grandlivre.enter')
     const { status, body } = await request(failing.url + keyInfo, credentials(token, key))
     expect([status, body.error.code]).toEqual([500, 'ERR-INTERNAL'])
     expect(JSON.stringify(body)).not.toMatch(/caller|function|grandlivre|\.ts/)
     const line = JSON.parse(failing.lines.find((text) => text.includes('request.failed'))!)
     expect(line).toMatchObject({ level: 'error', requestId: body.error.details.requestId })
-    expect(line.error.message).toContain('caller')
+    expect(line.error.message).toContain('grandlivre.enter')
   } finally {
     await failing.stop()
     await people.end()

@@ -6,7 +6,7 @@ import { detectEncoding } from '../src/formats/fec/encoding.ts'
 import { parseAmount } from '../src/formats/fec/fields.ts'
 import { type FecLine, parseFec } from '../src/formats/fec/parse.ts'
 import { FecError } from '../src/formats/fec/problem.ts'
-import { columns, fecFile, forms, ledger, refusals } from './support/fec-file.ts'
+import { changed, columns, fecFile, forms, ledger, refusals } from './support/fec-file.ts'
 import { haveRealLedgers, realLedgers } from './support/real-ledgers.ts'
 
 /** In pieces of so many bytes, so that characters, line ends and fields are cut anywhere. */
@@ -84,6 +84,14 @@ test('many problems are reported at once, in the order of the file, and no more 
   ])
 })
 
+test('what a file writes for terminals is shown, not obeyed', async () => {
+  const rows = changed(5, 'Debit', '\x1b[2J\x9b1;31m20,0O')
+  const error = await parse(fecFile(rows)).catch((refused: unknown) => refused)
+  expect((error as FecError).message).toContain('line 7, Debit "\\x1b[2J\\x9b1;31m20,0O"')
+  const apart = await parse(refusals['a surplus field']!.file).catch((refused: unknown) => refused)
+  expect((apart as FecError).message).toContain('"HA\\tAchats\\t9')
+})
+
 test('all mistakes of a header are reported at once', async () => {
   const names = [...columns.filter((column) => column !== 'Credit'), 'Couleur', 'EcritureLib']
   const problems = await problemsOf(fecFile(ledger, { columns: names }))
@@ -130,6 +138,9 @@ test.each([
   ['90071992547409,93', 9_007_199_254_740_993n],
   ['999999999999999,99', 99_999_999_999_999_999n],
   ['1,2300', 123n],
+  [`${'0'.repeat(60)},01`, 1n],
+  // Longer ones are not tried: the time would grow with the square of their length.
+  [`${'0'.repeat(70)},01`, undefined],
   ['', undefined],
   ['-', undefined],
   [',', undefined],

@@ -105,7 +105,6 @@ test('a closed exercice is not replaced', async () => {
 })
 
 test('options say what the file name does not', async () => {
-  await expect(importRows(ledger, { file: 'export.txt' })).rejects.toThrow('give --start and --end')
   await expect(importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
   await expect(importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
   await expect(importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
@@ -121,7 +120,7 @@ test('options say what the file name does not', async () => {
     folderName: 'Café Noël',
     period: { start: '2023-01-01', end: '2023-12-31' },
   })
-  // By its id, a folder takes any file.
+  // By its id, a folder takes any file that names no other company.
   const other = await importRows(ledger, {
     file: 'b.txt',
     start: '2023-01-01',
@@ -139,4 +138,90 @@ test('a fiscal year of the file name begins twelve months before its end, leap y
   await expect(error).rejects.toThrow(
     'line 2, EcritureDate "20230228": a day of the fiscal year 2023-03-01 to 2024-02-29',
   )
+})
+
+test('the days of the lines tell the fiscal year where they leave no choice, and what to give otherwise', async () => {
+  const pair = (first: string, last: string) => [
+    { ...ledger[16]!, EcritureDate: first, EcritureNum: '1' },
+    { ...ledger[17]!, EcritureDate: first, EcritureNum: '1' },
+    { ...ledger[16]!, EcritureDate: last, EcritureNum: '2' },
+    { ...ledger[17]!, EcritureDate: last, EcritureNum: '2' },
+  ]
+  // The opening line of 2022 is no sign of the year.
+  const calendar = await importRows(ledger, { file: 'books.txt' })
+  expect(calendar).toMatchObject({
+    period: { start: '2023-01-01', end: '2023-12-31' },
+    isPeriodInferred: true,
+    movedOpeningLines: 1,
+  })
+  const broken = await importRows(pair('20230215', '20240105'), { file: 'broken.txt' })
+  expect(broken.period).toEqual({ start: '2023-02-01', end: '2024-01-31' })
+  expect(await importRows(ledger)).toMatchObject({ isPeriodInferred: false })
+
+  const before = await rowCounts(pool())
+  for (const [first, last, hint] of [
+    ['20230110', '20230930', 'dated 2023-01-10 to 2023-09-30. Give .* --start 2023-01-01 --end 2023-12-31'],
+    ['20231001', '20240630', '--start 2023-10-01 --end 2024-09-30'],
+    ['20221005', '20231225', '--start 2022-10-01 --end 2023-12-31'],
+    ['20200105', '20231225', 'Import a file for each year'],
+  ] as const)
+    await expect(importRows(pair(first, last), { file: 'export.txt' })).rejects.toThrow(new RegExp(hint))
+  // What is wrong in the lines is said first.
+  await expect(importRows(changed(5, 'Debit', '20,0O'), { file: 'export.txt' })).rejects.toThrow(
+    'line 7, Debit "20,0O"',
+  )
+  expect(await rowCounts(pool())).toEqual(before)
+})
+
+test('a file whose name and options do not say whose it is never joins a folder that is there', async () => {
+  const nextYear = ledger.map((row) => ({
+    ...row,
+    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+  }))
+  const first = await importRows(ledger, { file: 'ledger.txt' })
+  const before = await rowCounts(pool())
+  const hint = `If it is, give --folder ${first.folderId}; if not, give the --siren`
+  await expect(importRows(nextYear, { file: 'ledger.txt' })).rejects.toThrow(hint)
+  await expect(importRows(ledger, { file: 'ledger.txt', replace: true })).rejects.toThrow(hint)
+  expect(await rowCounts(pool())).toEqual(before)
+  await expect(importRows(ledger, { file: 'ledger.txt', folderId: first.folderId })).rejects.toThrow(
+    '--replace',
+  )
+  expect(await importRows(nextYear, { file: 'ledger.txt', folderId: first.folderId })).toMatchObject({
+    folderId: first.folderId,
+    folderCreated: false,
+  })
+
+  // A name is an answer, and each name a folder.
+  const [one, two] = [
+    await importRows(ledger, { file: 'ledger.txt', name: 'Un' }),
+    await importRows(ledger, { file: 'ledger.txt', name: 'Deux' }),
+  ]
+  expect(new Set([first.folderId, one.folderId, two.folderId]).size).toBe(3)
+  await expect(importRows(ledger, { file: 'ledger.txt', name: 'Un' })).rejects.toThrow(
+    `Folder ${one.folderId} (Un) already holds a ledger`,
+  )
+  await expect(importRows(ledger, { name: 'Un', folderId: one.folderId })).rejects.toThrow('give one of them')
+
+  // Digits that are no SIREN name a ledger again, unless the name given says otherwise; zeros name no company.
+  const numbered = await importRows(ledger, { file: '17FEC20231231.txt' })
+  expect((await importRows(nextYear, { file: '17FEC20241231.txt' })).folderId).toBe(numbered.folderId)
+  await expect(
+    importRows(ledger, { file: '17FEC20231231.txt', name: 'Autre', replace: true }),
+  ).rejects.toThrow('give the --siren of its company')
+  const zeros = await importRows(ledger, { file: '000000000FEC20231231.txt' })
+  await expect(importRows(ledger, { file: '000000000FEC20231231.txt' })).rejects.toThrow('--replace')
+  expect((await importRows(nextYear, { file: '000000000FEC20241231.txt' })).folderId).not.toBe(zeros.folderId)
+})
+
+test('a company is known by its SIREN, also within a SIRET, and keeps others out of its folder', async () => {
+  const first = await importRows(ledger, { file: 'a.txt', siren: '12345678900018' })
+  await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
+  const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
+  await expect(importRows(ledger, other)).rejects.toThrow(
+    `of the company 987654321, but folder ${first.folderId} (a) is of 12345678900018. Give another --folder`,
+  )
+  expect(await importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
+    folderId: first.folderId,
+  })
 })

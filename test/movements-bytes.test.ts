@@ -136,6 +136,27 @@ describe('a text', () => {
   })
 })
 
+test('movements that may need a chunk each and then take little come out in every encoding', async () => {
+  const { client } = stage.staff
+  const day = '2024-12-04'
+  const ofSection = 'schema_id = 100 and folder_id = 111 and id = 71'
+  for (let i = 0; i < 40; i++)
+    await addEntry(client, folders.first, { id: newId(), date: day }, [
+      { id: newId(), description: `movement ${i} `.repeat(20) },
+    ])
+  // The room that every movement gets goes by the longest section of the folder.
+  const [{ name }] = (await client.query(`select name from grandlivre.sections where ${ofSection}`)).rows
+  try {
+    for (const length of [300_000, 300_001]) {
+      const long = 'x'.repeat(length)
+      await client.query(`update grandlivre.sections set name = $1 where ${ofSection}`, [long])
+      await expectDay(day)
+    }
+  } finally {
+    await client.query(`update grandlivre.sections set name = $1 where ${ofSection}`, [name])
+  }
+})
+
 test('amounts are exact at any size', async () => {
   const day = '2024-12-02'
   const units = [0n, 1n, -1n, 9n, 10n, -10n, 99n, 100n, -100n, 101n, 26444n, 1000000000000000000n]

@@ -169,9 +169,11 @@ describe('a period', () => {
       ['2024-02-29', '2025-02-27', '2025-02-28'],
       ['2023-02-28', '2024-02-27', '2024-02-28'],
       ['2023-03-01', '2024-02-29', '2024-03-01'],
+      ['9998-12-31', '9999-12-30', '9999-12-31'],
     ] as const) {
       expect([await status(start, longest), await status(start, tooLong)], start).toEqual([200, 400])
     }
+    expect(await status('9999-02-01', '9999-12-31')).toBe(200)
   })
 
   test('of a single day, and of one on which nothing happened', async () => {

@@ -39,6 +39,8 @@ const refusals: [what: string, query: Query, parameters: string[]][] = [
   ['an end before the start', { startDate: '2024-07-02', endDate: '2024-07-01' }, ['endDate']],
   ['twelve months', { startDate: '2024-07-01', endDate: '2025-07-01' }, ['endDate']],
   ['many years', { startDate: '0001-01-01', endDate: '9999-12-31' }, ['endDate']],
+  ['many years of the first century', { startDate: '0001-01-01', endDate: '0060-01-01' }, ['endDate']],
+  ['twelve months from a leap day', { startDate: '2024-02-29', endDate: '2025-02-28' }, ['endDate']],
   ['a date filter of an exercice', { ...year, dateFilter: 'document' }, ['dateFilter']],
   ['an unknown date filter', { ...july, dateFilter: 'validation' }, ['dateFilter']],
   ['a date filter in capitals', { ...july, dateFilter: 'PLATFORM' }, ['dateFilter']],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CallerFacts } from '../src/auth/callers.sql.ts'
-import { admit, folderOf, knownToken, type Principal, readCredentials } from '../src/auth/principal.ts'
+import { admit, folderOf, knownCaller, type Principal, readCredentials } from '../src/auth/principal.ts'
 import { AppError } from '../src/errors.ts'
 
 function codeOf(run: () => unknown): string {
@@ -19,7 +19,7 @@ const facts: CallerFacts = {
   kind: 'partner',
   disconnectedReason: null,
   underMaintenance: false,
-  token: { id: '4', schemaId: '1', level: 'api', firmId: '2', folderId: '5', activated: true },
+  token: { id: '4', schemaId: '1', level: 'api', firmId: '2', folderId: '5' },
 }
 const company: Principal = {
   schemaId: '1',
@@ -61,7 +61,7 @@ describe('the order of the checks', () => {
   const everythingWrong = { ...facts, disconnectedReason: 'unpaid', underMaintenance: true }
 
   test('an unknown secret comes before the token', () => {
-    expect(codeOf(() => knownToken(credentials, undefined))).toBe('ERR-INVALID-SECRET')
+    expect(codeOf(() => knownCaller(credentials, undefined))).toBe('ERR-INVALID-SECRET')
   })
 
   test.each([
@@ -69,7 +69,8 @@ describe('the order of the checks', () => {
     ['glv_firm_x', 'ERR-FIRM-TOKEN-NOT-FOUND'],
     ['anything', 'ERR-API-TOKEN-NOT-FOUND'],
   ])('an unknown token %s comes before the disconnection: %s', (token, code) => {
-    expect(codeOf(() => knownToken({ token, secret: 's' }, { ...everythingWrong, token: null }))).toBe(code)
+    const entered = { caller: { ...everythingWrong, token: null }, window: undefined }
+    expect(codeOf(() => knownCaller({ token, secret: 's' }, entered))).toBe(code)
   })
 
   test('a disconnection, with its reason, comes before the level', () => {

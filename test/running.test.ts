@@ -6,7 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readConfig } from '../src/config.ts'
 import { type SeededFolder, seed } from '../src/ledger/seed.ts'
+import { startService } from '../src/start.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { request, startTestService, testMasterKey, until } from './support/service.ts'
 import { createTenants, credentials, type Staff } from './support/tenants.ts'
@@ -83,6 +85,29 @@ describe('exports of one folder at once', () => {
     } finally {
       await stop()
     }
+  })
+})
+
+test('a start that fails behind its bound port says why, and leaves nothing running', async () => {
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: database.ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    LOG_LEVEL: 'silent',
+  })
+  let url = ''
+  const prepare = async () => (bound: string) => {
+    url = bound
+    throw new Error('no space left for the credentials')
+  }
+  await expect(startService(config, { prepare })).rejects.toThrow('no space left for the credentials')
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
+  await until(async () => {
+    const { rowCount } = await staff.client.query(
+      `select from pg_stat_activity
+       where datname = current_database() and application_name like 'grandlivre%'`,
+    )
+    return rowCount === 0
   })
 })
 
@@ -163,6 +188,14 @@ describe('the process', () => {
       `Port ${port} of 127.0.0.1 is taken: stop what listens there, or set PORT (0 picks a free one)\n`,
     )
     blocker.close()
+  })
+
+  test('takes no offset for a time zone, whose sign PostgreSQL reads the other way round', () => {
+    const read = (zone: string) => readConfig({ TIME_ZONE: zone }).timeZone
+    for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
+      expect(read(zone)).toBe(zone)
+    for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
+      expect(() => read(zone)).toThrow('TIME_ZONE')
   })
 
   test('names every wrong setting at once', async () => {

@@ -18,38 +18,71 @@ export interface TokenFacts {
   firmId: string
   /** The folder of a company token; null for a firm token. */
   folderId: string | null
-  activated: boolean
 }
 
-/** Undefined where no third party has this secret. Both hashes are SHA-256, 32 bytes. */
+/** The window in which the requests of a token are counted, by the clock of the database. */
+export interface RateWindow {
+  /** Requests so far, this one included. */
+  requests: number
+  /** When the next window begins, epoch milliseconds. */
+  resetAt: number
+  resetInMs: number
+}
+
+export interface Entered {
+  caller: CallerFacts
+  /** Undefined where the token is not known. */
+  window: RateWindow | undefined
+}
+
+/**
+ * Finds who calls and counts the request, over all processes that share the database; the first one of a token
+ * activates it, whatever becomes of the request. Undefined where no third party has this secret. Both hashes are
+ * SHA-256, 32 bytes.
+ */
+export async function enterCaller(
+  database: Pool,
+  secretHash: Buffer,
+  tokenHash: Buffer,
+  windowMs: number,
+): Promise<Entered | undefined> {
+  const { rows } = await database.query({
+    name: 'enter',
+    text: `select *, ceil(extract(epoch from window_started_at) * 1000 + $3)::float8 as reset_at,
+                  ceil(extract(epoch from window_started_at - now()) * 1000 + $3)::float8 as reset_in_ms
+           from grandlivre.enter($1, $2, $3)`,
+    values: [secretHash, tokenHash, windowMs],
+  })
+  const [row] = rows
+  if (!row) return undefined
+  const window = { requests: row.requests, resetAt: row.reset_at, resetInMs: row.reset_in_ms }
+  return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
+}
+
+/** As `enterCaller`, without a trace: for staff, whose connection owns the tables. */
 export async function findCaller(
-  database: Pool | ClientBase,
+  owner: ClientBase,
   secretHash: Buffer,
   tokenHash: Buffer,
 ): Promise<CallerFacts | undefined> {
-  const { rows } = await database.query(
-    `select third_party_id, kind, disconnected_reason, under_maintenance,
-            token_id, schema_id, level, firm_id, folder_id, activated
-     from grandlivre.caller($1, $2)`,
-    [secretHash, tokenHash],
-  )
-  const [row] = rows
-  if (!row) return undefined
+  const { rows } = await owner.query('select * from grandlivre.caller($1, $2)', [secretHash, tokenHash])
+  return rows[0] && callerFacts(rows[0])
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a row, whose columns the two statements above name alike
+function callerFacts(row: any): CallerFacts {
+  const token = {
+    id: row.token_id,
+    schemaId: row.schema_id,
+    level: row.level,
+    firmId: row.firm_id,
+    folderId: row.folder_id,
+  }
   return {
     thirdPartyId: row.third_party_id,
     kind: row.kind,
     disconnectedReason: row.disconnected_reason,
     underMaintenance: row.under_maintenance,
-    token:
-      row.token_id === null
-        ? null
-        : {
-            id: row.token_id,
-            schemaId: row.schema_id,
-            level: row.level,
-            firmId: row.firm_id,
-            folderId: row.folder_id,
-            activated: row.activated,
-          },
+    token: row.token_id === null ? null : token,
   }
 }

@@ -4,7 +4,7 @@
  */
 import { strict as assert } from 'node:assert'
 import { AppError, invalid } from '../errors.ts'
-import type { CallerFacts, TokenFacts } from './callers.sql.ts'
+import type { CallerFacts, Entered, RateWindow } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
 /** A caller whose token and secret belong together. Ids are decimal digits. */
@@ -17,6 +17,12 @@ export interface Principal {
   firmId: string
   /** The folder of a company token; null for a firm token, which names one with each request. */
   folderId: string | null
+}
+
+/** A caller whose token is known, and counted. */
+export interface KnownCaller {
+  caller: CallerFacts
+  window: RateWindow
 }
 
 export interface Credentials {
@@ -39,9 +45,10 @@ export function readCredentials(authorization: string | undefined, secret: strin
  * Checks 3 and 4: the secret is some third party's, and the token is that third party's.
  * @throws {AppError} ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND
  */
-export function knownToken(credentials: Credentials, caller: CallerFacts | undefined): TokenFacts {
-  if (!caller) throw new AppError('ERR-INVALID-SECRET')
-  if (caller.token) return caller.token
+export function knownCaller(credentials: Credentials, entered: Entered | undefined): KnownCaller {
+  if (!entered) throw new AppError('ERR-INVALID-SECRET')
+  const { caller, window } = entered
+  if (window) return { caller, window }
   throw new AppError(
     credentials.token.startsWith('glv_firm_') ? 'ERR-FIRM-TOKEN-NOT-FOUND' : 'ERR-API-TOKEN-NOT-FOUND',
   )

@@ -2,16 +2,6 @@
 import type { ClientBase } from 'pg'
 import type { Level } from './secrets.ts'
 
-export async function activateToken(
-  client: ClientBase,
-  token: { schemaId: string; id: string },
-): Promise<void> {
-  await client.query(
-    `update tokens set activated_at = now() where schema_id = $1 and id = $2 and activated_at is null`,
-    [token.schemaId, token.id],
-  )
-}
-
 /** @param folderId decimal digits, within bigint */
 export async function isFolderOfFirm(
   client: ClientBase,

@@ -1,10 +1,9 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import { readConfig } from '../config.ts'
-import { openDatabase } from '../db/database.ts'
-import { createPool } from '../db/pool.ts'
 import { inUnits } from '../ledger/fec/survey.ts'
 import { type FecImported, type FecProgress, importFec } from '../ledger/import-fec.ts'
+import { nextSteps } from './next-steps.ts'
+import { withDatabase } from './with-database.ts'
 
 export function addImportCommands(program: Command): void {
   const group = program.command('import').description('ledgers from files')
@@ -14,7 +13,7 @@ export function addImportCommands(program: Command): void {
     .argument('<file>', 'named as the regulation says (123456789FEC20231231.txt), or use the options below')
     .option(
       '--folder <id>',
-      'an existing folder; otherwise the one with the same SIREN or file name, or a new one',
+      'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
     )
     .option('--name <name>', 'of a new folder')
     .option('--siren <digits>', 'of a new folder, 9 digits or a SIRET of 14')
@@ -22,7 +21,10 @@ export function addImportCommands(program: Command): void {
       '--start <day>',
       'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
     )
-    .option('--end <day>', 'last day of the fiscal year; from the file name otherwise')
+    .option(
+      '--end <day>',
+      'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
+    )
     .option('--replace', 'replace the entries that the exercice already holds')
     .action(importFile)
 }
@@ -39,10 +41,8 @@ interface Options {
 async function importFile(file: string, { folder, ...options }: Options): Promise<void> {
   // Before a database is started for it.
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
-  const database = await openDatabase(readConfig())
-  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre import' })
-  const started = performance.now()
-  try {
+  await withDatabase(async ({ pool }) => {
+    const started = performance.now()
     const onProgress = process.stderr.isTTY ? progressBar() : () => {}
     const imported = await importFec(pool, {
       file,
@@ -51,10 +51,7 @@ async function importFile(file: string, { folder, ...options }: Options): Promis
       onProgress,
     })
     process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
-  } finally {
-    await pool.end()
-    await database.close()
-  }
+  })
 }
 
 function report(imported: FecImported, seconds: number): string[] {
@@ -62,6 +59,7 @@ function report(imported: FecImported, seconds: number): string[] {
   const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const lettered = letteredLines.complete + letteredLines.partial
   const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
+  const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
   const loaded = [
     `${count(imported.lines, 'lines')} in ${count(imported.entries, 'entries')}`,
     count(imported.accounts, 'accounts'),
@@ -70,7 +68,7 @@ function report(imported: FecImported, seconds: number): string[] {
   ]
   return [
     `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
-    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}`,
+    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
     loaded.join(', '),
     `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
     `${count(lettered, 'lettered lines')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
@@ -80,12 +78,7 @@ function report(imported: FecImported, seconds: number): string[] {
     ...(movedOpeningLines > 0
       ? [`Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`]
       : []),
-    '',
-    'Next, for a partner to read it:',
-    '  npm run cli -- partner create --help',
-    `  npm run cli -- token issue --partner <code> --level api --folder ${imported.folderId}`,
-    `  curl "http://127.0.0.1:8080/api/v1/mad/movements?version=1.0.0&idExercice=${imported.exerciceId}" \\`,
-    '    -H "Authorization: Bearer <token>" -H "X-Third-Party-Secret: <secret>"',
+    ...nextSteps(imported.folderId, imported.exerciceId),
   ]
 }
 

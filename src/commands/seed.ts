@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { readConfig } from '../config.ts'
-import { openDatabase } from '../db/database.ts'
 import { type SeededFolder, seed } from '../ledger/seed.ts'
+import { nextSteps } from './next-steps.ts'
+import { withDatabase } from './with-database.ts'
 
 export function addSeedCommand(program: Command): void {
   program
@@ -26,9 +26,8 @@ interface Options {
 }
 
 async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
-  const database = await openDatabase(readConfig())
-  const started = performance.now()
-  try {
+  await withDatabase(async ({ database }) => {
+    const started = performance.now()
     const folder = await seed(database.ownerUrl, {
       movements,
       seed: randomSeed,
@@ -37,9 +36,7 @@ async function seedFolder({ movements, seed: randomSeed, folderReference, replac
       onProgress: process.stderr.isTTY ? progressBar(started) : progressLines(started),
     })
     process.stdout.write(`${report(folder, (performance.now() - started) / 1000).join('\n')}\n`)
-  } finally {
-    await database.close()
-  }
+  })
 }
 
 function wholeNumber(option: string): (text: string) => number {
@@ -57,12 +54,7 @@ function report({ counts, exercices, ...folder }: SeededFolder, seconds: number)
     ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
     `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}, ${count(counts.accounts, 'accounts')}; ` +
       `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
-    '',
-    'Next, for a partner to read it:',
-    '  npm run cli -- partner create --help',
-    `  npm run cli -- token issue --partner <code> --level api --folder ${folder.folderId}`,
-    `  curl "http://127.0.0.1:8080/api/v1/mad/movements?version=1.0.0&idExercice=${last.id}" \\`,
-    '    -H "Authorization: Bearer <token>" -H "X-Third-Party-Secret: <secret>"',
+    ...nextSteps(folder.folderId, last.id),
   ]
 }
 

@@ -34,7 +34,14 @@ export async function openCluster(dataDir: string, programs: Programs, durable: 
   const passwords = await readOrMakePasswords(join(dataDir, 'postgres.json'))
   const place = await placeOfCluster(dataDir)
   const path = join(place, 'postgres')
-  if (!(await exists(path))) await initialise(place, path, programs, passwords.ownerPassword, durable)
+  const note = join(dataDir, 'postgres-is-elsewhere.txt')
+  if (!(await exists(path))) {
+    await refuseToReplace(note, path)
+    await initialise(place, path, programs, passwords.ownerPassword, durable)
+  }
+  if (place !== dataDir) {
+    await writeFile(note, `PostgreSQL's user cannot enter this folder. The database is in ${path}\n`)
+  }
   await checkVersion(path)
   return { path, ...passwords }
 }
@@ -50,6 +57,18 @@ async function placeOfCluster(dataDir: string): Promise<string> {
   if (!canReach(place))
     throw new Error(`The user nobody can enter neither ${dataDir} nor ${place}; set DATABASE_URL`)
   return place
+}
+
+/**
+ * A system may empty its temporary folders. Where a note says that there was a database, a missing one is lost, and
+ * must not quietly be replaced by an empty one.
+ */
+async function refuseToReplace(note: string, path: string): Promise<void> {
+  if (!(await exists(note))) return
+  throw new Error(
+    `The embedded database is gone: it was in ${path}, among temporary files. Remove ${note} to begin with an empty ` +
+      'one, and keep the project where the user nobody can enter, or set DATABASE_URL',
+  )
 }
 
 async function readOrMakePasswords(path: string): Promise<Passwords> {

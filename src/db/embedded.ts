@@ -217,7 +217,7 @@ async function holdAgain(cluster: Cluster): Promise<pg.Client | undefined> {
     if (!found || !isPostmaster(found.pid, cluster)) return undefined
     const holder = await hold(cluster, found)
     if (holder) return holder
-    await delay(pollMs, undefined, { ref: false })
+    await delay(pollMs)
   }
 }
 

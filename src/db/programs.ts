@@ -5,7 +5,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { cp, lstat, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -111,7 +111,14 @@ export async function placeBeside(path: string, label: string): Promise<string> 
   const found = await lstat(place)
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0)
     throw new Error(`${place} was made by somebody else; remove it, or ${useYourOwn}`)
+  await letOthersIn(place)
   return place
+}
+
+/** Others may read, enter and run what its owner may: under a strict umask, whatever is made is closed to them. */
+async function letOthersIn(path: string): Promise<void> {
+  const { mode } = await lstat(path)
+  await chmod(path, mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6))
 }
 
 /** The links among the libraries stay links; copied whole they would take 100 MB instead of 60. */
@@ -125,6 +132,9 @@ async function copyPrograms(source: string): Promise<string> {
   const unfinished = await mkdtemp(join(place, 'unfinished-'))
   try {
     await cp(source, join(unfinished, version), { recursive: true, verbatimSymlinks: true })
+    await letOthersIn(join(unfinished, version))
+    for (const entry of await readdir(join(unfinished, version), { recursive: true, withFileTypes: true }))
+      if (!entry.isSymbolicLink()) await letOthersIn(join(entry.parentPath, entry.name))
     await rename(join(unfinished, version), copy)
   } catch (error) {
     // Another process was faster with the same copy.

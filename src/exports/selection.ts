@@ -51,16 +51,22 @@ export function selectionTag(
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
 }
 
-/** True when `end` lies `months` calendar months or more after `start`: 2024-01-01 to 2024-12-31 is not 12 months. */
+/**
+ * True when `end` lies `months` calendar months or more after `start`: 2024-01-01 to 2024-12-31 is not 12 months. A day
+ * that the month of `end` does not have counts as its last: 2024-02-29 to 2025-02-28 is.
+ */
 export function spansMonths(start: string, end: string, months: number): boolean {
-  return end >= addMonths(start, months)
+  const [startYear, startMonth, startDay] = partsOf(start)
+  const [endYear, endMonth, endDay] = partsOf(end)
+  const apart = 12 * (endYear - startYear) + endMonth - startMonth
+  return apart > months || (apart === months && endDay >= Math.min(startDay, lastDayOf(endYear, endMonth)))
 }
 
-/** The same day `months` later, or the last day of that month where it has no such day. */
-export function addMonths(date: string, months: number): string {
-  const [year, month, day] = date.split('-').map(Number) as [number, number, number]
-  const lastDay = new Date(Date.UTC(year, month - 1 + months + 1, 0))
-  return new Date(Date.UTC(year, month - 1 + months, Math.min(day, lastDay.getUTCDate())))
-    .toISOString()
-    .slice(0, 10)
+function partsOf(date: string): [year: number, month: number, day: number] {
+  return date.split('-').map(Number) as [number, number, number]
+}
+
+function lastDayOf(year: number, month: number): number {
+  // Leap years come round every 400 years; Date takes years below 100 for those of the 20th century.
+  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
 }

@@ -1,10 +1,9 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
-import { type CallerFacts, findCaller, type TokenFacts } from '../auth/callers.sql.ts'
-import { admit, folderOf, knownToken, type Principal, readCredentials } from '../auth/principal.ts'
-import { countRequest, type RateWindow } from '../auth/rate-limit.sql.ts'
+import { enterCaller, type RateWindow } from '../auth/callers.sql.ts'
+import { admit, folderOf, knownCaller, type Principal, readCredentials } from '../auth/principal.ts'
 import { sha256 } from '../auth/secrets.ts'
-import { activateToken, isFolderOfFirm } from '../auth/tokens.sql.ts'
+import { isFolderOfFirm } from '../auth/tokens.sql.ts'
 import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Services } from './app.ts'
@@ -19,14 +18,13 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
   return async (c, next) => {
     if (route.scope !== 'open') {
       const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
-      const caller = await findCaller(
+      const entered = await enterCaller(
         services.database,
         sha256(credentials.secret),
         sha256(credentials.token),
+        services.config.rateLimit.windowMs,
       )
-      const token = knownToken(credentials, caller)
-      assert(caller)
-      const window = await enter(services, token, caller)
+      const { caller, window } = knownCaller(credentials, entered)
       showRate(c, window, services.config.rateLimit.requests)
       const principal = admit(caller, route.levels)
       c.set('principal', principal)
@@ -42,14 +40,6 @@ export function identified(c: Context<Edge>): Principal {
   const principal = c.get('principal')
   assert(principal, 'a route with levels is authenticated')
   return principal
-}
-
-/** Counts the request; the first one of a token activates it, whatever becomes of the request. */
-function enter(services: Services, token: TokenFacts, caller: CallerFacts): Promise<RateWindow> {
-  return inTenant(services.database, token.schemaId, async (client) => {
-    if (!token.activated && caller.disconnectedReason === null) await activateToken(client, token)
-    return countRequest(client, token, services.config.rateLimit.windowMs)
-  })
 }
 
 function showRate(c: Context<Edge>, window: RateWindow, total: number): void {

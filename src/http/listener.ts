@@ -15,6 +15,9 @@ import { requestIdOf } from './request-id.ts'
 const headerBytesMax = 2 * limits.urlBytesMax
 /** Contract, section 1. */
 const bodyBytesMax = 64 * 1024
+/** Someone who sends headers slowly holds a socket and nothing else; ten seconds is long for any network. */
+const headersMs = 10_000
+const requestMs = 30_000
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 
@@ -24,9 +27,8 @@ export function createListener(fetch: Fetch, log: Log): Server {
   const server = createServer(
     {
       maxHeaderSize: headerBytesMax,
-      // Someone who sends headers slowly holds a socket and nothing else; ten seconds is long for any network.
-      headersTimeout: 10_000,
-      requestTimeout: 30_000,
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
       // Longer than the minute after which load balancers drop an idle connection: otherwise we close it just as
       // they send the next request.
       keepAliveTimeout: 75_000,
@@ -43,6 +45,11 @@ export function createListener(fetch: Fetch, log: Log): Server {
   // Neither side sent a byte for so long: a client that stopped reading its export.
   server.setTimeout(limits.clientIdleMs)
   server.on('clientError', (error, socket) => answerNoRequest(error, socket, log))
+  // Without a listener Node answers 417 with an empty body.
+  server.on('checkExpectation', (incoming, outgoing) => {
+    const issue = { parameter: 'Expect', message: 'must be 100-continue where it is sent' }
+    refuse(new AppError('ERR-VALIDATION', { issues: [issue] }), incoming, outgoing, log)
+  })
   return server
 }
 
@@ -85,10 +92,7 @@ function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log)
     socket.destroy()
     return
   }
-  const error =
-    cause.code === 'HPE_HEADER_OVERFLOW'
-      ? new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The headers of the request are too large' })
-      : new AppError('ERR-VALIDATION', { issues: [{ parameter: 'request', message: 'must be HTTP/1.1' }] })
+  const error = whatIsNoRequest(cause.code)
   const requestId = requestIdOf(undefined)
   log('request.refused', { requestId, code: error.code })
   const body = JSON.stringify(errorBody(error, { url: '', method: '', requestId }))
@@ -97,4 +101,14 @@ function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log)
     `HTTP/1.1 ${reason}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nx-request-id: ${requestId}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
+}
+
+function whatIsNoRequest(code: string | undefined): AppError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The headers of the request are too large' })
+  const message =
+    code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? `must be sent within ${headersMs / 1000} seconds, and ${requestMs / 1000} with its body`
+      : 'must be HTTP/1.1'
+  return new AppError('ERR-VALIDATION', { issues: [{ parameter: 'request', message }] })
 }

@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi'
 import { startExport } from '../exports/start.ts'
+import { conditionalRequest, etagHeaders, streamHeaders } from './answer-headers.ts'
 import { Movement } from './movement-schema.ts'
 import type { MovementsQuery } from './movements-query.ts'
 import { movementsQuery } from './movements-query.ts'
@@ -17,8 +18,10 @@ export const movements = folderRoute({
   levels: ['api', 'firm'],
   summary: 'Accounting movements of a fiscal year or a period, streamed',
   query: movementsQuery,
+  headers: conditionalRequest,
   answers: {
     200: {
+      headers: { ...etagHeaders, ...streamHeaders },
       description:
         'An array of movements, or one movement a line (Accept: application/x-ndjson). The trailers X-Row-Count ' +
         'and X-Content-SHA256 (of the body before compression) prove that the transfer is whole',
@@ -27,7 +30,10 @@ export const movements = folderRoute({
         [mediaTypes.ndjson]: { schema: Movement },
       },
     },
-    304: { description: 'The representation named by If-None-Match is still what is selected' },
+    304: {
+      headers: etagHeaders,
+      description: 'The representation named by If-None-Match is still what is selected',
+    },
   },
   answer: answerMovements,
 })

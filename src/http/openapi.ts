@@ -1,6 +1,7 @@
 /** The OpenAPI document, made from the route table. */
 import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
 import { errorCodes } from '../errors.ts'
+import { errorAnswerHeaders, rateHeaders, requestIdHeader } from './answer-headers.ts'
 import { ErrorBody } from './errors.ts'
 import { openRoute, type Route } from './route.ts'
 
@@ -18,16 +19,23 @@ const societyId = z.object({
 /** A route as the library wants it, with the headers and errors that all routes share. */
 export function describeRoute(route: Route): RouteConfig & { path: string } {
   const { method, path, summary, description, query, answers, scope } = route
+  const headers = scope === 'folder' ? societyId.extend(route.headers?.shape ?? {}) : route.headers
+  const shared = { ...requestIdHeader, ...(scope === 'open' ? {} : rateHeaders) }
+  const answered = Object.entries(answers).map(([status, answer]) => {
+    const own = 'headers' in answer ? answer.headers : {}
+    return [status, { ...answer, headers: { ...own, ...shared } }]
+  })
   return createRoute({
     method,
     path,
     summary,
     ...(description === undefined ? {} : { description }),
-    request: { query, ...(scope === 'folder' ? { headers: societyId } : {}) },
+    request: { query, ...(headers ? { headers } : {}) },
     responses: {
-      ...answers,
+      ...Object.fromEntries(answered),
       default: {
         description: `An error. Codes: ${Object.keys(errorCodes).join(', ')}`,
+        headers: { ...errorAnswerHeaders, ...shared },
         content: { 'application/json': { schema: ErrorBody } },
       },
     },

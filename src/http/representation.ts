@@ -29,7 +29,7 @@ export function negotiate(
 ): Representation | undefined {
   const negotiator = new Negotiator({
     // Without the header every encoding is acceptable by the letter; in practice the client reads none.
-    headers: { accept: accept ?? '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
+    headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
   const mediaType = negotiator.mediaType(Object.values(mediaTypes))
   const form = (Object.keys(mediaTypes) as ItemsForm[]).find((name) => mediaTypes[name] === mediaType)

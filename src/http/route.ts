@@ -59,6 +59,8 @@ interface Declaration<Query extends z.ZodObject, Call> {
   description?: string
   /** A strict object: an unknown parameter is refused, so that a misspelt filter does not export everything. */
   query: Query
+  /** Request headers for the documentation, by lower-case name, beside those of all routes. */
+  headers?: z.ZodObject
   /** Answers by status; errors are added to all routes alike. */
   answers: RouteConfig['responses']
   /** What is wrong with the world is thrown as AppError. */

@@ -54,25 +54,30 @@ export async function streamExport(
   if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(asked, etag))
 
   const reader = asked.start()
+  const { outgoing } = c.env
   // Covers every way in which the client leaves, also while the database still looks for the first row.
-  c.env.outgoing.once('close', () => reader.cancel())
-  const { ledgerVersion } = await reader.head()
+  outgoing.once('close', () => reader.cancel())
+  // It may have left while the selection was looked at.
+  if (outgoing.closed) reader.cancel()
   try {
+    const { ledgerVersion } = await reader.head()
     // What the thread reads may be newer than what was looked at above.
     if (ledger) checkIfMatch(c, ledger, ledgerVersion)
+    // Errors up to here, and up to the first chunk, are answered with their status.
+    const first = await reader.read()
+    return c.body(stream(first, reader, c, services), 200, {
+      ...headersOf(asked, etagAt(asked, ledgerVersion)),
+      // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
+      // and an answer with a length has no trailers.
+      'Transfer-Encoding': 'chunked',
+      Trailer: 'X-Row-Count, X-Content-SHA256',
+    })
   } catch (error) {
+    // Nobody is there to be answered, and nothing has failed.
+    if (reader.cancelled) return c.body(null)
     reader.cancel()
     throw error
   }
-  // Errors up to here, and up to the first chunk, are answered with their status.
-  const first = await reader.read()
-  return c.body(stream(first, reader, c, services), 200, {
-    ...headersOf(asked, etagAt(asked, ledgerVersion)),
-    // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
-    // and an answer with a length has no trailers.
-    'Transfer-Encoding': 'chunked',
-    Trailer: 'X-Row-Count, X-Content-SHA256',
-  })
 }
 
 function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, version: string): void {
@@ -105,8 +110,8 @@ function headersOf(
 }
 
 /**
- * Pull only: the socket asks for each chunk. An error thrown from pull() breaks the transfer off before its last
- * chunk, so that what arrived never looks complete.
+ * Pull only: the socket asks for each chunk. A failure breaks the connection off before the last chunk, so that what
+ * arrived never looks complete.
  */
 function stream(
   first: Uint8Array | undefined,
@@ -130,7 +135,9 @@ function stream(
           if (chunk) return controller.enqueue(chunk)
         } catch (error) {
           if (!reader.cancelled) log('stream.broken', { requestId: c.get('requestId'), error })
-          throw error
+          // Not thrown: the adapter would print it among the lines of the log, and say it in the body.
+          outgoing.destroy()
+          return
         }
         const { rows, bytes, sha256 } = reader.summary!
         outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })

@@ -5,13 +5,15 @@ import type { FolderKey } from './rows.ts'
 export interface FolderTarget extends FolderKey {
   firmId: string
   name: string
+  /** Or a SIREN. */
+  siret: string | null
   currency: string
 }
 
 /** The folder, locked until the transaction ends: imports into one folder wait for each other. */
 export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
   const { rows } = await client.query<FolderTarget>(
-    `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, currency
+    `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
      from grandlivre.folders where id = $1 for no key update`,
     [id],
   )

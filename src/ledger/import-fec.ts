@@ -4,7 +4,7 @@
  *
  * The file is read three times: for its encoding (at disk speed), to check everything and to learn what must
  * be known before the first row (accounts, which entries and letterings balance), and to load it by COPY in
- * one transaction.
+ * one transaction. Once more, before these checks, where only the days of its lines tell the fiscal year.
  *
  * What becomes of the columns (see fec/accounts.ts, fec/entries.ts, fec/journals.ts for the first ones):
  * - EcritureDate is the entry's date and, as its legal meaning is "date de comptabilisation", also
@@ -28,11 +28,12 @@ import { inTransaction } from '../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../formats/fec/encoding.ts'
 import { type FecLine, parseFec } from '../formats/fec/parse.ts'
 import { FecProblems } from '../formats/fec/problem.ts'
-import { fiscalYear, readFileName } from './fec/file-name.ts'
+import { type FecFileName, readFileName } from './fec/file-name.ts'
+import { fiscalYear, LineDays } from './fec/fiscal-year.ts'
 import { loadDimensions } from './fec/load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './fec/load-entries.ts'
 import { FecSurvey, type Period } from './fec/survey.ts'
-import { findOrCreateFolder, takeExercice } from './fec/target.ts'
+import { findOrCreateFolder, takeExercice, type WantedFolder } from './fec/target.ts'
 import { IdSource } from './ids.ts'
 import { analyzeLedger } from './import-fec.sql.ts'
 
@@ -40,15 +41,15 @@ export interface FecImportOptions {
   /** Path of an ordinary file: it is read more than once. */
   file: string
   /**
-   * Decimal digits. Absent: the folder of the same reference (SIREN, else file name), made where there is
-   * none.
+   * Decimal digits. Absent: the folder of the same reference (SIREN, else the digits of the file's name, else
+   * `name`), made where there is none.
    */
   folderId?: string
   /** Of a new folder; the file's name where absent. */
   name?: string
   /** 9 or 14 digits; from the file's name where absent. */
   siren?: string
-  /** Fiscal year, `YYYY-MM-DD`; from the file's name where absent. */
+  /** Fiscal year, `YYYY-MM-DD`; from the file's name where absent, else from the days of its lines. */
   start?: string
   end?: string
   /** Replaces the entries that the exercice holds. */
@@ -57,7 +58,8 @@ export interface FecImportOptions {
 }
 
 export interface FecProgress {
-  step: 'checking' | 'loading'
+  /** `dating` only where the days of the lines tell the fiscal year. */
+  step: 'dating' | 'checking' | 'loading'
   bytes: number
   bytesTotal: number
   lines: number
@@ -71,6 +73,8 @@ export interface FecImported extends LoadCounts {
   folderCreated: boolean
   exerciceId: string
   period: Period
+  /** Whether only the days of the lines told the period. */
+  isPeriodInferred: boolean
   encoding: FecEncoding
   accounts: number
   journals: number
@@ -83,23 +87,20 @@ export interface FecImported extends LoadCounts {
  */
 export async function importFec(pool: pg.Pool, options: FecImportOptions): Promise<FecImported> {
   const name = readFileName(options.file)
-  const period = fiscalYear(name, options)
-  const siren = options.siren ?? name.siren
-  if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
-    throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
+  const knownPeriod = fiscalYear(name.end, options)
+  const wanted = wantedFolder(name, options)
   const bytesTotal = await sizeOf(options.file)
 
   const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
   const problems = new FecProblems()
-  const survey = new FecSurvey(period, problems)
   const read = (step: FecProgress['step']) => readLines(options, encoding, step, bytesTotal, problems)
+  const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
+  const survey = new FecSurvey(period, problems)
   for await (const lines of read('checking')) for (const line of lines) survey.add(line)
   survey.end()
 
   const imported = await inTransaction(pool, async (client) => {
     const ids = new IdSource(client)
-    const reference = siren ?? name.digits ?? name.stem
-    const wanted = { id: options.folderId, reference, name: options.name ?? name.stem, siren }
     const folder = await findOrCreateFolder(client, ids, wanted)
     const exerciceId = await takeExercice(client, ids, folder, period, options.replace ?? false)
     const dimensions = await loadDimensions(client, ids, folder, survey)
@@ -113,10 +114,41 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
       throw new Error('The file changed while it was imported: nothing was loaded, import it again')
     const { firmId, name: folderName, created: folderCreated } = folder
     const whole = { schemaId, firmId, folderId, folderName, folderCreated, exerciceId, period, encoding }
-    return { ...whole, ...counts, accounts: survey.accounts.size, journals: survey.journals.size }
+    const isPeriodInferred = knownPeriod === undefined
+    return {
+      ...whole,
+      isPeriodInferred,
+      ...counts,
+      accounts: survey.accounts.size,
+      journals: survey.journals.size,
+    }
   })
   await analyzeLedger(pool)
   return imported
+}
+
+function wantedFolder(name: FecFileName, options: FecImportOptions): WantedFolder {
+  const siren = options.siren ?? name.siren
+  if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
+    throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
+  if (options.folderId !== undefined && options.name !== undefined)
+    throw new Error('--folder names a folder that exists, --name is for a new one: give one of them')
+  // A SIRET is an establishment of the company whose SIREN it begins with, and a FEC is of a company.
+  const identity = siren?.slice(0, 9) ?? name.reference ?? options.name
+  return {
+    id: options.folderId,
+    reference: identity ?? name.stem,
+    isIdentified: identity !== undefined,
+    name: options.name,
+    fallbackName: name.stem,
+    siren,
+  }
+}
+
+async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> {
+  const days = new LineDays()
+  for await (const lines of batches) for (const line of lines) days.add(line)
+  return days.fiscalYear()
 }
 
 /** Bytes of one read, and of the batches that follow from it. */

@@ -1,6 +1,6 @@
 /** Statements only seeding needs; it runs as the owner of the tables. */
 import { randomBytes } from 'node:crypto'
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 
 /** Makes a second seed of the same reference wait until the transaction ends, so that it sees what the first made. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
@@ -30,8 +30,8 @@ export async function findOrCreateSender(client: ClientBase, id: string): Promis
  * Fresh statistics, without which the first exports run with the plans of an empty table, and the marks that a first
  * reader would otherwise have to write to every page. Not within a transaction.
  */
-export async function vacuumLedger(client: ClientBase): Promise<void> {
-  await client.query(
+export async function vacuumLedger(pool: Pool): Promise<void> {
+  await pool.query(
     `vacuum (analyze) grandlivre.folders, grandlivre.accounts, grandlivre.companies, grandlivre.employees,
        grandlivre.journals, grandlivre.payments, grandlivre.axes, grandlivre.sections, grandlivre.exercices,
        grandlivre.entries, grandlivre.movements`,

@@ -63,12 +63,7 @@ export async function seed(ownerUrl: string, options: SeedOptions): Promise<Seed
   const pool = createPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
   try {
     const folder = await inTransaction(pool, (client) => seedFolder(client, options))
-    const client = await pool.connect()
-    try {
-      await vacuumLedger(client)
-    } finally {
-      client.release()
-    }
+    await vacuumLedger(pool)
     return folder
   } finally {
     await pool.end()

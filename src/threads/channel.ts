@@ -14,7 +14,6 @@
  * A port that closes without end or error is a failure: the thread died.
  */
 import { strict as assert } from 'node:assert'
-import { inspect } from 'node:util'
 import type { MessagePort } from 'node:worker_threads'
 import { MessageChannel } from 'node:worker_threads'
 import type { ErrorCode, Issue } from '../errors.ts'
@@ -70,7 +69,7 @@ export class ChannelWriter<Head, Summary> {
   /** Room for a chunk: a buffer that came back, or a new one. */
   room(bytes: number): Uint8Array<ArrayBuffer> {
     const buffer = this.#rooms.pop()
-    return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer) : new Uint8Array(bytes)
+    return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer, 0, bytes) : new Uint8Array(bytes)
   }
 
   /** Hands a chunk over, buffer and all; resolves when there is credit for another. Rejects after a cancel. */
@@ -161,6 +160,8 @@ export class ChannelReader<Head, Summary> {
     if (this.#ended || this.#error) return
     this.#error = error
     this.#chunks.length = 0
+    // Where no thread has taken the other end, nobody else would ever close it.
+    this.#port.close()
     this.#wake?.()
   }
 
@@ -192,16 +193,22 @@ export class ChannelReader<Head, Summary> {
 }
 
 function fromError(error: unknown): ThreadError {
-  const { message } = error instanceof Error ? error : new Error(String(error))
+  const thrown = error instanceof Error ? error : new Error(String(error))
   const known = error instanceof AppError
   return {
     code: known ? error.code : undefined,
     headers: known ? error.headers : {},
     issues: known ? error.issues : undefined,
-    message,
-    // With its causes: the log is the only place where they are read.
-    stack: inspect(error),
+    message: thrown.message,
+    stack: stackOf(thrown),
   }
+}
+
+/** With codes and causes: the log is the only place where they are read. Other properties of the database quote rows. */
+function stackOf(error: Error): string {
+  const code = 'code' in error ? `\n    code ${error.code}` : ''
+  const cause = error.cause instanceof Error ? `\n  caused by ${stackOf(error.cause)}` : ''
+  return `${error.stack}${code}${cause}`
 }
 
 function toError({ code, headers, issues, message, stack }: ThreadError): Error {

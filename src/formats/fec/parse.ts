@@ -47,8 +47,7 @@ const lineCharactersMax = 64 * 1024
 
 /**
  * @param problems where further checks of the caller add theirs, so that all are reported together; the
- * caller then
- *   ends with `problems.throwIfAny()`. Lines with a problem are left out of the batches.
+ *   caller then ends with `problems.throwIfAny()`. Lines with a problem are left out of the batches.
  * @throws {FecError} a header that cannot be understood, as soon as 20 problems have gathered, or at the end
  */
 export async function* parseFec(
@@ -199,7 +198,11 @@ class LineReader {
     const text = this.#text(column)
     const amount = parseAmount(text, decimals)
     if (amount === undefined)
-      this.#refuse(column, text, `an amount such as 1234,56 is expected, with at most ${decimals} decimals`)
+      this.#refuse(
+        column,
+        text,
+        `an amount such as 1234,56 is expected, with at most 15 digits before the comma and ${decimals} behind it`,
+      )
     return amount ?? 0n
   }
 

@@ -21,7 +21,8 @@ export class FecError extends Error {
 
   constructor(problems: readonly FecProblem[]) {
     const lines = problems.map(
-      ({ line, column, value, message }) => `  line ${line}, ${column}${value && ` "${value}"`}: ${message}`,
+      ({ line, column, value, message }) =>
+        `  line ${line}, ${column}${value && ` "${printable(value)}"`}: ${message}`,
     )
     const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
     const more = problems.length >= problemsMax ? ', and perhaps more behind them' : ''
@@ -29,6 +30,13 @@ export class FecError extends Error {
     this.name = 'FecError'
     this.problems = problems
   }
+}
+
+/** The message goes to a terminal, which would obey control characters of whoever wrote the file. */
+function printable(value: string): string {
+  return value.replace(/\p{Cc}/gu, (character) =>
+    character === '\t' ? '\\t' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  )
 }
 
 const valueCharactersMax = 60

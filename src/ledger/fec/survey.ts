@@ -68,7 +68,8 @@ export class FecSurvey {
         line.number,
         'EcritureDate',
         line.date.replaceAll('-', ''),
-        `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected`,
+        `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected ` +
+          '(--start and --end name another)',
       )
     const payment = paymentCode(line.paymentMode)
     if (payment !== undefined) this.paymentCodes.add(payment)

@@ -16,23 +16,42 @@ export interface WantedFolder {
   /** Absent: whichever has the reference, or a new one. */
   id: string | undefined
   reference: string
+  /** Whether the reference says whose ledger it is. A file name such as ledger.txt does not. */
+  isIdentified: boolean
   /** Of a new folder, its firm and its schema. */
-  name: string
-  /** Of a new folder: 9 or 14 digits. */
+  name: string | undefined
+  /** Where no name is given. */
+  fallbackName: string
+  /** 9 or 14 digits. */
   siren: string | undefined
 }
 
 /**
  * Without an id, files of one company find the same folder again by its reference, so that a file imported
  * twice is noticed and next year's file joins this year's. A new folder gets a firm and a schema of its own.
- * @throws {Error} no folder with this id, or several with this reference
+ * @throws {Error} no folder with this id, several with this reference, or one that may be another company's
  */
 export async function findOrCreateFolder(
   client: ClientBase,
   ids: IdSource,
   wanted: WantedFolder,
 ): Promise<FolderTarget & { created: boolean }> {
-  if (wanted.id !== undefined) return { ...(await folderWithId(client, wanted.id)), created: false }
+  const folder = await findFolder(client, wanted)
+  if (folder !== undefined) {
+    refuseOtherCompany(folder, wanted)
+    return { ...folder, created: false }
+  }
+  await ids.reserve(3)
+  const { name = wanted.fallbackName, reference, siren = null } = wanted
+  const [schemaId, firmId, folderId] = [ids.next(), ids.next(), ids.next()]
+  await createSchema(client, { id: schemaId, name })
+  await createFirm(client, { schemaId, id: firmId, name })
+  await createFolder(client, { schemaId, id: folderId, firmId, name, reference, siret: siren })
+  return { schemaId, folderId, firmId, name, siret: siren, currency: 'EUR', created: true }
+}
+
+async function findFolder(client: ClientBase, wanted: WantedFolder): Promise<FolderTarget | undefined> {
+  if (wanted.id !== undefined) return folderWithId(client, wanted.id)
   await lockReference(client, wanted.reference)
   const found = await findFoldersByReference(client, wanted.reference)
   if (found.length > 1) {
@@ -41,15 +60,26 @@ export async function findOrCreateFolder(
       `Several folders have the reference ${wanted.reference}: say which with --folder: ${list}`,
     )
   }
-  if (found[0] !== undefined) return { ...(await folderWithId(client, found[0].id)), created: false }
+  return found[0] && folderWithId(client, found[0].id)
+}
 
-  await ids.reserve(3)
-  const { name, reference, siren = null } = wanted
-  const [schemaId, firmId, folderId] = [ids.next(), ids.next(), ids.next()]
-  await createSchema(client, { id: schemaId, name })
-  await createFirm(client, { schemaId, id: firmId, name })
-  await createFolder(client, { schemaId, id: folderId, firmId, name, reference, siret: siren })
-  return { schemaId, folderId, firmId, name, currency: 'EUR', created: true }
+/** Books of two companies in one folder cannot be told apart again. */
+function refuseOtherCompany(folder: FolderTarget, wanted: WantedFolder): void {
+  const { folderId, siret, name } = folder
+  if (wanted.siren !== undefined && siret !== null && siret.slice(0, 9) !== wanted.siren.slice(0, 9))
+    throw new Error(
+      `The ledger is of the company ${wanted.siren}, but folder ${folderId} (${name}) is of ${siret}. ` +
+        `Give another --folder, or --siren ${siret} if it is of that company after all`,
+    )
+  // Whoever names the folder by its id has decided.
+  if (wanted.id !== undefined) return
+  const isNamedOtherwise = wanted.siren === undefined && wanted.name !== undefined && wanted.name !== name
+  if (wanted.isIdentified && !isNamedOtherwise) return
+  throw new Error(
+    `There is a folder with the reference ${wanted.reference} already: ${folderId} (${name}), and nothing says ` +
+      `that this ledger is of the same company. If it is, give --folder ${folderId}; if not, give the --siren ` +
+      `of its company${wanted.isIdentified ? '' : ', or a --name for a folder of its own'}`,
+  )
 }
 
 async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {
@@ -99,10 +129,11 @@ export async function takeExercice(
     await writer.flush()
     return id
   }
-  const holder = `Folder ${folder.folderId} (${folder.name}) already holds a ledger for ${wanted}`
-  if (same.hasEntries && !replace) throw new Error(`${holder}. Import with --replace to replace it`)
+  const holder = `Folder ${folder.folderId} (${folder.name})`
   if (same.closed)
-    throw new Error(`${holder}, and that exercice is closed: a closed exercice cannot be changed`)
+    throw new Error(`${holder} has closed the exercice ${wanted}: a closed exercice cannot be changed`)
+  if (same.hasEntries && !replace)
+    throw new Error(`${holder} already holds a ledger for ${wanted}. Import with --replace to replace it`)
   if (same.hasEntries) await deleteEntriesOfExercice(client, folder, same.id)
   return same.id
 }

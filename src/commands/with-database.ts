@@ -1,0 +1,57 @@
+import { constants } from 'node:os'
+import type { Pool } from 'pg'
+import { type Config, readConfig } from '../config.ts'
+import { type Database, openDatabase } from '../db/database.ts'
+import { createPool } from '../db/pool.ts'
+import { AppError } from '../errors.ts'
+
+/** Ctrl-C or SIGTERM ended the command. Its transaction goes with the process. */
+export class Interruption extends Error {
+  /** As shells expect it of a program that a signal ended. */
+  readonly exitCode: number
+
+  constructor(signal: 'SIGINT' | 'SIGTERM') {
+    super('Interrupted: what was not finished is undone')
+    this.name = 'Interruption'
+    this.exitCode = 128 + constants.signals[signal]
+  }
+}
+
+export interface Opened {
+  /** One connection, as the owner of the tables. */
+  pool: Pool
+  database: Database
+  config: Config
+}
+
+/**
+ * Runs a command on the database, started where nothing runs yet. An interrupted command leaves it like any other:
+ * otherwise the embedded server, which does not hear Ctrl-C, would be left running.
+ * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
+ * @throws {Error} of `run`, or that the database was lost meanwhile
+ */
+export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Promise<T> {
+  const config = readConfig()
+  const database = await openDatabase(config)
+  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre cli' })
+  const { promise: interruption, reject } = Promise.withResolvers<never>()
+  const interrupt = (signal: 'SIGINT' | 'SIGTERM') => reject(new Interruption(signal))
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  let interrupted = false
+  try {
+    return await Promise.race([run({ pool, database, config }), interruption])
+  } catch (error) {
+    interrupted = error instanceof Interruption
+    // Its message is for callers over HTTP.
+    if (!(error instanceof AppError) || error.code !== 'ERR-UNAVAILABLE') throw error
+    const reason = error.cause instanceof Error ? error.cause.message : String(error.cause)
+    throw new Error(`The database was lost (${reason}): what was not finished is undone, try again`, {
+      cause: error,
+    })
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
+    // It would wait for the interrupted transaction.
+    if (!interrupted) await pool.end()
+    await database.close()
+  }
+}
