@@ -116,7 +116,7 @@ describe('a database connection that dies in mid-stream', () => {
     }
     const broken = stage.service.lines
       .map((line) => JSON.parse(line))
-      .filter(({ event }) => event === 'movements.broken')
+      .filter(({ event }) => event === 'stream.broken')
     expect(broken.length).toBeGreaterThanOrEqual(3)
     expect(printed, 'the log is the only place where it is told').not.toHaveBeenCalled()
   })

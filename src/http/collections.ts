@@ -10,6 +10,7 @@ import { collectionTag } from '../exports/collections.ts'
 import { dayIn } from '../exports/day.ts'
 import { readSelected } from '../exports/movements.sql.ts'
 import { startExport } from '../exports/start.ts'
+import { conditionalRequest, etagHeaders, streamHeaders } from './answer-headers.ts'
 import * as item from './collection-schemas.ts'
 import { Entry } from './movement-schema.ts'
 import { type EntriesQuery, entriesQuery } from './movements-query.ts'
@@ -25,12 +26,15 @@ const proof =
   'One item a line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the body before ' +
   'compression) prove that the transfer is whole'
 const unchanged = {
-  304: { description: 'The representation named by If-None-Match is still what there is' },
+  304: {
+    headers: etagHeaders,
+    description: 'The representation named by If-None-Match is still what there is',
+  },
 }
 
 function answersOf(json: z.ZodType, line: z.ZodType) {
   const content = { [mediaTypes.json]: { schema: json }, [mediaTypes.ndjson]: { schema: line } }
-  return { description: proof, content }
+  return { headers: { ...etagHeaders, ...streamHeaders }, description: proof, content }
 }
 
 function collectionRoute(collection: FolderCollection, summary: string, schema: z.ZodType): Route {
@@ -41,6 +45,7 @@ function collectionRoute(collection: FolderCollection, summary: string, schema: 
     levels: ['api', 'firm'],
     summary,
     query: madQuery,
+    headers: conditionalRequest,
     answers: { 200: answersOf(json, schema), ...unchanged },
     answer: (call) => answerCollection(collection, call),
   })
@@ -73,6 +78,7 @@ const entries = folderRoute({
   levels: ['api', 'firm'],
   summary: 'Entries of a fiscal year or a period with their movements, streamed',
   query: entriesQuery,
+  headers: conditionalRequest,
   answers: { 200: answersOf(z.array(Entry), Entry), ...unchanged },
   answer: answerEntries,
 })
