@@ -9,10 +9,24 @@ export interface Partner {
   secret: string
 }
 
+/** An answer that is neither 200 nor 304. */
+export class Refusal extends Error {
+  readonly status: number
+  /** Seconds, as the service asks for; undefined where it does not. */
+  readonly retryAfter: number | undefined
+
+  constructor(message: string, status: number, retryAfter: string | undefined) {
+    super(message)
+    this.name = 'Refusal'
+    this.status = status
+    this.retryAfter = retryAfter === undefined ? undefined : Number(retryAfter)
+  }
+}
+
 /**
  * Sends a request and gives the answer as soon as its head is there.
  * @param path with its query
- * @throws {Error} for every status but 200 and 304, with what the service says about it
+ * @throws {Refusal} for every status but 200 and 304, with what the service says about it
  */
 export async function ask(
   { baseUrl, token, secret }: Partner,
@@ -27,9 +41,14 @@ export async function ask(
   sent.on('error', reject)
   sent.end()
   const answer = await promise
-  if (answer.statusCode === 200 || answer.statusCode === 304) return answer
+  const { statusCode: status = 0 } = answer
+  if (status === 200 || status === 304) return answer
   const { error } = (await json(answer)) as { error: { code: string; message: string } }
-  throw new Error(`GET ${path} was answered with ${answer.statusCode} ${error.code}: ${error.message}`)
+  throw new Refusal(
+    `GET ${path} was answered with ${status} ${error.code}: ${error.message}`,
+    status,
+    answer.headers['retry-after'],
+  )
 }
 
 /** A small answer, as what it means. */

@@ -40,6 +40,6 @@ export async function readBack(file: string): Promise<ReadBack> {
 }
 
 /** Digits put together, not multiplied: nothing is rounded. */
-function minorUnits(whole: string, decimals = ''): bigint {
+export function minorUnits(whole: string, decimals = ''): bigint {
   return BigInt(whole + decimals.padEnd(2, '0'))
 }

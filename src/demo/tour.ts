@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Credentials } from '../demo-folder.ts'
 import { breakOff, type Download, download, type Order } from './download.ts'
+import { downloadFile, type MadeExport, makeFullExport } from './full-export.ts'
 import { ask, askForJson, type Partner } from './partner.ts'
 import { createProgress } from './progress.ts'
 import { readBack } from './read-back.ts'
@@ -41,6 +42,7 @@ export async function tour(options: TourOptions): Promise<void> {
     zstd: join(out, `movements-${year}.json.zst`),
     ndjson: join(out, `movements-${year}-03.ndjson`),
     resumed: join(out, `movements-${year}-03-resumed.ndjson`),
+    everything: join(out, 'full-export.json'),
   }
 
   await showRoutes(partner)
@@ -57,12 +59,15 @@ export async function tour(options: TourOptions): Promise<void> {
   const month = await downloadShown(partner, `March ${year} as NDJSON`, lines, json.bytes / 12)
   await resume(partner, { ...lines, file: names.resumed }, month)
   await askAgain(partner, yearPath, json.etag)
+  const made = await exportEverything(partner, names.everything, movements)
 
   const { debit, credit } = await readBack(names.ndjson)
   expect(debit === credit, `March has ${money(debit)} of debit and ${money(credit)} of credit`)
   print('')
-  print('Each body was counted and hashed on arrival and agrees with its trailers.')
+  print('Each body was counted and hashed on arrival and agrees with its trailers, the')
+  print('file of the full export with the rows, size and SHA-256 of its status.')
   print(`March ${year}: debit ${money(debit)} = credit ${money(credit)}.`)
+  print(`Full export: debit ${money(made.debit)} = credit ${money(made.credit)}.`)
   print('')
   print('Files:')
   for (const name of Object.values(names)) print(`  ${pathOf(name)}`)
@@ -129,6 +134,22 @@ async function askAgain(partner: Partner, path: string, etag: string): Promise<v
   answer.resume()
   expect(answer.statusCode === 304, `an unchanged ledger was answered with ${answer.statusCode}, not 304`)
   print(resultLine('The year again: 304, unchanged', { ms: performance.now() - started }))
+}
+
+/** The whole folder as one file: made by the service in its own time, then fetched from its address. */
+async function exportEverything(partner: Partner, file: string, movements: number): Promise<MadeExport> {
+  const made = await makeFullExport(partner)
+  const { size, rows, debit, credit } = made
+  expect(rows === movements, `the full export has ${rows} of the ${movements} movements`)
+  expect(debit === credit, `the full export has ${money(debit)} of debit and ${money(credit)} of credit`)
+  const when = made.wasThere ? 'made before' : 'made'
+  print(resultLine(`Full export, ${when}`, { bytes: size, rows, ms: made.ms }))
+  const fetched = await downloadFile(made, file)
+  expect(fetched.bytes === size, `the file has ${fetched.bytes} bytes, and the status says ${size}`)
+  expect(fetched.sha256 === made.sha256, 'the file has another SHA-256 than the status says')
+  expect(fetched.rows === rows, `the file has ${fetched.rows} movements, and the status says ${rows}`)
+  print(resultLine('  downloaded from its address', { ...fetched, wireBytes: fetched.bytes }))
+  return made
 }
 
 function expect(holds: boolean, otherwise: string): void {
