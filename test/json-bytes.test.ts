@@ -1,6 +1,7 @@
 /** JSON written byte by byte, against arithmetic and JSON.stringify. */
 import { expect, test } from 'vitest'
-import { bytesOf, decodeCopyText, readId, writeDecimal, writeText } from '../src/formats/mad/json-bytes.ts'
+import { writeAttachments } from '../src/formats/mad/attachments.ts'
+import { bytesOf, readId, writeDecimal, writeJson, writeText } from '../src/formats/mad/json-bytes.ts'
 
 const written = (write: (out: Uint8Array, at: number) => number): string => {
   // Not at the start of the buffer, and between bytes that must stay.
@@ -82,7 +83,46 @@ test('every character, alone and among others, is written as JSON.stringify does
     for (const text of [sign, `a${sign}`, `${sign}b`, `é${sign}${sign}中`]) {
       const bytes = bytesOf(`x${copied(text)}x`)
       expect(written((out, at) => writeText(out, at, bytes, 1, bytes.length - 1))).toBe(JSON.stringify(text))
-      expect(decodeCopyText(bytes, 1, bytes.length - 1)).toBe(text)
+    }
+})
+
+test('JSON keeps its strings and digits, and loses the blanks between its parts', () => {
+  for (const text of [
+    '',
+    ' ',
+    'a b',
+    '"',
+    '\\',
+    '\\"',
+    '\\\\n',
+    '\n\t\u0001',
+    '{": "}',
+    'é😀\u2028',
+    'C:\\dir\\',
+  ])
+    for (const json of [
+      JSON.stringify(text),
+      `{${JSON.stringify(text)}: [1,  0.10, ${JSON.stringify(text)}]}`,
+    ]) {
+      const bytes = bytesOf(`x${copied(json)}x`)
+      const compact = written((out, at) => writeJson(out, at, bytes, 1, bytes.length - 1))
+      expect(JSON.parse(compact)).toEqual(JSON.parse(json))
+      expect(compact).toBe(
+        json.startsWith('{') ? `{${JSON.stringify(text)}:[1,0.10,${JSON.stringify(text)}]}` : json,
+      )
+    }
+})
+
+test('attachments become files with a type, whatever their names and addresses hold', () => {
+  for (const name of ['a.pdf', 'a "b": c.pdf', 'back\\slash', '\\"', 'é: {😀}'])
+    for (const address of ['https://example.com/1', 'x" : "y', 'C:\\dir\\', '']) {
+      const bytes = bytesOf(
+        `x${copied(`{${JSON.stringify(name)}: ${JSON.stringify(address)}, "z": "https://z"}`)}x`,
+      )
+      const files = { [name]: { type: 'URL', value: address }, z: { type: 'URL', value: 'https://z' } }
+      expect(written((out, at) => writeAttachments(out, at, bytes, 1, bytes.length - 1))).toBe(
+        JSON.stringify(files),
+      )
     }
 })
 

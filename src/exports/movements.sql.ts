@@ -72,7 +72,9 @@ export const entryExpressions: Record<EntryColumn, string> = {
   journal_id: 'e.journal_id',
   source: 'e.source',
   third_party_id: 'e.third_party_id',
-  partner_metadata: 'e.partner_metadata',
+  // Its members in the order of the contract; jsonb has its own.
+  partner_metadata: `case when e.partner_metadata is not null then json_build_object(
+    'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
   comment: 'e.comment',
   created_at: "date_part('epoch', e.created_at)::bigint",
   accounted_at: 'e.accounted_at',

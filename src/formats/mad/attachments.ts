@@ -1,8 +1,19 @@
-import { bytesOf, decodeCopyText, isNull, writePiece } from './json-bytes.ts'
+import { bytesOf, escapedAt, isNull, writePiece } from './json-bytes.ts'
 
 const none = bytesOf('{}')
+const beforeAddress = bytesOf(':{"type":"URL","value":')
 
-/** `{"<file name>":{"type":"URL","value":"<address>"}}`. Rare: two entries in a hundred have one. */
+const quote = 0x22
+const blank = 0x20
+const colon = 0x3a
+const backslash = 0x5c
+const braceClose = 0x7d
+
+/**
+ * `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`. Room needed: six
+ * times the range. Files stand in the order of the database. As bytes: parsed and stringified, the attachments of two entries in a hundred took as long as a
+ * tenth of all the rest.
+ */
 export function writeAttachments(
   out: Uint8Array,
   at: number,
@@ -11,7 +22,26 @@ export function writeAttachments(
   end: number,
 ): number {
   if (isNull(bytes, start, end)) return writePiece(out, at, none)
-  const addresses: Record<string, string> = JSON.parse(decodeCopyText(bytes, start, end))
-  const files = Object.entries(addresses).map(([name, value]) => [name, { type: 'URL', value }])
-  return writePiece(out, at, bytesOf(JSON.stringify(Object.fromEntries(files))))
+  let inString = false
+  let isAddress = false
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!
+    if (byte === backslash) {
+      // COPY doubles each backslash.
+      i = escapedAt(bytes, i)
+      out[at++] = backslash
+      out[at++] = bytes[i]!
+    } else if (inString || byte === quote) {
+      out[at++] = byte
+      if (byte !== quote) continue
+      inString = !inString
+      if (inString || !isAddress) continue
+      out[at++] = braceClose
+      isAddress = false
+    } else if (byte === colon) {
+      at = writePiece(out, at, beforeAddress)
+      isAddress = true
+    } else if (byte !== blank) out[at++] = byte
+  }
+  return at
 }

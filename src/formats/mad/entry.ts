@@ -5,13 +5,12 @@
 import { strict as assert } from 'node:assert'
 import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
-import { parseExactly } from './exact-json.ts'
 import {
   bytesOf,
-  decodeCopyText,
   isNull,
   readId,
   writeDateOrNull,
+  writeJson,
   writeNull,
   writePiece,
   writePlain,
@@ -138,7 +137,7 @@ export class EntryRenderer {
   #writeJournal(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     const named = readId(bytes, fields[base + journalId]!, fields[base + journalId + 1]! - 1)
     const journalBytes = this.#dictionary.journals.get(named)
-    assert(journalBytes, 'an entry names a journal that its folder does not have')
+    if (!journalBytes) assert.fail('an entry names a journal that its folder does not have')
     return writePiece(out, at, journalBytes)
   }
 
@@ -150,7 +149,9 @@ export class EntryRenderer {
     at = writePiece(out, at, toThirdParty)
     at = this.#writeThirdParty(out, at, bytes, start(thirdPartyId), end(thirdPartyId))
     at = writePiece(out, at, toPartnerMetadata)
-    at = writePartnerMetadata(out, at, bytes, start(partnerMetadata), end(partnerMetadata))
+    at = isNull(bytes, start(partnerMetadata), end(partnerMetadata))
+      ? writeNull(out, at)
+      : writeJson(out, at, bytes, start(partnerMetadata), end(partnerMetadata))
     at = writePiece(out, at, toComment)
     at = writeTextOrNull(out, at, bytes, start(comment), end(comment))
     at = writePiece(out, at, toCreatedAt)
@@ -162,7 +163,7 @@ export class EntryRenderer {
   #writeThirdParty(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
     if (isNull(bytes, start, end)) return writeNull(out, at)
     const thirdPartyBytes = this.#dictionary.thirdParties.get(readId(bytes, start, end))
-    assert(thirdPartyBytes, 'an entry names a third party that is not registered')
+    if (!thirdPartyBytes) assert.fail('an entry names a third party that is not registered')
     return writePiece(out, at, thirdPartyBytes)
   }
 }
@@ -206,17 +207,4 @@ function writeAttachmentsOf(
   base: number,
 ): number {
   return writeAttachments(out, at, bytes, fields[base + attachments]!, fields[base + attachments + 1]! - 1)
-}
-
-function writePartnerMetadata(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  if (isNull(bytes, start, end)) return writeNull(out, at)
-  const metadata = parseExactly(decodeCopyText(bytes, start, end)) as { partnerId: string; json: unknown }
-  const { partnerId, json } = metadata
-  return writePiece(out, at, bytesOf(JSON.stringify({ partnerId, json })))
 }

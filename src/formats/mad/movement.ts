@@ -162,7 +162,7 @@ export class MovementRenderer {
     at = writeAttachments(out, at, bytes, attachmentsStart, accountStart - 1)
     at = writePiece(out, at, account)
     const accountBytes = this.#dictionary.accounts.get(readId(bytes, accountStart, paymentStart - 1))
-    assert(accountBytes, 'a movement names an account that its folder does not have')
+    if (!accountBytes) assert.fail('a movement names an account that its folder does not have')
     at = writePiece(out, at, accountBytes)
     return this.#writeTail(out, at, bytes, fields, base)
   }
@@ -182,7 +182,7 @@ export class MovementRenderer {
     if (paymentless) at = writeNull(out, at)
     else {
       const paymentBytes = this.#dictionary.payments.get(readId(bytes, paymentStart, sharesStart - 1))
-      assert(paymentBytes, 'a movement names a payment that its folder does not have')
+      if (!paymentBytes) assert.fail('a movement names a payment that its folder does not have')
       at = writePiece(out, at, paymentBytes)
     }
     at = writePiece(out, at, analytics)
@@ -201,7 +201,7 @@ export class MovementRenderer {
       const amountEnd = endOfNumber(bytes, idEnd + 1)
       const rateEnd = endOfNumber(bytes, amountEnd + 1)
       const section = this.#dictionary.sections.get(readId(bytes, i, idEnd))
-      assert(section, 'an analytic share names a section that its folder does not have')
+      if (!section) assert.fail('an analytic share names a section that its folder does not have')
       if (section.axisId !== axisId) {
         if (axisId !== 0) at = writePiece(out, at, nextAxis)
         at = writePiece(out, at, section.axis)
