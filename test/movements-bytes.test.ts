@@ -52,7 +52,7 @@ async function addTexts(day: string, texts: string[]): Promise<void> {
         id: newId(),
         date: day,
         comment: text,
-        attachments: { [text]: text, [`${text}2`]: '', b2: text, __proto__2: text },
+        attachments: { [text]: text, [`${text}b`]: '', b2: text, __proto__2: text },
         partnerMetadata: { partnerId: text, json: { [text]: [text, null, { a: text }], __proto__2: text } },
       },
       [
