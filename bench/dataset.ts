@@ -21,6 +21,12 @@ export interface YearOfFolder {
 export interface Dataset {
   dataDir: string
   year: YearOfFolder
+  /** Of the server's owner, who may write past row-level security. */
+  ownerUrl: string
+  /** Hexadecimal. */
+  masterKey: string
+  /** Where a service on this data folder keeps files, unless it is told otherwise. */
+  filesFolder: string
   /** The days of the exercice, `YYYY-MM-DD`. */
   period: { start: string; end: string }
   postgresVersion: string
@@ -55,6 +61,9 @@ export async function openDataset(
   )
   return {
     dataDir,
+    ownerUrl: database.ownerUrl,
+    masterKey: masterKey.toString('hex'),
+    filesFolder: join(dataDir, 'files'),
     year: {
       databaseUrl: database.serviceUrl,
       schemaId,

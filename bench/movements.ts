@@ -3,6 +3,7 @@
  * send its rows to nowhere, and beside two other ways of making the same answer.
  */
 import { openDataset } from './dataset.ts'
+import { measureFullExports } from './full-export.ts'
 import { startUsage } from './measure.ts'
 import { type BenchOptions, readOptions } from './options.ts'
 import { pictureOf } from './picture.ts'
@@ -25,15 +26,15 @@ async function compare(
   stack.defer(service.stop)
   const { peakMb: idleMb } = startUsage(service.pid)()
   const ofService = waysOfService(service, dataset.year)
-  const ways = [
-    await startFloor(dataset.year, stack),
-    ...ofService,
-    ...(await startPeers(dataset.year, stack)),
-  ]
+  const floor = await startFloor(dataset.year, stack)
+  const ways = [floor, ...ofService, ...(await startPeers(dataset.year, stack))]
   const content = await checkSameContent(ways, progress)
   const rounds = await runRounds(ways, options.rounds, progress)
   const parts = await measureParts(service, dataset, options.rounds, progress)
   const small = await measureSmallRequests(service, ofService[0]!.address!.url, progress)
+  // It would take full exports from the same queue.
+  await service.stop()
+  const fullExports = await measureFullExports(dataset, floor, options.rounds, progress)
   return {
     at: new Date().toISOString(),
     machine: describeMachine(dataset.postgresVersion),
@@ -44,6 +45,7 @@ async function compare(
     parts,
     small,
     idleMb,
+    fullExports,
     large: options.large === undefined ? null : await measureLarge(options.large, progress, stack),
   }
 }

@@ -1,5 +1,5 @@
 /** The tables on standard output. */
-
+import type { FullExports } from './full-export.ts'
 import type { Results } from './results.ts'
 import { isMet, targetsOf } from './results.ts'
 import { type Sample, timesAsLong } from './rounds.ts'
@@ -17,6 +17,7 @@ export function reportOf(results: Results): string {
     'Medians of the rounds; rates are of the answer before compression; CPU and memory are those of the process that',
     'answers, without the database; the ratio is that of each round, then the median.',
     '',
+    ...fullExportLines(results),
     table(partsTable(results)),
     '',
     table(smallTable(results)),
@@ -27,21 +28,64 @@ export function reportOf(results: Results): string {
   ].join('\n')
 }
 
+function fullExportLines({ movements, fullExports }: Results): string[] {
+  const isMissing = !fullExports.some(({ store }) => store === 'MinIO')
+  return [
+    ...fullExports.flatMap((measured) => [table(fullExportTable(measured)), '']),
+    `The full export is of all ${count(movements)} movements with their entries, from its trigger until DONE. What the S3`,
+    'server uses itself is not counted.',
+    ...(isMissing
+      ? ['Full export to MinIO: left out, as .cache/bin/minio is not there; .ci/run builds it.']
+      : []),
+    '',
+  ]
+}
+
+function fullExportTable({ store, rounds }: FullExports): string[][] {
+  const lines = Object.entries(rounds).map(([name, samples]) => {
+    const seconds = samples.map((sample) => sample.seconds)
+    return [
+      name,
+      median(seconds).toFixed(2),
+      spread(seconds),
+      timesAsLong(rounds, name, floorName).toFixed(2),
+      timesAsLong(rounds, name, oursName).toFixed(2),
+      (samples[0]!.bytes / 1e6 / median(seconds)).toFixed(0),
+      (samples[0]!.bytes / 1e6).toFixed(1),
+      ...usageCells(name, samples),
+    ]
+  })
+  const heading = ['s', 'least to most', '× floor', '× movements', 'MB/s', 'MB', 'CPU s', 'peak MB']
+  return [[`files in ${store}`, ...heading], ...lines]
+}
+
+function spread(seconds: number[]): string {
+  return `${Math.min(...seconds).toFixed(2)} to ${Math.max(...seconds).toFixed(2)}`
+}
+
+/** CPU and memory; the floor makes nothing. */
+function usageCells(name: string, samples: Sample[]): string[] {
+  if (name === floorName) return ['', '']
+  const cpu = samples.map(({ cpuSeconds }) => cpuSeconds)
+  return [
+    known(cpu.includes(null) ? null : median(cpu as number[]), 2),
+    known(highest(samples.map(({ peakMb }) => peakMb)), 0),
+  ]
+}
+
 function waysTable({ rounds, contentBytes }: Results): string[][] {
   const lines = Object.entries(rounds).map(([name, samples]) => {
     const seconds = samples.map((sample) => sample.seconds)
     const bytes = samples[0]!.bytes
-    const cpu = samples.map(({ cpuSeconds }) => cpuSeconds)
     return [
       name,
       median(seconds).toFixed(2),
-      `${Math.min(...seconds).toFixed(2)} to ${Math.max(...seconds).toFixed(2)}`,
+      spread(seconds),
       timesAsLong(rounds, name, floorName).toFixed(2),
       ((contentBytes[name] ?? bytes) / 1e6 / median(seconds)).toFixed(0),
       (bytes / 1e6).toFixed(1),
-      name === floorName ? '' : known(cpu.includes(null) ? null : median(cpu as number[]), 2),
-      name === floorName ? '' : known(highest(samples.map(({ peakMb }) => peakMb)), 0),
-      median(samples.map(({ firstByteMs }) => firstByteMs)).toFixed(0),
+      ...usageCells(name, samples),
+      median(samples.map(({ firstByteMs }) => firstByteMs!)).toFixed(0),
     ]
   })
   return [

@@ -2,12 +2,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import type { FullExports } from './full-export.ts'
 import type { Usage } from './measure.ts'
 import type { Rounds, Sample } from './rounds.ts'
 import { timesAsLong } from './rounds.ts'
 import type { Part, SmallRequests } from './small-requests.ts'
 import { highest, median } from './statistics.ts'
-import { floorName, objectPerRowName, oursName } from './ways.ts'
+import { floorName, fullExportName, objectPerRowName, oursName } from './ways.ts'
 
 export interface Machine {
   cpu: string
@@ -39,6 +40,8 @@ export interface Results {
   small: SmallRequests
   /** Of the service before its first request. */
   idleMb: number | null
+  /** Of each store there was. */
+  fullExports: FullExports[]
   large: LargeFolder | null
 }
 
@@ -52,18 +55,11 @@ export interface Target {
   atLeast: boolean
 }
 
-export function targetsOf({ rounds, small, large, parts }: Results): Target[] {
+export function targetsOf({ rounds, small, large, parts, fullExports }: Results): Target[] {
   const ours = rounds[oursName]!
   const peaks = (samples: Usage[]): (number | null)[] => samples.map(({ peakMb }) => peakMb)
   const everyWay = Object.keys(rounds).filter((name) => name.startsWith(oursName))
   const all = [...everyWay.flatMap((name) => rounds[name]!), ...parts.flatMap(({ samples }) => samples)]
-  const memory = (what: string, measured: number | null): Target => ({
-    what,
-    measured,
-    limit: 256,
-    unit: 'MB',
-    atLeast: false,
-  })
   return [
     {
       what: 'time, times the floor',
@@ -81,7 +77,7 @@ export function targetsOf({ rounds, small, large, parts }: Results): Target[] {
     },
     {
       what: 'first byte',
-      measured: median(ours.map(({ firstByteMs }) => firstByteMs)),
+      measured: median(ours.map(({ firstByteMs }) => firstByteMs!)),
       limit: 100,
       unit: 'ms',
       atLeast: false,
@@ -103,7 +99,27 @@ export function targetsOf({ rounds, small, large, parts }: Results): Target[] {
       unit: 'ms',
       atLeast: false,
     },
+    ...fullExports.flatMap(targetsOfFullExport),
   ]
+}
+
+function targetsOfFullExport({ store, rounds }: FullExports): Target[] {
+  const name = fullExportName(store)
+  const peaks = rounds[name]!.map(({ peakMb }) => peakMb)
+  return [
+    {
+      what: `${name}, times the movements export`,
+      measured: timesAsLong(rounds, name, oursName),
+      limit: store === 'MinIO' ? 1.6 : 1.3,
+      unit: '×',
+      atLeast: false,
+    },
+    memory(`peak memory, ${name}`, highest(peaks), 300),
+  ]
+}
+
+function memory(what: string, measured: number | null, limit = 256): Target {
+  return { what, measured, limit, unit: 'MB', atLeast: false }
 }
 
 export function isMet({ measured, limit, atLeast }: Target): boolean {

@@ -13,7 +13,11 @@ export interface ServiceProcess extends OwnProcess {
   headers: Record<string, string>
 }
 
-export async function startServiceProcess(dataDir: string): Promise<ServiceProcess> {
+/** @param settings beside those of every run */
+export async function startServiceProcess(
+  dataDir: string,
+  settings: Record<string, string> = {},
+): Promise<ServiceProcess> {
   const credentialsFile = join(dataDir, 'credentials.json')
   // The service writes it anew as soon as its port is bound, with the port it got.
   rmSync(credentialsFile, { force: true })
@@ -25,6 +29,7 @@ export async function startServiceProcess(dataDir: string): Promise<ServiceProce
     PORT: '0',
     LOG_LEVEL: 'warn',
     RATE_LIMIT_REQUESTS: '1000000',
+    ...settings,
   })
   try {
     const { baseUrl, companyToken, thirdPartySecret } = await Promise.race([

@@ -9,7 +9,8 @@ import type { ServiceProcess } from './service-process.ts'
 /** One getting of the year. */
 export interface Transfer {
   seconds: number
-  firstByteMs: number
+  /** Null where the answer is a file that is fetched later. */
+  firstByteMs: number | null
   /** Over the wire. */
   bytes: number
 }
@@ -28,6 +29,9 @@ export const floorName = 'floor: COPY to nowhere'
 export const oursName = 'Grandlivre'
 export const objectPerRowName = 'object per row, JSON.stringify'
 export const databaseJsonName = 'JSON made by the database'
+
+/** @param store where the file goes */
+export const fullExportName = (store: string) => `full export to ${store}`
 
 export const movementsPath = '/api/v1/mad/movements?version=1.0.0'
 

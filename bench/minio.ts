@@ -1,0 +1,85 @@
+/** MinIO for the bench, where .ci/run has built it: on a free port of this machine, in a temporary folder. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { StoreSettings } from '../src/store/store.ts'
+import { type OwnProcess, startCommand } from './own-process.ts'
+
+const program = fileURLToPath(new URL('../.cache/bin/minio', import.meta.url))
+
+export const minioInstalled = existsSync(program)
+
+export interface Minio {
+  /** For the bench, to remove files. */
+  files: StoreSettings
+  /** For the environment of a service. */
+  settings: Record<string, string>
+  stop(): Promise<void>
+}
+
+export async function startMinio(): Promise<Minio> {
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-bench-minio-'))
+  const endpoint = `http://127.0.0.1:${await freePort()}`
+  const [accessKey, secretKey] = ['bench', randomBytes(16).toString('hex')]
+  const minio = startCommand('exec "$PROGRAM" server --quiet --address="$ADDRESS" "$FILES"', {
+    PROGRAM: program,
+    ADDRESS: new URL(endpoint).host,
+    FILES: folder,
+    HOME: folder,
+    MINIO_ROOT_USER: accessKey,
+    MINIO_ROOT_PASSWORD: secretKey,
+    MINIO_BROWSER: 'off',
+    // Without it MinIO refuses a folder on the disk of the system.
+    MINIO_CI_CD: '1',
+  })
+  const stop = async (): Promise<void> => {
+    await minio.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await answering(endpoint, minio)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const [bucket, region] = ['grandlivre', 'us-east-1']
+  return {
+    files: { kind: 's3', endpoint, publicEndpoint: endpoint, bucket, region, accessKey, secretKey },
+    settings: {
+      S3_ENDPOINT: endpoint,
+      S3_BUCKET: bucket,
+      S3_REGION: region,
+      S3_ACCESS_KEY: accessKey,
+      S3_SECRET_KEY: secretKey,
+    },
+    stop,
+  }
+}
+
+async function answering(endpoint: string, minio: OwnProcess): Promise<void> {
+  for (let waitedMs = 0; waitedMs < 30_000; waitedMs += 100) {
+    // A refusal of who has no credentials is an answer; 503 is what it gives while it starts.
+    const status = await fetch(endpoint).then(
+      (answer) => answer.status,
+      () => 503,
+    )
+    if (status < 500) return
+    await Promise.race([delay(100), minio.failed])
+  }
+  throw new Error(`MinIO has not come up at ${endpoint} within half a minute`)
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
