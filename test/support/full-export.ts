@@ -43,6 +43,8 @@ export async function ended(
   let job: JobAnswer | undefined
   await until(async () => {
     const { status, body } = await request(statusUrl(url, exportId), headers)
+    // For a moment the database may be away; partners ask again, too.
+    if (status === 503) return false
     if (status !== 200) throw new Error(`status answered ${status} ${JSON.stringify(body)}`)
     job = body as JobAnswer
     if (job.progress) seen(job.progress)

@@ -1,0 +1,52 @@
+/** The service as a process of its own, which a test may stop, freeze or kill. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { testMasterKey, until } from './service.ts'
+
+export interface ServiceProcess {
+  url: string
+  child: ChildProcess
+  /** Whether it has logged that kind of event, of that export. */
+  logged(event: string, exportId?: string): boolean
+  /** Exit code and signal. */
+  ended: Promise<[number | null, string | null]>
+  /** Ends it at once where it still runs, and waits for its end. */
+  kill(): Promise<void>
+}
+
+/** @param settings its environment; DATABASE_URL and DATA_DIR at the least */
+export async function startProcess(settings: Record<string, string>): Promise<ServiceProcess> {
+  const env = {
+    PATH: process.env['PATH'],
+    PORT: '0',
+    MASTER_KEY: testMasterKey.toString('hex'),
+    RATE_LIMIT_REQUESTS: '100000',
+    EXPORT_THREADS: '1',
+    ...settings,
+  }
+  const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let out = ''
+  let errors = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    errors += chunk
+  })
+  const ended = once(child, 'close') as Promise<[number | null, string | null]>
+  const lines = () => out.split('\n')
+  await until(() => lines().some((line) => line.includes('service.listening')) || child.exitCode !== null)
+  const listening = lines().find((line) => line.includes('service.listening'))
+  if (!listening) throw new Error(`The service did not start: ${errors}`)
+  return {
+    url: JSON.parse(listening).url,
+    child,
+    logged: (event, exportId = '') =>
+      lines().some((line) => line.includes(`"event":"${event}"`) && line.includes(exportId)),
+    ended,
+    kill: async () => {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
