@@ -16,6 +16,8 @@ async function main(): Promise<void> {
   const signal = await firstSignal()
   log('service.stopping', { signal })
   log('service.stopped', { drained: await service.close() })
+  // A store that has fallen silent may still be waited for, with nobody left to tell.
+  process.exit()
 
   async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
     const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })

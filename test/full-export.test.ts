@@ -121,9 +121,12 @@ describe('an export', () => {
     )
     const range = await fetch(address!, { headers: { Range: 'bytes=-2' } })
     expect([range.status, await range.text()]).toEqual([206, '}}'])
-    const unnamed = await exported(asFirm(sameFirm.folderId))
-    const disposition = (await fetch(unnamed.url!, { method: 'HEAD' })).headers.get('content-disposition')
-    expect(disposition).toBe(`attachment; filename="${sameFirm.folderId}_JSON_${day}.json"`)
+    for (const reference of [null, '']) {
+      await sql('update grandlivre.folders set reference = $1 where id = $2', [reference, sameFirm.folderId])
+      const unnamed = await exported(asFirm(sameFirm.folderId))
+      const disposition = (await fetch(unnamed.url!, { method: 'HEAD' })).headers.get('content-disposition')
+      expect(disposition).toBe(`attachment; filename="${sameFirm.folderId}_JSON_${day}.json"`)
+    }
   })
 
   test('can be read by any token that may read the folder, by way of any process', async () => {
@@ -131,6 +134,19 @@ describe('an export', () => {
     const { body } = await request(statusUrl(second.url, id), asFirm(first.folderId))
     expect([body.id, body.status]).toEqual([id, 'DONE'])
     expect((await fetch(body.url)).status).toBe(200)
+  })
+
+  test('comes to its end also where its entry in the queue is lost', async () => {
+    await passAnHour()
+    const blocker = await holdExports()
+    const { body } = await trigger(url, stage.company)
+    await until(async () => (await blocker.waiting()) > 0)
+    await sql(`delete from pgboss.job where data ->> 'exportId' = $1`, [body.id])
+    const lines = () => [...stage.service.lines, ...second.lines].filter((line) => line.includes(body.id))
+    await until(() => lines().some((line) => /export\.(lost|handedBack)/.test(line)))
+    await blocker.release()
+    const job = await ended(url, stage.company, body.id)
+    expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
   })
 
   test('shows one state of the folder, that of its start', async () => {
@@ -409,6 +425,27 @@ describe('past its time', () => {
     expect((await storedKeys()).filter((key) => key.endsWith('of-others.json'))).toHaveLength(1)
     expect(await status(id)).toEqual([200, 'DONE'])
     await objects.remove('backup/of-others.json')
+    await unfinished.abort()
+  })
+
+  test('a file is kept while its export runs: it may be about to be named', async () => {
+    const id = `export_${'d'.repeat(32)}`
+    await sql(
+      `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)
+       values ($1, $2, $3, '1.0.0', 'JSON', $4, 'request', 'running', 1)`,
+      [first.schemaId, id, first.folderId, 'd'.repeat(64)],
+    )
+    const objects = openStore({ ...store, publicUrl: url, signingKey: '00'.repeat(32) })
+    const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
+    const writer = await objects.create(key, 'application/json')
+    await writer.complete({ bytes: 0 })
+    const later = new Date(Date.now() + 2 * 3_600_000)
+    expect(await sweep(later)).toMatchObject({ orphans: 0 })
+    await sql(
+      `update grandlivre.exports set state = 'failed', finished_at = now(), reason = 'reason' where id = $1`,
+      [id],
+    )
+    expect(await sweep(later)).toMatchObject({ orphans: 1 })
   })
 
   test('an export that never came to its end has failed', async () => {

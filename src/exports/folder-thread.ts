@@ -4,6 +4,7 @@
  *   thread -> main   progress*
  *   main -> thread   stop (at most once): whatever was written goes away again
  */
+import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
 import type pg from 'pg'
@@ -90,6 +91,7 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     await snapshot.close()
     stopped.throwIfAborted()
     const { rows, bytes, debit, credit } = totals
+    assert(rows === rowsTotal, `the file has ${rows} of ${rowsTotal} movements`)
     await writer.complete({ bytes })
     return { fileKey, rows, bytes, sha256: hash.digest('hex'), debit, credit, snapshotOn }
   } catch (error) {

@@ -16,7 +16,7 @@ import { connect, inTenant } from '../db/pool.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { readFileKey } from './file-key.ts'
-import { reasonOf } from './job.ts'
+import { reasonOf, statusOf } from './job.ts'
 import { endExport } from './jobs.sql.ts'
 import {
   deleteEnded,
@@ -75,7 +75,7 @@ async function sweepAlone(parts: RetentionParts, stopped: AbortSignal): Promise<
   let broken: Error | undefined
   try {
     if (!(await lockRetention(client))) return undefined
-    const swept = await sweepExports(parts, new Date(), stopped)
+    const swept = await unlessStopped(stopped, sweepExports(parts, new Date(), stopped))
     await unlockRetention(client)
     return swept
   } catch (error) {
@@ -85,6 +85,22 @@ async function sweepAlone(parts: RetentionParts, stopped: AbortSignal): Promise<
   } finally {
     client.off('error', ignore)
     client.release(broken)
+  }
+}
+
+/**
+ * A store that has fallen silent holds a step up for minutes. Whoever stops the service waits for none of them: the
+ * exports it runs are to be handed back first.
+ */
+async function unlessStopped<Result>(stopped: AbortSignal, running: Promise<Result>): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const stop = () => reject(stopped.reason)
+  stopped.addEventListener('abort', stop)
+  if (stopped.aborted) stop()
+  try {
+    return await Promise.race([running, promise])
+  } finally {
+    stopped.removeEventListener('abort', stop)
   }
 }
 
@@ -135,5 +151,7 @@ async function isOrphan(database: Pool, key: string): Promise<boolean> {
   const named = readFileKey(key)
   if (!named) return false
   const file = await inTenant(database, named.schemaId, (client) => fileOf(client, named))
+  // While an export runs, the process that made this file may be about to write it down.
+  if (file && statusOf(file.state) === 'INIT') return false
   return file?.fileKey !== key
 }

@@ -80,8 +80,7 @@ export class Supervisor {
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
     if ('stored' in outcome) return this.#finish(claim, outcome.stored, ms)
-    if (isLost) return log('export.lost', claim)
-    if (this.#closing.signal.aborted) return this.#handBack(claim, taken)
+    if (isLost || this.#closing.signal.aborted) return this.#handBack(claim, taken)
     await this.#fail(claim, job, outcome.failed, taken.isLast)
   }
 
@@ -136,12 +135,18 @@ export class Supervisor {
     await store.remove(file.fileKey)
   }
 
+  /**
+   * Also where only its entry in the queue is lost: if nobody has taken the export since, none may be left there, and
+   * it would wait for ever.
+   */
   async #handBack(claim: Claim, taken: TakenEntry): Promise<void> {
     const { database, log } = this.#parts
-    await inTenant(database, claim.schemaId, async (client) => {
-      if (await releaseExport(client, claim)) await taken.handBack(client)
+    const handedBack = await inTenant(database, claim.schemaId, async (client) => {
+      if (!(await releaseExport(client, claim))) return false
+      await taken.handBack(client)
+      return true
     })
-    log('export.handedBack', claim)
+    log(handedBack ? 'export.handedBack' : 'export.lost', claim)
   }
 
   async #fail(claim: Claim, job: TakenExport, failure: Failure, isLast: boolean): Promise<void> {

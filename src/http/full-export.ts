@@ -103,7 +103,7 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       return { progress: { rows: Number(job.rows), rowsTotal, bytes: Number(job.bytes) } }
     }
     case 'DONE': {
-      const fileName = `${job.reference ?? job.folderId}_${job.format}_${job.snapshotOn}.json`
+      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.json`
       return {
         url: await store.signedUrl(job.fileKey!, fileName, limits.fileLinkSeconds),
         size: Number(job.bytes),
