@@ -58,7 +58,10 @@ async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<R
   })
   const status = part ? 206 : 200
   if (c.req.method === 'HEAD') return c.body(null, status, headers)
-  const onFailure = (error: unknown) => log('file.broken', { requestId: c.get('requestId'), error })
+  const onFailure = (error: unknown) => {
+    // Closed with the connection of a client that left, in mid-read.
+    if (!outgoing.destroyed) log('file.broken', { requestId: c.get('requestId'), error })
+  }
   return c.body(stream(file, start, end, onFailure), status, headers)
 }
 
@@ -113,6 +116,7 @@ function stream(
   onFailure: (error: unknown) => void,
 ): ReadableStream<Uint8Array> {
   let at = start
+  let cancelled = false
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -120,6 +124,7 @@ function stream(
           const room = new Uint8Array(Math.min(limits.chunkBytes, end - at))
           const { bytesRead } =
             room.length === 0 ? { bytesRead: 0 } : await handle.read(room, 0, room.length, at)
+          if (cancelled) return
           if (bytesRead === 0 && at < end) throw new Error(`the file ends at ${at} instead of ${end} bytes`)
           at += bytesRead
           if (bytesRead > 0) return controller.enqueue(room.subarray(0, bytesRead))
@@ -128,6 +133,9 @@ function stream(
           throw error
         }
         controller.close()
+      },
+      cancel() {
+        cancelled = true
       },
     },
     { highWaterMark: 0 },

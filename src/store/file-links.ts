@@ -17,7 +17,7 @@ export function signLink(link: FileLink, signingKey: string): string {
   const query = new URLSearchParams({
     expires: String(link.expires),
     name: link.fileName,
-    signature: signature(link, signingKey).toString('base64url'),
+    signature: signature(link, signingKey),
   })
   return `/files/${link.key}?${query}`
 }
@@ -33,14 +33,15 @@ export function readLink(target: string, signingKey: string): FileLink | undefin
   if (query.size !== 3 || fileName == null || given == null || !/^\d{1,12}$/.test(expires ?? ''))
     return undefined
   const link: FileLink = { key: path.slice('/files/'.length), fileName, expires: Number(expires) }
-  const bytes = Buffer.from(given, 'base64url')
-  const wanted = signature(link, signingKey)
+  // As texts: the last sign of one holds two bits that decoding would not look at.
+  const bytes = Buffer.from(given)
+  const wanted = Buffer.from(signature(link, signingKey))
   return bytes.length === wanted.length && timingSafeEqual(bytes, wanted) ? link : undefined
 }
 
 /** JSON keeps the three apart, whatever a file name contains. */
-function signature({ key, fileName, expires }: FileLink, signingKey: string): Buffer {
+function signature({ key, fileName, expires }: FileLink, signingKey: string): string {
   return createHmac('sha256', Buffer.from(signingKey, 'hex'))
     .update(JSON.stringify([key, expires, fileName]))
-    .digest()
+    .digest('base64url')
 }

@@ -38,7 +38,10 @@ export interface ObjectStore {
    * @throws {StoreError}
    */
   create(key: string, contentType: string): Promise<ObjectWriter>
-  /** Absolute, good for `seconds`, for GET and HEAD; downloads as an attachment of that name. Needs no network. */
+  /**
+   * Absolute, good for `seconds`; downloads as an attachment of that name. Needs no network. For GET, and from a folder
+   * for HEAD too: S3 signs the method, so there a first byte (`Range: bytes=0-0`) tells the size.
+   */
   signedUrl(key: string, fileName: string, seconds: number): Promise<string>
   /** No error where the object is not there. */
   remove(key: string): Promise<void>
