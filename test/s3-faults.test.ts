@@ -88,7 +88,7 @@ function describeMended(scene: Scene): void {
 
     test('where the server falls silent', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { ...shortPatience, idleMs: 300 })
+      const stage = openS3Stage(server, proxy.endpoint, { ...shortPatience, idleMs: 2_000 })
       proxy.inflict(once(requests['the first part']!, 'silent'))
       const key = freshKey()
       await put(stage.store, key, content)
@@ -98,7 +98,7 @@ function describeMended(scene: Scene): void {
 
     test('where the server is away for a while', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { tries: 12, retryMs: 20, idleMs: 2_000 })
+      const stage = openS3Stage(server, proxy.endpoint, { tries: 12, retryMs: 20, idleMs: 20_000 })
       const key = freshKey()
       const writer = await stage.store.create(key, 'application/json')
       await writePieces(writer, content.subarray(0, 2 * part))
@@ -171,7 +171,7 @@ function describeBroken(scene: Scene): void {
 
     test('and does not wait for the store when it is aborted in mid-pause', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { tries: 4, retryMs: 3_600_000, idleMs: 2_000 })
+      const stage = openS3Stage(server, proxy.endpoint, { tries: 4, retryMs: 3_600_000, idleMs: 20_000 })
       const writer = await stage.store.create(freshKey(), 'application/json')
       proxy.inflict((request) => (request.part === 1 ? 503 : undefined))
       const writing = writePieces(writer, content).catch((error) => error)

@@ -27,7 +27,7 @@ export interface StoreStage {
 }
 
 /** Tests do not wait for half a minute until a broken store is given up. */
-export const shortPatience: Patience = { tries: 4, retryMs: 5, idleMs: 2_000 }
+export const shortPatience: Patience = { tries: 4, retryMs: 5, idleMs: 20_000 }
 
 export interface FolderStage extends StoreStage {
   folder: string
