@@ -13,7 +13,7 @@ import { backwards, ended, type Progress, statusUrl } from './support/full-expor
 import { request, until } from './support/service.ts'
 
 /** Ten seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
-const timeout = 150_000
+const timeout = 300_000
 
 async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
   const stage = await setFailingStage()

@@ -77,17 +77,24 @@ export async function setFailingStage(): Promise<FailingStage> {
       return body.id
     },
     readUpTo: async (part, gate, service, exportId) => {
-      // A movement is some hundred bytes to the database. The last steps are small, as progress comes twice a second.
+      const renewedAt = async () =>
+        (await sql('select renewed_at::text as at from grandlivre.exports where id = $1', [exportId]))[0].at
+      // A movement is some hundred bytes to the database. The last steps are small, and each waits until the process
+      // was heard of twice: what it tells then is not from before the step, however slow the machine.
       gate.allow(Math.max(0, part - 0.2) * movements * 100)
-      let now: Progress | undefined
-      await until(async () => {
-        now = await progress(service, exportId)
-        if (!now) throw new Error('the export ended before its time')
-        if (now.rows >= part * movements) return true
-        gate.allow(4_000)
-        return false
-      })
-      return now!
+      for (;;) {
+        let now: Progress | undefined
+        for (let i = 0; i < 2; i++) {
+          const before = await renewedAt()
+          await until(async () => {
+            now = await progress(service, exportId)
+            if (!now) throw new Error('the export ended before its time')
+            return (await renewedAt()) !== before
+          })
+        }
+        if (now!.rows >= part * movements) return now!
+        gate.allow(90_000)
+      }
     },
     progress,
     expectRightFile: async (service, exportId, seen = []) => {
