@@ -104,6 +104,6 @@ async function forget({ ownerUrl, year }: Dataset, files: StoreSettings): Promis
   const client = new pg.Client(ownerUrl)
   await client.connect()
   const keys = await forgetExports(client, year.folderId).finally(() => client.end())
-  const store = openStore(files)
+  const store = await openStore(files)
   for (const key of keys) await store.remove(key)
 }

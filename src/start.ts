@@ -56,18 +56,17 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => queue.close())
   const bound = await options.prepare?.(database, masterKey)
   const version = await readVersion(pool)
-  let app: ReturnType<typeof createApp> | undefined
-  const server = createListener((...request) => app!.fetch(...request), log)
+  const opened = Promise.withResolvers<ReturnType<typeof createApp>>()
+  const server = createListener(async (...request) => (await opened.promise).fetch(...request), log)
   const url = await listen(server, config)
   let drained = true
   stack.defer(async () => {
     drained = await drain(server)
   })
-  // Links to files name the port, and a free one is known only once it is bound. All this happens in the same turn of the
-  // event loop as the binding, so before any request.
+  // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
   const settings = storeSettings(config, masterKey, url)
-  const store = openStore(settings)
-  app = createApp({
+  const store = await openStore(settings)
+  const app = createApp({
     config,
     database: pool,
     places,
@@ -82,6 +81,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     log,
   })
   bound?.(url)
+  opened.resolve(app)
   const supervisor = await Supervisor.start({
     database: pool,
     queue,

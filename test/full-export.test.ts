@@ -374,7 +374,10 @@ describe('past its time', () => {
     const database = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test sweep' })
     const signed = { ...store, publicUrl: url, signingKey: '00'.repeat(32) }
     try {
-      return await sweepExports({ database, store: openStore(signed), retentionDays: 7, log: () => {} }, now)
+      return await sweepExports(
+        { database, store: await openStore(signed), retentionDays: 7, log: () => {} },
+        now,
+      )
     } finally {
       await database.end()
     }
@@ -405,7 +408,7 @@ describe('past its time', () => {
 
   test('a file that no export names is removed, but not while it is fresh; other things stay', async () => {
     const { id } = await exported()
-    const objects = openStore({ ...store, publicUrl: url, signingKey: '00'.repeat(32) })
+    const objects = await openStore({ ...store, publicUrl: url, signingKey: '00'.repeat(32) })
     const strays = [
       `exports/100/${id}/1-${'0'.repeat(16)}.json`,
       `exports/100/export_${'0'.repeat(32)}/1-${'0'.repeat(16)}.json`,
@@ -435,7 +438,7 @@ describe('past its time', () => {
        values ($1, $2, $3, '1.0.0', 'JSON', $4, 'request', 'running', 1)`,
       [first.schemaId, id, first.folderId, 'd'.repeat(64)],
     )
-    const objects = openStore({ ...store, publicUrl: url, signingKey: '00'.repeat(32) })
+    const objects = await openStore({ ...store, publicUrl: url, signingKey: '00'.repeat(32) })
     const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
     const writer = await objects.create(key, 'application/json')
     await writer.complete({ bytes: 0 })

@@ -34,7 +34,7 @@ beforeAll(async () => {
   threads = createThreads(1, serviceUrl)
   const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
   const queue = await ExportQueue.open(serviceUrl, log)
-  const store = openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
+  const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
   const app = createApp({ config, database, places, threads, store, queue, needs: {}, log })
   const server = createListener(app.fetch, log).listen(0, '127.0.0.1')
   await once(server, 'listening')

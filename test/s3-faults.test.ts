@@ -188,7 +188,7 @@ function describeRefused(scene: Scene): void {
     test('that the credentials are wrong', async () => {
       const { proxy, stage } = scene()
       for (const wrong of [{ secretKey: 'another-secret' }, { accessKey: 'nobody' }]) {
-        const store = openStore({ ...stage.settings, ...wrong } as typeof stage.settings, shortPatience)
+        const store = await openStore({ ...stage.settings, ...wrong } as typeof stage.settings, shortPatience)
         const before = proxy.seen.length
         const error = await store.create(freshKey(), 'application/json').catch((thrown) => thrown)
         expect(error).toBeInstanceOf(StoreError)
@@ -254,7 +254,7 @@ function describeRefused(scene: Scene): void {
     const { server, proxy, stage } = scene()
     expect((await stage.store.signedUrl('a', 'a.json', 60)).startsWith(`${server.endpoint}/`)).toBe(true)
     const settings = { ...stage.settings, endpoint: server.endpoint, publicEndpoint: proxy.endpoint }
-    const other = openStore(settings as typeof stage.settings, shortPatience)
+    const other = await openStore(settings as typeof stage.settings, shortPatience)
     const key = freshKey()
     await put(other, key, content)
     proxy.seen.length = 0

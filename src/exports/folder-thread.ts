@@ -67,7 +67,7 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     const hash = createHash('sha256')
     let totals: MadTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
     report(totals)
-    writer = await openStore(task.store).create(fileKey, 'application/json')
+    writer = await (await openStore(task.store)).create(fileKey, 'application/json')
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)
     const chunks = renderMadFile(snapshot, {

@@ -13,6 +13,7 @@ import { acceptRequestId } from '../../src/http/request-id.ts'
 import type { Edge } from '../../src/http/route.ts'
 import type { LogEvents } from '../../src/log.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { S3Store } from '../../src/store/s3.ts'
 import type { Patience } from '../../src/store/s3-requests.ts'
 import type { ObjectStore, StoreSettings } from '../../src/store/store.ts'
 import type { S3Server } from './s3-servers.ts'
@@ -49,7 +50,7 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const signingKey = randomBytes(32).toString('hex')
   const settings: StoreSettings = { kind: 'filesystem', folder, publicUrl: url, signingKey }
-  const store = openStore(settings)
+  const store = await openStore(settings)
   addFileRoute(app, { store, log } as unknown as Services)
   const leftovers = async () => {
     const found = await readdir(folder, { recursive: true, withFileTypes: true })
@@ -69,7 +70,7 @@ export function openS3Stage(
   endpoint = server.endpoint,
   patience = shortPatience,
 ): StoreStage {
-  const settings: StoreSettings = {
+  const settings: Extract<StoreSettings, { kind: 's3' }> = {
     kind: 's3',
     endpoint,
     publicEndpoint: server.endpoint,
@@ -78,9 +79,9 @@ export function openS3Stage(
     accessKey: server.accessKey,
     secretKey: server.secretKey,
   }
-  const direct = openStore({ ...settings, endpoint: server.endpoint }, shortPatience)
+  const direct = new S3Store({ ...settings, endpoint: server.endpoint }, shortPatience)
   return {
-    store: openStore(settings, patience),
+    store: new S3Store(settings, patience),
     settings,
     leftovers: async () => {
       const unfinished = await direct.sweep(new Date(Date.now() + 3_600_000))
