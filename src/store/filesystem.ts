@@ -130,6 +130,7 @@ class FileWriter implements ObjectWriter {
   #written = 0
   #ended: 'completed' | 'aborted' | undefined
   #failure: StoreError | undefined
+  #discarded: Promise<void> = Promise.resolve()
   /** Settles, without an error, when what was asked last is done. */
   #step: Promise<unknown> = Promise.resolve()
 
@@ -180,9 +181,16 @@ class FileWriter implements ObjectWriter {
     await this.#discard()
   }
 
-  async #discard(): Promise<void> {
-    if (this.#ended) return
-    this.#ended = 'aborted'
+  /** Whoever asks second waits for the first: an export that is told as lost has left nothing. */
+  #discard(): Promise<void> {
+    if (this.#ended === undefined) {
+      this.#ended = 'aborted'
+      this.#discarded = this.#removeDraft()
+    }
+    return this.#discarded
+  }
+
+  async #removeDraft(): Promise<void> {
     await this.#handle.close().catch(() => {})
     await rm(this.#draft, { force: true }).catch(() => {})
   }

@@ -38,6 +38,7 @@ export class S3Writer implements ObjectWriter {
   #failure: StoreError | undefined
   #state: 'open' | 'completing' | 'completed' | 'aborted' = 'open'
   #completion: Promise<unknown> = Promise.resolve()
+  #discarded: Promise<void> = Promise.resolve()
   /** What is on its way may end, but is not tried again. */
   readonly #giveUp = new AbortController()
 
@@ -205,12 +206,19 @@ export class S3Writer implements ObjectWriter {
     return this.#state === 'completed'
   }
 
+  /** Whoever asks second waits for the first: an export that is told as lost has left nothing. */
+  #discard(): Promise<void> {
+    if (this.#state !== 'aborted') {
+      const mayBeThere = this.#state === 'completing'
+      this.#state = 'aborted'
+      this.#giveUp.abort()
+      this.#discarded = this.#removeUpload(mayBeThere)
+    }
+    return this.#discarded
+  }
+
   /** Whatever the server holds of this object, the object included: a lost answer may hide that it was completed. */
-  async #discard(): Promise<void> {
-    if (this.#state === 'aborted') return
-    const mayBeThere = this.#state === 'completing'
-    this.#state = 'aborted'
-    this.#giveUp.abort()
+  async #removeUpload(mayBeThere: boolean): Promise<void> {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
     // Nobody waits half a minute for tidying up that the sweep does too.

@@ -180,6 +180,18 @@ function describeFailing(stage: () => StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
+  test('has left nothing when any of several aborts has ended', async () => {
+    const { store, leftovers } = stage()
+    for (let i = 0; i < 20; i++) {
+      const writer = await store.create(freshKey(), 'application/json')
+      await writer.write(randomBytes(10))
+      const first = writer.abort()
+      await writer.abort()
+      expect(await leftovers()).toEqual([])
+      await first
+    }
+  })
+
   test('ends a write that is under way when it is aborted', async () => {
     const { store, leftovers } = stage()
     const writer = await store.create(freshKey(), 'application/json')
