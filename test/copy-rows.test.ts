@@ -58,7 +58,9 @@ class ChoppedSocket extends Duplex {
     this.#socket.write(chunk, done)
   }
   override _final(done: () => void): void {
-    this.#socket.end(done)
+    // Of a server that went away in mid-write nothing is left to end.
+    if (this.#socket.destroyed) done()
+    else this.#socket.end(() => done())
   }
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#socket.destroy()
