@@ -45,7 +45,7 @@ export class LineWriter {
   }
 
   /** Cut where it is longer than its field. */
-  text(name: string, value: string | null): this {
+  text(name: string, value: string | null | undefined): this {
     const field = this.#field(name, 'a')
     return this.#put(field, toWindows1252(value ?? '').subarray(0, field.length), 'left')
   }
@@ -54,7 +54,7 @@ export class LineWriter {
    * What other lines cite, an account number or a code: cut, it would name something else, or two things.
    * @throws {TraOverflow}
    */
-  key(name: string, value: string | null, side: 'left' | 'right' = 'left'): this {
+  key(name: string, value: string | null | undefined, side: 'left' | 'right' = 'left'): this {
     const field = this.#field(name, 'a')
     const bytes = toWindows1252(value ?? '')
     if (bytes.length > field.length) throw new TraOverflow(this.#layout, field, value!)

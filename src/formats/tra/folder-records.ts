@@ -1,0 +1,252 @@
+/** Records about the file, the folder and its settings (tra.md, Parameters): rows in, one line of bytes out. */
+import type { Buffer } from 'node:buffer'
+import type { AddressRow } from '../mad/address.ts'
+import type { ExerciceOf } from '../mad/exercice.ts'
+import type { FolderOf } from '../mad/items.ts'
+import { paymentMode } from '../mad/payment.ts'
+import { countryCode } from './country-code.ts'
+import { amountText, dayText, LineWriter } from './fixed-width.ts'
+import { layouts } from './layouts.ts'
+import type { CollectiveAccounts } from './nature.ts'
+
+/** Of the only establishment, cited by every entry line. */
+export const establishmentCode = '001'
+/** Of the only VAT regime. */
+const regimeCode = 'FRA'
+/** Francs in a euro, for good. */
+const francsPerEuro = '6,55957'
+
+export interface TraFileOf {
+  /** DOS: the whole folder. JRL: a part of its entries. */
+  type: 'DOS' | 'JRL'
+  /** `YYYY-MM-DDTHH:MM` in the time zone of the platform. */
+  generatedAt: string
+  firmName: string
+}
+
+export function headerLine({ type, generatedAt, firmName }: TraFileOf): Buffer {
+  return new LineWriter(layouts.HEADER)
+    .text('FIXE', '***')
+    .text('IDENTIFIANT', 'S5')
+    .text('ORIGINE FICHIER', 'EXP')
+    .text('TYPE FICHIER', type)
+    .text('FORMAT', 'ETE')
+    .number('VERSION', '011')
+    .moment('DATE/HEURE', generatedAt)
+    .text('UTILISATEUR', 'Grandlivre')
+    .text('RAISON SOCIALE', firmName)
+    .number('SOUSVERSION', '001')
+    .text('SO_READYGUID', '-')
+    .line()
+}
+
+/** Interface, section 2.5. */
+export function ps1Line(folder: FolderOf): Buffer {
+  const { address } = folder
+  return new LineWriter(layouts.PS1)
+    .text('NOM', folder.name)
+    .text('ADRESSE1', address.streetName)
+    .text('ADRESSE2', address.complement)
+    .text('CODEPOSTAL', address.postalCode)
+    .text('VILLE', address.city)
+    .text('PAYS', countryCode(address.country))
+    .text('TELEPHONE', folder.contactPhoneNumber)
+    .text('EMAIL', folder.contactMail)
+    .text('SIRET', folder.siret)
+    .text('RCS', folder.rcsName)
+    .amount('CAPITAL', BigInt(folder.capital))
+    .line()
+}
+
+/** Of the first five axes, in the order of their ids. */
+export interface AxisSettings {
+  /** Of the longest section code; 0 for an axis without sections. */
+  codeLength: number
+  defaultSectionCode: string | null
+}
+
+export interface Ps2Of {
+  /** Of the longest numbers among general and third-party accounts; 0 where there is none. */
+  generalLength: number
+  thirdPartyLength: number
+  axes: readonly AxisSettings[]
+  /** A 471 account. */
+  suspenseAccount: string | null
+}
+
+export function ps2Line({ generalLength, thirdPartyLength, axes, suspenseAccount }: Ps2Of): Buffer {
+  const writer = new LineWriter(layouts.PS2)
+    .number('LGGEN', between(generalLength, 6, 17))
+    .text('BOURREGEN', '0')
+    .number('LGAUX', between(thirdPartyLength, 6, 17))
+    .text('BOURREAUX', '0')
+    .key('GENATTEND', suspenseAccount)
+  for (let rank = 1; rank <= axesMax; rank++) {
+    const axis = axes[rank - 1]
+    writer
+      .number(`LGSEC${rank}`, between(axis?.codeLength ?? 0, 3, 17))
+      .text(`BOURRESEC${rank}`, '0')
+      .key(`SECT${rank}ATTEND`, axis?.defaultSectionCode)
+  }
+  return writer.line()
+}
+
+/** A TRA file has no place for a sixth axis. */
+export const axesMax = 5
+
+function between(length: number, least: number, most: number): string {
+  return String(Math.min(most, Math.max(least, length)))
+}
+
+/** @param openingJournalCode of the À Nouveaux journal, in three characters */
+export function ps3Line(openingJournalCode: string | null, collectives: CollectiveAccounts): Buffer {
+  return new LineWriter(layouts.PS3)
+    .key('JALOUVRE', openingJournalCode)
+    .key('CLIDEFAUT', collectives.get('411')?.number)
+    .key('FOUDEFAUT', collectives.get('401')?.number)
+    .key('SALDEFAUT', collectives.get('421')?.number)
+    .line()
+}
+
+export interface Ps5Of {
+  /**
+   * Where the folder has them, its accounts 476 and 477, for losses and gains of conversion: those of classes 6 and 7 may
+   * not stand here, as they are open to analytic breakdown (p. 16). A journal of conversions is none of the types that
+   * journals have.
+   */
+  conversionLossAccount: string | null
+  conversionGainAccount: string | null
+  hasAxes: boolean
+}
+
+/** Books kept in euro. */
+export function ps5Line({ conversionLossAccount, conversionGainAccount, hasAxes }: Ps5Of): Buffer {
+  return new LineWriter(layouts.PS5)
+    .text('DEVISE', 'EUR')
+    .number('DECDEVISE', '2')
+    .text('TENUEEURO', 'X')
+    .key('CPTECCD', conversionLossAccount)
+    .key('CPTECCC', conversionGainAccount)
+    .text('PARITEEURO', francsPerEuro)
+    .key('ETABDEFAUT', establishmentCode)
+    .number('PLANREF', '07')
+    .text('GEREANA', hasAxes ? 'X' : '-')
+    .line()
+}
+
+/**
+ * @param rank from 1, of the oldest
+ * @param closedOn the day it was closed, `YYYY-MM-DD`; null: open
+ */
+export function exoLine(
+  { start, end, lettering }: ExerciceOf,
+  rank: number,
+  closedOn: string | null,
+): Buffer {
+  return new LineWriter(layouts.EXO)
+    .key('CODE', String(rank).padStart(3, '0'))
+    .date('DATEDEBUT', start)
+    .date('DATEFIN', end)
+    .text('ETATCPTA', closedOn === null ? 'OUV' : 'CDE')
+    .text('LIBELLE', `Exercice au ${dayText(end)}`)
+    .text('ETATANO', openingState(lettering))
+    .text('DATECREATION', closedOn && dayText(closedOn))
+    .line()
+}
+
+/** Opening balances in detail (H), or as sums by account (OAN): ETATANO of a year, ECRANOUVEAU of its opening entries. */
+export function openingState(lettering: string): 'H' | 'OAN' {
+  return lettering === 'MONO' ? 'H' : 'OAN'
+}
+
+export function etbLine({ name, address }: FolderOf): Buffer {
+  return new LineWriter(layouts.ETB)
+    .key('CODE', establishmentCode)
+    .text('LIBELLE', name)
+    .text('ADRESSE1', street(address))
+    .text('ADRESSE2', address.complement)
+    .text('CODEPOSTAL', address.postalCode)
+    .text('VILLE', address.city)
+    .text('PAYS', countryCode(address.country))
+    .line()
+}
+
+/** What is known of number, index, type and name. */
+export function street({ number, locatingIndex, streetType, streetName }: AddressRow): string {
+  return [number, locatingIndex, streetType, streetName].filter(Boolean).join(' ')
+}
+
+/** @param internalCode as the database holds it; several may be one mode, which the file defines once */
+export function mdpLine(internalCode: string): Buffer {
+  const { code, name } = paymentMode(internalCode)
+  return new LineWriter(layouts.MDP)
+    .key('CODE', code, 'right')
+    .text('LIBELLE', name)
+    .key('CATEGORIE', code, 'right')
+    .line()
+}
+
+/** Paid at once, in that mode. MP1 has the codes of MDP, on the right as they are. */
+export function mdrLine(internalCode: string): Buffer {
+  const { code, name } = paymentMode(internalCode)
+  return new LineWriter(layouts.MDR)
+    .key('CODE', code)
+    .text('LIBELLE', name)
+    .text('APARTIRDE', 'ECR')
+    .number('PLUSJOUR', '0')
+    .number('NBECHE', '1')
+    .key('MP1', code, 'right')
+    .number('TAUX1', '100,00')
+    .line()
+}
+
+/**
+ * EUR and FRF, then the others.
+ * @param foreign what one unit costs in euro, as decimal text such as 0.923400, by currency other than the euro
+ */
+export function devLines(foreign: ReadonlyMap<string, string>): Buffer[] {
+  const others = [...foreign].filter(([code]) => code !== 'EUR' && code !== 'FRF').toSorted()
+  return [
+    devLine('EUR', '1', true),
+    devLine('FRF', francsPerEuro, true),
+    ...others.map(([code, rate]) => devLine(code, rate, false)),
+  ]
+}
+
+const currencyNames = new Intl.DisplayNames('fr', { type: 'currency' })
+
+/** @param isEuro the euro, or what it is divided into */
+function devLine(code: string, rate: string, isEuro: boolean): Buffer {
+  const { maximumFractionDigits = 2 } = new Intl.NumberFormat('fr', {
+    style: 'currency',
+    currency: code,
+  }).resolvedOptions()
+  return new LineWriter(layouts.DEV)
+    .key('CODE', code)
+    .text('LIBELLE', currencyNames.of(code) ?? code)
+    .number('DECIMALE', String(code === 'FRF' ? 2 : maximumFractionDigits))
+    .flag('MONNAIEIN', isEuro)
+    .number('PARITEEURO', rate.replace('.', ','))
+    .text('CODEISO', code)
+    .flag('FONGIBLE', isEuro)
+    .line()
+}
+
+export function regLine(): Buffer {
+  return new LineWriter(layouts.REG).key('CODE', regimeCode).text('LIBELLE', 'France').line()
+}
+
+/**
+ * @param code in three characters
+ * @param rate in hundredths of a percent
+ */
+export function tvaLine(code: string, rate: number): Buffer {
+  const percent = amountText(BigInt(rate))
+  return new LineWriter(layouts.TVA)
+    .key('CODE', code)
+    .text('LIBELLE', `TVA ${percent} %`)
+    .text('REGIMETVA', regimeCode)
+    .number('TAUXACHAT', percent)
+    .number('TAUXVENTE', percent)
+    .line()
+}

@@ -1,0 +1,72 @@
+/**
+ * Codes for as few columns as a TRA file gives them: those that fit stay, the others get one of their own. They depend on
+ * the set alone, not on its order, so that two exports of one folder cite the same journal alike.
+ */
+import { TraOverflow } from './fixed-width.ts'
+import { fieldOf, layouts, type TraLayout } from './layouts.ts'
+import { toWindows1252 } from './windows-1252.ts'
+
+export interface Coded {
+  id: string
+  code: string
+}
+
+export function journalCodes(journals: Iterable<Coded>): Map<string, string> {
+  return shortCodes(journals, layouts.JAL)
+}
+
+/** @param sections of one axis */
+export function sectionCodes(sections: Iterable<Coded>): Map<string, string> {
+  return shortCodes(sections, layouts.SAT)
+}
+
+export function vatCodes(codes: Iterable<Coded>): Map<string, string> {
+  return shortCodes(codes, layouts.TVA)
+}
+
+/**
+ * By id. A long code keeps its beginning and its last character where nobody else has that (AC01 and AC02 become AC1 and
+ * AC2), or else as much of its beginning as leaves room for a number.
+ * @throws {TraOverflow} where there are more of them than codes
+ */
+function shortCodes(items: Iterable<Coded>, layout: TraLayout): Map<string, string> {
+  const field = fieldOf(layout, 'CODE')
+  const codes = new Map<string, string>()
+  const taken = new Set<string>()
+  const give = ({ id }: Coded, code: string) => {
+    codes.set(id, code)
+    taken.add(code)
+  }
+  const sorted = [...items].toSorted(byCode)
+  for (const item of sorted) if (isWritable(item.code, field.length)) give(item, item.code)
+  for (const item of sorted.filter(({ id }) => !codes.has(id))) {
+    const free = candidates(item.code, field.length).find((code) => !taken.has(code))
+    if (free === undefined) throw new TraOverflow(layout, field, item.code)
+    give(item, free)
+  }
+  return codes
+}
+
+/** Two of one code, which Windows-1252 can bring about, are told apart by their ids, which are numbers. */
+function byCode(one: Coded, other: Coded): number {
+  if (one.code !== other.code) return one.code < other.code ? -1 : 1
+  return one.id.length - other.id.length || (one.id < other.id ? -1 : 1)
+}
+
+/** As it is: short enough, and read back as the same code from a field padded with blanks. */
+function isWritable(code: string, columns: number): boolean {
+  return code.length <= columns && /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(code)
+}
+
+function* candidates(code: string, columns: number): Generator<string> {
+  const plain = toWindows1252(code.normalize('NFKD').replace(/\p{M}/gu, ''))
+    .toString('latin1')
+    .replace(/[^0-9A-Za-z]/g, '')
+  if (plain.length > columns) yield plain.slice(0, columns - 1) + plain.slice(-1)
+  else if (plain !== '') yield plain
+  for (let digits = 1; digits <= columns; digits++) {
+    const beginning = plain.slice(0, columns - digits)
+    for (let number = 0; number < 36 ** digits; number++)
+      yield beginning + number.toString(36).toUpperCase().padStart(digits, '0')
+  }
+}
