@@ -81,6 +81,16 @@ export class CopyRows implements pg.Submittable {
     return true
   }
 
+  /**
+   * Reads on and keeps the rows from `row` on: they come first in the next batch. False where there are no more rows; the
+   * batch then stays as it is.
+   */
+  async extend(row: number): Promise<boolean> {
+    if (this.#ended) return false
+    this.#rest = this.bytes.subarray(this.fields[row * this.stride]! - frameHeadBytes)
+    return this.fill()
+  }
+
   #take(): void {
     const chunks = this.#rest.length > 0 ? [this.#rest, ...this.#queue] : this.#queue
     const former = this.bytes

@@ -1,0 +1,111 @@
+/**
+ * The bytes of a TRA file (tra.md): parameter records, then entries by two COPY streams. Memory does not grow with the
+ * entries, but for what they refer to.
+ */
+import { strict as assert } from 'node:assert'
+import type { Buffer } from 'node:buffer'
+import { CopyRows } from '../db/copy-rows.ts'
+import { renderTraDictionary, type TraDictionary } from '../formats/tra/dictionary.ts'
+import { EntryLines, traEntryColumns, traMovementColumns } from '../formats/tra/entry-lines.ts'
+import { axesMax } from '../formats/tra/folder-records.ts'
+import { letteringCodes } from '../formats/tra/lettering-codes.ts'
+import { thirdPartyRoot } from '../formats/tra/nature.ts'
+import type { MadFileOptions, MadTotals } from './mad-file.ts'
+import { renderTraEntries, TraTally } from './render-tra-entries.ts'
+import type { Snapshot } from './snapshot.ts'
+import { copyTraEntries, copyTraMovements, findEntrySpans, findOddLetterings } from './tra-file.sql.ts'
+import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
+import { entrySegments, type TraSelection } from './tra-selection.ts'
+
+export { countTraMovements } from './tra-file.sql.ts'
+
+export interface TraFileOptions extends Pick<MadFileOptions, 'now' | 'chunkBytes' | 'room' | 'counted'> {
+  selection: TraSelection
+  timeZone: string
+  /** Told the codes of the axes that have no place in the file, where there are any. */
+  leftOut: (axisCodes: string[]) => void
+}
+
+/**
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ * @throws {TraOverflow | TraUnfit} for books that do not fit into such a file
+ */
+export async function* renderTraFile(
+  snapshot: Snapshot,
+  options: TraFileOptions,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const tally = new TraTally()
+  let bytes = 0
+  for await (const chunk of partsOf(snapshot, options, tally)) {
+    bytes += chunk.length
+    options.counted({
+      rows: tally.movements,
+      entries: tally.entries,
+      bytes,
+      debit: tally.debit.total,
+      credit: tally.credit.total,
+    } satisfies MadTotals)
+    yield chunk
+  }
+}
+
+async function* partsOf(
+  snapshot: Snapshot,
+  options: TraFileOptions,
+  tally: TraTally,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const { first, second } = snapshot
+  const { selection, timeZone, now, chunkBytes, room } = options
+  const of = await readTraFolder(first, selection)
+  const axesLeftOut = of.axes.slice(axesMax).map(({ code }) => code)
+  if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
+  yield* packLines(parameterLines({ client: first, of, now, timeZone }), chunkBytes, room)
+  const dictionary = await dictionaryOf(snapshot, of)
+  const lines = new EntryLines(dictionary)
+  for (const segment of entrySegments(await findEntrySpans(second, selection))) {
+    const entryText = copyTraEntries(selection, segment, timeZone)
+    const entries = second.query(new CopyRows(entryText, traEntryColumns.length))
+    const movementText = copyTraMovements(selection, segment)
+    const movements = first.query(new CopyRows(movementText, traMovementColumns.length))
+    yield* renderTraEntries(entries, movements, lines, dictionary, chunkBytes, room, tally)
+  }
+}
+
+async function dictionaryOf({ second }: Snapshot, of: TraFolder): Promise<TraDictionary> {
+  const odd = await findOddLetterings(second, of.selection)
+  const collectiveOf = (number: string) => {
+    const root = thirdPartyRoot(number)
+    return root === undefined ? null : of.collectives.get(root)!.number
+  }
+  return renderTraDictionary({
+    journals: of.journals.map(({ id, type }) => ({ id, code: of.journalCodes.get(id)!, type })),
+    accounts: of.accounts.map(({ id, number }) => ({ id, number, collective: collectiveOf(number) })),
+    payments: of.payments,
+    sections: of.axes.flatMap(({ sections }, i) =>
+      sections.map(({ id }) => ({ id, code: of.sectionCodes.get(id) ?? '', axis: i + 1 })),
+    ),
+    exercices: of.exercices,
+    letterings: new Map(odd.map(({ accountId, codes }) => [Number(accountId), letteringCodes(codes)])),
+  })
+}
+
+/** Chunks that are as full as whole lines make them. */
+async function* packLines(
+  lines: AsyncIterable<Buffer>,
+  chunkBytes: number,
+  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let out = room(chunkBytes)
+  let at = 0
+  for await (const line of lines) {
+    assert(line.length <= out.length, 'a chunk holds a line')
+    if (at + line.length > out.length) {
+      yield out.subarray(0, at)
+      out = room(chunkBytes)
+      at = 0
+    }
+    out.set(line, at)
+    at += line.length
+  }
+  if (at > 0) yield out.subarray(0, at)
+}

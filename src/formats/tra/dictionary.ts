@@ -1,0 +1,104 @@
+/**
+ * What entry lines refer to, as ready columns by id: few per folder, repeated in every line.
+ *
+ * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
+ */
+import { Buffer } from 'node:buffer'
+import { paymentMode } from '../mad/payment.ts'
+import { LineWriter } from './fixed-width.ts'
+import { openingState } from './folder-records.ts'
+import { fieldOf, layouts } from './layouts.ts'
+import { type PartyKind, type PieceRule, pieceRule } from './piece-type.ts'
+
+export interface TraDictionaryRows {
+  /** `code`: of three characters at the most. */
+  journals: { id: string; code: string; type: string }[]
+  /** `collective`: the number of the collective account that a third party hangs from; null for any other account. */
+  accounts: { id: string; number: string; collective: string | null }[]
+  payments: { id: string; code: string }[]
+  /** `axis`: its rank among the axes, from 1. */
+  sections: { id: string; code: string; axis: number }[]
+  exercices: { id: string; lettering: string }[]
+  /** Of accounts some of whose lettering codes cannot stand in four columns, all codes with what is written for each. */
+  letterings: ReadonlyMap<number, ReadonlyMap<string, string>>
+}
+
+export interface AccountColumns {
+  /** GENERAL, TYPE CPTE and AUXILIAIRE. */
+  columns: Uint8Array
+  isThirdParty: boolean
+  party: PartyKind
+}
+
+export interface JournalColumns {
+  code: Uint8Array
+  rule: PieceRule
+  isOpening: boolean
+}
+
+export interface TraDictionary {
+  accounts: ReadonlyMap<number, AccountColumns>
+  journals: ReadonlyMap<number, JournalColumns>
+  payments: ReadonlyMap<number, Uint8Array>
+  sections: ReadonlyMap<number, { code: Uint8Array; axis: number }>
+  /** ECRANOUVEAU of an entry of a journal of opening balances, by exercice. */
+  openings: ReadonlyMap<number, Uint8Array>
+  letterings: TraDictionaryRows['letterings']
+}
+
+/** ECRANOUVEAU of any other entry. */
+export const noOpening: Uint8Array = Buffer.from('N  ', 'latin1')
+
+/** @throws {TraOverflow} for a number or a code that does not fit */
+export function renderTraDictionary(rows: TraDictionaryRows): TraDictionary {
+  return {
+    accounts: byId(rows.accounts, accountColumns),
+    journals: byId(rows.journals, ({ code, type }) => ({
+      code: columnsOf(new LineWriter(layouts.ENTRY).key('JOURNAL', code), 'JOURNAL'),
+      rule: pieceRule(type),
+      isOpening: type === 'AN',
+    })),
+    payments: byId(rows.payments, ({ code }) =>
+      columnsOf(new LineWriter(layouts.ENTRY).key('MODEPAIE', paymentMode(code).code, 'right'), 'MODEPAIE'),
+    ),
+    sections: byId(rows.sections, ({ code, axis }) => ({
+      code: columnsOf(new LineWriter(layouts.ENTRY).key(partyField, code), partyField),
+      axis,
+    })),
+    openings: byId(rows.exercices, ({ lettering }) =>
+      Buffer.from(openingState(lettering).padEnd(noOpening.length), 'latin1'),
+    ),
+    letterings: rows.letterings,
+  }
+}
+
+const partyField = 'AUXILIAIRE OU SECTION'
+
+function accountColumns({ number, collective }: TraDictionaryRows['accounts'][number]): AccountColumns {
+  const line = new LineWriter(layouts.ENTRY).key('GENERAL', collective ?? number)
+  if (collective !== null) line.text('TYPE CPTE', 'X').key(partyField, number)
+  return {
+    columns: columnsOf(line, 'GENERAL', partyField),
+    isThirdParty: collective !== null,
+    party: partyKinds[number.slice(0, 3)],
+  }
+}
+
+const partyKinds: Readonly<Record<string, PartyKind>> = {
+  '401': 'supplier',
+  '411': 'customer',
+  '421': 'employee',
+}
+
+/** From the first column of a field to the last of another. Copied: a piece of a line would keep all of it. */
+function columnsOf(writer: LineWriter, first: string, last = first): Uint8Array {
+  const { at, length } = fieldOf(layouts.ENTRY, last)
+  return Uint8Array.from(writer.line().subarray(fieldOf(layouts.ENTRY, first).at - 1, at - 1 + length))
+}
+
+function byId<Row extends { id: string }, Columns>(
+  rows: Row[],
+  columns: (row: Row) => Columns,
+): Map<number, Columns> {
+  return new Map(rows.map((row) => [Number(row.id), columns(row)]))
+}

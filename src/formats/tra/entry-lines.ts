@@ -1,0 +1,360 @@
+/**
+ * Entry lines from rows of COPY, byte ranges to bytes (tra.md, Entry lines): one line per movement, one behind it per
+ * analytic share.
+ *
+ * The hot loop of a TRA export. A line has 1,407 columns, nearly all of them blank or the same in a whole entry: they
+ * are laid out once per entry and copied into each of its lines (30 ns), then the columns of the movement are written
+ * at their places. Accounts, journals, payments and sections come as ready columns, by id. Nothing is allocated per
+ * movement, but for amounts in a foreign currency and texts that are not plain French. The plain renderer in
+ * test/support/plain-tra.ts says the same with objects and strings and is compared byte for byte.
+ */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { isNull, readId, writePlain } from '../mad/json-bytes.ts'
+import { noOpening, type TraDictionary } from './dictionary.ts'
+import { LineWriter, noDay, TraOverflow } from './fixed-width.ts'
+import { axesMax, establishmentCode } from './folder-records.ts'
+import { fieldOf, layouts } from './layouts.ts'
+import { inCase, unescaped, writeAmount, writeDay, writeRight, writeText } from './line-bytes.ts'
+import type { PieceType } from './piece-type.ts'
+
+/** The columns of an entry row, in the order the query must give them. */
+export const traEntryColumns = [
+  'id',
+  'exercice_id',
+  'journal_id',
+  'date',
+  'due_date',
+  'currency',
+  'rate',
+  'created_on',
+  'validated_at',
+] as const
+export type TraEntryColumn = (typeof traEntryColumns)[number]
+
+/** The columns of a movement row. */
+export const traMovementColumns = [
+  'entry_id',
+  'account_id',
+  'debit',
+  'credit',
+  'description',
+  'due_date',
+  'free_number',
+  'invoice_number',
+  'payment_id',
+  'shares',
+  'lettering_state',
+  'lettering_code',
+] as const
+export type TraMovementColumn = (typeof traMovementColumns)[number]
+
+/** Places in the rows. */
+export const traEntryPlaces = placesOf(traEntryColumns)
+export const traMovementPlaces = placesOf(traMovementColumns)
+const ofEntry = traEntryPlaces
+const of = traMovementPlaces
+
+function placesOf<Column extends string>(columns: readonly Column[]): Record<Column, number> {
+  return Object.fromEntries(columns.map((column, place) => [column, place])) as Record<Column, number>
+}
+
+/** Where a field of a line begins, from 0. */
+const place = (name: string) => fieldOf(layouts.ENTRY, name).at - 1
+const journal = place('JOURNAL')
+const date = place('DATECOMPTABLE')
+const pieceTypeAt = place('TYPE PIECE')
+const account = place('GENERAL')
+const accountType = place('TYPE CPTE')
+const section = place('AUXILIAIRE OU SECTION')
+const invoiceNumber = place('REFINTERNE')
+const description = place('LIBELLE')
+const payment = place('MODEPAIE')
+const dueDate = place('ECHEANCE')
+const side = place('SENS')
+const firstAmount = fieldOf(layouts.ENTRY, 'MONTANT1')
+const entryType = place('TYPE ECRITURE')
+const pieceNumber = place('NUMEROPIECE')
+const currency = place('DEVISE')
+const rate = place('TAUXDEV')
+const amountCode = place('CODEMONTANT')
+const secondAmount = fieldOf(layouts.ENTRY, 'MONTANT2')
+const axis = place('AXE')
+const entryId = place('REFEXTERNE')
+const createdOn = place('DATECREATION')
+const opening = place('ECRANOUVEAU')
+const freeNumber = place('REFLIBRE')
+const lettering = place('LETTRAGE')
+const letteringState = place('ETATLETTRAGE')
+const validated = place('VALIDE')
+const validatedOn = place('VALIDDATE')
+
+const textColumns = 35
+const rateField = fieldOf(layouts.ENTRY, 'TAUXDEV')
+const pieceNumberColumns = fieldOf(layouts.ENTRY, 'NUMEROPIECE').length
+/** Columns 1 to 222 are the same on lines of movements and of shares. */
+const commonColumns = place('REFEXTERNE')
+
+/** The last column of either line holds something or is mandatory, so that all lines of a kind have one length. */
+const blankLine = new LineWriter(layouts.ENTRY)
+  .text('ETABLISSEMENT', establishmentCode)
+  .text('TVAENCAISSEMENT', '-')
+  .text('DEVISE', 'EUR')
+  .number('TAUXDEV', '1')
+  .text('CODEMONTANT', 'E--')
+  .line()
+const blankShare = new LineWriter(layouts.ANALYTIC).text('ETABLISSEMENT', establishmentCode).line()
+
+const rateDecimals = 6
+/** A share takes at least six characters of its row (`1,1,1,`). */
+const shareCharactersMin = 6
+
+const blank = 0x20
+const comma = 0x2c
+const minus = 0x2d
+const zero = 0x30
+const capitalA = 0x41
+const capitalC = 0x43
+const capitalD = 0x44
+const capitalN = 0x4e
+const capitalS = 0x53
+const capitalX = 0x58
+const letterN = 0x6e
+const letterP = 0x70
+const braceClose = 0x7d
+
+export class EntryLines {
+  readonly #dictionary: TraDictionary
+  readonly #line = Uint8Array.from(blankLine)
+  readonly #share = Uint8Array.from(blankShare)
+  #pieceNumber = 0
+  /** What one unit of the entry's currency costs, in millionths of a euro; 0n: the entry is in euro. */
+  #rateMillionths = 0n
+
+  constructor(dictionary: TraDictionary) {
+    this.#dictionary = dictionary
+  }
+
+  /** Bytes that the movement of this row may need, at the most. */
+  bytesMax(fields: Int32Array, base: number): number {
+    const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
+    return blankLine.length + (shareBytes / shareCharactersMin) * blankShare.length
+  }
+
+  /** Lays out what the lines of an entry have in common. Fields: {@link traEntryColumns}, from `base` on. */
+  takeEntry(bytes: Uint8Array, fields: Int32Array, base: number, pieceType: PieceType): void {
+    const line = this.#line
+    const start = (column: number) => fields[base + column]!
+    const end = (column: number) => fields[base + column + 1]! - 1
+    const booked = this.#dictionary.journals.get(
+      readId(bytes, start(ofEntry.journal_id), end(ofEntry.journal_id)),
+    )
+    if (!booked) assert.fail('an entry names a journal that its folder does not have')
+    line.set(booked.code, journal)
+    writeDay(line, date, bytes, start(ofEntry.date), end(ofEntry.date))
+    line[pieceTypeAt] = pieceType.charCodeAt(0)
+    line[pieceTypeAt + 1] = pieceType.charCodeAt(1)
+    const isDraft = isNull(bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
+    line[entryType] = isDraft ? capitalS : capitalN
+    this.#numberPiece()
+    this.#takeCurrency(bytes, fields, base)
+    line.fill(blank, entryId, entryId + textColumns)
+    writePlain(line, entryId, bytes, start(ofEntry.id), end(ofEntry.id))
+    writeDay(line, createdOn, bytes, start(ofEntry.created_on), end(ofEntry.created_on))
+    const year = readId(bytes, start(ofEntry.exercice_id), end(ofEntry.exercice_id))
+    const openingCode = booked.isOpening ? this.#dictionary.openings.get(year) : noOpening
+    if (!openingCode) assert.fail('an entry names an exercice that its folder does not have')
+    line.set(openingCode, opening)
+    line[validated] = isDraft ? minus : capitalX
+    writeDay(line, validatedOn, bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
+
+    // A share has its entry's columns, but for those of its movement alone; what is due is the movement.
+    const share = this.#share
+    line.set(noDayBytes, dueDate)
+    share.set(line.subarray(0, commonColumns))
+    share.set(line.subarray(createdOn, createdOn + noDay.length), createdOn)
+    share.set(openingCode, opening)
+    writeDay(line, dueDate, bytes, start(ofEntry.due_date), end(ofEntry.due_date))
+  }
+
+  #numberPiece(): void {
+    const digits = String(++this.#pieceNumber)
+    if (digits.length > pieceNumberColumns)
+      throw new TraOverflow(layouts.ENTRY, fieldOf(layouts.ENTRY, 'NUMEROPIECE'), digits)
+    writeRight(this.#line, pieceNumber, pieceNumberColumns, digits)
+  }
+
+  /** What is written for a currency stays for the entries behind it: most ledgers know the euro alone. */
+  #takeCurrency(bytes: Uint8Array, fields: Int32Array, base: number): void {
+    const start = fields[base + ofEntry.currency]!
+    const rateStart = fields[base + ofEntry.rate]!
+    if (isNull(bytes, start, rateStart - 1)) {
+      if (this.#rateMillionths === 0n) return
+      this.#rateMillionths = 0n
+      this.#line.set(euro, currency)
+      writeRight(this.#line, rate, rateField.length, '1')
+      this.#line.set(inEuro, amountCode)
+      return
+    }
+    const text = Buffer.from(bytes.subarray(rateStart, fields[base + ofEntry.rate + 1]! - 1)).toString(
+      'latin1',
+    )
+    const [whole, decimals = ''] = text.split('.')
+    this.#rateMillionths = BigInt(whole! + decimals.padEnd(rateDecimals, '0'))
+    writePlain(this.#line, currency, bytes, start, rateStart - 1)
+    const written = text.replace('.', ',')
+    if (written.length > rateField.length) throw new TraOverflow(layouts.ENTRY, rateField, written)
+    writeRight(this.#line, rate, rateField.length, written)
+    this.#line.set(inBoth, amountCode)
+  }
+
+  /** Writes a movement of the entry taken last, and its shares. Fields: {@link traMovementColumns}, from `base` on. */
+  write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+    out.set(this.#line, at)
+    const accountId = readId(bytes, fields[base + of.account_id]!, fields[base + of.account_id + 1]! - 1)
+    const booked = this.#dictionary.accounts.get(accountId)
+    if (!booked) assert.fail('a movement names an account that its folder does not have')
+    out.set(booked.columns, at + account)
+    writeText(
+      out,
+      at + invoiceNumber,
+      bytes,
+      fields[base + of.invoice_number]!,
+      fields[base + of.invoice_number + 1]! - 1,
+    )
+    writeText(
+      out,
+      at + description,
+      bytes,
+      fields[base + of.description]!,
+      fields[base + of.description + 1]! - 1,
+    )
+    const paymentStart = fields[base + of.payment_id]!
+    const paymentEnd = fields[base + of.payment_id + 1]! - 1
+    if (!isNull(bytes, paymentStart, paymentEnd)) {
+      const mode = this.#dictionary.payments.get(readId(bytes, paymentStart, paymentEnd))
+      if (!mode) assert.fail('a movement names a payment that its folder does not have')
+      out.set(mode, at + payment)
+    }
+    const dueStart = fields[base + of.due_date]!
+    const dueEnd = fields[base + of.due_date + 1]! - 1
+    if (!isNull(bytes, dueStart, dueEnd)) writeDay(out, at + dueDate, bytes, dueStart, dueEnd)
+    const isDebit = isDebitLine(bytes, fields, base)
+    out[at + side] = isDebit ? capitalD : capitalC
+    const amount = isDebit ? of.debit : of.credit
+    this.#writeAmounts(out, at, bytes, fields[base + amount]!, fields[base + amount + 1]! - 1)
+    const freeStart = fields[base + of.free_number]!
+    const freeEnd = fields[base + of.free_number + 1]! - 1
+    if (!isNull(bytes, freeStart, freeEnd)) writeText(out, at + freeNumber, bytes, freeStart, freeEnd)
+    this.#writeLettering(out, at, bytes, fields, base, accountId, booked.isThirdParty)
+    const sharesStart = fields[base + of.shares]!
+    const sharesEnd = fields[base + of.shares + 1]! - 1
+    at += this.#line.length
+    if (isNull(bytes, sharesStart, sharesEnd)) return at
+    return this.#writeShares(out, at, bytes, sharesStart, sharesEnd, booked.columns, isDebit)
+  }
+
+  /** One line per share: `{section,amount,rate,section,amount,rate}`. Those of a sixth axis have no place in the file. */
+  #writeShares(
+    out: Uint8Array,
+    at: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    accountColumns: Uint8Array,
+    isDebit: boolean,
+  ): number {
+    for (let i = start + 1; i < end; ) {
+      const idEnd = endOfNumber(bytes, i)
+      const amountEnd = endOfNumber(bytes, idEnd + 1)
+      const divided = this.#dictionary.sections.get(readId(bytes, i, idEnd))
+      if (!divided) assert.fail('an analytic share names a section that its folder does not have')
+      if (divided.axis <= axesMax) {
+        out.set(this.#share, at)
+        for (let column = 0; column < accountType - account; column++)
+          out[at + account + column] = accountColumns[column]!
+        out[at + accountType] = capitalA
+        out.set(divided.code, at + section)
+        out[at + side] = isDebit ? capitalD : capitalC
+        this.#writeAmounts(out, at, bytes, idEnd + 1, amountEnd)
+        out[at + axis] = capitalA
+        out[at + axis + 1] = zero + divided.axis
+        at += this.#share.length
+      }
+      i = endOfNumber(bytes, amountEnd + 1) + 1
+    }
+    return at
+  }
+
+  /** MONTANT1, in the currency of the entry, and MONTANT2 in euro where that is another one. */
+  #writeAmounts(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
+    if (this.#rateMillionths === 0n) {
+      writeAmount(out, at, firstAmount, bytes, start, end)
+      return
+    }
+    const euroCents = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
+    const converted = ascii(String(inCurrency(euroCents, this.#rateMillionths)))
+    writeAmount(out, at, firstAmount, converted, 0, converted.length)
+    writeAmount(out, at, secondAmount, bytes, start, end)
+  }
+
+  #writeLettering(
+    out: Uint8Array,
+    at: number,
+    bytes: Uint8Array,
+    fields: Int32Array,
+    base: number,
+    accountId: number,
+    isThirdParty: boolean,
+  ): void {
+    const state = bytes[fields[base + of.lettering_state]!]
+    if (state === letterN) {
+      out.set(isThirdParty ? toLetter : cannotLetter, at + letteringState)
+      return
+    }
+    const isPartial = state === letterP
+    out.set(isPartial ? partlyLettered : lettered, at + letteringState)
+    const start = fields[base + of.lettering_code]!
+    const end = fields[base + of.lettering_code + 1]! - 1
+    const written = this.#dictionary.letterings.get(accountId)
+    if (!written) {
+      for (let i = start; i < end; i++) out[at + lettering + i - start] = inCase(bytes[i]!, isPartial)
+      return
+    }
+    const code = written.get(unescaped(bytes, start, end))
+    if (code === undefined) assert.fail('a movement has a lettering code that its account does not have')
+    out.set(ascii(isPartial ? code.toLowerCase() : code), at + lettering)
+  }
+}
+
+const noDayBytes = ascii(noDay)
+const euro = ascii('EUR')
+const inEuro = ascii('E--')
+const inBoth = ascii('DE-')
+const toLetter = ascii('AL')
+const cannotLetter = ascii('RI')
+const partlyLettered = ascii('PL')
+const lettered = ascii('TL')
+
+function ascii(text: string): Uint8Array {
+  return Buffer.from(text, 'latin1')
+}
+
+/** SENS: `D` where the debit is not zero. */
+export function isDebitLine(bytes: Uint8Array, fields: Int32Array, base: number): boolean {
+  const start = fields[base + of.debit]!
+  return bytes[start] !== zero || fields[base + of.debit + 1]! - 1 - start > 1
+}
+
+function endOfNumber(bytes: Uint8Array, from: number): number {
+  let at = from
+  while (bytes[at] !== comma && bytes[at] !== braceClose) at++
+  return at
+}
+
+/** Rounded to the nearest cent, halves away from zero. */
+function inCurrency(euroCents: bigint, rateMillionths: bigint): bigint {
+  const millionths = euroCents * 10n ** BigInt(rateDecimals)
+  const half = millionths < 0n ? -rateMillionths : rateMillionths
+  return (2n * millionths + half) / (2n * rateMillionths)
+}

@@ -1,0 +1,121 @@
+/**
+ * Columns of a TRA line written byte by byte from the text format of COPY. The line was laid out before: what is not
+ * written here is blank already.
+ */
+import { Buffer } from 'node:buffer'
+import { isNull } from '../mad/json-bytes.ts'
+import { amountText, noDay, TraOverflow } from './fixed-width.ts'
+import { layouts, type TraField } from './layouts.ts'
+import { toWindows1252 } from './windows-1252.ts'
+
+const blank = 0x20
+const comma = 0x2c
+const minus = 0x2d
+const zero = 0x30
+const capitalA = 0x41
+const capitalZ = 0x5a
+const backslash = 0x5c
+const letterA = 0x61
+const letterZ = 0x7a
+const tilde = 0x7e
+const caseBit = 0x20
+/** Leads the UTF-8 of À to ÿ, which Windows-1252 has at the places of Unicode. */
+const latinLead = 0xc3
+const latinOffset = 0x40
+
+const amountDecimals = 2
+/** References and descriptions, all of them. */
+const textColumns = 35
+
+/**
+ * A text of 35 columns. French is copied: printable ASCII, and accented letters, of which each has two bytes in UTF-8.
+ * Whatever else stands in the text is decoded and transliterated: a lone accent may change the letter before it, so the
+ * look goes one byte beyond the last column.
+ */
+export function writeText(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
+  const last = at + textColumns
+  let to = at
+  for (let i = start; i < end; i++) {
+    const byte = bytes[i]!
+    if (byte >= blank && byte <= tilde && byte !== backslash) {
+      if (to === last) return
+      out[to++] = byte
+    } else if (byte === latinLead) {
+      if (to === last) return
+      out[to++] = bytes[++i]! + latinOffset
+    } else {
+      const text = toWindows1252(unescaped(bytes, start, end)).subarray(0, textColumns)
+      out.fill(blank, at, last)
+      out.set(text, at)
+      return
+    }
+  }
+}
+
+/** An ASCII letter in upper or lower case; any other byte as it is. */
+export function inCase(byte: number, isLower: boolean): number {
+  if (isLower) return byte >= capitalA && byte <= capitalZ ? byte | caseBit : byte
+  return byte >= letterA && byte <= letterZ ? byte & ~caseBit : byte
+}
+
+/** `2024-02-29` as `29022024`; null as 01011900. */
+export function writeDay(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
+  if (isNull(bytes, start, end)) {
+    for (let i = 0; i < noDay.length; i++) out[at + i] = noDay.charCodeAt(i)
+    return
+  }
+  out[at] = bytes[start + 8]!
+  out[at + 1] = bytes[start + 9]!
+  out[at + 2] = bytes[start + 5]!
+  out[at + 3] = bytes[start + 6]!
+  out[at + 4] = bytes[start]!
+  out[at + 5] = bytes[start + 1]!
+  out[at + 6] = bytes[start + 2]!
+  out[at + 7] = bytes[start + 3]!
+}
+
+/** Right-aligned in its columns, which are made blank before. */
+export function writeRight(out: Uint8Array, at: number, columns: number, text: string): void {
+  out.fill(blank, at, at + columns)
+  const from = at + columns - text.length
+  for (let i = 0; i < text.length; i++) out[from + i] = text.charCodeAt(i)
+}
+
+/**
+ * An amount from the digits of minor units, right-aligned, with a comma and two decimals.
+ * @param line where the line begins in `out`
+ * @throws {TraOverflow}
+ */
+export function writeAmount(
+  out: Uint8Array,
+  line: number,
+  field: TraField,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): void {
+  const isNegative = bytes[start] === minus
+  const first = isNegative ? start + 1 : start
+  const digits = Math.max(end - first, amountDecimals + 1)
+  if (digits + (isNegative ? 2 : 1) > field.length) {
+    const minor = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
+    throw new TraOverflow(layouts.ENTRY, field, amountText(minor))
+  }
+  let at = line + field.at - 1 + field.length - 1
+  let i = end - 1
+  for (let place = 0; place < digits; place++) {
+    if (place === amountDecimals) out[at--] = comma
+    out[at--] = i >= first ? bytes[i--]! : zero
+  }
+  if (isNegative) out[at] = minus
+}
+
+const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** The text that COPY wrote. */
+export function unescaped(bytes: Uint8Array, start: number, end: number): string {
+  const text = Buffer.from(bytes.subarray(start, end)).toString('utf8')
+  return text.includes('\\')
+    ? text.replace(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter)
+    : text
+}
