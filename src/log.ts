@@ -49,6 +49,8 @@ export interface LogEvents {
   'export.handedBack': ExportNamed
   'export.lost': ExportNamed
   'export.done': ExportNamed & { rows: number; bytes: number; ms: number }
+  /** Codes of analytic axes that a TRA file has no place for. */
+  'export.axesLeftOut': ExportNamed & { axes: string[] }
   'export.failed': ExportNamed & { requestId: string; cause: string; error: unknown }
   /** Its processes died in all its attempts. */
   'export.abandoned': { schemaId: string; exportId: string; requestId: string }
@@ -78,6 +80,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'export.handedBack': 'info',
   'export.lost': 'warn',
   'export.done': 'info',
+  'export.axesLeftOut': 'warn',
   'export.failed': 'error',
   'export.abandoned': 'error',
   'queue.troubled': 'warn',

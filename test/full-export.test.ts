@@ -272,34 +272,20 @@ describe('for an hour', () => {
 const refusals: [string, Record<string, string>, string[]][] = [
   ['no format', { format: '' }, ['format']],
   ['another format', { format: 'XML' }, ['format']],
-  ['TRA, as long as there is none', { format: 'tra' }, ['format']],
   ['idExercice with JSON', { idExercice: '12' }, ['idExercice']],
   ['a period with JSON', { startDate: '2024-01-01', endDate: '2024-12-31' }, ['endDate', 'startDate']],
   ['journals with JSON', { journalIds: '31,32' }, ['journalIds']],
   ['a parameter there is not', { draft: '1' }, ['draft']],
-  [
-    'TRA with a year and a date',
-    { format: 'TRA', idExercice: '12', endDate: '2024-12-31' },
-    ['endDate', 'format'],
-  ],
-  ['TRA with half a period', { format: 'TRA', startDate: '2024-01-01' }, ['endDate', 'format']],
-  ['TRA backwards', { format: 'TRA', startDate: '2024-01-02', endDate: '2024-01-01' }, ['endDate', 'format']],
+  ['TRA with a year and a date', { format: 'TRA', idExercice: '12', endDate: '2024-12-31' }, ['endDate']],
+  ['TRA with half a period', { format: 'tra', startDate: '2024-01-01' }, ['endDate']],
+  ['TRA backwards', { format: 'TRA', startDate: '2024-01-02', endDate: '2024-01-01' }, ['endDate']],
   [
     'TRA for more than 24 months',
     { format: 'TRA', startDate: '2023-01-01', endDate: '2025-01-01' },
-    ['endDate', 'format'],
+    ['endDate'],
   ],
-  [
-    'TRA for 24 months, but for the format',
-    { format: 'TRA', startDate: '2023-01-01', endDate: '2024-12-31' },
-    ['format'],
-  ],
-  [
-    'a day that is not',
-    { format: 'TRA', startDate: '2023-02-30', endDate: '2024-12-31' },
-    ['format', 'startDate'],
-  ],
-  ['journals that are no ids', { format: 'TRA', journalIds: 'HA' }, ['format', 'journalIds']],
+  ['a day that is not', { format: 'TRA', startDate: '2023-02-30', endDate: '2024-12-31' }, ['startDate']],
+  ['journals that are no ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
 ]
 
 describe('refused', () => {

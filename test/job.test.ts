@@ -14,6 +14,9 @@ import {
   statusOf,
   transitions,
 } from '../src/exports/job.ts'
+import { TraUnfit } from '../src/exports/tra-unfit.ts'
+import { TraOverflow } from '../src/formats/tra/fixed-width.ts'
+import { fieldOf, layouts } from '../src/formats/tra/layouts.ts'
 import { isKey, StoreError } from '../src/store/store.ts'
 
 describe('the states of a job', () => {
@@ -82,13 +85,23 @@ describe('two triggers', () => {
 
 describe('the reason of a failure', () => {
   // biome-ignore format: a table
-  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'internal', 'died', 'cancelled', 'forgotten']
+  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unfit', 'internal', 'died', 'cancelled', 'forgotten']
 
   test('is a sentence of its own for each cause, with the request', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
     expect(new Set(reasons).size).toBe(causes.length)
     for (const reason of reasons)
       expect(reason).toMatch(/^The [^.;]+[.;].* Quote request request-1 to the operators/)
+  })
+
+  test('names what does not fit, which is the caller’s own', () => {
+    const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
+    const { cause, told } = failureOf(overflow)
+    expect(reasonOf(cause, 'r', told)).toBe(
+      'The folder holds what a file of this format cannot. CGN.CODE of a TRA file has 17 columns and cannot hold ' +
+        '"111111111111111111". Quote request r to the operators if you need their help.',
+    )
+    expect(failureOf(new Error('of the database')).told).toBeUndefined()
   })
 
   test('quotes what staff said', () => {
@@ -113,6 +126,7 @@ describe('the reason of a failure', () => {
     expect(judged(new StoreError('full', { retryable: false }))).toBe('refused false')
     expect(judged(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
     expect(judged(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
+    expect(judged(new TraUnfit('books in dollars'))).toBe('unfit false')
     for (const code of ['57P01', '08006', '53100', '57014', '40001', 'ECONNRESET'])
       expect(judged(coded(code)), code).toBe('database true')
     for (const code of ['42P01', '22012', '42501']) expect(judged(coded(code)), code).toBe('internal false')
@@ -126,10 +140,13 @@ describe('the reason of a failure', () => {
 
 test('the name of a file in the store is never the same, and tells whose it is', () => {
   const claim = { schemaId: '100', exportId: `export_${'a1'.repeat(16)}`, attempt: 2 }
-  const key = freshFileKey(claim)
-  expect(isKey(key)).toBe(true)
-  expect(freshFileKey(claim)).not.toBe(key)
-  expect(readFileKey(key)).toEqual({ schemaId: claim.schemaId, exportId: claim.exportId })
+  const key = freshFileKey(claim, 'TRA')
+  expect(key.endsWith('.tra')).toBe(true)
+  expect(freshFileKey(claim, 'TRA')).not.toBe(key)
+  for (const made of [key, freshFileKey(claim, 'JSON')]) {
+    expect(isKey(made)).toBe(true)
+    expect(readFileKey(made)).toEqual({ schemaId: claim.schemaId, exportId: claim.exportId })
+  }
   for (const other of ['exports/100/x.json', `backup/${key}`, `${key}.gz`, key.replace('export_', 'Export_')])
     expect(readFileKey(other), other).toBeUndefined()
 })

@@ -3,12 +3,16 @@ import { AssertionError } from 'node:assert'
 import { inspect } from 'node:util'
 import { isConnectionLoss } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
+import { TraOverflow } from '../formats/tra/fixed-width.ts'
 import { StoreError } from '../store/store.ts'
 import type { FailureCause } from './job.ts'
+import { TraUnfit } from './tra-unfit.ts'
 
 export interface Failure {
   cause: FailureCause
   retryable: boolean
+  /** For the caller: what it is about its own books. */
+  told: string | undefined
   /** For the log alone. */
   message: string
   /** With its causes. */
@@ -16,13 +20,14 @@ export interface Failure {
 }
 
 /**
- * No retry mends a folder that is gone, a store that refuses, and a mistake of ours, which the same rows lead to again.
+ * No retry mends a folder that is gone or holds what the file cannot, a store that refuses, and a mistake of ours, which the same rows lead to again.
  * Whatever is not known to be of that kind is tried again: a database that is away, short of something or cancelled
  * the query; a thread that ended.
  */
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))
-  return { ...judge(known), message: known.message, stack: inspect(known) }
+  const told = isUnfit(known) ? known.message : undefined
+  return { ...judge(known), told, message: known.message, stack: inspect(known) }
 }
 
 function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
@@ -30,6 +35,7 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
     return { cause: error.retryable ? 'store' : 'refused', retryable: error.retryable }
   if (error instanceof AppError && error.code === 'ERR-FOLDER-NOT-FOUND')
     return { cause: 'folder', retryable: false }
+  if (isUnfit(error)) return { cause: 'unfit', retryable: false }
   if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
     return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -41,4 +47,8 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
   }
   const ours = [AssertionError, TypeError, RangeError, ReferenceError, SyntaxError, AppError]
   return { cause: 'internal', retryable: !ours.some((kind) => error instanceof kind) }
+}
+
+function isUnfit(error: Error): boolean {
+  return error instanceof TraOverflow || error instanceof TraUnfit
 }

@@ -1,5 +1,5 @@
 /**
- * A full export in its thread: one snapshot, rendered, hashed, and written to the store, chunk by chunk.
+ * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by chunk.
  *
  *   thread -> main   progress*
  *   main -> thread   stop (at most once): whatever was written goes away again
@@ -14,16 +14,20 @@ import type { ObjectWriter, StoreSettings } from '../store/store.ts'
 import { dayIn } from './day.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
+import type { ExportFormat } from './job.ts'
 import type { Progress, StoredFile } from './jobs.sql.ts'
 import { countMovements } from './mad-file.sql.ts'
-import { type MadTotals, renderMadFile } from './mad-file.ts'
-import { openSnapshot } from './snapshot.ts'
+import { type MadFileOptions, type MadTotals, renderMadFile } from './mad-file.ts'
+import { openSnapshot, type Snapshot } from './snapshot.ts'
+import { countTraMovements, renderTraFile, type TraFileOptions } from './tra-file.ts'
+import type { TraSelection } from './tra-selection.ts'
 
 export interface FolderTask {
-  schemaId: string
-  folderId: string
   exportId: string
   version: string
+  format: ExportFormat
+  /** Of a JSON file: the whole folder. */
+  selection: TraSelection
   timeZone: string
   /** Fresh for each attempt. */
   fileKey: string
@@ -31,7 +35,39 @@ export interface FolderTask {
   port: MessagePort
 }
 
-export type FolderOutcome = { stored: StoredFile } | { failed: Failure }
+export interface FolderStored {
+  stored: StoredFile
+  /** Codes of the analytic axes that the format has no place for. */
+  axesLeftOut: string[]
+}
+
+export type FolderOutcome = FolderStored | { failed: Failure }
+
+type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
+type RenderOptions = Omit<MadFileOptions, 'schemaId' | 'folderId' | 'exportId' | 'version'> &
+  Pick<TraFileOptions, 'leftOut'>
+
+interface FileFormat {
+  contentType: string
+  /** Movements that the file is to hold. */
+  count: (snapshot: Snapshot, task: FolderTask) => Promise<number>
+  render: (snapshot: Snapshot, task: FolderTask, options: RenderOptions) => Chunks
+}
+
+const formats: Record<ExportFormat, FileFormat> = {
+  JSON: {
+    contentType: 'application/json',
+    count: ({ second }, { selection }) => countMovements(second, selection.schemaId, selection.folderId),
+    render: (snapshot, { selection, exportId, version }, options) =>
+      renderMadFile(snapshot, { ...options, ...selection, exportId, version }),
+  },
+  TRA: {
+    contentType: 'text/plain; charset=windows-1252',
+    count: ({ second }, { selection }) => countTraMovements(second, selection),
+    render: (snapshot, { selection, timeZone }, options) =>
+      renderTraFile(snapshot, { ...options, selection, timeZone }),
+  },
+}
 
 /** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
 export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<FolderOutcome> {
@@ -40,7 +76,7 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
   task.port.on('message', stopped)
   task.port.on('close', stopped)
   try {
-    return { stored: await produce(pool, task, stop.signal) }
+    return await produce(pool, task, stop.signal)
   } catch (error) {
     return { failed: failureOf(error) }
   } finally {
@@ -48,9 +84,10 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
   }
 }
 
-async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<StoredFile> {
-  const { schemaId, folderId, fileKey } = task
-  const snapshot = await openSnapshot(pool, schemaId)
+async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<FolderStored> {
+  const { fileKey } = task
+  const format = formats[task.format]
+  const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined
   // At once, whatever is waited for: a row of the database, or room in the store.
   const abort = () => {
@@ -60,18 +97,18 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
   stopped.addEventListener('abort', abort)
   try {
     stopped.throwIfAborted()
-    const rowsTotal = await countMovements(snapshot.second, schemaId, folderId)
+    const rowsTotal = await format.count(snapshot, task)
     const report = ({ rows, bytes }: MadTotals) =>
       task.port.postMessage({ rows, rowsTotal, bytes } satisfies Progress)
     const snapshotOn = dayIn(task.timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: MadTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
     report(totals)
-    writer = await (await openStore(task.store)).create(fileKey, 'application/json')
+    writer = await (await openStore(task.store)).create(fileKey, format.contentType)
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)
-    const chunks = renderMadFile(snapshot, {
-      ...task,
+    const axesLeftOut: string[] = []
+    const chunks = format.render(snapshot, task, {
       now: snapshot.at,
       today: snapshotOn,
       chunkBytes: limits.chunkBytes,
@@ -82,6 +119,7 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
       counted: (now) => {
         totals = now
       },
+      leftOut: (axes) => axesLeftOut.push(...axes),
     })
     for await (const chunk of chunks) {
       hash.update(chunk)
@@ -93,7 +131,8 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     const { rows, bytes, debit, credit } = totals
     assert(rows === rowsTotal, `the file has ${rows} of ${rowsTotal} movements`)
     await writer.complete({ bytes })
-    return { fileKey, rows, bytes, sha256: hash.digest('hex'), debit, credit, snapshotOn }
+    const stored = { fileKey, rows, bytes, sha256: hash.digest('hex'), debit, credit, snapshotOn }
+    return { stored, axesLeftOut }
   } catch (error) {
     await snapshot.close(error as Error)
     await writer?.abort()

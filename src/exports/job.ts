@@ -75,14 +75,15 @@ function wholeNumber(digits: string): string {
 }
 
 /**
- * What an export failed of: the database or the store was away too long; the store refused; the folder is gone; our
- * own mistake; the process ended each time without a word; staff cancelled it; nothing worked on it any more.
+ * What an export failed of: the database or the store was away too long; the store refused; the folder is gone, or holds
+ * what the format cannot say; our own mistake; the process ended each time without a word; staff cancelled it; nothing worked on it any more.
  */
 export type FailureCause =
   | 'database'
   | 'store'
   | 'refused'
   | 'folder'
+  | 'unfit'
   | 'internal'
   | 'died'
   | 'cancelled'
@@ -95,6 +96,7 @@ const causes: Record<FailureCause, string> = {
   refused:
     'The file could not be stored; the operators of the service have to make room or give access first.',
   folder: 'The folder is no longer there.',
+  unfit: 'The folder holds what a file of this format cannot.',
   internal: 'The service failed to make the file.',
   died: 'The service was interrupted each time it made the file. Start the export again later.',
   cancelled: 'The operators of the service cancelled the export.',
@@ -104,9 +106,9 @@ const causes: Record<FailureCause, string> = {
 /**
  * A sentence for the caller, without internals.
  * @param requestId of the trigger
- * @param note what staff said when they cancelled it
+ * @param note what staff said when they cancelled it; what does not fit into the file
  */
 export function reasonOf(cause: FailureCause, requestId: string, note?: string): string {
-  const said = note === undefined ? '' : ` They say: ${note}.`
+  const said = note === undefined ? '' : cause === 'cancelled' ? ` They say: ${note}.` : ` ${note}.`
   return `${causes[cause]}${said} Quote request ${requestId} to the operators if you need their help.`
 }

@@ -131,6 +131,11 @@ export interface TakenExport {
   folderId: string
   version: string
   format: ExportFormat
+  exerciceId: string | null
+  /** `YYYY-MM-DD`, both or neither. */
+  periodStart: string | null
+  periodEnd: string | null
+  journalIds: string[]
   requestId: string
 }
 
@@ -142,7 +147,9 @@ export async function takeExport(
   const { rows } = await client.query<TakenExport>(
     `update exports set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
      where schema_id = $1 and id = $2 and state = any ($3)
-     returning attempt, folder_id as "folderId", version, format, request_id as "requestId"`,
+     returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
+       period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
+       request_id as "requestId"`,
     [schemaId, exportId, statesBefore('take')],
   )
   return rows[0]

@@ -272,7 +272,7 @@ export async function findPosition(
 /** Those of the selection's journals that the folder has. */
 export async function findJournals(
   client: pg.ClientBase,
-  { schemaId, folderId, journalIds }: Selection,
+  { schemaId, folderId, journalIds }: Pick<Selection, 'schemaId' | 'folderId' | 'journalIds'>,
 ): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     'select id from journals where schema_id = $1 and folder_id = $2 and id = any ($3)',

@@ -13,6 +13,7 @@ import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import type { Failure } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
+import type { FolderStored } from './folder-thread.ts'
 import { reasonOf } from './job.ts'
 import {
   type Claim,
@@ -21,7 +22,6 @@ import {
   finishExport,
   releaseExport,
   renewExport,
-  type StoredFile,
   type TakenExport,
   takeExport,
 } from './jobs.sql.ts'
@@ -79,7 +79,7 @@ export class Supervisor {
     const outcome = await attempt.outcome
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
-    if ('stored' in outcome) return this.#finish(claim, outcome.stored, ms)
+    if ('stored' in outcome) return this.#finish(claim, outcome, ms)
     if (isLost || this.#closing.signal.aborted) return this.#handBack(claim, taken)
     await this.#fail(claim, job, outcome.failed, taken.isLast)
   }
@@ -87,13 +87,15 @@ export class Supervisor {
   #start(claim: Claim, job: TakenExport): Attempt {
     const { threads, storeSettings, timeZone } = this.#parts
     const { schemaId, exportId } = claim
+    const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
+    const period = start !== null && end !== null ? { start, end } : undefined
     return startAttempt(threads, {
-      schemaId,
       exportId,
-      folderId: job.folderId,
-      version: job.version,
+      version,
+      format,
+      selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
       timeZone,
-      fileKey: freshFileKey(claim),
+      fileKey: freshFileKey(claim, format),
       store: storeSettings,
     })
   }
@@ -126,8 +128,10 @@ export class Supervisor {
     }
   }
 
-  async #finish(claim: Claim, file: StoredFile, ms: number): Promise<void> {
+  async #finish(claim: Claim, outcome: FolderStored, ms: number): Promise<void> {
     const { database, store, log } = this.#parts
+    const { stored: file, axesLeftOut } = outcome
+    if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
     // Where this fails the file stays: it may be written down all the same. Retention finds out.
     const finished = await inTenant(database, claim.schemaId, (client) => finishExport(client, claim, file))
     if (finished) return log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
@@ -157,7 +161,7 @@ export class Supervisor {
       await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
       throw new Error(failure.message)
     }
-    const reason = reasonOf(failure.cause, job.requestId)
+    const reason = reasonOf(failure.cause, job.requestId, failure.told)
     const failed = await inTenant(database, claim.schemaId, (client) => failExport(client, claim, reason))
     if (failed) log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
     else log('export.lost', claim)

@@ -238,9 +238,8 @@ function accountWithRoot({ accounts }: TraFolder, root: string): string | null {
   return numbers.toSorted()[0] ?? null
 }
 
-/** Internal codes, one for each mode that partners see. */
+/** Internal codes, the first of each mode that partners see. */
 function distinctModes({ payments }: TraFolder): string[] {
-  return [
-    ...new Map(payments.toReversed().map(({ code }) => [paymentMode(code).code, code])).values(),
-  ].toReversed()
+  const shown = payments.map(({ code }) => paymentMode(code).code)
+  return payments.map(({ code }) => code).filter((_, i) => shown.indexOf(shown[i]!) === i)
 }

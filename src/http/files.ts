@@ -5,6 +5,7 @@
  * An object never changes, so its ETag names its key. Ranges make a broken download resumable.
  */
 import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { limits } from '../config.ts'
@@ -22,6 +23,12 @@ export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
   app.all('/files/*', () => {
     throw new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: 'GET, HEAD' } })
   })
+}
+
+/** By the ending of the key, which is all that a folder keeps of it. */
+const contentTypes: Readonly<Record<string, string>> = {
+  '.json': 'application/json',
+  '.tra': 'text/plain; charset=windows-1252',
 }
 
 async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<Response> {
@@ -49,7 +56,7 @@ async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<R
     })
   const { start, end } = part ?? { start: 0, end: file.bytes }
   Object.assign(headers, {
-    'Content-Type': link.key.endsWith('.json') ? 'application/json' : 'application/octet-stream',
+    'Content-Type': contentTypes[extname(link.key)] ?? 'application/octet-stream',
     'Content-Disposition': attachment(link.fileName),
     'Content-Length': String(end - start),
     // A browser must not take what partners put into their ledgers for a page of this host.

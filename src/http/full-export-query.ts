@@ -14,7 +14,8 @@ const format = text()
   .openapi({
     type: 'string',
     enum: ['JSON', 'TRA'],
-    description: 'In any letter case; TRA is not offered yet',
+    description:
+      'In any letter case. TRA: a whole folder, a fiscal year, a period, or some journals of these',
   })
 
 const ofTra = (what: string) => ({ description: `${what}; with TRA alone` })
@@ -50,8 +51,7 @@ function formatIssues(query: object): Issue[] {
     return Object.entries({ idExercice, startDate, endDate, journalIds })
       .filter(([, value]) => value !== undefined)
       .map(([parameter]) => ({ parameter, message: 'can be given with format TRA only' }))
-  const notYet = { parameter: 'format', message: 'TRA is not offered yet' }
-  return [notYet, ...periodIssues(idExercice, startDate, endDate)]
+  return periodIssues(idExercice, startDate, endDate)
 }
 
 function periodIssues(idExercice: unknown, startDate: unknown, endDate: unknown): Issue[] {

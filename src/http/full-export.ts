@@ -1,4 +1,4 @@
-/** `GET /api/v1/mad/all` starts the export of a whole folder, `GET /api/v1/mad/all/status` tells how far it is. */
+/** `GET /api/v1/mad/all` starts the export of a folder to a file, `GET /api/v1/mad/all/status` tells how far it is. */
 import { randomBytes } from 'node:crypto'
 import { z } from '@hono/zod-openapi'
 import { limits } from '../config.ts'
@@ -10,6 +10,7 @@ import { insertExport, readExport, readLatest, retireAfterAnHour } from '../expo
 import { decimal } from '../formats/mad/exact-json.ts'
 import { type FullExportQuery, fullExportQuery, statusQuery } from './full-export-query.ts'
 import { type FolderCall, folderRoute } from './route.ts'
+import { findSelected } from './selected.ts'
 
 const ExportJob = z
   .object({
@@ -40,7 +41,7 @@ export const fullExport = folderRoute({
   method: 'get',
   path: '/api/v1/mad/all',
   levels: ['api', 'firm'],
-  summary: 'Starts an export of the whole folder',
+  summary: 'Starts an export of the folder to a file',
   description: 'For an hour the same parameters answer with the same job, however it stands or ended.',
   query: fullExportQuery,
   answers,
@@ -51,7 +52,7 @@ export const fullExportStatus = folderRoute({
   method: 'get',
   path: '/api/v1/mad/all/status',
   levels: ['api', 'firm'],
-  summary: 'How far an export of a whole folder is, and where its file is to be had',
+  summary: 'How far the export of a folder is, and where its file is to be had',
   query: statusQuery,
   answers,
   answer: async (call) => {
@@ -78,6 +79,7 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
   const wanted = { schemaId, folderId, version, format, exerciceId, period, journalIds }
   const identity = identityOf(wanted)
   const job = await inTenant(services.database, schemaId, async (client) => {
+    if (exerciceId !== undefined || journalIds.length > 0) await findSelected(client, wanted)
     const exportId = `export_${randomBytes(16).toString('hex')}`
     await retireAfterAnHour(client, { schemaId, folderId, identity })
     if (await insertExport(client, { ...wanted, exportId, identity, requestId }))
@@ -103,7 +105,7 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       return { progress: { rows: Number(job.rows), rowsTotal, bytes: Number(job.bytes) } }
     }
     case 'DONE': {
-      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.json`
+      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.${job.format.toLowerCase()}`
       return {
         url: await store.signedUrl(job.fileKey!, fileName, limits.fileLinkSeconds),
         size: Number(job.bytes),

@@ -1,7 +1,8 @@
 /** What the routes of movements and of entries share: the selection, looked at before any of it is read. */
+import type { ClientBase } from 'pg'
 import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import { findJournals, readSelected } from '../exports/movements.sql.ts'
+import { findJournals, readSelected, type Selected } from '../exports/movements.sql.ts'
 import type { Selection } from '../exports/selection.ts'
 import { selectionTag } from '../exports/selection.ts'
 import type { EntriesQuery, MovementsQuery } from './movements-query.ts'
@@ -21,18 +22,7 @@ export async function lookAtSelection(
   const representation = representationFor(c)
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
-  const { selected, journals } = await inTenant(services.database, schemaId, async (client) => ({
-    selected: await readSelected(client, selection),
-    journals: selection.journalIds.length === 0 ? [] : await findJournals(client, selection),
-  }))
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  if (selection.exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const strange = selection.journalIds.filter((id) => !journals.includes(id))
-  if (strange.length > 0) {
-    throw new AppError('ERR-JOURNAL-NOT-FOUND', {
-      message: `Not journals of this folder: ${strange.join(', ')}`,
-    })
-  }
+  const selected = await inTenant(services.database, schemaId, (client) => findSelected(client, selection))
   const { start, end } = selection.period ?? selected.period!
   return {
     selection,
@@ -46,4 +36,26 @@ export async function lookAtSelection(
       after: query.after,
     },
   }
+}
+
+/**
+ * What is selected, all of it there.
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
+ */
+export async function findSelected(
+  client: ClientBase,
+  asked: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds'>,
+): Promise<Selected> {
+  const { exerciceId, journalIds } = asked
+  const selected = await readSelected(client, asked)
+  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
+  const journals = journalIds.length === 0 ? [] : await findJournals(client, asked)
+  const strange = journalIds.filter((id) => !journals.includes(id))
+  if (strange.length > 0) {
+    throw new AppError('ERR-JOURNAL-NOT-FOUND', {
+      message: `Not journals of this folder: ${strange.join(', ')}`,
+    })
+  }
+  return selected
 }
