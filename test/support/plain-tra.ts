@@ -124,23 +124,26 @@ function entryLines(state: State, movements: Row[]): string[] {
   const accounts = new Map(state.accounts.map((account) => [account.id, account]))
   const journals = new Map(state.journals.map((journal) => [journal.id, journal]))
   const entries = Map.groupBy(movements, ({ entry_id }) => entry_id)
-  return [...entries.values()].flatMap((entry, i) => {
+  return [...entries.values()].flatMap((entry, number) => {
     const journal = journals.get(entry[0]!.journal_id)!
     const type = pieceType(journal.type, entry, ({ account_id }) => accounts.get(account_id)!.number)
-    return entry.flatMap((movement) => {
+    const foreign = inCurrency(entry)
+    return entry.flatMap((movement, place) => {
+      const shares = sharesOf(state, movement)
+      const foreignShares = sharesInCurrency(movement, shares, foreign[place]!)
       const account = accounts.get(movement.account_id)!
       const collective = state.collectives.get(rootOf(account.number)?.[0] ?? '')?.number
       const side = movement.debit !== '0' ? 'D' : 'C'
-      const common = (minor: string): Column[] => [
+      const common = (minor: string, inForeign: bigint): Column[] => [
         [1, 3, state.codes.journals.get(journal.id)],
         [4, 8, day(movement.date)],
         [12, 2, type],
         [14, 17, collective ?? account.number],
         [122, 8, '01011900'],
         [130, 1, side],
-        ...amounts(movement, minor),
+        ...amounts(movement, minor, inForeign),
         [151, 1, isDraft(movement) ? 'S' : 'N'],
-        [152, 8, String(i + 1), 'right'],
+        [152, 8, String(number + 1), 'right'],
         [216, 3, '001'],
         ...days(258, 294, 925, 998, 1006),
         [266, 8, day(movement.created)],
@@ -149,7 +152,7 @@ function entryLines(state: State, movements: Row[]): string[] {
       return [
         line(
           [
-            ...common(side === 'D' ? movement.debit : movement.credit),
+            ...common(side === 'D' ? movement.debit : movement.credit, foreign[place]!),
             [31, 1, collective === undefined ? '' : 'X'],
             [32, 17, collective === undefined ? '' : account.number],
             [49, 35, movement.invoice_number],
@@ -166,15 +169,18 @@ function entryLines(state: State, movements: Row[]): string[] {
           ],
           1316,
         ),
-        ...sharesOf(state, movement).map(([section, minor, axis]) =>
-          line([...common(minor), [31, 1, 'A'], [32, 17, section], [219, 2, `A${axis}`]], 1231),
+        ...shares.map(([section, minor, axis], i) =>
+          line(
+            [...common(minor, foreignShares[i]!), [31, 1, 'A'], [32, 17, section], [219, 2, `A${axis}`]],
+            1231,
+          ),
         ),
       ]
     })
   })
 }
 
-function amounts({ currency, rate }: Row, euro: string): Column[] {
+function amounts({ currency, rate }: Row, euro: string, foreign: bigint): Column[] {
   if (!isForeign({ currency, rate }))
     return [
       [131, 20, amount(euro), 'right'],
@@ -182,18 +188,51 @@ function amounts({ currency, rate }: Row, euro: string): Column[] {
       [163, 10, '1', 'right'],
       [173, 3, 'E--'],
     ]
-  const [whole, decimals = ''] = rate.split('.')
-  const millionths = BigInt(whole + decimals.padEnd(6, '0'))
-  const magnitude = BigInt(euro.replace('-', '')) * 1_000_000n
-  const rounded = (magnitude + millionths / 2n) / millionths
   const shown = rate.includes('.') ? rate.replace(/0+$/, '').replace(/\.$/, '').replace('.', ',') : rate
   return [
-    [131, 20, amount(euro.startsWith('-') ? -rounded : rounded), 'right'],
+    [131, 20, amount(foreign), 'right'],
     [160, 3, currency],
     [163, 10, shown, 'right'],
     [173, 3, 'DE-'],
     [176, 20, amount(euro), 'right'],
   ]
+}
+
+/** Sums from the first amount on, each times a fraction and rounded; then the steps between them. */
+function apportioned(amounts: bigint[], times: bigint, per: bigint): bigint[] {
+  const sums = amounts.map((_, i) => amounts.slice(0, i + 1).reduce((sum, each) => sum + each))
+  const converted = sums.map((sum) => {
+    const exact = sum * times * (per < 0n ? -1n : 1n)
+    const divisor = per < 0n ? -per : per
+    const magnitude = ((exact < 0n ? -exact : exact) * 2n + divisor) / (2n * divisor)
+    return exact < 0n ? -magnitude : magnitude
+  })
+  return converted.map((sum, i) => sum - (converted[i - 1] ?? 0n))
+}
+
+const millionthsOf = (rate: string) => BigInt(rate.split('.')[0]! + (rate.split('.')[1] ?? '').padEnd(6, '0'))
+
+/** The movements of an entry in its currency. */
+function inCurrency(entry: Row[]): bigint[] {
+  if (!isForeign(entry[0]!)) return entry.map(() => 0n)
+  const signed = entry.map(({ debit, credit }) => BigInt(debit) - BigInt(credit))
+  const converted = apportioned(signed, 1_000_000n, millionthsOf(entry[0]!.rate))
+  return converted.map((each, i) => (entry[i]!.debit === '0' ? -each : each))
+}
+
+/** The shares of a movement in the currency of its entry. */
+function sharesInCurrency(movement: Row, shares: [string, string, number][], foreign: bigint): bigint[] {
+  if (!isForeign(movement)) return shares.map(() => 0n)
+  const euro = BigInt(movement.debit === '0' ? movement.credit : movement.debit)
+  const [times, per] = euro === 0n ? [1_000_000n, millionthsOf(movement.rate)] : [foreign, euro]
+  const axes = Map.groupBy(shares, ([, , axis]) => axis)
+  return [...axes.values()].flatMap((axis) =>
+    apportioned(
+      axis.map(([, minor]) => BigInt(minor)),
+      times,
+      per,
+    ),
+  )
 }
 
 function lettering(state: State, movement: Row, isThirdParty: boolean): Column[] {

@@ -14,6 +14,7 @@ import { isNull, readId, writePlain } from '../mad/json-bytes.ts'
 import { noOpening, type TraDictionary } from './dictionary.ts'
 import { LineWriter, noDay, TraOverflow } from './fixed-width.ts'
 import { axesMax, establishmentCode } from './folder-records.ts'
+import { ForeignAmounts } from './foreign-amounts.ts'
 import { fieldOf, layouts } from './layouts.ts'
 import { inCase, unescaped, writeAmount, writeDay, writeRight, writeText } from './line-bytes.ts'
 import type { PieceType } from './piece-type.ts'
@@ -128,8 +129,8 @@ export class EntryLines {
   readonly #line = Uint8Array.from(blankLine)
   readonly #share = Uint8Array.from(blankShare)
   #pieceNumber = 0
-  /** What one unit of the entry's currency costs, in millionths of a euro; 0n: the entry is in euro. */
-  #rateMillionths = 0n
+  /** Undefined: the entry is in euro. */
+  #foreign: ForeignAmounts | undefined
 
   constructor(dictionary: TraDictionary) {
     this.#dictionary = dictionary
@@ -189,8 +190,8 @@ export class EntryLines {
     const start = fields[base + ofEntry.currency]!
     const rateStart = fields[base + ofEntry.rate]!
     if (isNull(bytes, start, rateStart - 1)) {
-      if (this.#rateMillionths === 0n) return
-      this.#rateMillionths = 0n
+      if (!this.#foreign) return
+      this.#foreign = undefined
       this.#line.set(euro, currency)
       writeRight(this.#line, rate, rateField.length, '1')
       this.#line.set(inEuro, amountCode)
@@ -200,7 +201,7 @@ export class EntryLines {
       'latin1',
     )
     const [whole, decimals = ''] = text.split('.')
-    this.#rateMillionths = BigInt(whole! + decimals.padEnd(rateDecimals, '0'))
+    this.#foreign = new ForeignAmounts(BigInt(whole! + decimals.padEnd(rateDecimals, '0')))
     writePlain(this.#line, currency, bytes, start, rateStart - 1)
     const written = text.replace('.', ',')
     if (written.length > rateField.length) throw new TraOverflow(layouts.ENTRY, rateField, written)
@@ -242,7 +243,7 @@ export class EntryLines {
     const isDebit = isDebitLine(bytes, fields, base)
     out[at + side] = isDebit ? capitalD : capitalC
     const amount = isDebit ? of.debit : of.credit
-    this.#writeAmounts(out, at, bytes, fields[base + amount]!, fields[base + amount + 1]! - 1)
+    this.#writeAmounts(out, at, bytes, fields[base + amount]!, fields[base + amount + 1]! - 1, isDebit, 0)
     const freeStart = fields[base + of.free_number]!
     const freeEnd = fields[base + of.free_number + 1]! - 1
     if (!isNull(bytes, freeStart, freeEnd)) writeText(out, at + freeNumber, bytes, freeStart, freeEnd)
@@ -276,7 +277,7 @@ export class EntryLines {
         out[at + accountType] = capitalA
         out.set(divided.code, at + section)
         out[at + side] = isDebit ? capitalD : capitalC
-        this.#writeAmounts(out, at, bytes, idEnd + 1, amountEnd)
+        this.#writeAmounts(out, at, bytes, idEnd + 1, amountEnd, isDebit, divided.axis)
         out[at + axis] = capitalA
         out[at + axis + 1] = zero + divided.axis
         at += this.#share.length
@@ -286,15 +287,28 @@ export class EntryLines {
     return at
   }
 
-  /** MONTANT1, in the currency of the entry, and MONTANT2 in euro where that is another one. */
-  #writeAmounts(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
-    if (this.#rateMillionths === 0n) {
+  /**
+   * MONTANT1, in the currency of the entry, and MONTANT2 in euro where that is another one.
+   * @param rank of the axis of a share; 0 for the movement itself
+   */
+  #writeAmounts(
+    out: Uint8Array,
+    at: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    isDebit: boolean,
+    rank: number,
+  ): void {
+    if (!this.#foreign) {
       writeAmount(out, at, firstAmount, bytes, start, end)
       return
     }
-    const euroCents = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
-    const converted = ascii(String(inCurrency(euroCents, this.#rateMillionths)))
-    writeAmount(out, at, firstAmount, converted, 0, converted.length)
+    const inEuros = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
+    const inCurrency =
+      rank === 0 ? this.#foreign.movement(inEuros, isDebit) : this.#foreign.share(inEuros, rank)
+    const digits = ascii(String(inCurrency))
+    writeAmount(out, at, firstAmount, digits, 0, digits.length)
     writeAmount(out, at, secondAmount, bytes, start, end)
   }
 
@@ -350,11 +364,4 @@ function endOfNumber(bytes: Uint8Array, from: number): number {
   let at = from
   while (bytes[at] !== comma && bytes[at] !== braceClose) at++
   return at
-}
-
-/** Rounded to the nearest cent, halves away from zero. */
-function inCurrency(euroCents: bigint, rateMillionths: bigint): bigint {
-  const millionths = euroCents * 10n ** BigInt(rateDecimals)
-  const half = millionths < 0n ? -rateMillionths : rateMillionths
-  return (2n * millionths + half) / (2n * rateMillionths)
 }

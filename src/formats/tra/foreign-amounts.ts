@@ -1,0 +1,70 @@
+/**
+ * Amounts of an entry in its own currency, of which the database knows the rate alone. Each by itself would be rounded by
+ * itself, and an entry that balances in euro would be a cent out in dollars, as would shares and their line. So it is
+ * the running sums that are converted, and an amount is what its sum adds to the one before: never more than a cent
+ * from its own conversion, and what adds up in euro adds up. Amounts are minor units. Pure.
+ */
+
+export class ForeignAmounts {
+  readonly #millionths: bigint
+  readonly #entry: RunningConversion
+  /** Of the movement told last. */
+  #euro = 0n
+  #converted = 0n
+  #axis = 0
+  #shares: RunningConversion
+
+  /** @param rateMillionths what one unit of the currency costs, in millionths of a euro; more than 0 */
+  constructor(rateMillionths: bigint) {
+    this.#millionths = rateMillionths
+    this.#entry = new RunningConversion(rateMillionths, million)
+    this.#shares = this.#entry
+  }
+
+  movement(euro: bigint, isDebit: boolean): bigint {
+    this.#euro = euro
+    this.#converted = isDebit ? this.#entry.next(euro) : -this.#entry.next(-euro)
+    this.#axis = 0
+    return this.#converted
+  }
+
+  /** Of the movement told last. Shares of one axis come one after another. @param axis its rank, from 1 */
+  share(euro: bigint, axis: number): bigint {
+    if (axis !== this.#axis) {
+      this.#axis = axis
+      this.#shares =
+        this.#euro === 0n
+          ? new RunningConversion(this.#millionths, million)
+          : new RunningConversion(this.#euro, this.#converted)
+    }
+    return this.#shares.next(euro)
+  }
+}
+
+const million = 1_000_000n
+
+/** `to` for each `from`. */
+class RunningConversion {
+  readonly #from: bigint
+  readonly #to: bigint
+  #sum = 0n
+  #converted = 0n
+
+  constructor(from: bigint, to: bigint) {
+    const sign = from < 0n ? -1n : 1n
+    this.#from = sign * from
+    this.#to = sign * to
+  }
+
+  next(amount: bigint): bigint {
+    const before = this.#converted
+    this.#sum += amount
+    this.#converted = rounded(this.#sum * this.#to, this.#from)
+    return this.#converted - before
+  }
+}
+
+/** To the nearest, halves away from zero. */
+function rounded(dividend: bigint, divisor: bigint): bigint {
+  return (2n * dividend + (dividend < 0n ? -divisor : divisor)) / (2n * divisor)
+}
