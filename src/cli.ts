@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { addExportCommands } from './commands/export.ts'
 import { addImportCommands } from './commands/import.ts'
+import { addInspectCommands } from './commands/inspect.ts'
 import { addMaintenanceCommand } from './commands/maintenance.ts'
 import { addMigrateCommand } from './commands/migrate.ts'
 import { addPartnerCommands } from './commands/partner.ts'
@@ -19,6 +20,7 @@ addSeedCommand(program)
 addPartnerCommands(program)
 addTokenCommands(program)
 addExportCommands(program)
+addInspectCommands(program)
 addMaintenanceCommand(program)
 
 try {

@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { inUnits } from '../ledger/fec/survey.ts'
-import { type FecImported, type FecProgress, importFec } from '../ledger/import-fec.ts'
+import { type FecImported, importFec } from '../ledger/import-fec.ts'
 import { nextSteps } from './next-steps.ts'
+import { progressBar } from './progress-bar.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addImportCommands(program: Command): void {
@@ -43,12 +44,11 @@ async function importFile(file: string, { folder, ...options }: Options): Promis
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(async ({ pool }) => {
     const started = performance.now()
-    const onProgress = process.stderr.isTTY ? progressBar() : () => {}
     const imported = await importFec(pool, {
       file,
       ...options,
       ...(folder !== undefined && { folderId: folder }),
-      onProgress,
+      onProgress: progressBar('loading'),
     })
     process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
   })
@@ -80,29 +80,4 @@ function report(imported: FecImported, seconds: number): string[] {
       : []),
     ...nextSteps(imported.folderId, imported.exerciceId),
   ]
-}
-
-const redrawMs = 100
-const barCharacters = 24
-
-/** Draws on one line of the terminal, and wipes it when the file is loaded. */
-function progressBar(): (progress: FecProgress) => void {
-  let step = ''
-  let started = 0
-  let drawn = 0
-  return (progress) => {
-    const now = performance.now()
-    if (progress.step !== step) [step, started] = [progress.step, now]
-    const done = progress.bytes >= progress.bytesTotal
-    if (now - drawn < redrawMs && !done) return
-    drawn = now
-    const full = Math.round((progress.bytes / progress.bytesTotal) * barCharacters)
-    const bar = '#'.repeat(full).padEnd(barCharacters, '.')
-    const megabytes = [progress.bytes, progress.bytesTotal]
-      .map((bytes) => (bytes / 1e6).toFixed(1))
-      .join(' of ')
-    const rate = Math.round((progress.lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
-    const line = `${progress.step.padEnd(8)} [${bar}] ${megabytes} MB, ${rate} lines/s`
-    process.stderr.write(done && step === 'loading' ? '\r\x1b[K' : `\r\x1b[K${line}`)
-  }
 }

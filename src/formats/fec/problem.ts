@@ -32,8 +32,8 @@ export class FecError extends Error {
   }
 }
 
-/** The message goes to a terminal, which would obey control characters of whoever wrote the file. */
-function printable(value: string): string {
+/** What goes to a terminal, which would obey control characters of whoever wrote the file. */
+export function printable(value: string): string {
   return value.replace(/\p{Cc}/gu, (character) =>
     character === '\t' ? '\\t' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
   )

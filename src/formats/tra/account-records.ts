@@ -25,13 +25,17 @@ import {
 export function satLine(code: string, name: string, axisRank: number): Buffer {
   return new LineWriter(layouts.SAT)
     .key('CODE', code)
-    .text('LIBELLE', name)
+    .name('LIBELLE', name, code)
     .text('AXE', `A${axisRank}`)
     .line()
 }
 
 export function crrLine({ number, name }: SimplifiedAccount): Buffer {
-  return new LineWriter(layouts.CRR).key('CODE', number).text('LIBELLE', name).text('TYPE', 'GE1').line()
+  return new LineWriter(layouts.CRR)
+    .key('CODE', number)
+    .name('LIBELLE', name, number)
+    .text('TYPE', 'GE1')
+    .line()
 }
 
 /** @param axes of the folder, at most axesMax of which count */
@@ -40,7 +44,7 @@ export function cgnLine(account: AccountOf, isCollective: boolean, axes: number)
   const nature = accountNature(number, isCollective)
   const writer = new LineWriter(layouts.CGN)
     .key('CODE', number)
-    .text('LIBELLE', name)
+    .name('LIBELLE', name, number)
     .text('NATURE', nature)
     .flag('LETTRABLE', nature === 'TIC' || nature === 'TID')
     .key('CORRESP1', correspondanceAccount?.number)
@@ -66,7 +70,7 @@ export function caeLine(account: AccountOf, collectives: CollectiveAccounts): Bu
   const { address = null, payment = null } = company ?? employee ?? {}
   return new LineWriter(layouts.CAE)
     .key('CODE', number)
-    .text('LIBELLE', name)
+    .name('LIBELLE', name, number)
     .text('NATURE', thirdPartyNatures[root])
     .flag('LETTRABLE', true)
     .key('COLLECTIF', collectives.get(root)!.number)
@@ -89,7 +93,7 @@ export function jalLine({ name, type, counterpartAccount, locked }: JournalOf, c
   const treasury = nature === 'BQE' || nature === 'CAI' ? counterpartAccount : null
   return new LineWriter(layouts.JAL)
     .key('CODE', code)
-    .text('LIBELLE', name)
+    .name('LIBELLE', name, code)
     .text('NATURE', nature)
     .key('COMPTE', treasury?.number)
     .text('MODESAISIE', '-')

@@ -50,6 +50,11 @@ export class LineWriter {
     return this.#put(field, toWindows1252(value ?? '').subarray(0, field.length), 'left')
   }
 
+  /** A name in a mandatory field: where nothing of it can be seen, what it is the name of stands there instead. */
+  name(name: string, value: string, otherwise: string): this {
+    return this.text(name, toWindows1252(value).every((byte) => byte === blank) ? otherwise : value)
+  }
+
   /**
    * What other lines cite, an account number or a code: cut, it would name something else, or two things.
    * @throws {TraOverflow}

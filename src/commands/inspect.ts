@@ -1,0 +1,96 @@
+import { createReadStream, statSync } from 'node:fs'
+import type { Command } from 'commander'
+import { printable } from '../formats/fec/problem.ts'
+import { checkTra, type TraSummary } from '../formats/tra/check.ts'
+import { amountText } from '../formats/tra/fixed-width.ts'
+import { table } from './as-owner.ts'
+import { progressBar } from './progress-bar.ts'
+
+/** So much is read at once: lines of a chunk are checked without a promise each. */
+const chunkBytes = 1024 * 1024
+
+export function addInspectCommands(program: Command): void {
+  program
+    .command('inspect')
+    .description('what is in an exported file, and what is wrong with it')
+    .command('tra')
+    .description(
+      'a TRA file: its records, journals and dates, and the problems that keep it from being imported',
+    )
+    .argument('<file>')
+    .action(inspectTra)
+}
+
+async function inspectTra(file: string): Promise<void> {
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (!found?.isFile()) throw new Error(`There is no file ${file}`)
+  const draw = progressBar('reading')
+  const bytes = createReadStream(file, { highWaterMark: chunkBytes })
+  const summary = await checkTra(bytes, (read, lines) =>
+    draw({ step: 'reading', bytes: read, bytesTotal: found.size, lines }),
+  )
+  const lines = summary.lines === 0 ? problems(summary) : report(summary)
+  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  if (summary.problemCount > 0) process.exitCode = 1
+}
+
+function report(summary: TraSummary): string[] {
+  const { header, folder, records } = summary
+  const made = [header.generatedAt && `made ${header.generatedAt}`, header.user && `by ${header.user}`]
+  const lines = [...records].map(([record, count]) => [record, count.toLocaleString('en')])
+  return [
+    ['TRA', header.version, header.type, header.format, ...made].filter(Boolean).join(' '),
+    `Firm: ${header.firm || 'not named'}`,
+    `Folder: ${folder || 'not named'}`,
+    '',
+    ...alignedTable([['RECORD', 'LINES'], ...lines], 1),
+    '',
+    ...journals(summary),
+    '',
+    ...entries(summary),
+    ...problems(summary),
+  ]
+}
+
+function journals({ journals: balances, journalNames, movements, debit, credit }: TraSummary): string[] {
+  const row = (code: string, name: string, of: { movements: number; debit: bigint; credit: bigint }) => [
+    code,
+    name,
+    of.movements.toLocaleString('en'),
+    ...[of.debit, of.credit, of.debit - of.credit].map(amountText),
+  ]
+  const rows = [...balances]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([code, balance]) => row(code, journalNames.get(code) ?? 'not defined', balance))
+  const all = row('', 'in all', { movements, debit, credit })
+  const heading = ['JOURNAL', 'NAME', 'MOVEMENTS', 'DEBIT', 'CREDIT', 'BALANCE']
+  return alignedTable([heading, ...rows, all], 2)
+}
+
+function entries({ entries, shares, lettering, firstDate, lastDate }: TraSummary): string[] {
+  if (firstDate === null) return ['No entry']
+  const lettered = ['TL', 'PL'].map((state) => (lettering.get(state) ?? 0).toLocaleString('en'))
+  return [
+    `${entries.toLocaleString('en')} entries from ${firstDate} to ${lastDate}, ${shares.toLocaleString('en')} analytic lines`,
+    `Lettering: ${lettered[0]} movements complete, ${lettered[1]} partial`,
+  ]
+}
+
+function problems({ problems: kept, problemCount }: TraSummary): string[] {
+  if (problemCount === 0) return ['No problem found']
+  const lines = kept.map(
+    ({ line, column, field, value, message }) =>
+      `  line ${line}, column ${column}${field && `, ${field}`}${value && ` "${value}"`}: ${message}`,
+  )
+  const many = problemCount === 1 ? '1 problem' : `${problemCount.toLocaleString('en')} problems`
+  return [`${many}${kept.length < problemCount ? `, the first ${kept.length}` : ''}:`, ...lines]
+}
+
+/** Numbers, from one column on, below each other. */
+function alignedTable(rows: string[][], numbersFrom: number): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  const [heading, ...aligned] = rows.map((row) =>
+    row.map((value, column) => (column < numbersFrom ? value : value.padStart(widths[column]!))),
+  )
+  return table(heading!, aligned)
+}
