@@ -193,7 +193,12 @@ const blankMovement = {
   attachments: null,
 }
 
-async function insertDimensions(client: pg.ClientBase, folder: FolderKey, label: string): Promise<void> {
+/** Everything but entries and movements. */
+export async function insertDimensions(
+  client: pg.ClientBase,
+  folder: FolderKey,
+  label: string,
+): Promise<void> {
   const write = async <Row>(table: load.TableOf<Row>, rows: Omit<Row, keyof FolderKey>[]) => {
     const writer = new load.TableWriter<Row>(client, table)
     for (const row of rows) writer.add({ ...folder, ...row } as Row)

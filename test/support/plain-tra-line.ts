@@ -21,6 +21,7 @@ export const flags = (...columns: number[]): Column[] => columns.map((at) => [at
 
 /** A character of the result is a byte. */
 function windows1252(text: string): string {
+  if (/^[ -~]*$/.test(text)) return text
   const one = (character: string) => {
     const bytes = iconv.encode(character, 'windows-1252')
     return iconv.decode(bytes, 'windows-1252') === character ? bytes.toString('latin1') : undefined
@@ -35,15 +36,16 @@ function windows1252(text: string): string {
 }
 
 export function line(columns: Column[], mandatoryEnd: number): string {
-  const characters: string[] = []
+  const bytes = Buffer.alloc(lineColumnsMax, ' ')
   for (const [at, length, text, side] of columns) {
     const given = windows1252(text ?? '').slice(0, length)
-    const padded = side === 'right' ? given.padStart(length) : given.padEnd(length)
-    for (let i = 0; i < length; i++) characters[at - 1 + i] = padded[i]!
+    bytes.write(side === 'right' ? given.padStart(length) : given.padEnd(length), at - 1, 'latin1')
   }
-  const whole = Array.from(characters, (character) => character ?? ' ').join('')
-  return `${whole.trimEnd().padEnd(mandatoryEnd)}\r\n`
+  const written = bytes.toString('latin1').replace(/ +$/, '')
+  return `${written.padEnd(mandatoryEnd)}\r\n`
 }
+
+const lineColumnsMax = 1407
 
 export const record = (name: string, mandatoryEnd: number, columns: Column[]) =>
   line([[1, 6, `***${name}`], ...columns], mandatoryEnd)
