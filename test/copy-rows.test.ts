@@ -107,6 +107,39 @@ const expected = (rows: number) =>
     (n + 1) % 3 === 0 ? '\\N' : 'a\\tb',
   ])
 
+describe('rows that are kept', () => {
+  test.each([7, 64, 1000])('come again before the next, with pieces of %i bytes', async (size) => {
+    await withClient(async (client, socket) => {
+      socket.sizes = [size, 1, 3 * size]
+      const rows = client.query(new CopyRows(text(300), 3))
+      const idAt = (row: number) => {
+        const base = row * rows.stride
+        return Number(rows.bytes.toString('utf8', rows.fields[base], rows.fields[base + 1]! - 1))
+      }
+      let next = 1
+      let held = 0
+      while (await rows.fill()) {
+        // Every row is looked at with the six before it; rows of other batches are kept for that.
+        for (let row = 0; row < rows.count; row++) {
+          expect(idAt(row)).toBe(next++)
+          const first = Math.max(0, row - 6)
+          if (row < rows.count - 1) continue
+          const kept = Array.from({ length: row - first + 1 }, (_, i) => idAt(first + i))
+          if (await rows.extend(first)) {
+            expect(kept.map((_, i) => idAt(i))).toEqual(kept)
+            expect(rows.count).toBeGreaterThanOrEqual(kept.length)
+            row = kept.length - 1
+            held++
+          } else expect(idAt(row)).toBe(300)
+        }
+      }
+      expect(next).toBe(301)
+      expect(held).toBeGreaterThan(2)
+      expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+    })
+  })
+})
+
 describe('rows come whole', () => {
   test('cut at every byte', async () => {
     await withClient(async (client, socket) => {
