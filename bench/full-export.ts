@@ -18,11 +18,11 @@ import type { ReportProgress } from './progress.ts'
 import { type Rounds, runRounds } from './rounds.ts'
 import { checkSameContent } from './same-content.ts'
 import { type ServiceProcess, startServiceProcess } from './service-process.ts'
-import { fullExportName, type Transfer, type Way, waysOfService } from './ways.ts'
+import { fullExportName, type Transfer, traExportName, type Way, waysOfService } from './ways.ts'
 
 export interface FullExports {
   store: 'the filesystem' | 'MinIO'
-  /** The floor, the movements export and the full export, in turns. */
+  /** The floor, the movements export and the full exports, in turns. That in TRA goes to the filesystem alone. */
   rounds: Rounds
 }
 
@@ -52,7 +52,13 @@ export async function measureFullExports(
     const service = await startServiceProcess(dataset.dataDir, settings)
     try {
       const [movements] = waysOfService(service, dataset.year)
-      const ways = [floor, movements!, wayOfFullExport(store, service, dataset, files)]
+      const ways = [
+        floor,
+        movements!,
+        wayOfFullExport(fullExportName(store), 'JSON', service, dataset, files),
+      ]
+      if (store === 'the filesystem')
+        ways.push(wayOfFullExport(traExportName, 'TRA', service, dataset, files))
       await checkSameContent(ways, report)
       const measured = { store, rounds: await runRounds(ways, rounds, report) }
       await forget(dataset, files)
@@ -74,7 +80,8 @@ export async function measureFullExports(
 }
 
 function wayOfFullExport(
-  store: FullExports['store'],
+  name: string,
+  format: 'JSON' | 'TRA',
   service: ServiceProcess,
   dataset: Dataset,
   files: StoreSettings,
@@ -88,7 +95,7 @@ function wayOfFullExport(
   const run = async (): Promise<Transfer> => {
     await forget(dataset, files)
     const started = performance.now()
-    let job = await ask('all?version=1.0.0&format=json')
+    let job = await ask(`all?version=1.0.0&format=${format}`)
     if (job.status !== 'INIT') throw new Error(`${job.id} was there before: it would be measured as nothing`)
     while (job.status === 'INIT') {
       await delay(pollMs)
@@ -97,7 +104,7 @@ function wayOfFullExport(
     if (job.status === 'FAILED') throw new Error(`${job.id} failed: ${job.reason}`)
     return { seconds: (performance.now() - started) / 1000, firstByteMs: null, bytes: job.size! }
   }
-  return { name: fullExportName(store), pid: service.pid, address: undefined, run }
+  return { name, pid: service.pid, address: undefined, run }
 }
 
 async function forget({ ownerUrl, year }: Dataset, files: StoreSettings): Promise<void> {

@@ -8,7 +8,7 @@ import type { Rounds, Sample } from './rounds.ts'
 import { timesAsLong } from './rounds.ts'
 import type { Part, SmallRequests } from './small-requests.ts'
 import { highest, median } from './statistics.ts'
-import { floorName, fullExportName, objectPerRowName, oursName } from './ways.ts'
+import { floorName, fullExportName, objectPerRowName, oursName, traExportName } from './ways.ts'
 
 export interface Machine {
   cpu: string
@@ -115,6 +115,21 @@ function targetsOfFullExport({ store, rounds }: FullExports): Target[] {
       atLeast: false,
     },
     memory(`peak memory, ${name}`, highest(peaks), 300),
+    ...(rounds[traExportName] ? targetsOfTra(rounds) : []),
+  ]
+}
+
+function targetsOfTra(rounds: Rounds): Target[] {
+  const peaks = rounds[traExportName]!.map(({ peakMb }) => peakMb)
+  return [
+    {
+      what: `${traExportName}, times the floor`,
+      measured: timesAsLong(rounds, traExportName, floorName),
+      limit: 1.6,
+      unit: '×',
+      atLeast: false,
+    },
+    memory(`peak memory, ${traExportName}`, highest(peaks), 300),
   ]
 }
 

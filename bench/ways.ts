@@ -33,6 +33,8 @@ export const databaseJsonName = 'JSON made by the database'
 /** @param store where the file goes */
 export const fullExportName = (store: string) => `full export to ${store}`
 
+export const traExportName = 'full export in TRA'
+
 export const movementsPath = '/api/v1/mad/movements?version=1.0.0'
 
 export async function startFloor(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way> {

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
-import { RowCounter } from './download.ts'
 import { ask, type Partner, Refusal } from './partner.ts'
 import { createProgress, type Progress } from './progress.ts'
 import { minorUnits } from './read-back.ts'
@@ -43,11 +42,11 @@ interface Status {
 }
 
 /** @throws {Error} where the export fails or stands still, with the reason the service gives */
-export async function makeFullExport(partner: Partner): Promise<MadeExport> {
+export async function makeFullExport(partner: Partner, format: 'JSON' | 'TRA'): Promise<MadeExport> {
   const started = performance.now()
-  const progress = createProgress('Full export')
+  const progress = createProgress(`Full export, ${format}`)
   try {
-    const first = await askForStatus(partner, '/api/v1/mad/all?version=1.0.0&format=json')
+    const first = await askForStatus(partner, `/api/v1/mad/all?version=1.0.0&format=${format}`)
     const last = await waitForEnd(partner, first, progress)
     const { id, status, reason, url, size, rows, sha256 } = last.status
     if (status === 'FAILED') throw new Error(`The full export ${id} failed: ${reason}`)
@@ -107,21 +106,26 @@ function totalsOf(body: string): Pick<MadeExport, 'debit' | 'credit'> {
 
 export interface FetchedFile {
   bytes: number
-  rows: number
   /** Hexadecimal. */
   sha256: string
   ms: number
 }
 
-/** Its address is all that is needed: neither token nor secret goes along. */
-export async function downloadFile({ url, size }: MadeExport, name: string): Promise<FetchedFile> {
+/**
+ * Its address is all that is needed: neither token nor secret goes along.
+ * @param received told each chunk
+ */
+export async function downloadFile(
+  { url, size }: MadeExport,
+  name: string,
+  received: (chunk: Buffer) => void,
+): Promise<FetchedFile> {
   const started = performance.now()
   const progress = createProgress('Its file')
   const answer = await fetch(url)
   if (answer.status !== 200 || !answer.body)
     throw new Error(`The file of the full export was answered with ${answer.status}: ${await answer.text()}`)
   const hash = createHash('sha256')
-  const counter = new RowCounter()
   let bytes = 0
   const file = await open(name, 'w')
   try {
@@ -129,7 +133,7 @@ export async function downloadFile({ url, size }: MadeExport, name: string): Pro
       const chunk = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
       bytes += chunk.length
       hash.update(chunk)
-      counter.add(chunk)
+      received(chunk)
       await file.write(chunk)
       progress.show(bytes / size, `${sizeOf(bytes)} of ${sizeOf(size)}`)
     }
@@ -137,5 +141,5 @@ export async function downloadFile({ url, size }: MadeExport, name: string): Pro
     progress.clear()
     await file.close()
   }
-  return { bytes, rows: counter.rows, sha256: hash.digest('hex'), ms: performance.now() - started }
+  return { bytes, sha256: hash.digest('hex'), ms: performance.now() - started }
 }

@@ -1,7 +1,9 @@
 /** What the partner does with the movements of a folder, one request after another, each checked. */
+import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import type { Credentials } from '../demo-folder.ts'
-import { breakOff, type Download, download, type Order } from './download.ts'
+import { checkTra } from '../formats/tra/check.ts'
+import { breakOff, type Download, download, type Order, RowCounter } from './download.ts'
 import { downloadFile, type MadeExport, makeFullExport } from './full-export.ts'
 import { ask, askForJson, type Partner } from './partner.ts'
 import { createProgress } from './progress.ts'
@@ -43,6 +45,7 @@ export async function tour(options: TourOptions): Promise<void> {
     ndjson: join(out, `movements-${year}-03.ndjson`),
     resumed: join(out, `movements-${year}-03-resumed.ndjson`),
     everything: join(out, 'full-export.json'),
+    tra: join(out, 'full-export.tra'),
   }
 
   await showRoutes(partner)
@@ -59,15 +62,24 @@ export async function tour(options: TourOptions): Promise<void> {
   const month = await downloadShown(partner, `March ${year} as NDJSON`, lines, json.bytes / 12)
   await resume(partner, { ...lines, file: names.resumed }, month)
   await askAgain(partner, yearPath, json.etag)
-  const made = await exportEverything(partner, names.everything, movements)
+  const counter = new RowCounter()
+  const received = (chunk: Buffer) => counter.add(chunk)
+  const made = await exportEverything(partner, 'JSON', names.everything, movements, received)
+  expect(
+    counter.rows === made.rows,
+    `the file has ${counter.rows} movements, and the status says ${made.rows}`,
+  )
+  const inTra = await exportEverything(partner, 'TRA', names.tra, movements, () => {})
+  expect(inTra.debit === made.debit && inTra.credit === made.credit, 'the two full exports have other sums')
+  await readTra(names.tra, inTra)
 
   const { debit, credit } = await readBack(names.ndjson)
   expect(debit === credit, `March has ${money(debit)} of debit and ${money(credit)} of credit`)
   print('')
   print('Each body was counted and hashed on arrival and agrees with its trailers, the')
-  print('file of the full export with the rows, size and SHA-256 of its status.')
+  print('files of the full exports with the rows, size and SHA-256 of their status.')
   print(`March ${year}: debit ${money(debit)} = credit ${money(credit)}.`)
-  print(`Full export: debit ${money(made.debit)} = credit ${money(made.credit)}.`)
+  print(`Full exports: debit ${money(made.debit)} = credit ${money(made.credit)}.`)
   print('')
   print('Files:')
   for (const name of Object.values(names)) print(`  ${pathOf(name)}`)
@@ -137,19 +149,41 @@ async function askAgain(partner: Partner, path: string, etag: string): Promise<v
 }
 
 /** The whole folder as one file: made by the service in its own time, then fetched from its address. */
-async function exportEverything(partner: Partner, file: string, movements: number): Promise<MadeExport> {
-  const made = await makeFullExport(partner)
+async function exportEverything(
+  partner: Partner,
+  format: 'JSON' | 'TRA',
+  file: string,
+  movements: number,
+  received: (chunk: Buffer) => void,
+): Promise<MadeExport> {
+  const made = await makeFullExport(partner, format)
   const { size, rows, debit, credit } = made
   expect(rows === movements, `the full export has ${rows} of the ${movements} movements`)
   expect(debit === credit, `the full export has ${money(debit)} of debit and ${money(credit)} of credit`)
   const when = made.wasThere ? 'made before' : 'made'
-  print(resultLine(`Full export, ${when}`, { bytes: size, rows, ms: made.ms }))
-  const fetched = await downloadFile(made, file)
+  print(resultLine(`Full export in ${format}, ${when}`, { bytes: size, rows, ms: made.ms }))
+  const fetched = await downloadFile(made, file, received)
   expect(fetched.bytes === size, `the file has ${fetched.bytes} bytes, and the status says ${size}`)
   expect(fetched.sha256 === made.sha256, 'the file has another SHA-256 than the status says')
-  expect(fetched.rows === rows, `the file has ${fetched.rows} movements, and the status says ${rows}`)
-  print(resultLine('  downloaded from its address', { ...fetched, wireBytes: fetched.bytes }))
+  print(resultLine('  downloaded from its address', { ...fetched, rows, wireBytes: fetched.bytes }))
   return made
+}
+
+/** As a bookkeeping program does before it imports the file. */
+async function readTra(file: string, { size, rows, debit, credit }: MadeExport): Promise<void> {
+  const started = performance.now()
+  const progress = createProgress('Read back')
+  const found = await checkTra(createReadStream(file), (bytes, lines) =>
+    progress.show(bytes / size, `${lines.toLocaleString('en')} lines, ${sizeOf(bytes)}`),
+  ).finally(() => progress.clear())
+  const [first] = found.problems
+  if (first) expect(false, `line ${first.line}, column ${first.column} of ${file}: ${first.message}`)
+  expect(
+    found.movements === rows,
+    `the TRA file has ${found.movements} movements, and its status says ${rows}`,
+  )
+  expect(found.debit === debit && found.credit === credit, 'the TRA file has other sums than its status')
+  print(resultLine('  read back, without a fault', { bytes: size, rows, ms: performance.now() - started }))
 }
 
 function expect(holds: boolean, otherwise: string): void {
