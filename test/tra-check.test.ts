@@ -150,6 +150,18 @@ const problems: Record<string, Planted> = {
     column: 1408,
     message: /last column, 1407/,
   },
+  'a line that is cut too early': {
+    lines: resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
+    line: lineOf('REG') + 1,
+    column: 16,
+    message: /last mandatory column, 44/,
+  },
+  'a number that is cut': {
+    lines: resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
+    line: lineOf('TVA') + 1,
+    column: 58,
+    message: /number on the right/,
+  },
   'an unknown record': {
     lines: sound.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
     line: 4,
@@ -299,6 +311,13 @@ test.each(Object.entries(problems))('%s is found at its line and column', async 
   expect(found).toHaveLength(1 + (broughtAlong[name] ?? 0))
 })
 
+test('shares of the last line are added up, too', async () => {
+  const credit = entryWriter({ account: '445660', credit: 100_000n }).line()
+  const lines = [credit, entryWriter(purchase).line(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
+  const { problems: found } = await check([...smallParameters(), ...lines])
+  expect(found).toEqual([expect.objectContaining({ column: 131, value: '1000,00' })])
+})
+
 test('a share behind no movement is told', async () => {
   const lines = [...smallParameters(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
   expect((await check(lines)).problems).toContainEqual(
@@ -337,6 +356,16 @@ test.each([
   const { problems: found, problemCount } = await check([Buffer.from(text)])
   expect(problemCount).toBe(1)
   expect(found[0]).toMatchObject({ line, message: expect.stringMatching(message) })
+})
+
+test('a line that never ends is given up', async () => {
+  let pieces = 0
+  async function* endless() {
+    yield Buffer.concat(sound)
+    for (; pieces < 10_000; pieces++) yield Buffer.alloc(64 * 1024, 'x')
+  }
+  expect((await checkTra(endless())).problemCount).toBe(1)
+  expect(pieces).toBeLessThan(5)
 })
 
 test('what stands before a line without an end is read', async () => {

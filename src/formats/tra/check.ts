@@ -74,10 +74,8 @@ class TraCheck {
     this.lines += 1
     checkForm(line, this.problems)
     const record = line.layout.record as TraRecord
-    if (record === 'ENTRY' || record === 'ANALYTIC') {
-      if (!this.#seen.has('ENTRY')) this.#definitions.close()
-      this.#entries.take(line)
-    } else this.#takeParameter(line, record)
+    if (record === 'ENTRY' || record === 'ANALYTIC') this.#entries.take(line)
+    else this.#takeParameter(line, record)
     this.#seen.add(record)
     if (!line.isBare) this.#records.set(record, (this.#records.get(record) ?? 0) + 1)
   }

@@ -74,7 +74,7 @@ export class Definitions {
   /** Collective account by third party. */
   readonly #collectiveOf = new Map<string, string>()
   /** Made by records that stand before what they cite. */
-  #open: Citation[] = []
+  readonly #open: Citation[] = []
 
   constructor(problems: TraProblems) {
     this.#problems = problems
@@ -110,12 +110,11 @@ export class Definitions {
     return this.#collectiveOf.get(thirdParty)
   }
 
-  /** To be called behind the last parameter: adds a problem for each citation that leads nowhere. */
+  /** To be called behind the last line: adds a problem for each citation that leads nowhere. */
   close(): void {
     for (const { line, field, definedBy } of this.#open)
       if (!definedBy.some((record) => this.has(record, codeIn(line, field))))
         line.refuse(this.#problems, field, `no ${definedBy.join(' or ')} record of the file defines it`)
-    this.#open = []
   }
 
   #define(line: TraLine, record: Defined): void {
