@@ -122,8 +122,10 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
       leftOut: (axes) => axesLeftOut.push(...axes),
     })
     for await (const chunk of chunks) {
+      // Hashed while it is written: the store's part of a chunk is on another thread or on the network.
+      const written = writer.write(chunk)
       hash.update(chunk)
-      await writer.write(chunk)
+      await written
       report(totals)
     }
     await snapshot.close()
