@@ -4,6 +4,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
+import type pg from 'pg'
 import { CopyRows } from '../db/copy-rows.ts'
 import { renderTraDictionary, type TraDictionary } from '../formats/tra/dictionary.ts'
 import { EntryLines, traEntryColumns, traMovementColumns } from '../formats/tra/entry-lines.ts'
@@ -56,13 +57,18 @@ async function* partsOf(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
   const { selection, timeZone, now, chunkBytes, room } = options
+  // A tenth of a second of the other connection, while the parameters are read and written.
+  const found = lookAtEntries(second, selection)
+  // Told where it is awaited, or not at all where the parameters fail first.
+  found.catch(() => {})
   const of = await readTraFolder(first, selection)
   const axesLeftOut = of.axes.slice(axesMax).map(({ code }) => code)
   if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
   yield* packLines(parameterLines({ client: first, of, now, timeZone }), chunkBytes, room)
-  const dictionary = await dictionaryOf(snapshot, of)
+  const { spans, letterings } = await found
+  const dictionary = dictionaryOf(of, letterings)
   const lines = new EntryLines(dictionary)
-  for (const segment of entrySegments(await findEntrySpans(second, selection))) {
+  for (const segment of entrySegments(spans)) {
     const entryText = copyTraEntries(selection, segment, timeZone)
     const entries = second.query(new CopyRows(entryText, traEntryColumns.length))
     const movementText = copyTraMovements(selection, segment)
@@ -71,8 +77,14 @@ async function* partsOf(
   }
 }
 
-async function dictionaryOf({ second }: Snapshot, of: TraFolder): Promise<TraDictionary> {
-  const odd = await findOddLetterings(second, of.selection)
+async function lookAtEntries(client: pg.ClientBase, selection: TraSelection) {
+  const spans = await findEntrySpans(client, selection)
+  const odd = await findOddLetterings(client, selection)
+  const letterings = new Map(odd.map(({ accountId, codes }) => [Number(accountId), letteringCodes(codes)]))
+  return { spans, letterings }
+}
+
+function dictionaryOf(of: TraFolder, letterings: TraDictionary['letterings']): TraDictionary {
   const collectiveOf = (number: string) => {
     const root = thirdPartyRoot(number)
     return root === undefined ? null : of.collectives.get(root)!.number
@@ -85,7 +97,7 @@ async function dictionaryOf({ second }: Snapshot, of: TraFolder): Promise<TraDic
       sections.map(({ id }) => ({ id, code: of.sectionCodes.get(id) ?? '', axis: i + 1 })),
     ),
     exercices: of.exercices,
-    letterings: new Map(odd.map(({ accountId, codes }) => [Number(accountId), letteringCodes(codes)])),
+    letterings,
   })
 }
 
