@@ -2,15 +2,19 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
 import { limits } from '../config.ts'
+import { saysFull } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
+
+/** No place: the threads have so much to do that it was not even begun. */
+export type AttemptOutcome = FolderOutcome | { noPlace: true }
 
 export interface Attempt {
   /** How far it is now. */
   progress(): Progress
   /** Never rejects. */
-  outcome: Promise<FolderOutcome>
+  outcome: Promise<AttemptOutcome>
   /** The thread takes back what it wrote, and the outcome is a failure unless it had just finished. */
   stop: () => void
 }
@@ -21,11 +25,11 @@ export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'port'>): 
   near.on('message', (reported: Progress) => {
     progress = reported
   })
-  const gaveUp = Promise.withResolvers<FolderOutcome>()
-  const outcome: Promise<FolderOutcome> = threads
+  const gaveUp = Promise.withResolvers<AttemptOutcome>()
+  const outcome: Promise<AttemptOutcome> = threads
     .run({ ...task, port }, { name: 'exportFolder', transferList: [port] as never })
-    // The thread itself ended, or there was no place in it.
-    .catch((error: unknown) => ({ failed: failureOf(error) }))
+    // There was no place in a thread, or it ended.
+    .catch((error: unknown) => (saysFull(error) ? { noPlace: true } : { failed: failureOf(error) }))
     .finally(() => {
       clearTimeout(patience)
       near.close()
