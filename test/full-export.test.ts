@@ -324,7 +324,20 @@ describe('refused', () => {
     ])
     const twice = await request(`${all}/status?exportId=a&exportId=b`, stage.company)
     expect(issuesOf(twice)).toEqual([400, 'ERR-VALIDATION', ['exportId']])
-    expect((await request(all, stage.company, 'POST')).headers.get('allow')).toBe('GET, HEAD')
+    expect((await request(statusUrl(url, 'a'), stage.company, 'POST')).headers.get('allow')).toBe('GET, HEAD')
+  })
+
+  test('HEAD, by which clients only look: it starts nothing', async () => {
+    await passAnHour()
+    const count = () => sql('select count(*) from grandlivre.exports')
+    const before = await count()
+    const address = `${url}/api/v1/mad/all?version=1.0.0&format=JSON`
+    const looked = await request(address, stage.company, 'HEAD')
+    expect([looked.status, looked.headers.get('allow'), looked.body]).toEqual([405, 'GET', ''])
+    expect((await request(address, stage.company, 'POST')).headers.get('allow')).toBe('GET')
+    expect(await count()).toEqual(before)
+    const { id } = await exported()
+    expect((await request(statusUrl(url, id), stage.company, 'HEAD')).status).toBe(200)
   })
 
   test('a caller without a token, and a folder that is not the firm’s', async () => {

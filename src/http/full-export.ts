@@ -23,7 +23,15 @@ const ExportJob = z
       })
       .optional()
       .openapi({ description: 'While INIT' }),
-    url: z.url().optional().openapi({ description: 'While DONE: the file; good for an hour, new each time' }),
+    url: z
+      .url()
+      .optional()
+      .openapi({
+        description:
+          'While DONE: the file; good for an hour, new each time. For GET, with Range. Where files are in S3 it is ' +
+          'signed for GET alone: its headers without its content are had with Range: bytes=0-0, and size and sha256 ' +
+          'are given here',
+      }),
     size: z.number().optional().openapi({ description: 'Bytes' }),
     rows: z.number().optional().openapi({ description: 'Movements' }),
     sha256: z.string().optional().openapi({ description: 'Of the file, hexadecimal' }),
@@ -41,9 +49,12 @@ export const fullExport = folderRoute({
   path: '/api/v1/mad/all',
   levels: ['api', 'firm'],
   summary: 'Starts an export of the whole folder',
-  description: 'For an hour the same parameters answer with the same job, however it stands or ended.',
+  description:
+    'For an hour the same parameters answer with the same job, however it stands or ended. ' +
+    'HEAD is refused with 405, as who only looks starts nothing.',
   query: fullExportQuery,
   answers,
+  starts: true,
   answer: startExport,
 })
 
