@@ -19,15 +19,13 @@ export interface Attempt {
   stop: () => void
 }
 
-export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'port'>): Attempt {
+export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'progress' | 'port'>): Attempt {
   const { port1: near, port2: port } = new MessageChannel()
-  let progress: Progress = { rows: 0, rowsTotal: undefined, bytes: 0 }
-  near.on('message', (reported: Progress) => {
-    progress = reported
-  })
+  const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
+  progress[1] = Number.NaN
   const gaveUp = Promise.withResolvers<AttemptOutcome>()
   const outcome: Promise<AttemptOutcome> = threads
-    .run({ ...task, port }, { name: 'exportFolder', transferList: [port] as never })
+    .run({ ...task, progress, port }, { name: 'exportFolder', transferList: [port] as never })
     // There was no place in a thread, or it ended.
     .catch((error: unknown) => (saysFull(error) ? { noPlace: true } : { failed: failureOf(error) }))
     .finally(() => {
@@ -41,5 +39,9 @@ export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'port'>): 
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
     patience ??= setTimeout(tooLate, limits.exportStopMs)
   }
-  return { progress: () => progress, outcome: Promise.race([outcome, gaveUp.promise]), stop }
+  return { progress: () => readProgress(progress), outcome: Promise.race([outcome, gaveUp.promise]), stop }
+}
+
+function readProgress([rows = 0, rowsTotal = Number.NaN, bytes = 0]: Float64Array): Progress {
+  return { rows, rowsTotal: Number.isNaN(rowsTotal) ? undefined : rowsTotal, bytes }
 }

@@ -1,8 +1,6 @@
 /**
  * A full export in its thread: one snapshot, rendered, hashed, and written to the store, chunk by chunk.
- *
- *   thread -> main   progress*
- *   main -> thread   stop (at most once): whatever was written goes away again
+ * The main thread sends one message at the most: to stop. Whatever was written goes away again then.
  */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
@@ -14,7 +12,7 @@ import type { ObjectWriter, StoreSettings } from '../store/store.ts'
 import { dayIn } from './day.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
-import type { Progress, StoredFile } from './jobs.sql.ts'
+import type { StoredFile } from './jobs.sql.ts'
 import { countMovements } from './mad-file.sql.ts'
 import { type MadTotals, renderMadFile } from './mad-file.ts'
 import { openSnapshot } from './snapshot.ts'
@@ -28,6 +26,11 @@ export interface FolderTask {
   /** Fresh for each attempt. */
   fileKey: string
   store: StoreSettings
+  /**
+   * Movements so far, all movements (NaN until they are counted), bytes: in memory that both threads see, as a message
+   * for each chunk took 60 ms of the 1.7 s that the service works on 600,000 movements.
+   */
+  progress: Float64Array
   port: MessagePort
 }
 
@@ -61,12 +64,10 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
   try {
     stopped.throwIfAborted()
     const rowsTotal = await countMovements(snapshot.second, schemaId, folderId)
-    const report = ({ rows, bytes }: MadTotals) =>
-      task.port.postMessage({ rows, rowsTotal, bytes } satisfies Progress)
+    task.progress[1] = rowsTotal
     const snapshotOn = dayIn(task.timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: MadTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
-    report(totals)
     writer = await (await openStore(task.store)).create(fileKey, 'application/json')
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)
@@ -86,7 +87,8 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     for await (const chunk of chunks) {
       hash.update(chunk)
       await writer.write(chunk)
-      report(totals)
+      task.progress[0] = totals.rows
+      task.progress[2] = totals.bytes
     }
     await snapshot.close()
     stopped.throwIfAborted()
