@@ -209,7 +209,7 @@ test.concurrent('an export has failed at once when the disk is full, and leaves 
   const service = await stage.start({ DATA_DIR: dataDir })
   const id = await stage.begin(service)
   const { status, reason } = await ended(service.url, stage.headers, id)
-  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have to make room')])
+  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have made room')])
   expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
   const used = execFileSync('find', [dataDir, '-type', 'f'], { encoding: 'utf8' })
   expect(used).toBe('')

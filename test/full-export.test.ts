@@ -214,7 +214,14 @@ describe('for an hour', () => {
     await hold.release()
     const failed = await trigger(url, stage.company)
     expect([failed.body.id, failed.body.status]).toEqual([failing, 'FAILED'])
-    expect(failed.body.reason).toContain('cancelled')
+    const [, answered] = failed.body.reason!.match(
+      /cancelled.* until ([\d-]+T[\d:]+Z), and start a new export then/,
+    )!
+    const [{ hour }] = await sql(
+      `select created_at + interval '1 hour' as hour from grandlivre.exports where id = $1`,
+      [failing],
+    )
+    expect(Math.ceil((Date.parse(answered!) - hour) / 1000)).toBe(1)
   })
 
   test('and no longer', async () => {

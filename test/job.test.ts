@@ -12,6 +12,7 @@ import {
   reasonOf,
   statesBefore,
   statusOf,
+  toldReason,
   transitions,
 } from '../src/exports/job.ts'
 import { isKey, StoreError } from '../src/store/store.ts'
@@ -88,12 +89,19 @@ describe('the reason of a failure', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
     expect(new Set(reasons).size).toBe(causes.length)
     for (const reason of reasons)
-      expect(reason).toMatch(/^The [^.;]+[.;].* Quote request request-1 to the operators/)
+      expect(reason).toMatch(/^The [^.]+\. .*[Nn]ew export.*\. Quote request request-1 to the operators/)
+  })
+
+  test('is told with the moment at which a new export can be started', () => {
+    expect(toldReason('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
+      'The folder is on fire. The same parameters are answered with this failure until 2026-03-01T10:00:01Z, ' +
+        'and start a new export then.',
+    )
   })
 
   test('quotes what staff said', () => {
     expect(reasonOf('cancelled', 'r', 'the disk is being replaced')).toContain(
-      'cancelled the export. They say: the disk is being replaced. Quote request r',
+      'new export. They say: the disk is being replaced. Quote request r',
     )
   })
 

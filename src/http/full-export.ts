@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import { identityOf, setOfIds, statusOf } from '../exports/job.ts'
+import { identityOf, setOfIds, statusOf, toldReason } from '../exports/job.ts'
 import type { ExportView } from '../exports/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../exports/jobs.sql.ts'
 import { decimal } from '../formats/mad/exact-json.ts'
@@ -36,7 +36,9 @@ const ExportJob = z
     rows: z.number().optional().openapi({ description: 'Movements' }),
     sha256: z.string().optional().openapi({ description: 'Of the file, hexadecimal' }),
     totals: z.object({ debit: z.number(), credit: z.number() }).optional(),
-    reason: z.string().optional().openapi({ description: 'While FAILED' }),
+    reason: z.string().optional().openapi({
+      description: 'While FAILED: what happened, and from when on the same parameters start a new export',
+    }),
   })
   .openapi('ExportJob')
 
@@ -124,6 +126,6 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       }
     }
     case 'FAILED':
-      return { reason: job.reason }
+      return { reason: toldReason(job.reason!, job.answersUntil) }
   }
 }
