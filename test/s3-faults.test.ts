@@ -70,6 +70,20 @@ function describeMended(scene: Scene): void {
         expect(await stage.leftovers()).toEqual(isUnknown ? ['unfinished'] : [])
       })
 
+    test.for<Fault>([503, 'cut', 'lost'])(
+      'where what is stored is listed, and each list fails once: %s',
+      async (fault) => {
+        const { proxy, stage } = scene()
+        const key = freshKey()
+        await put(stage.store, key, randomBytes(10))
+        let lists = 0
+        proxy.inflict((request) => (request.lists && lists++ % 2 === 0 ? fault : undefined))
+        expect((await Array.fromAsync(stage.store.list(later()))).map((found) => found.key)).toEqual([key])
+        expect(await stage.store.sweep(later())).toBe(0)
+        expect(lists).toBe(4)
+      },
+    )
+
     test('where a byte of a part changes on its way', async () => {
       const { proxy, stage } = scene()
       proxy.inflict(once(requests['a part in the middle']!, 'damaged'))
@@ -241,6 +255,23 @@ function describeRefused(scene: Scene): void {
     await put(stage.store, key, randomBytes(10))
     expect(await download(stage.store, key)).toHaveLength(10)
     await stage.close()
+  })
+
+  test('lists more than a server gives at once', async () => {
+    const { server, stage } = scene()
+    const settings = stage.settings as S3Settings
+    const client = createClient(settings, server.endpoint, shortPatience)
+    const keys = Array.from({ length: 2_001 }, (_, i) => `a/${String(i).padStart(4, '0')}`)
+    for (let i = 0; i < keys.length; i += 100)
+      await Promise.all(
+        keys.slice(i, i + 100).map((key) => client.putObject(settings.bucket, `grandlivre/${key}`, 'x')),
+      )
+    expect((await Array.fromAsync(stage.store.list(later()))).map(({ key }) => key)).toEqual(keys)
+    // Afterwards the stage removes one by one what it lists.
+    await client.removeObjects(
+      settings.bucket,
+      keys.map((key) => `grandlivre/${key}`),
+    )
   })
 
   test('signs for the public endpoint', async () => {
