@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, type SuiteOptions, test } from 'vitest'
 import { installedS3Programs, type S3ProgramName, s3ProgramPath } from './s3-programs.ts'
 import { until } from './service.ts'
 
@@ -82,10 +82,14 @@ const launches: Record<S3ProgramName, Launch> = {
   },
 }
 
-/** Declares tests on each server whose program is here. @param tests their server runs when they do */
-export function describeOnS3(tests: (server: () => S3Server) => void): void {
+/**
+ * Declares tests on each server whose program is here.
+ * @param tests their server runs when they do
+ * @param options of vitest
+ */
+export function describeOnS3(tests: (server: () => S3Server) => void, options: SuiteOptions = {}): void {
   for (const name of installedS3Programs)
-    describe(name, () => {
+    describe(name, options, () => {
       let server: S3Server
 
       beforeAll(async () => {
