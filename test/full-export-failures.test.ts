@@ -30,16 +30,23 @@ test.concurrent('an export is finished by another process when its own is killed
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const victims: { id: string; seen: Progress[]; kill: () => Promise<void> }[] = []
+  const victims: { id: string; seen: Progress[] }[] = []
+  const kills: Promise<void>[] = []
   for (const part of [0.1, 0.5, 0.9]) {
     const { service, gate } = await stage.startGated()
     const id = await stage.begin(service)
     expect(service.logged('export.started', id)).toBe(true)
-    const reached = await stage.readUpTo(part, gate, service, id)
-    expect(reached.rows).toBeLessThan(reached.rowsTotal!)
-    victims.push({ id, seen: [reached], kill: service.kill })
+    const seen: Progress[] = []
+    victims.push({ id, seen })
+    const kill = async () => {
+      const reached = await stage.readUpTo(part, gate, service, id)
+      expect(reached.rows).toBeLessThan(reached.rowsTotal!)
+      seen.push(reached)
+      await service.kill()
+    }
+    kills.push(kill())
   }
-  await Promise.all(victims.map(({ kill }) => kill()))
+  await Promise.all(kills)
   expect((await stage.stored()).length).toBe(3)
   // The heir is stopped far behind where they were, and says so twice, before it may go on.
   const { service: heir, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
