@@ -1,11 +1,13 @@
-# The service alone. Node 26 comes with `npm ci` as a locked package, so the image only has to bring npm.
-FROM node:22-bookworm-slim
+# The service alone. Its runtime comes with `npm ci` as a locked package, so the image brings npm and the libraries that
+# runtime needs: images of Node 24 and older lack libatomic, which Node has been linked with since 25.
+FROM node:26-bookworm-slim
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --no-audit --no-fund
+# The last command fails the build where a library is missing.
+RUN npm ci --omit=dev --no-audit --no-fund && node_modules/.bin/node --version
 COPY src ./src
-ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre
+ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile
 USER node
 EXPOSE 8080
-# Not through npm: the signal that stops the container has to reach the service itself.
-CMD ["node_modules/.bin/node", "src/main.ts"]
+# Not through npm: the signal that stops the container has to reach the service itself. Otherwise as `npm start`.
+CMD ["node_modules/.bin/node", "--max-semi-space-size=4", "src/main.ts"]

@@ -236,6 +236,8 @@ export const limits = {
    * the pause before the next attempt they are taken up within half a minute.
    */
   exportSuperviseSeconds: 5,
+  /** For so long a full export is left alone for which the threads had no place; the queue is looked at as often. */
+  exportNoPlaceSeconds: 2,
   /** How long a full export that is stopped may take back what it wrote, before the process ends regardless. */
   exportStopMs: 5_000,
   /** How long the address of a file is good (contract, section 3). */

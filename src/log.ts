@@ -13,6 +13,9 @@ interface ExportNamed {
   attempt: number
 }
 
+/** The process stops; the export's entry in the queue is gone; the threads have too much to do. */
+export type HandedBackBecause = 'stopping' | 'lost' | 'noPlace'
+
 export interface LogEvents {
   'service.listening': { url: string; pid: number }
   'service.stopping': { signal: string }
@@ -46,7 +49,7 @@ export interface LogEvents {
   /** A full export: a process took it, was interrupted, gave it back, lost it to another one or to staff, ended it. */
   'export.started': ExportNamed
   'export.interrupted': ExportNamed & { error: unknown }
-  'export.handedBack': ExportNamed
+  'export.handedBack': ExportNamed & { because: HandedBackBecause }
   'export.lost': ExportNamed
   'export.done': ExportNamed & { rows: number; bytes: number; ms: number }
   /** Codes of analytic axes that a TRA file has no place for. */

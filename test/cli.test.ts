@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cli as commandLine, type Ran } from './support/cli.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
-import { request, startTestService, type TestService, testMasterKey } from './support/service.ts'
+import { request, startTestService, type TestService } from './support/service.ts'
 import { createTenants, credentials, type Staff } from './support/tenants.ts'
 
 let database: TestDatabase
@@ -22,30 +20,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-interface Ran {
-  code: number
-  out: string
-  error: string
-}
-
-async function cli(...words: string[]): Promise<Ran> {
-  const env = {
-    PATH: process.env['PATH'],
-    DATA_DIR: tmpdir(),
-    DATABASE_URL: database.ownerUrl,
-    MASTER_KEY: testMasterKey.toString('hex'),
-  }
-  const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const ran = { code: 0, out: '', error: '' }
-  child.stdout.on('data', (chunk) => {
-    ran.out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    ran.error += chunk
-  })
-  const [code] = await once(child, 'close')
-  return { ...ran, code }
-}
+const cli = (...words: string[]) => commandLine(database.ownerUrl, ...words)
 
 function shown({ out }: Ran): string {
   return /^(?:Secret|Token): (\S+)$/m.exec(out)![1]!

@@ -9,7 +9,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
 import { type FailingStage, setFailingStage } from './support/failing-stage.ts'
-import { backwards, ended, type Progress, statusUrl } from './support/full-export.ts'
+import { backwards, ended, type Progress, statusUrl, trigger } from './support/full-export.ts'
+import { startOwnDatabase } from './support/own-database.ts'
+import type { ServiceProcess } from './support/process.ts'
 import { request, until } from './support/service.ts'
 
 /** Ten seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
@@ -28,16 +30,23 @@ test.concurrent('an export is finished by another process when its own is killed
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const victims: { id: string; seen: Progress[]; kill: () => Promise<void> }[] = []
+  const victims: { id: string; seen: Progress[] }[] = []
+  const kills: Promise<void>[] = []
   for (const part of [0.1, 0.5, 0.9]) {
     const { service, gate } = await stage.startGated()
     const id = await stage.begin(service)
     expect(service.logged('export.started', id)).toBe(true)
-    const reached = await stage.readUpTo(part, gate, service, id)
-    expect(reached.rows).toBeLessThan(reached.rowsTotal!)
-    victims.push({ id, seen: [reached], kill: service.kill })
+    const seen: Progress[] = []
+    victims.push({ id, seen })
+    const kill = async () => {
+      const reached = await stage.readUpTo(part, gate, service, id)
+      expect(reached.rows).toBeLessThan(reached.rowsTotal!)
+      seen.push(reached)
+      await service.kill()
+    }
+    kills.push(kill())
   }
-  await Promise.all(victims.map(({ kill }) => kill()))
+  await Promise.all(kills)
   expect((await stage.stored()).length).toBe(3)
   // The heir is stopped far behind where they were, and says so twice, before it may go on.
   const { service: heir, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
@@ -209,8 +218,143 @@ test.concurrent('an export has failed at once when the disk is full, and leaves 
   const service = await stage.start({ DATA_DIR: dataDir })
   const id = await stage.begin(service)
   const { status, reason } = await ended(service.url, stage.headers, id)
-  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have to make room')])
+  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have made room')])
   expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
   const used = execFileSync('find', [dataDir, '-type', 'f'], { encoding: 'utf8' })
   expect(used).toBe('')
+})
+
+async function restartableStageOf({ onTestFinished }: TestContext) {
+  const database = await startOwnDatabase()
+  const stage = await setFailingStage({ database })
+  onTestFinished(() => stage.close())
+  return { stage, database }
+}
+
+/** The process that saw the database go is still there, and makes a further export in one attempt. */
+async function expectGoesOn(stage: FailingStage, service: ServiceProcess): Promise<void> {
+  expect([service.child.exitCode, service.child.signalCode]).toEqual([null, null])
+  const id = await stage.begin(service)
+  await stage.expectRightFile(service, id)
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+}
+
+test.concurrent('an export survives a restart of the database', { timeout }, async (context) => {
+  const { stage, database } = await restartableStageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  await database.stop()
+  await database.start()
+  gate.open()
+  await stage.expectRightFile(service, id, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await expectGoesOn(stage, service)
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+})
+
+test.concurrent('an export survives a database that is away for a while', { timeout }, async (context) => {
+  const { stage, database } = await restartableStageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  await database.stop()
+  gate.open()
+  // All that ask the database have heard that it is away: the export, the queue, callers.
+  await until(() => service.logged('export.interrupted', id) && service.logged('queue.troubled'))
+  expect((await request(statusUrl(service.url, id), stage.headers)).status).toBe(503)
+  // What the attempt had written it took back without the database.
+  expect(await stage.stored()).toEqual([])
+  await database.start()
+  await stage.expectRightFile(service, id, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await expectGoesOn(stage, service)
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+})
+
+test.concurrent('an export whose file was whole, but not written down, at the restart is made again', {
+  timeout,
+}, async (context) => {
+  const { stage, database } = await restartableStageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  // Locked, the row takes no word.
+  await stage.sql('begin')
+  await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
+  gate.open()
+  await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+  await database.stop()
+  await database.start()
+  await stage.expectRightFile(service, id, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  expect(await stage.stored()).toHaveLength(2)
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 1, unfinished: 0 })
+})
+
+test.concurrent('100 identical triggers at once, over two processes, make one export and one file', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const processes = await Promise.all([1, 2].map(() => stage.start({ RATE_LIMIT_CONCURRENT: '100' })))
+  // Held up together where they would make the export, and let go in the same instant.
+  await stage.sql('begin')
+  await stage.sql('lock table grandlivre.exports in share mode')
+  const triggers = Array.from({ length: 100 }, (_, i) => trigger(processes[i % 2]!.url, stage.headers))
+  const waiting = async () =>
+    (
+      await stage.sql(
+        `select count(*)::int as n from pg_locks
+         where not granted and relation = 'grandlivre.exports'::regclass`,
+      )
+    )[0].n
+  // A process has eight connections for such questions: more than that are of both.
+  await until(async () => (await waiting()) > 8)
+  await stage.sql('commit')
+  const answers = await Promise.all(triggers)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  const ids = new Set(answers.map(({ body }) => body.id))
+  expect(ids.size).toBe(1)
+  const id = answers[0]!.body.id
+  for (const service of processes) await stage.expectRightFile(service, id)
+  expect(processes.filter(({ logged }) => logged('export.started'))).toHaveLength(1)
+  expect(
+    await stage.sql(
+      `select (select count(*)::int from grandlivre.exports) as rows,
+              (select count(*)::int from pgboss.job where name = 'exports') as entries`,
+    ),
+  ).toEqual([{ rows: 1, entries: 1 }])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+  expect(await stage.stored()).toHaveLength(1)
+})
+
+test.concurrent('two processes share the exports, and one goes on when the other is killed', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const [one, other] = [await stage.startGated(), await stage.startGated()]
+  const begun = [await stage.begin(one.service), await stage.begin(other.service)]
+  const ofProcess = ({ service }: typeof one) => begun.filter((id) => service.logged('export.started', id))
+  expect([ofProcess(one).length, ofProcess(other).length]).toEqual([1, 1])
+  const [lost, kept] = [ofProcess(one)[0]!, ofProcess(other)[0]!]
+  const seen: Progress[] = [await stage.readUpTo(0.5, one.gate, one.service, lost)]
+  await stage.readUpTo(0.5, other.gate, other.service, kept)
+  await one.service.kill()
+  // While nobody knows of the death yet, the other one is asked for more.
+  await stage.sql('update grandlivre.exports set latest = false')
+  const further = (await trigger(other.service.url, stage.headers)).body.id
+  other.gate.open()
+  await Promise.all([
+    stage.expectRightFile(other.service, kept),
+    stage.expectRightFile(other.service, further),
+    stage.expectRightFile(other.service, lost, seen),
+  ])
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, kept)).toEqual({ state: 'done', attempt: 1 })
+  expect(await rowOf(stage, further)).toEqual({ state: 'done', attempt: 1 })
+  expect(await rowOf(stage, lost)).toEqual({ state: 'done', attempt: 2 })
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 1 })
 })

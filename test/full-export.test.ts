@@ -214,7 +214,14 @@ describe('for an hour', () => {
     await hold.release()
     const failed = await trigger(url, stage.company)
     expect([failed.body.id, failed.body.status]).toEqual([failing, 'FAILED'])
-    expect(failed.body.reason).toContain('cancelled')
+    const [, answered] = failed.body.reason!.match(
+      /cancelled.* until ([\d-]+T[\d:]+Z), and start a new export then/,
+    )!
+    const [{ hour }] = await sql(
+      `select created_at + interval '1 hour' as hour from grandlivre.exports where id = $1`,
+      [failing],
+    )
+    expect(Math.ceil((Date.parse(answered!) - hour) / 1000)).toBe(1)
   })
 
   test('and no longer', async () => {
@@ -310,7 +317,20 @@ describe('refused', () => {
     ])
     const twice = await request(`${all}/status?exportId=a&exportId=b`, stage.company)
     expect(issuesOf(twice)).toEqual([400, 'ERR-VALIDATION', ['exportId']])
-    expect((await request(all, stage.company, 'POST')).headers.get('allow')).toBe('GET, HEAD')
+    expect((await request(statusUrl(url, 'a'), stage.company, 'POST')).headers.get('allow')).toBe('GET, HEAD')
+  })
+
+  test('HEAD, by which clients only look: it starts nothing', async () => {
+    await passAnHour()
+    const count = () => sql('select count(*) from grandlivre.exports')
+    const before = await count()
+    const address = `${url}/api/v1/mad/all?version=1.0.0&format=JSON`
+    const looked = await request(address, stage.company, 'HEAD')
+    expect([looked.status, looked.headers.get('allow'), looked.body]).toEqual([405, 'GET', ''])
+    expect((await request(address, stage.company, 'POST')).headers.get('allow')).toBe('GET')
+    expect(await count()).toEqual(before)
+    const { id } = await exported()
+    expect((await request(statusUrl(url, id), stage.company, 'HEAD')).status).toBe(200)
   })
 
   test('a caller without a token, and a folder that is not the firm’s', async () => {

@@ -12,6 +12,7 @@ import {
   reasonOf,
   statesBefore,
   statusOf,
+  toldReason,
   transitions,
 } from '../src/exports/job.ts'
 import { TraUnfit } from '../src/exports/tra-unfit.ts'
@@ -91,14 +92,22 @@ describe('the reason of a failure', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
     expect(new Set(reasons).size).toBe(causes.length)
     for (const reason of reasons)
-      expect(reason).toMatch(/^The [^.;]+[.;].* Quote request request-1 to the operators/)
+      expect(reason).toMatch(/^The [^.;]+[.;] .*[Nn]ew export.*\. Quote request request-1 to the operators/)
+  })
+
+  test('is told with the moment at which a new export can be started', () => {
+    expect(toldReason('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
+      'The folder is on fire. The same parameters are answered with this failure until 2026-03-01T10:00:01Z, ' +
+        'and start a new export then.',
+    )
   })
 
   test('names what does not fit, which is the caller’s own', () => {
     const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
     const { cause, told } = failureOf(overflow)
     expect(reasonOf(cause, 'r', told)).toBe(
-      'The folder holds what a file of this format cannot. CGN.CODE of a TRA file has 17 columns and cannot hold ' +
+      'The folder holds what a file of this format cannot; a new export fails alike until that is mended. ' +
+        'CGN.CODE of a TRA file has 17 columns and cannot hold ' +
         '"111111111111111111". Quote request r to the operators if you need their help.',
     )
     expect(failureOf(new Error('of the database')).told).toBeUndefined()
@@ -106,7 +115,7 @@ describe('the reason of a failure', () => {
 
   test('quotes what staff said', () => {
     expect(reasonOf('cancelled', 'r', 'the disk is being replaced')).toContain(
-      'cancelled the export. They say: the disk is being replaced. Quote request r',
+      'new export. They say: the disk is being replaced. Quote request r',
     )
   })
 

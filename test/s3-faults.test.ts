@@ -1,12 +1,12 @@
 /** What goes wrong between the service and an S3 server: the object is whole in the end, or nothing is left of it. */
 import { hash, randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../src/config.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { createClient, type S3Settings } from '../src/store/s3-requests.ts'
 import { StoreError } from '../src/store/store.ts'
 import { type Fault, type S3Proxy, type SeenRequest, startS3Proxy } from './support/s3-proxy.ts'
-import { type S3Server, s3Programs } from './support/s3-servers.ts'
+import { describeOnS3, type S3Server } from './support/s3-servers.ts'
 import { until } from './support/service.ts'
 import { download, freshKey, isThere, put, writePieces } from './support/store-contract.ts'
 import { openS3Stage, type StoreStage, shortPatience } from './support/store-stage.ts'
@@ -15,34 +15,27 @@ const part = limits.storePartBytes
 const content = randomBytes(3 * part + 1_000)
 const later = () => new Date(Date.now() + 3_600_000)
 
-for (const { name, installed, start } of s3Programs)
-  describe.skipIf(!installed)(installed ? name : `${name} (not in .cache/bin: .ci/run builds it)`, () => {
-    let server: S3Server
-    let proxy: S3Proxy
-    let stage: StoreStage
+describeOnS3((server) => {
+  let proxy: S3Proxy
+  let stage: StoreStage
 
-    beforeAll(async () => {
-      server = await start()
-    })
-
-    beforeEach(async () => {
-      proxy = await startS3Proxy(server.endpoint)
-      stage = openS3Stage(server, proxy.endpoint)
-      await stage.store.check()
-      proxy.seen.length = 0
-    })
-
-    afterEach(async () => {
-      await stage.close()
-      await proxy.close()
-    })
-
-    afterAll(() => server?.stop())
-
-    describeMended(() => ({ server, proxy, stage }))
-    describeBroken(() => ({ server, proxy, stage }))
-    describeRefused(() => ({ server, proxy, stage }))
+  beforeEach(async () => {
+    proxy = await startS3Proxy(server().endpoint)
+    stage = openS3Stage(server(), proxy.endpoint)
+    await stage.store.check()
+    proxy.seen.length = 0
   })
+
+  afterEach(async () => {
+    await stage.close()
+    await proxy.close()
+  })
+
+  const scene: Scene = () => ({ server: server(), proxy, stage })
+  describeMended(scene)
+  describeBroken(scene)
+  describeRefused(scene)
+})
 
 type Scene = () => { server: S3Server; proxy: S3Proxy; stage: StoreStage }
 
@@ -76,6 +69,20 @@ function describeMended(scene: Scene): void {
         const isUnknown = what === 'the beginning' && fault === 'lost'
         expect(await stage.leftovers()).toEqual(isUnknown ? ['unfinished'] : [])
       })
+
+    test.for<Fault>([503, 'cut', 'lost'])(
+      'where what is stored is listed, and each list fails once: %s',
+      async (fault) => {
+        const { proxy, stage } = scene()
+        const key = freshKey()
+        await put(stage.store, key, randomBytes(10))
+        let lists = 0
+        proxy.inflict((request) => (request.lists && lists++ % 2 === 0 ? fault : undefined))
+        expect((await Array.fromAsync(stage.store.list(later()))).map((found) => found.key)).toEqual([key])
+        expect(await stage.store.sweep(later())).toBe(0)
+        expect(lists).toBe(4)
+      },
+    )
 
     test('where a byte of a part changes on its way', async () => {
       const { proxy, stage } = scene()
@@ -248,6 +255,23 @@ function describeRefused(scene: Scene): void {
     await put(stage.store, key, randomBytes(10))
     expect(await download(stage.store, key)).toHaveLength(10)
     await stage.close()
+  })
+
+  test('lists more than a server gives at once', async () => {
+    const { server, stage } = scene()
+    const settings = stage.settings as S3Settings
+    const client = createClient(settings, server.endpoint, shortPatience)
+    const keys = Array.from({ length: 2_001 }, (_, i) => `a/${String(i).padStart(4, '0')}`)
+    for (let i = 0; i < keys.length; i += 100)
+      await Promise.all(
+        keys.slice(i, i + 100).map((key) => client.putObject(settings.bucket, `grandlivre/${key}`, 'x')),
+      )
+    expect((await Array.fromAsync(stage.store.list(later()))).map(({ key }) => key)).toEqual(keys)
+    // Afterwards the stage removes one by one what it lists.
+    await client.removeObjects(
+      settings.bucket,
+      keys.map((key) => `grandlivre/${key}`),
+    )
   })
 
   test('signs for the public endpoint', async () => {

@@ -2,30 +2,32 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
 import { limits } from '../config.ts'
+import { saysFull } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
+
+/** No place: the threads have so much to do that it was not even begun. */
+export type AttemptOutcome = FolderOutcome | { noPlace: true }
 
 export interface Attempt {
   /** How far it is now. */
   progress(): Progress
   /** Never rejects. */
-  outcome: Promise<FolderOutcome>
+  outcome: Promise<AttemptOutcome>
   /** The thread takes back what it wrote, and the outcome is a failure unless it had just finished. */
   stop: () => void
 }
 
-export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'port'>): Attempt {
+export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'progress' | 'port'>): Attempt {
   const { port1: near, port2: port } = new MessageChannel()
-  let progress: Progress = { rows: 0, rowsTotal: undefined, bytes: 0 }
-  near.on('message', (reported: Progress) => {
-    progress = reported
-  })
-  const gaveUp = Promise.withResolvers<FolderOutcome>()
-  const outcome: Promise<FolderOutcome> = threads
-    .run({ ...task, port }, { name: 'exportFolder', transferList: [port] as never })
-    // The thread itself ended, or there was no place in it.
-    .catch((error: unknown) => ({ failed: failureOf(error) }))
+  const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
+  progress[1] = Number.NaN
+  const gaveUp = Promise.withResolvers<AttemptOutcome>()
+  const outcome: Promise<AttemptOutcome> = threads
+    .run({ ...task, progress, port }, { name: 'exportFolder', transferList: [port] as never })
+    // There was no place in a thread, or it ended.
+    .catch((error: unknown) => (saysFull(error) ? { noPlace: true } : { failed: failureOf(error) }))
     .finally(() => {
       clearTimeout(patience)
       near.close()
@@ -37,5 +39,9 @@ export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'port'>): 
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
     patience ??= setTimeout(tooLate, limits.exportStopMs)
   }
-  return { progress: () => progress, outcome: Promise.race([outcome, gaveUp.promise]), stop }
+  return { progress: () => readProgress(progress), outcome: Promise.race([outcome, gaveUp.promise]), stop }
+}
+
+function readProgress([rows = 0, rowsTotal = Number.NaN, bytes = 0]: Float64Array): Progress {
+  return { rows, rowsTotal: Number.isNaN(rowsTotal) ? undefined : rowsTotal, bytes }
 }

@@ -1,8 +1,6 @@
 /**
- * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by chunk.
- *
- *   thread -> main   progress*
- *   main -> thread   stop (at most once): whatever was written goes away again
+ * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by
+ * chunk. The main thread sends one message at the most: to stop. Whatever was written goes away again then.
  */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
@@ -15,7 +13,7 @@ import { dayIn } from './day.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
 import type { ExportFormat } from './job.ts'
-import type { Progress, StoredFile } from './jobs.sql.ts'
+import type { StoredFile } from './jobs.sql.ts'
 import { countMovements } from './mad-file.sql.ts'
 import { type MadFileOptions, type MadTotals, renderMadFile } from './mad-file.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
@@ -32,6 +30,11 @@ export interface FolderTask {
   /** Fresh for each attempt. */
   fileKey: string
   store: StoreSettings
+  /**
+   * Movements so far, all movements (NaN until they are counted), bytes: in memory that both threads see, as a message
+   * for each chunk took 60 ms of the 1.7 s that the service works on 600,000 movements.
+   */
+  progress: Float64Array
   port: MessagePort
 }
 
@@ -98,12 +101,10 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
   try {
     stopped.throwIfAborted()
     const rowsTotal = await format.count(snapshot, task)
-    const report = ({ rows, bytes }: MadTotals) =>
-      task.port.postMessage({ rows, rowsTotal, bytes } satisfies Progress)
+    task.progress[1] = rowsTotal
     const snapshotOn = dayIn(task.timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: MadTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
-    report(totals)
     writer = await (await openStore(task.store)).create(fileKey, format.contentType)
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)
@@ -126,7 +127,8 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
       const written = writer.write(chunk)
       hash.update(chunk)
       await written
-      report(totals)
+      task.progress[0] = totals.rows
+      task.progress[2] = totals.bytes
     }
     await snapshot.close()
     stopped.throwIfAborted()

@@ -89,18 +89,20 @@ export type FailureCause =
   | 'cancelled'
   | 'forgotten'
 
+/** What happened, and what a new export would come to: the same trigger makes none within its hour. */
 const causes: Record<FailureCause, string> = {
-  database:
-    'The ledger could not be read to its end, although it was tried again. Start the export again later.',
-  store: 'The file could not be stored, although it was tried again. Start the export again later.',
+  database: 'The ledger could not be read to its end, although it was tried again. A new export may succeed.',
+  store: 'The file could not be stored, although it was tried again. A new export may succeed.',
   refused:
-    'The file could not be stored; the operators of the service have to make room or give access first.',
-  folder: 'The folder is no longer there.',
-  unfit: 'The folder holds what a file of this format cannot.',
-  internal: 'The service failed to make the file.',
-  died: 'The service was interrupted each time it made the file. Start the export again later.',
-  cancelled: 'The operators of the service cancelled the export.',
-  forgotten: 'The service did not get to this export in time. Start it again.',
+    'The file could not be stored. A new export fails alike until the operators of the service have made room or ' +
+    'given access.',
+  folder: 'The folder is no longer there. A new export of it fails alike.',
+  unfit: 'The folder holds what a file of this format cannot; a new export fails alike until that is mended.',
+  internal:
+    'The service failed to make the file. A new export is likely to fail alike until its operators have mended that.',
+  died: 'The service was interrupted each time it made the file. A new export may succeed.',
+  cancelled: 'The operators of the service cancelled the export. Ask them before you start a new export.',
+  forgotten: 'The service did not get to this export in time. A new export may succeed.',
 }
 
 /**
@@ -111,4 +113,9 @@ const causes: Record<FailureCause, string> = {
 export function reasonOf(cause: FailureCause, requestId: string, note?: string): string {
   const said = note === undefined ? '' : cause === 'cancelled' ? ` They say: ${note}.` : ` ${note}.`
   return `${causes[cause]}${said} Quote request ${requestId} to the operators if you need their help.`
+}
+
+/** The reason of a failed export, with the moment at which a new one can be started (ISO 8601). */
+export function toldReason(reason: string, answersUntil: string): string {
+  return `${reason} The same parameters are answered with this failure until ${answersUntil}, and start a new export then.`
 }

@@ -88,12 +88,18 @@ export interface ExportView {
   /** `YYYY-MM-DD` */
   snapshotOn: string | null
   reason: string | null
+  /** ISO 8601, UTC: when the hour is over in which the same trigger is answered with it. */
+  answersUntil: string
   /** Ended so long ago that its file is, or is about to be, removed. */
   expired: boolean
 }
 
+const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+
+// The second after the hour: a fraction of one is cut off.
 const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.state, e.rows, e.rows_total as "rowsTotal",
-  e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit, e.snapshot_on::text as "snapshotOn", e.reason`
+  e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit, e.snapshot_on::text as "snapshotOn", e.reason,
+  ${utc("(e.created_at + interval '1 hour 1 second')")} as "answersUntil"`
 
 /** The export that answers a trigger; there is one behind `insertExport`. */
 export async function readLatest(
@@ -256,7 +262,6 @@ export interface ExportRecord extends ExportView {
   finishedAt: string | null
 }
 
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId", e.attempt,
   ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt", ${utc('e.finished_at')} as "finishedAt"`
 

@@ -27,8 +27,9 @@ export interface TakenEntry {
   /**
    * Puts it back for whoever is there, without using up the attempt, in the caller's transaction. (The library's way
    * back is to fail, which uses it up. So the entry ends, and one with the attempts that are left takes its place.)
+   * @param pauseSeconds before anybody is given it
    */
-  handBack: (client: ClientBase) => Promise<void>
+  handBack: (client: ClientBase, pauseSeconds: number) => Promise<void>
 }
 
 /** While the database is away pg-boss reports each question it asks in vain, several a second. */
@@ -92,7 +93,7 @@ export class ExportQueue {
           entry: job.data,
           isLast: job.retryCount >= job.retryLimit,
           lost: job.signal,
-          handBack: (client) => this.#handBack(client, job),
+          handBack: (client, pauseSeconds) => this.#handBack(client, job, pauseSeconds),
         })
       },
     )
@@ -114,14 +115,15 @@ export class ExportQueue {
     await this.#boss.stop({ graceful: false })
   }
 
-  async #handBack(client: ClientBase, job: JobWithMetadata<QueueEntry>): Promise<void> {
+  async #handBack(client: ClientBase, job: JobWithMetadata<QueueEntry>, pauseSeconds: number): Promise<void> {
     await this.#boss.complete(exportQueue, { id: job.id, retryCount: job.retryCount }, {}, through(client))
     // Refused where the entry has been given to another process already: then there is nothing to hand back.
-    await this.#send(client, job.data, job.retryLimit - job.retryCount + 1)
+    await this.#send(client, job.data, job.retryLimit - job.retryCount + 1, pauseSeconds)
   }
 
-  #send(client: ClientBase, entry: QueueEntry, attempts: number): Promise<string | null> {
-    const options = { singletonKey: entry.exportId, retryLimit: attempts - 1, ...through(client) }
+  #send(client: ClientBase, entry: QueueEntry, attempts: number, pauseSeconds = 0): Promise<string | null> {
+    const counted = { retryLimit: attempts - 1, startAfter: pauseSeconds }
+    const options = { singletonKey: entry.exportId, ...counted, ...through(client) }
     return this.#boss.send(exportQueue, entry, options)
   }
 }

@@ -7,8 +7,9 @@
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
+import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
-import type { Log } from '../log.ts'
+import type { HandedBackBecause, Log } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import type { Failure } from './failure.ts'
@@ -67,7 +68,8 @@ export class Supervisor {
   async #work(taken: TakenEntry): Promise<void> {
     const { database, log } = this.#parts
     const { schemaId, exportId } = taken.entry
-    if (this.#closing.signal.aborted) return inTenant(database, schemaId, taken.handBack)
+    if (this.#closing.signal.aborted)
+      return inTenant(database, schemaId, (client) => taken.handBack(client, 0))
     const job = await inTenant(database, schemaId, (client) => takeExport(client, taken.entry))
     // It has ended meanwhile: done by the process that seemed dead, or cancelled.
     if (!job) return
@@ -80,7 +82,9 @@ export class Supervisor {
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
     if ('stored' in outcome) return this.#finish(claim, outcome, ms)
-    if (isLost || this.#closing.signal.aborted) return this.#handBack(claim, taken)
+    if (this.#closing.signal.aborted) return this.#handBack(claim, taken, 'stopping')
+    if (isLost) return this.#handBack(claim, taken, 'lost')
+    if ('noPlace' in outcome) return this.#handBack(claim, taken, 'noPlace')
     await this.#fail(claim, job, outcome.failed, taken.isLast)
   }
 
@@ -140,17 +144,19 @@ export class Supervisor {
   }
 
   /**
-   * Also where only its entry in the queue is lost: if nobody has taken the export since, none may be left there, and
-   * it would wait for ever.
+   * Without using up an attempt. Also where only its entry in the queue is lost: if nobody has taken the export since,
+   * none may be left there, and it would wait for ever.
    */
-  async #handBack(claim: Claim, taken: TakenEntry): Promise<void> {
+  async #handBack(claim: Claim, taken: TakenEntry, because: HandedBackBecause): Promise<void> {
     const { database, log } = this.#parts
     const handedBack = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
-      await taken.handBack(client)
+      // At once it would come back to the same full threads, again and again.
+      await taken.handBack(client, because === 'noPlace' ? limits.exportNoPlaceSeconds : 0)
       return true
     })
-    log(handedBack ? 'export.handedBack' : 'export.lost', claim)
+    if (handedBack) log('export.handedBack', { ...claim, because })
+    else log('export.lost', claim)
   }
 
   async #fail(claim: Claim, job: TakenExport, failure: Failure, isLast: boolean): Promise<void> {

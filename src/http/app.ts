@@ -70,13 +70,14 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
   })
   app.use(acceptRequestId(services.log), endBodyOfHead)
   addFileRoute(app, services)
+  for (const { path } of routes.filter((route) => route.starts)) app.use(path, refuseHead)
   for (const route of routes)
     app.openapi({ ...describeRoute(route), middleware: authenticate(route, services) }, (c) =>
       answer(route, c as Context<Edge>, services),
     )
   for (const path of new Set(routes.map((route) => route.path)))
     app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {
-      throw new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: methodsOf(path) } })
+      throw methodNotAllowed(path)
     })
   return app
 }
@@ -95,9 +96,17 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   return route.answer({ ...caller, folderId } satisfies FolderCall<never>)
 }
 
-function methodsOf(path: string): string {
-  const methods = routes.filter((route) => route.path === path).map((route) => route.method.toUpperCase())
-  return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+function methodNotAllowed(path: string): AppError {
+  const methods = routes
+    .filter((route) => route.path === path)
+    .flatMap(({ method, starts }) => (method === 'get' && !starts ? ['GET', 'HEAD'] : [method.toUpperCase()]))
+  return new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: methods.join(', ') } })
+}
+
+/** Hono hands HEAD to the route of GET. */
+const refuseHead: MiddlewareHandler<Edge> = (c, next) => {
+  if (c.req.method === 'HEAD') throw methodNotAllowed(c.req.path)
+  return next()
 }
 
 /** HEAD is answered as GET without the body; the unread body of a stream would keep its export running for ever. */

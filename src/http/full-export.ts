@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import { identityOf, setOfIds, statusOf } from '../exports/job.ts'
+import { identityOf, setOfIds, statusOf, toldReason } from '../exports/job.ts'
 import type { ExportView } from '../exports/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../exports/jobs.sql.ts'
 import { decimal } from '../formats/mad/exact-json.ts'
@@ -24,12 +24,22 @@ const ExportJob = z
       })
       .optional()
       .openapi({ description: 'While INIT' }),
-    url: z.url().optional().openapi({ description: 'While DONE: the file; good for an hour, new each time' }),
+    url: z
+      .url()
+      .optional()
+      .openapi({
+        description:
+          'While DONE: the file; good for an hour, new each time. For GET, with Range. Where files are in S3 it is ' +
+          'signed for GET alone: its headers without its content are had with Range: bytes=0-0, and size and sha256 ' +
+          'are given here',
+      }),
     size: z.number().optional().openapi({ description: 'Bytes' }),
     rows: z.number().optional().openapi({ description: 'Movements' }),
     sha256: z.string().optional().openapi({ description: 'Of the file, hexadecimal' }),
     totals: z.object({ debit: z.number(), credit: z.number() }).optional(),
-    reason: z.string().optional().openapi({ description: 'While FAILED' }),
+    reason: z.string().optional().openapi({
+      description: 'While FAILED: what happened, and from when on the same parameters start a new export',
+    }),
   })
   .openapi('ExportJob')
 
@@ -42,9 +52,12 @@ export const fullExport = folderRoute({
   path: '/api/v1/mad/all',
   levels: ['api', 'firm'],
   summary: 'Starts an export of the folder to a file',
-  description: 'For an hour the same parameters answer with the same job, however it stands or ended.',
+  description:
+    'For an hour the same parameters answer with the same job, however it stands or ended. ' +
+    'HEAD is refused with 405, as who only looks starts nothing.',
   query: fullExportQuery,
   answers,
+  starts: true,
   answer: startExport,
 })
 
@@ -115,6 +128,6 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       }
     }
     case 'FAILED':
-      return { reason: job.reason }
+      return { reason: toldReason(job.reason!, job.answersUntil) }
   }
 }

@@ -63,6 +63,8 @@ interface Declaration<Query extends z.ZodObject, Call> {
   headers?: z.ZodObject
   /** Answers by status; errors are added to all routes alike. */
   answers: RouteConfig['responses']
+  /** A GET that starts something. Who only looks must not: HEAD is refused (405). */
+  starts?: true
   /** What is wrong with the world is thrown as AppError. */
   answer: Answer<Call>
 }

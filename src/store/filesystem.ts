@@ -1,17 +1,21 @@
 /**
  * Files in a folder of this machine, at paths that are their keys. An object is written under a name that no key can
- * have, in the folder where it will lie, and renamed when it is whole and on the disk.
+ * have, in the folder where it will lie, and renamed when it is whole and on the disk. Whoever removes the last file of
+ * a folder removes the folder; so one may vanish before the first file is in it, and is made again then.
  *
  * The content type is not kept: the ending of the key tells it (http/files.ts).
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { access, type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { access, type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { signLink } from './file-links.ts'
 import { checkKey, type ObjectStore, type ObjectWriter, StoreError, type StoreSettings } from './store.ts'
 
 type FilesystemSettings = Extract<StoreSettings, { kind: 'filesystem' }>
+
+/** A folder does not vanish so often between its making and its first file. */
+const createTries = 100
 
 /** The moment at which the write began, in epoch milliseconds, then what makes the name unique. */
 const unfinishedName = /^\..*\.(\d{13})-[0-9a-f]{12}\.part$/
@@ -38,11 +42,8 @@ export class FilesystemStore implements ObjectStore {
     const path = join(this.#settings.folder, key)
     const suffix = `${Date.now()}-${randomBytes(6).toString('hex')}`
     const draft = join(dirname(path), `.${basename(path)}.${suffix}.part`)
-    return inStoreTerms(draft, async () => {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-      const handle = await open(draft, 'wx', 0o600)
-      return new FileWriter(this.#settings.folder, path, draft, handle)
-    })
+    const handle = await inStoreTerms(draft, () => createFile(draft))
+    return new FileWriter(this.#settings.folder, path, draft, handle)
   }
 
   async signedUrl(key: string, fileName: string, seconds: number): Promise<string> {
@@ -77,10 +78,7 @@ export class FilesystemStore implements ObjectStore {
   async remove(key: string): Promise<void> {
     checkKey(key)
     const path = join(this.#settings.folder, key)
-    await inStoreTerms(path, async () => {
-      await rm(path, { force: true })
-      await syncFolder(dirname(path)).catch(unlessAbsent)
-    })
+    await inStoreTerms(path, () => removeFile(path, this.#settings.folder))
   }
 
   async sweep(before: Date): Promise<number> {
@@ -88,7 +86,7 @@ export class FilesystemStore implements ObjectStore {
     for await (const path of this.#paths()) {
       const began = unfinishedName.exec(basename(path))?.[1]
       if (began === undefined || Number(began) >= before.getTime()) continue
-      await inStoreTerms(path, () => rm(path, { force: true }))
+      await inStoreTerms(path, () => removeFile(path, this.#settings.folder))
       removed += 1
     }
     return removed
@@ -217,7 +215,7 @@ class FileWriter implements ObjectWriter {
 
   async #removeDraft(): Promise<void> {
     await this.#handle.close().catch(() => {})
-    await rm(this.#draft, { force: true }).catch(() => {})
+    await removeFile(this.#draft, this.#root).catch(() => {})
   }
 
   async #take(run: () => Promise<void>): Promise<void> {
@@ -235,6 +233,37 @@ class FileWriter implements ObjectWriter {
   }
 }
 
+/** In a folder that is made where it is missing. */
+async function createFile(path: string): Promise<FileHandle> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      return await open(path, 'wx', 0o600)
+    } catch (error) {
+      // Somebody removed the folder, which was empty, in between.
+      if (codeOf(error) !== 'ENOENT' || tries === createTries) throw error
+    }
+  }
+}
+
+/** And the folders that are empty without it, up to that of the store. No error where it is not there. */
+async function removeFile(path: string, root: string): Promise<void> {
+  await rm(path, { force: true })
+  let folder = dirname(path)
+  while (folder !== root && (await removeFolder(folder))) folder = dirname(folder)
+  await syncFolder(folder).catch(unlessAbsent)
+}
+
+/** False where it stays: something is in it, or it may not be removed. */
+async function removeFolder(path: string): Promise<boolean> {
+  try {
+    await rmdir(path)
+    return true
+  } catch (error) {
+    return isAbsent(error)
+  }
+}
+
 async function syncFolder(path: string): Promise<void> {
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
@@ -244,9 +273,13 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? ''
+}
+
 function isAbsent(error: unknown): boolean {
   // A key may name a folder, or go on behind a file; there is no object either.
-  return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP'].includes((error as NodeJS.ErrnoException).code ?? '')
+  return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP'].includes(codeOf(error))
 }
 
 function unlessAbsent(error: unknown, path = ''): undefined {

@@ -5,6 +5,9 @@
  * A part is copied into one of a few buffers and sent when it is full, while the next one fills. Over http the
  * signature of a request covers the SHA-256 of its body; over https the client leaves that out, and Content-MD5 takes
  * its place. Either way the server refuses a part that arrives damaged.
+ *
+ * That SHA-256 takes 0.27 s of processor for 390 MB, here and again at the server. Unsigned parts with a CRC-32 would
+ * spare most of both, but over http nothing would vouch for the content then, and not every server knows that header.
  */
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'

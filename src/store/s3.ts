@@ -18,6 +18,9 @@ import { checkKey, type ObjectStore, type ObjectWriter } from './store.ts'
 
 const prefix = 'grandlivre/'
 
+/** What S3 servers give at once. */
+const listPageMax = 1000
+
 export class S3Store implements ObjectStore {
   readonly #settings: S3Settings
   readonly #patience: Patience
@@ -101,17 +104,32 @@ export class S3Store implements ObjectStore {
   }
 
   async *list(before: Date): AsyncIterable<{ key: string; at: Date }> {
+    for (let after = ''; ; ) {
+      const from = after
+      const page = await withRetries('Listing the stored files', this.#patience, () => this.#listPage(from))
+      for (const { name, at } of page) if (at < before) yield { key: name.slice(prefix.length), at }
+      if (page.length < listPageMax) return
+      after = page.at(-1)!.name
+    }
+  }
+
+  /** The package tries none of its lists again, and a sweep asks right when idle connections have been closed. */
+  async #listPage(after: string): Promise<{ name: string; at: Date }[]> {
+    const page: { name: string; at: Date }[] = []
     try {
       for await (const { name, lastModified } of this.#client.listObjectsV2(
         this.#settings.bucket,
         prefix,
         true,
-      ))
-        if (name !== undefined && lastModified < before)
-          yield { key: name.slice(prefix.length), at: lastModified }
+        after,
+      )) {
+        if (name !== undefined) page.push({ name, at: lastModified })
+        if (page.length === listPageMax) break
+      }
     } catch (error) {
-      if (!saysAbsent(error)) throw asStoreError(error, 'Listing the stored files')
+      if (!saysAbsent(error)) throw error
     }
+    return page
   }
 
   async check(): Promise<void> {

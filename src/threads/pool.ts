@@ -21,9 +21,13 @@ export function createThreads(count: number, databaseUrl: string): Piscina {
   })
 }
 
-/** Piscina says only in words that its queue is full. */
+/** Whether a task was refused since too many wait already. Piscina says so only in words. */
+export function saysFull(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Task queue is at limit'
+}
+
 export function asAppError(error: unknown): Error {
-  if (error instanceof Error && error.message === 'Task queue is at limit') {
+  if (saysFull(error)) {
     return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '10' }, cause: error })
   }
   return error instanceof Error ? error : new Error('the export thread failed', { cause: error })

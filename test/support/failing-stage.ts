@@ -1,18 +1,38 @@
 /** A filled folder in a database of its own, and services as processes that export it through gates. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import pg from 'pg'
 import { expect } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
+import { type Swept, sweepExports } from '../../src/exports/retention.ts'
 import { seed } from '../../src/ledger/seed.ts'
-import { createTestDatabase } from './database.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import type { ObjectStore } from '../../src/store/store.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
 import { downloadFile, ended, type JobAnswer, type Progress, statusUrl, trigger } from './full-export.ts'
 import { type Gate, startGate } from './gate.ts'
 import { type ServiceProcess, startProcess } from './process.ts'
 import { request, until } from './service.ts'
 import { createTenants, credentials } from './tenants.ts'
 
-/** Some twelve megabytes of JSON: far more than what the buffers on the way hold. */
-export const movements = 15_000
+/** Where the services of a stage store. */
+export interface Files {
+  /** Of the services. */
+  settings: Record<string, string>
+  store: ObjectStore
+  /** Names of everything in it, finished or not. */
+  stored(): Promise<string[]>
+}
+
+export interface StageOptions {
+  /** Dropped at the end. Absent: a new one on the server of the run. */
+  database?: TestDatabase
+  /** Absent: some twelve megabytes of JSON, far more than what the buffers on the way hold. */
+  movements?: number
+  /** Absent: a folder. */
+  files?: Files
+}
 
 export interface FailingStage {
   headers: Record<string, string>
@@ -21,7 +41,7 @@ export interface FailingStage {
   sql(text: string, values?: unknown[]): Promise<any[]>
   /** Ends the connections of the exports, as a restart of the database does. */
   terminateConnections(): Promise<void>
-  /** A service, ready; all of one stage store in the same folder. */
+  /** A service, ready; all of one stage store in the same place. */
   start(settings?: Record<string, string>): Promise<ServiceProcess>
   /** A service whose exports read only as far as its gate lets them. */
   startGated(settings?: Record<string, string>): Promise<{ service: ServiceProcess; gate: Gate }>
@@ -32,23 +52,38 @@ export interface FailingStage {
   progress(service: ServiceProcess, exportId: string): Promise<Progress | undefined>
   /** Waits for DONE, and that the file is what the status says and what the folder holds. */
   expectRightFile(service: ServiceProcess, exportId: string, seen?: Progress[]): Promise<JobAnswer>
-  /** Everything in the store, finished or not. */
+  /** Names of everything in the store, finished or not. */
   stored(): Promise<string[]>
+  /** What retention does when all that was left behind is old enough; then only files of exports are there. */
+  sweepLater(): Promise<Swept>
   close(): Promise<void>
 }
 
-export async function setFailingStage(): Promise<FailingStage> {
-  const database = await createTestDatabase()
+/** Everything that may be left behind in a store is older then. */
+const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
+
+export async function setFailingStage(options: StageOptions = {}): Promise<FailingStage> {
+  const { movements = 15_000, database = await createTestDatabase() } = options
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
   const folder = await seed(database.ownerUrl, { movements, year: 2025 })
   const headers = credentials(await staff.token('ONE', 'api', folder), secret)
+  await staff.end()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-failing-'))
+  const files = options.files ?? (await folderIn(dataDir))
   const processes: ServiceProcess[] = []
   const gates: Gate[] = []
-  const sql = async (text: string, values: unknown[] = []) => (await staff.client.query(text, values)).rows
+  // One connection, so that a test may hold a transaction open; a new one after a restart of the database.
+  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1, idleTimeoutMillis: 0 })
+  owner.on('error', () => {})
+  const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
   const start = async (settings: Record<string, string> = {}) => {
-    const service = await startProcess({ DATABASE_URL: database.ownerUrl, DATA_DIR: dataDir, ...settings })
+    const service = await startProcess({
+      DATABASE_URL: database.ownerUrl,
+      DATA_DIR: dataDir,
+      ...files.settings,
+      ...settings,
+    })
     processes.push(service)
     return service
   }
@@ -79,21 +114,29 @@ export async function setFailingStage(): Promise<FailingStage> {
     readUpTo: async (part, gate, service, exportId) => {
       const renewedAt = async () =>
         (await sql('select renewed_at::text as at from grandlivre.exports where id = $1', [exportId]))[0].at
-      // A movement is some hundred bytes to the database. The last steps are small, and each waits until the process
-      // was heard of twice: what it tells then is not from before the step, however slow the machine.
-      gate.allow(Math.max(0, part - 0.2) * movements * 100)
-      for (;;) {
+      const nextHeard = async (): Promise<Progress> => {
+        const before = await renewedAt()
         let now: Progress | undefined
-        for (let i = 0; i < 2; i++) {
-          const before = await renewedAt()
-          await until(async () => {
-            now = await progress(service, exportId)
-            if (!now) throw new Error('the export ended before its time')
-            return (await renewedAt()) !== before
-          })
+        await until(async () => {
+          now = await progress(service, exportId)
+          if (!now) throw new Error('the export ended before its time')
+          return (await renewedAt()) !== before
+        }, 100)
+        return now!
+      }
+      // A movement is some hundred bytes to the database. The last steps are small, and the next one waits until what
+      // the last one let through is read: until the export has moved and stands still again. (A step that lets only
+      // entries through moves nothing; hence the bound.)
+      gate.allow(Math.max(0, part - 0.2) * movements * 100)
+      for (let atStep = 0; ; gate.allow(movements * 6)) {
+        let now = await nextHeard()
+        for (let heard = 0, isStill = false; !isStill || (now.rows === atStep && heard < 6); heard++) {
+          const next = await nextHeard()
+          isStill = next.rows === now.rows
+          now = next
         }
-        if (now!.rows >= part * movements) return now!
-        gate.allow(90_000)
+        if (now.rows >= part * movements) return now
+        atStep = now.rows
       }
     },
     progress,
@@ -109,16 +152,34 @@ export async function setFailingStage(): Promise<FailingStage> {
       expect(inFile.toSorted()).toEqual(inFolder.sort())
       return job
     },
-    stored: async () => {
-      const names = await readdir(join(dataDir, 'files'), { recursive: true, withFileTypes: true })
-      return names.filter((name) => name.isFile()).map((name) => name.name)
+    stored: files.stored,
+    sweepLater: async () => {
+      const service = createPool(database.serviceUrl, { max: 2, applicationName: 'test sweep' })
+      const parts = { database: service, store: files.store, retentionDays: 7, log: () => {} }
+      const swept = await sweepExports(parts, oneDayLater()).finally(() => service.end())
+      const named = await sql('select file_key from grandlivre.exports where file_key is not null')
+      expect((await files.stored()).sort()).toEqual(named.map(({ file_key }) => basename(file_key)).sort())
+      return swept
     },
     close: async () => {
       for (const { kill } of processes) await kill()
       for (const gate of gates) await gate.close()
       await rm(dataDir, { recursive: true, force: true })
-      await staff.end()
+      await owner.end()
       await database.drop()
+    },
+  }
+}
+
+/** The services make it in their data folder. */
+async function folderIn(dataDir: string): Promise<Files> {
+  const folder = join(dataDir, 'files')
+  return {
+    settings: {},
+    store: await openStore({ kind: 'filesystem', folder, publicUrl: '', signingKey: '' }),
+    stored: async () => {
+      const names = await readdir(folder, { recursive: true, withFileTypes: true })
+      return names.filter((name) => name.isFile()).map((name) => name.name)
     },
   }
 }

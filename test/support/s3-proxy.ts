@@ -4,18 +4,29 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo, Socket } from 'node:net'
 
 /**
- * A number: answered so, without asking the server. `cut`: the connection ends in the middle of the body. `lost`: the
+ * A number: answered so, without asking the server; with a code, as S3 servers word a refusal. `cut`: the connection ends in the middle of the body. `lost`: the
  * server does it, and the answer never arrives. `damaged`: a byte of the body changes on its way. `silent`: no answer.
  */
-export type Fault = number | 'cut' | 'lost' | 'damaged' | 'silent' | undefined
+export type Fault =
+  | number
+  | { status: number; code: string }
+  | 'cut'
+  | 'lost'
+  | 'damaged'
+  | 'silent'
+  | undefined
 
 /** `PUT` of a part, `POST` that begins or joins, `DELETE`, `HEAD`, `GET`, and so on. */
 export interface SeenRequest {
   method: string
+  /** With bucket and key. */
+  path: string
   /** Of an uploaded part. */
   part: number | undefined
   begins: boolean
   joins: boolean
+  /** Of what is stored, or of unfinished uploads. */
+  lists: boolean
 }
 
 export interface S3Proxy {
@@ -69,20 +80,30 @@ export async function startS3Proxy(serverEndpoint: string): Promise<S3Proxy> {
 }
 
 function describe({ method = '', url = '' }: IncomingMessage): SeenRequest {
-  const query = new URL(url, 'http://proxy').searchParams
+  const { pathname: path, searchParams: query } = new URL(url, 'http://proxy')
   return {
     method,
+    path,
     part: query.has('partNumber') ? Number(query.get('partNumber')) : undefined,
     begins: method === 'POST' && query.has('uploads'),
     joins: method === 'POST' && query.has('uploadId'),
+    lists: method === 'GET' && (query.has('list-type') || query.has('uploads')),
   }
 }
 
+const page = '<html>a proxy speaks</html>'
+
+const refusal = ({ status, code }: { status: number; code: string }) => ({
+  status,
+  body: `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>Refused</Message></Error>`,
+})
+
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, fault: Fault): void {
   if (fault === 'silent') return
-  if (typeof fault === 'number') {
+  if (typeof fault === 'number' || typeof fault === 'object') {
+    const { status, body } = typeof fault === 'number' ? { status: fault, body: page } : refusal(fault)
     incoming.resume()
-    incoming.on('end', () => outgoing.writeHead(fault).end('<html>a proxy speaks</html>'))
+    incoming.on('end', () => outgoing.writeHead(status).end(body))
     return
   }
   const { method, url, headers } = incoming

@@ -1,14 +1,12 @@
-/**
- * Real S3 servers for the tests, on free ports of this machine. Their programs lie in .cache/bin, where .ci/run
- * builds them once; a test skips a server whose program is not there.
- */
+/** Real S3 servers for the tests, on free ports of this machine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, type SuiteOptions, test } from 'vitest'
+import { installedS3Programs, type S3ProgramName, s3ProgramPath } from './s3-programs.ts'
 import { until } from './service.ts'
 
 export interface S3Server {
@@ -16,12 +14,6 @@ export interface S3Server {
   accessKey: string
   secretKey: string
   stop(): Promise<void>
-}
-
-export interface S3Program {
-  name: string
-  installed: boolean
-  start(): Promise<S3Server>
 }
 
 const accessKey = 'grandlivre'
@@ -33,7 +25,7 @@ interface Launch {
   prepare?: (folder: string) => Promise<void>
 }
 
-const launches: Record<string, Launch> = {
+const launches: Record<S3ProgramName, Launch> = {
   minio: {
     args: (folder, port, [other]) => [
       'server',
@@ -90,10 +82,27 @@ const launches: Record<string, Launch> = {
   },
 }
 
-export const s3Programs: S3Program[] = Object.entries(launches).map(([name, launch]) => {
-  const path = resolve(import.meta.dirname, '../../.cache/bin', name)
-  return { name, installed: existsSync(path), start: () => start(path, launch) }
-})
+/**
+ * Declares tests on each server whose program is here.
+ * @param tests their server runs when they do
+ * @param options of vitest
+ */
+export function describeOnS3(tests: (server: () => S3Server) => void, options: SuiteOptions = {}): void {
+  for (const name of installedS3Programs)
+    describe(name, options, () => {
+      let server: S3Server
+
+      beforeAll(async () => {
+        server = await start(s3ProgramPath(name), launches[name])
+      })
+
+      afterAll(() => server?.stop())
+
+      tests(() => server)
+    })
+  // A file without any test would be a failure.
+  if (installedS3Programs.length === 0) test.skip('on an S3 server', () => {})
+}
 
 async function start(path: string, { args, env, prepare }: Launch): Promise<S3Server> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-s3-'))

@@ -126,6 +126,21 @@ function describeWriting(stage: () => StoreStage): void {
     expect(await isThere(store, key)).toBe(false)
   })
 
+  test('makes and removes objects of one place side by side, and leaves nothing of the place', async () => {
+    const { store, leftovers } = stage()
+    const writing = Array.from({ length: 4 }, async (_, writer) => {
+      for (let round = 0; round < 10; round++) {
+        const key = `4000/place/${writer}-${round}.json`
+        await put(store, key, randomBytes(10))
+        expect(await isThere(store, key)).toBe(true)
+        await store.remove(key)
+        await (await store.create(key, 'application/json')).abort()
+      }
+    })
+    await Promise.all(writing)
+    expect(await leftovers()).toEqual([])
+  })
+
   test('refuses keys that lead elsewhere', async () => {
     const { store } = stage()
     for (const key of [
@@ -248,6 +263,16 @@ function describeLinks(stage: () => StoreStage): void {
     expect(response.headers.get('content-range')).toBe('bytes 100-199/1000')
     expect(Buffer.from(await response.arrayBuffer()).equals(content.subarray(100, 200))).toBe(true)
     expect(await status(link, { Range: 'bytes=1000-' })).toBe(416)
+  })
+
+  test('tells the size of a file by its first byte, and by HEAD where that is signed, too', async () => {
+    const response = await fetch(link, { headers: { Range: 'bytes=0-0' } })
+    expect([response.status, response.headers.get('content-range')]).toEqual([206, 'bytes 0-0/1000'])
+    expect(response.headers.get('content-disposition')).toContain(`filename*=UTF-8''%C3%89ts`)
+    expect(Buffer.from(await response.arrayBuffer()).equals(content.subarray(0, 1))).toBe(true)
+    expect((await fetch(link, { method: 'HEAD' })).status).toBe(
+      stage().settings.kind === 'filesystem' ? 200 : 403,
+    )
   })
 
   test('answers to its address as it was signed and to no other', async () => {

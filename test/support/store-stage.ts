@@ -22,7 +22,7 @@ import type { S3Server } from './s3-servers.ts'
 export interface StoreStage {
   store: ObjectStore
   settings: StoreSettings
-  /** Whatever lies in it, finished or not. */
+  /** Whatever lies in it, finished or not, empty folders included. */
   leftovers(): Promise<string[]>
   close(): Promise<void>
 }
@@ -54,7 +54,8 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   addFileRoute(app, { store, log } as unknown as Services)
   const leftovers = async () => {
     const found = await readdir(folder, { recursive: true, withFileTypes: true })
-    return found.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+    const paths = found.map((entry) => join(entry.parentPath, entry.name))
+    return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}/`)))
   }
   const close = async () => {
     server.closeAllConnections()

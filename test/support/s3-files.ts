@@ -1,0 +1,34 @@
+/** A bucket for the exports of a stage, which its services reach by way of a proxy. */
+import { basename } from 'node:path'
+import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
+import type { Files } from './failing-stage.ts'
+import { type S3Proxy, startS3Proxy } from './s3-proxy.ts'
+import type { S3Server } from './s3-servers.ts'
+import { openS3Stage, shortPatience } from './store-stage.ts'
+
+export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3Proxy }> {
+  const proxy = await startS3Proxy(server.endpoint)
+  // Beside the proxy, so that the test sees what is there whatever the services see.
+  const { store, settings } = openS3Stage(server)
+  await store.check()
+  const { bucket, region, accessKey, secretKey } = settings as S3Settings
+  const client = createClient(settings as S3Settings, server.endpoint, shortPatience)
+  return {
+    proxy,
+    store,
+    settings: {
+      S3_ENDPOINT: proxy.endpoint,
+      S3_PUBLIC_ENDPOINT: server.endpoint,
+      S3_BUCKET: bucket,
+      S3_REGION: region,
+      S3_ACCESS_KEY: accessKey,
+      S3_SECRET_KEY: secretKey,
+    },
+    stored: async () => {
+      const finished = await Array.fromAsync(store.list(new Date(Date.now() + 3_600_000)))
+      const { uploads } = await client.listIncompleteUploadsQuery(bucket, '', '', '', '')
+      const unfinished = uploads.map(({ key }) => `${basename(key)} (unfinished)`)
+      return [...finished.map(({ key }) => basename(key)), ...unfinished]
+    },
+  }
+}
