@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { ClientBase } from 'pg'
 import { findCaller } from './auth/callers.sql.ts'
 import { encrypt, type Level, makePartnerSecret, makeToken, sha256 } from './auth/secrets.ts'
-import { insertThirdParty, replaceSecret } from './auth/third-parties.sql.ts'
+import { insertSecret, insertThirdParty, lockThirdParty, retireSecrets } from './auth/third-parties.sql.ts'
 import { insertToken, type Opened, revokeTokensOf } from './auth/tokens.sql.ts'
 import type { Database } from './db/database.ts'
 import { createPool, inTransaction } from './db/pool.ts'
@@ -123,10 +123,13 @@ function readCredentials(dataDir: string): Partial<Credentials> | undefined {
 async function makeSecrets(client: ClientBase, masterKey: Buffer, opened: Opened): Promise<Secrets> {
   const thirdPartySecret = makePartnerSecret()
   const secret = { hash: sha256(thirdPartySecret), encrypted: encrypt(thirdPartySecret, masterKey) }
-  const isNew = await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
-  if (isNew === undefined) {
-    await replaceSecret(client, demo, secret)
+  const known = await lockThirdParty(client, demo)
+  if (known) {
+    await retireSecrets(client, known.id, 0)
+    await insertSecret(client, known.id, secret)
     await revokeTokensOf(client, demo)
+  } else {
+    await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
   }
   return {
     thirdPartySecret,
