@@ -69,6 +69,15 @@ export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => 
 }
 
 /**
+ * One transaction that sees and writes what webhooks need of all tenants (migration 0004): for the dispatcher, and for
+ * the retention of events. Never for a request.
+ * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ */
+export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  return transaction(pool, `begin; set local grandlivre.delivering = 'on'`, run)
+}
+
+/**
  * A connection of the pool, to be given back by `release()`, or by `release(error)` when its state is not known.
  * @throws {AppError} ERR-UNAVAILABLE where none is to be had in time
  */
