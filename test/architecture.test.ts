@@ -15,6 +15,7 @@ const rooms = [
   'auth',
   'exports',
   'ledger',
+  'webhooks',
   'formats',
   'db',
   'store',
