@@ -27,6 +27,8 @@ export interface Config {
   store: FileStore
   /** Files are removed after so many days. */
   fileRetentionDays: number
+  /** Webhooks may go to http addresses and into private networks: for development alone. */
+  webhookAllowInsecure: boolean
   logLevel: LogLevel
 }
 
@@ -117,6 +119,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     },
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
+    webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
     logLevel,
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
@@ -124,6 +127,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 type ReadText = (name: string) => string | undefined
+
+/** No where it is not set. */
+function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
+  const value = text(name) ?? 'false'
+  if (!['true', 'false', '1', '0'].includes(value))
+    mistakes.push(`${name} must be true or false, not "${value}"`)
+  return value === 'true' || value === '1'
+}
 
 /** S3 where S3_ENDPOINT is set, `dataDir/files` otherwise. */
 function readStore(
@@ -276,6 +287,15 @@ export const limits = {
   deliveryConnectionsMax: 4,
   /** How long requests on their way to subscribers may still be answered when the process stops. */
   deliveryStopMs: 5_000,
+  /** Contract, section 1. */
+  bodyBytesMax: 64 * 1024,
+  /**
+   * A connection to a subscriber: name, address, TLS. Half the time that a delivery has, so that one which connects
+   * late still has time to be answered.
+   */
+  webhookConnectMs: 5_000,
+  /** One of two questions to a name server about a subscriber's name; both fit into the time to connect. */
+  webhookResolveTryMs: 2_000,
   /** A query string of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const
