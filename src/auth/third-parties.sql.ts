@@ -64,9 +64,12 @@ export async function insertSecret(
 }
 
 /** The third party, locked until the transaction ends. Undefined where none has this code. */
-export async function lockThirdParty(client: ClientBase, code: string): Promise<{ id: string } | undefined> {
-  const { rows } = await client.query<{ id: string }>(
-    'select id from grandlivre.third_parties where code = $1 for update',
+export async function lockThirdParty(
+  client: ClientBase,
+  code: string,
+): Promise<{ id: string; code: string } | undefined> {
+  const { rows } = await client.query<{ id: string; code: string }>(
+    'select id, code from grandlivre.third_parties where code = $1 for no key update',
     [code],
   )
   return rows[0]

@@ -25,7 +25,8 @@ export async function insertEvents(
   const column = (read: (event: NewEvent) => string | null) => events.map(read)
   await client.query(
     `insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
-     select $1, e.folder_id, e.name, e.operation, grandlivre.event_scope($1, e.firm_id, e.folder_id), e.data::json
+     select $1::bigint, e.folder_id, e.name, e.operation,
+            grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id), e.data::json
      from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[])
        with ordinality as e (folder_id, firm_id, name, operation, data, place)
      order by e.place`,
