@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
+import { end } from '../exports/end.ts'
 import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
-import { type ExportRecord, endExport, findRecord, listExports } from '../exports/jobs.sql.ts'
+import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
 
 /** Of the newest exports a list shows so many. */
@@ -82,7 +83,7 @@ async function cancel(id: string, { reason: note }: { reason?: string }): Promis
     if (!found) throw unknown(id)
     // Whoever works on it is refused its next word, within a second; its entry in the queue ends without effect.
     const key = { schemaId: found.schemaId, exportId: id }
-    if (!(await endExport(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
+    if (!(await end(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
       throw new Error(`The export ${id} is ${found.state} already: nothing is left to cancel`)
     return [`The export ${id} is cancelled.`]
   })

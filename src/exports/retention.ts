@@ -15,9 +15,9 @@ import { limits } from '../config.ts'
 import { connect, inTenant } from '../db/pool.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import { end } from './end.ts'
 import { readFileKey } from './file-key.ts'
 import { reasonOf, statusOf } from './job.ts'
-import { endExport } from './jobs.sql.ts'
 import {
   deleteEnded,
   expiredFiles,
@@ -143,7 +143,7 @@ async function sweepTenant(
     forgottenExports(client, schemaId, retentionDays),
   )) {
     const reason = reasonOf('forgotten', requestId)
-    if (await ofTenant((client) => endExport(client, { schemaId, exportId }, reason))) swept.forgotten += 1
+    if (await ofTenant((client) => end(client, { schemaId, exportId }, reason))) swept.forgotten += 1
   }
 }
 

@@ -11,14 +11,12 @@ import { inTenant } from '../db/pool.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
+import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
 import { reasonOf } from './job.ts'
 import {
   type Claim,
-  endExport,
-  failExport,
-  finishExport,
   releaseExport,
   renewExport,
   type StoredFile,
@@ -129,7 +127,7 @@ export class Supervisor {
   async #finish(claim: Claim, file: StoredFile, ms: number): Promise<void> {
     const { database, store, log } = this.#parts
     // Where this fails the file stays: it may be written down all the same. Retention finds out.
-    const finished = await inTenant(database, claim.schemaId, (client) => finishExport(client, claim, file))
+    const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
     if (finished) return log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
     log('export.lost', claim)
     await store.remove(file.fileKey)
@@ -158,7 +156,7 @@ export class Supervisor {
       throw new Error(failure.message)
     }
     const reason = reasonOf(failure.cause, job.requestId)
-    const failed = await inTenant(database, claim.schemaId, (client) => failExport(client, claim, reason))
+    const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
     if (failed) log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
     else log('export.lost', claim)
   }
@@ -166,9 +164,7 @@ export class Supervisor {
   async #giveUp({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
     const { database, log } = this.#parts
     const reason = reasonOf('died', requestId)
-    const ended = await inTenant(database, schemaId, (client) =>
-      endExport(client, { schemaId, exportId }, reason),
-    )
+    const ended = await inTenant(database, schemaId, (client) => end(client, { schemaId, exportId }, reason))
     if (ended) log('export.abandoned', { schemaId, exportId, requestId })
   }
 }

@@ -1,5 +1,6 @@
 /** Statements only seeding needs; it runs as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
+import type { FolderKey } from './rows.ts'
 
 /** Makes a second seed of the same reference wait until the transaction ends, so that it sees what the first made. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
@@ -24,6 +25,15 @@ export async function findOrCreateSender(client: ClientBase, id: string): Promis
   return rows[0]!.id
 }
 
+/** Earliest first. */
+export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date',
+    [key.schemaId, key.folderId],
+  )
+  return rows.map((row) => row.id)
+}
+
 /**
  * Fresh statistics, without which the first exports run with the plans of an empty table, and the marks that a first
  * reader would otherwise have to write to every page. Not within a transaction.
@@ -32,6 +42,6 @@ export async function vacuumLedger(pool: Pool): Promise<void> {
   await pool.query(
     `vacuum (analyze) grandlivre.folders, grandlivre.accounts, grandlivre.companies, grandlivre.employees,
        grandlivre.journals, grandlivre.payments, grandlivre.axes, grandlivre.sections, grandlivre.exercices,
-       grandlivre.entries, grandlivre.movements`,
+       grandlivre.entries, grandlivre.movements, grandlivre.events`,
   )
 }
