@@ -283,6 +283,8 @@ export const limits = {
   deliverySlowMs: 1_000,
   /** How often each process looks for what nobody told it of: a notification that was lost, another one's death. */
   deliveryPollMs: 2_000,
+  /** A database that went away is asked again so often, by whoever has an answer to write down. */
+  deliveryRetryMs: 250,
   /** Connections of the dispatcher beside the one that holds its locks; its transactions take a few milliseconds. */
   deliveryConnectionsMax: 4,
   /** How long requests on their way to subscribers may still be answered when the process stops. */

@@ -30,9 +30,9 @@ export async function insertSubscription(
   made: Omit<Subscription, 'id'>,
 ): Promise<Subscription> {
   const { rows } = await client.query<Subscription>(
-    `insert into subscriptions as s
+    `insert into grandlivre.subscriptions as s
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
-     values (nextval('ids'), $1, $2, $3, $4, $5, $6, $7, latest_event($1))
+     values (nextval('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
      returning ${columns}`,
     [made.schemaId, made.level, made.firmId, made.thirdPartyId, made.postUrl, made.onEvents, made.folderIds],
   )
@@ -63,7 +63,7 @@ function ownerOf({ schemaId, thirdPartyId, level, firmId, folderId }: Owner): (s
 /** The caller's, oldest first. */
 export async function listOwnSubscriptions(client: ClientBase, owner: Owner): Promise<Subscription[]> {
   const { rows } = await client.query<Subscription>(
-    `select ${columns} from subscriptions s where ${isOwn} order by s.id`,
+    `select ${columns} from grandlivre.subscriptions s where ${isOwn} order by s.id`,
     ownerOf(owner),
   )
   return rows
@@ -76,8 +76,8 @@ export async function listOwnReceivers(
   event: { name: string; folderId: string | undefined },
 ): Promise<Subscription[]> {
   const { rows } = await client.query<Subscription>(
-    `select ${columns} from subscriptions s
-     where ${isOwn} and receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1])) order by s.id`,
+    `select ${columns} from grandlivre.subscriptions s
+     where ${isOwn} and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1])) order by s.id`,
     [...ownerOf(owner), event.name, event.folderId],
   )
   return rows
@@ -90,7 +90,7 @@ export async function findOwnSubscription(
   id: string,
 ): Promise<Subscription | undefined> {
   const { rows } = await client.query<Subscription>(
-    `select ${columns} from subscriptions s where ${isOwn} and s.id = $6`,
+    `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
     [...ownerOf(owner), id],
   )
   return rows[0]
@@ -103,7 +103,7 @@ export async function lockOwnSubscription(
   id: string,
 ): Promise<Subscription | undefined> {
   const { rows } = await client.query<Subscription>(
-    `select ${columns} from subscriptions s where ${isOwn} and s.id = $6 for no key update`,
+    `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6 for no key update`,
     [...ownerOf(owner), id],
   )
   return rows[0]
@@ -111,7 +111,7 @@ export async function lockOwnSubscription(
 
 /** With all that was still to be sent to it. @returns false where there is none, or it is not the caller's */
 export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(`delete from subscriptions s where ${isOwn} and s.id = $6`, [
+  const { rowCount } = await client.query(`delete from grandlivre.subscriptions s where ${isOwn} and s.id = $6`, [
     ...ownerOf(owner),
     id,
   ])
@@ -130,26 +130,26 @@ export async function changeSubscription(
 ): Promise<void> {
   await client.query(
     `with before as materialized (
-       select s as subscription, at.position from subscriptions s
+       select s as subscription, at.position from grandlivre.subscriptions s
        cross join lateral (select coalesce((
-         select p.position from subscription_positions p
+         select p.position from grandlivre.subscription_positions p
          where p.schema_id = s.schema_id and p.subscription_id = s.id), s.start_position) as position) as at
        where s.id = $1 and s.schema_id is not null and (s.on_events <> $3 or s.folder_ids <> $4)
      ), moved as (
-       insert into subscription_positions (schema_id, subscription_id, position)
+       insert into grandlivre.subscription_positions (schema_id, subscription_id, position)
        select (b.subscription).schema_id, (b.subscription).id, latest.id
        from before b
        cross join lateral (
-         select max(e.id) as id from events e where e.schema_id = (b.subscription).schema_id) as latest
+         select max(e.id) as id from grandlivre.events e where e.schema_id = (b.subscription).schema_id) as latest
        where latest.id > b.position and not exists (
          select from unnest((b.subscription).on_events) as kind cross join lateral (
-           select from events e
+           select from grandlivre.events e
            where e.schema_id = (b.subscription).schema_id and e.name = kind and e.id > b.position
-             and receives(b.subscription, e.schema_id, e.name, e.folder_id)
+             and grandlivre.receives(b.subscription, e.schema_id, e.name, e.folder_id)
            limit 1) as waiting)
        on conflict (schema_id, subscription_id) do update set position = excluded.position
      )
-     update subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
+     update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
     [id, to.postUrl, to.onEvents, to.folderIds],
   )
 }
@@ -161,12 +161,12 @@ export async function changeSubscription(
 export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `with enabled as (
-       update subscriptions set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null,
-         start_position = latest_event(schema_id)
+       update grandlivre.subscriptions set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null,
+         start_position = grandlivre.latest_event(schema_id)
        where id = $1 and not enabled
        returning id
      ), forgotten as (
-       delete from subscription_positions p using enabled where p.subscription_id = enabled.id
+       delete from grandlivre.subscription_positions p using enabled where p.subscription_id = enabled.id
      )
      select from enabled`,
     [id],
@@ -187,11 +187,11 @@ export async function disableSubscription(
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `with disabled as (
-       update subscriptions set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
+       update grandlivre.subscriptions set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
        where id = $1 and enabled
        returning id
      ), dropped as (
-       update deliveries d set state = 'failed', next_attempt_at = null, finished_at = to_timestamp($3 / 1000.0)
+       update grandlivre.deliveries d set state = 'failed', next_attempt_at = null, finished_at = to_timestamp($3 / 1000.0)
        from disabled where d.subscription_id = disabled.id and d.state = 'pending'
      )
      select from disabled`,
@@ -202,6 +202,6 @@ export async function disableSubscription(
 
 /** With all that was still to be sent to it. @returns false where there is none */
 export async function deleteSubscription(client: ClientBase, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(`delete from subscriptions where id = $1`, [id])
+  const { rowCount } = await client.query(`delete from grandlivre.subscriptions where id = $1`, [id])
   return rowCount === 1
 }

@@ -228,6 +228,8 @@ create table deliveries (
 -- A subscription goes on to its next batch only when this one has ended, which is what keeps the order. Replays are
 -- sent between batches and promise none.
 create unique index deliveries_one_pending on deliveries (subscription_id) where state = 'pending' and not is_replay;
+-- What waits, found without a look at all that was delivered before.
+create index deliveries_pending on deliveries (subscription_id, id) where state = 'pending';
 create index deliveries_due on deliveries (next_attempt_at) where state = 'pending';
 create index deliveries_of_subscription on deliveries (subscription_id, id);
 create index deliveries_finished on deliveries (schema_id, finished_at);
