@@ -298,6 +298,11 @@ export const limits = {
   webhookConnectMs: 5_000,
   /** One of two questions to a name server about a subscriber's name; both fit into the time to connect. */
   webhookResolveTryMs: 2_000,
+  /**
+   * How long events, and deliveries that have ended, are kept. Retries go on for three days and a subscription without
+   * a success for five is disabled, so that staff have weeks to find out and to replay what was missed.
+   */
+  eventRetentionDays: 30,
   /** A query string of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const

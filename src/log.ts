@@ -66,6 +66,7 @@ export interface LogEvents {
   'queue.troubled': { error: unknown }
   /** Files and rows past their time were removed; or could not be, and will be. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
+  'retention.eventsSwept': { events: number; deliveries: number }
   'retention.troubled': { error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
   'places.lost': { error: unknown }
@@ -102,6 +103,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'export.abandoned': 'error',
   'queue.troubled': 'warn',
   'retention.swept': 'info',
+  'retention.eventsSwept': 'info',
   'retention.troubled': 'warn',
   'places.lost': 'warn',
   'places.regained': 'info',

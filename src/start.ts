@@ -17,6 +17,7 @@ import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
 import { Dispatcher } from './webhooks/dispatcher.ts'
+import { startEventRetention } from './webhooks/retention.ts'
 import { guardedAgent } from './webhooks/target.ts'
 
 export interface RunningService {
@@ -95,10 +96,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
     log,
   })
   const retention = startRetention({ database: pool, store, retentionDays: config.fileRetentionDays, log })
+  const eventRetention = startEventRetention({ database: pool, log })
   const dispatcher = startDispatcher(config, database, masterKey, log)
   // Side by side: each has some seconds to come to an end.
   stack.defer(async () => {
-    await Promise.all([supervisor, retention, dispatcher].map((loop) => loop.close()))
+    await Promise.all([supervisor, retention, eventRetention, dispatcher].map((loop) => loop.close()))
   })
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()

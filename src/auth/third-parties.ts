@@ -3,8 +3,8 @@
  * which it holds a token is told. (That it was registered is told there with its first token, see tokens.ts.)
  */
 import type { ClientBase } from 'pg'
-import type { Operation } from '../webhooks/kinds.ts'
-import { publish } from '../webhooks/publish.ts'
+import type { Operation } from '../events/kinds.ts'
+import { publish } from '../events/publish.ts'
 import {
   disconnectThirdParty,
   insertSecret,

@@ -1,7 +1,7 @@
 /** Tokens as staff issue and revoke them, with the events that tell of it. (Their first use is told by enter().) */
 import type { ClientBase } from 'pg'
-import type { NewEvent } from '../webhooks/events.sql.ts'
-import { publish } from '../webhooks/publish.ts'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publish } from '../events/publish.ts'
 import { type Level, makeToken, sha256 } from './secrets.ts'
 import { lockThirdParty } from './third-parties.sql.ts'
 import { hasToken, insertToken, type Opened, type RevokedToken, revokeTokens } from './tokens.sql.ts'

@@ -1,7 +1,7 @@
 /** The end of a full export, told to partners in the transaction that writes it down. In one of the tenant. */
 import type { ClientBase } from 'pg'
-import type { NewEvent } from '../webhooks/events.sql.ts'
-import { publish } from '../webhooks/publish.ts'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publish } from '../events/publish.ts'
 import {
   type Claim,
   type ExportKey,

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
-import type { NewEvent } from '../webhooks/events.sql.ts'
-import { publish, publishRows } from '../webhooks/publish.ts'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publish, publishRows } from '../events/publish.ts'
 import { insertEntries, insertLetterings, insertRemovedLetterings } from './events.sql.ts'
 import type { FolderKey } from './rows.ts'
 
