@@ -60,6 +60,20 @@ function ownerOf({ schemaId, thirdPartyId, level, firmId, folderId }: Owner): (s
   return [schemaId, thirdPartyId, level, firmId, folderId]
 }
 
+/** Whether all of these are folders of that firm. @param folderIds each once, decimal digits within bigint */
+export async function areFoldersOfFirm(
+  client: ClientBase,
+  { schemaId, firmId }: Pick<Owner, 'schemaId' | 'firmId'>,
+  folderIds: string[],
+): Promise<boolean> {
+  const { rows } = await client.query<{ all: boolean }>(
+    `select count(*) = cardinality($3::bigint[]) as "all" from grandlivre.folders
+     where schema_id = $1 and firm_id = $2 and id = any ($3)`,
+    [schemaId, firmId, folderIds],
+  )
+  return rows[0]!.all
+}
+
 /** The caller's, oldest first. */
 export async function listOwnSubscriptions(client: ClientBase, owner: Owner): Promise<Subscription[]> {
   const { rows } = await client.query<Subscription>(
@@ -77,7 +91,8 @@ export async function listOwnReceivers(
 ): Promise<Subscription[]> {
   const { rows } = await client.query<Subscription>(
     `select ${columns} from grandlivre.subscriptions s
-     where ${isOwn} and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1])) order by s.id`,
+     where ${isOwn} and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1]))
+     order by s.id`,
     [...ownerOf(owner), event.name, event.folderId],
   )
   return rows
@@ -111,10 +126,10 @@ export async function lockOwnSubscription(
 
 /** With all that was still to be sent to it. @returns false where there is none, or it is not the caller's */
 export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(`delete from grandlivre.subscriptions s where ${isOwn} and s.id = $6`, [
-    ...ownerOf(owner),
-    id,
-  ])
+  const { rowCount } = await client.query(
+    `delete from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
+    [...ownerOf(owner), id],
+  )
   return rowCount === 1
 }
 
@@ -161,7 +176,8 @@ export async function changeSubscription(
 export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `with enabled as (
-       update grandlivre.subscriptions set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null,
+       update grandlivre.subscriptions
+       set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null,
          start_position = grandlivre.latest_event(schema_id)
        where id = $1 and not enabled
        returning id
@@ -187,11 +203,13 @@ export async function disableSubscription(
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `with disabled as (
-       update grandlivre.subscriptions set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
+       update grandlivre.subscriptions
+       set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
        where id = $1 and enabled
        returning id
      ), dropped as (
-       update grandlivre.deliveries d set state = 'failed', next_attempt_at = null, finished_at = to_timestamp($3 / 1000.0)
+       update grandlivre.deliveries d
+       set state = 'failed', next_attempt_at = null, finished_at = to_timestamp($3 / 1000.0)
        from disabled where d.subscription_id = disabled.id and d.state = 'pending'
      )
      select from disabled`,
