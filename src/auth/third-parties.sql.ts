@@ -63,6 +63,15 @@ export async function insertSecret(
   )
 }
 
+/** Undefined where none has this code. */
+export async function findThirdParty(client: ClientBase, code: string): Promise<{ id: string } | undefined> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from grandlivre.third_parties where code = $1',
+    [code],
+  )
+  return rows[0]
+}
+
 /** The third party, locked until the transaction ends. Undefined where none has this code. */
 export async function lockThirdParty(
   client: ClientBase,

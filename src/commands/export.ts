@@ -3,6 +3,7 @@ import { end } from '../exports/end.ts'
 import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
 import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
+import { checkMost } from './check-id.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'
@@ -28,12 +29,12 @@ export function addExportCommands(program: Command): void {
 async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
   if (options.folder !== undefined && !/^\d{1,15}$/.test(options.folder))
     throw new Error(`--folder takes the id of a folder, not "${options.folder}"`)
-  if (!/^[1-9]\d{0,5}$/.test(options.most)) throw new Error(`--most takes a number, not "${options.most}"`)
+  const most = checkMost(options.most)
   await asOwner(async (client) => {
     const found = await listExports(client, {
       folderId: options.folder,
       state: options.state,
-      most: Number(options.most),
+      most,
     })
     const rows = found.map((each) => [
       each.id,

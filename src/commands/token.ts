@@ -3,6 +3,7 @@ import type { Level } from '../auth/secrets.ts'
 import { findFirm, findFolder, listTokens } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { asOwner, table } from './as-owner.ts'
+import { checkId } from './check-id.ts'
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('access tokens')
@@ -78,9 +79,4 @@ function stateOf(token: {
   if (token.revokedAt) return 'revoked'
   if (!token.canBeActivated) return 'disconnected'
   return token.activatedAt ? 'activated' : 'not yet used'
-}
-
-/** @throws {Error} where the database would not even take it for an id */
-function checkId(id: string): void {
-  if (!/^[1-9]\d{0,14}$/.test(id)) throw new Error(`An id is a number such as 1000, not "${id}"`)
 }

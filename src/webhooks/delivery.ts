@@ -9,7 +9,8 @@
  */
 import { limits } from '../config.ts'
 
-export type DeliveryState = 'pending' | 'delivered' | 'failed'
+export const deliveryStates = ['pending', 'delivered', 'failed'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
 
 const second = 1_000
 const minute = 60 * second
