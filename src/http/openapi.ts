@@ -3,6 +3,7 @@ import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } f
 import { errorCodes } from '../errors.ts'
 import { errorAnswerHeaders, rateHeaders, requestIdHeader } from './answer-headers.ts'
 import { ErrorBody } from './errors.ts'
+import { notification } from './notification-schema.ts'
 import { openRoute, type Route } from './route.ts'
 
 extendZodWithOpenApi(z)
@@ -68,6 +69,7 @@ export function openApiDocument(routes: readonly Route[]): Document {
     const request = { ...description.request, ...bodyOf(route) }
     described.openAPIRegistry.registerPath({ ...description, request })
   }
+  described.openAPIRegistry.registerWebhook(notification)
   return described.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {
