@@ -39,7 +39,9 @@ function roomOf(path: string): string {
 
 function importsOf({ path, text }: { path: string; text: string }): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
-  return found.map((target) => relative(source, resolve(source, dirname(path), target)))
+  const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
+  // The version, which what is sent to others names.
+  return targets.filter((target) => target !== '../package.json')
 }
 
 /**

@@ -1,6 +1,5 @@
 /** Deliveries from the event to the subscriber, through a dispatcher on a real database and real HTTP. */
 import { expect, type TestContext, test } from 'vitest'
-import { answerWith } from './support/receiver.ts'
 import { until } from './support/service.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from './support/webhooks.ts'
 

@@ -24,12 +24,17 @@ const firstMatch = `least(
      where e.schema_id = at.schema_id and e.folder_id = folder and e.name = kind and e.id > at.position
      order by e.id limit 1) as hit))`
 
-/** How far a subscription `s` is in each of its schemas. */
+/**
+ * How far a subscription `s` is in each of its schemas. `offset 0` makes of the position a plain column: PostgreSQL takes
+ * coalesce() for a function that might leak rows, and would compare ids only behind row-level security, without the
+ * index: 11 seconds instead of 1 ms for fifty subscriptions at the end of 470,000 events.
+ */
 const positions = `(
   select c.schema_id, coalesce(p.position, s.start_position) as position
   from schemas c
   left join subscription_positions p on p.schema_id = c.schema_id and p.subscription_id = s.id
-  where c.schema_id = s.schema_id or s.schema_id is null) as at`
+  where c.schema_id = s.schema_id or s.schema_id is null
+  offset 0) as at`
 
 export interface Work {
   subscriptionId: string

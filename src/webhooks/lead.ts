@@ -11,6 +11,7 @@ import { listenForEvents, lockSubscriptions, unlockSubscription } from './locks.
 export class Lead {
   readonly #client: pg.Client
   #lost = false
+  #turn: Promise<unknown> = Promise.resolve()
 
   private constructor(client: pg.Client) {
     this.#client = client
@@ -55,13 +56,13 @@ export class Lead {
 
   /** @returns those that no other process serves; locked until `unlock`, or the end of the connection */
   lock(subscriptionIds: string[]): Promise<string[]> {
-    return lockSubscriptions(this.#client, subscriptionIds)
+    return this.#inTurn(() => lockSubscriptions(this.#client, subscriptionIds))
   }
 
   async unlock(subscriptionId: string): Promise<void> {
     if (this.#lost) return
     try {
-      await unlockSubscription(this.#client, subscriptionId)
+      await this.#inTurn(() => unlockSubscription(this.#client, subscriptionId))
     } catch {
       // A connection that does not answer may hang rather than be dead. Ended, it holds no lock.
       await this.close()
@@ -71,5 +72,12 @@ export class Lead {
   async close(): Promise<void> {
     this.#lost = true
     await this.#client.end().catch(() => {})
+  }
+
+  /** A connection runs one statement at a time. */
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(run)
+    this.#turn = result.catch(() => {})
+    return result
   }
 }
