@@ -13,16 +13,22 @@ import type { Decision } from './delivery.ts'
  * The first event behind a subscription's position `at.position` in the schema `at.schema_id` that it may receive: one
  * probe of an index for each kind, and for each folder where it names some, however many events lie between. It only
  * finds the place; that an event is for the subscription is said by `receives` (migration 0004).
+ *
+ * A probe asks for the next row in the order of the index and then whether it is of that kind. Asked for the kind
+ * outright, the planner goes through all events by id where its statistics know of one kind alone, as behind an import.
  */
 const firstMatch = `least(
   (select min(hit.id) from unnest(s.on_events) as kind cross join lateral (
-     select e.id from events e
-     where s.folder_ids = '{}' and e.schema_id = at.schema_id and e.name = kind and e.id > at.position
-     order by e.id limit 1) as hit),
+     select e.schema_id, e.name, e.id from events e
+     where s.folder_ids = '{}' and (e.schema_id, e.name, e.id) > (at.schema_id, kind, at.position)
+     order by e.schema_id, e.name, e.id limit 1) as hit
+   where hit.schema_id = at.schema_id and hit.name = kind),
   (select min(hit.id) from unnest(s.on_events) as kind cross join unnest(s.folder_ids) as folder cross join lateral (
-     select e.id from events e
-     where e.schema_id = at.schema_id and e.folder_id = folder and e.name = kind and e.id > at.position
-     order by e.id limit 1) as hit))`
+     select e.schema_id, e.folder_id, e.name, e.id from events e
+     where e.folder_id is not null
+       and (e.schema_id, e.folder_id, e.name, e.id) > (at.schema_id, folder, kind, at.position)
+     order by e.schema_id, e.folder_id, e.name, e.id limit 1) as hit
+   where hit.schema_id = at.schema_id and hit.folder_id = folder and hit.name = kind))`
 
 /**
  * How far a subscription `s` is in each of its schemas. `offset 0` makes of the position a plain column: PostgreSQL takes

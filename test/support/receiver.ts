@@ -39,6 +39,8 @@ export interface Receiver {
   behave(path: string, behaviour: Behaviour): void
   /** The most requests to a path that ran at once. */
   atOnce(path: string): number
+  /** From now on deliveries are to be signed with this one. */
+  expectSecret(secret: string): void
   close(): Promise<void>
 }
 
@@ -47,8 +49,8 @@ export const answerWith =
   (response) =>
     void response.writeHead(status, headers).end()
 
-/** @param secret the partner's, with which all deliveries are to be signed; a function where it changes */
-export async function startReceiver(secret: string | (() => string)): Promise<Receiver> {
+/** @param secrets of the partners, one of which is to have signed each delivery */
+export async function startReceiver(...secrets: string[]): Promise<Receiver> {
   const paths = new Map<
     string,
     { requests: Received[]; accepted: ReceivedEvent[]; running: number; most: number }
@@ -70,12 +72,13 @@ export async function startReceiver(secret: string | (() => string)): Promise<Re
     const body = Buffer.concat(await request.toArray())
     const { headers } = request
     const text = JSON.stringify(JSON.parse(body.toString('utf8')))
-    const key = typeof secret === 'string' ? secret : secret()
-    const signature = createHmac('sha256', key)
-      .update(text + headers.date)
-      .digest('hex')
+    const signatures = secrets.map((secret) =>
+      createHmac('sha256', secret)
+        .update(text + headers.date)
+        .digest('hex'),
+    )
     const received = { events: JSON.parse(text), body, headers, at: Date.now() }
-    if (signature !== headers['signature']) forged.push(received)
+    if (!signatures.includes(String(headers['signature']))) forged.push(received)
     path.requests.push(received)
     response.on('finish', () => {
       if (response.statusCode < 300) path.accepted.push(...received.events)
@@ -95,6 +98,7 @@ export async function startReceiver(secret: string | (() => string)): Promise<Re
     requests: (path) => of(path).requests,
     behave: (path, behaviour) => behaviours.set(path, behaviour),
     atOnce: (path) => of(path).most,
+    expectSecret: (secret) => void secrets.splice(0, secrets.length, secret),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -1,12 +1,18 @@
 /** Subscriptions, events and dispatchers on a database of the test. */
 import pg from 'pg'
 import { limits } from '../../src/config.ts'
-import { createPool } from '../../src/db/pool.ts'
+import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { publish } from '../../src/events/publish.ts'
 import type { Log, LogEvents } from '../../src/log.ts'
+import { findWork } from '../../src/webhooks/deliveries.sql.ts'
 import { Dispatcher } from '../../src/webhooks/dispatcher.ts'
-import { insertSubscription, type Subscription } from '../../src/webhooks/subscriptions.sql.ts'
+import { replayFailedDeliveries } from '../../src/webhooks/replay.ts'
+import {
+  enableSubscription,
+  insertSubscription,
+  type Subscription,
+} from '../../src/webhooks/subscriptions.sql.ts'
 import { guardedAgent } from '../../src/webhooks/target.ts'
 import { createTestDatabase } from './database.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -33,6 +39,15 @@ export interface WebhookStage {
   receiver: Receiver
   /** By default of ONE in tenant 100, made by staff, for the kind `document`, to the receiver. @returns its id */
   subscribe(path: string, changed?: Partial<Subscription>): Promise<string>
+  /** As `subscribe`, of another third party. */
+  subscribeOther(path: string): Promise<string>
+  /** As a PATCH and as staff do it. */
+  enable(subscriptionId: string): Promise<void>
+  replayFailed(subscriptionId: string): Promise<void>
+  /** What a look of the dispatcher finds, and how many rows of events it reads for that. */
+  rowsReadByLook(): Promise<{ found: number; rows: number }>
+  /** Ends the connections of the dispatchers, as a restart of the database does. */
+  cutConnections(): Promise<void>
   /** In one transaction, in this order. */
   publish(events: NewEvent[], schemaId?: string): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
@@ -46,29 +61,62 @@ export async function setWebhookStage(): Promise<WebhookStage> {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
-  const receiver = await startReceiver(secret)
+  const otherSecret = await staff.thirdParty('TWO')
+  const receiver = await startReceiver(secret, otherSecret)
   const owner = new pg.Client({ connectionString: database.ownerUrl, options: '-c search_path=grandlivre' })
   owner.on('error', () => {})
   await owner.connect()
   const running: RunningDispatcher[] = []
   const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
-  const [{ id: thirdPartyId }] = (await sql('select id from third_parties')) as [{ id: string }]
+  const [{ id: thirdPartyId }, other] = (await sql('select id from third_parties order by code')) as {
+    id: string
+  }[] as [{ id: string }, { id: string }]
+  const subscribe = async (path: string, changed: Partial<Subscription> = {}) => {
+    const made = {
+      schemaId: '100',
+      level: 'staff',
+      firmId: null,
+      thirdPartyId,
+      ...defaults,
+      ...changed,
+    } as const
+    return (await insertSubscription(owner, { postUrl: receiver.url + path, ...made })).id
+  }
   return {
     ...database,
     staff,
     thirdPartyId,
     receiver,
     sql,
-    subscribe: async (path, changed = {}) => {
-      const made = {
-        schemaId: '100',
-        level: 'staff',
-        firmId: null,
-        thirdPartyId,
-        ...defaults,
-        ...changed,
-      } as const
-      return (await insertSubscription(owner, { postUrl: receiver.url + path, ...made })).id
+    subscribe,
+    subscribeOther: (path) => subscribe(path, { thirdPartyId: other.id }),
+    enable: async (id) => {
+      if (!(await enableSubscription(owner, id))) throw new Error('it was enabled')
+    },
+    replayFailed: async (id) => {
+      await owner.query('begin')
+      await replayFailedDeliveries(owner, id, Date.now())
+      await owner.query('commit')
+    },
+    rowsReadByLook: async () => {
+      const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
+      try {
+        return await whileDelivering(pool, async (client) => {
+          const found = (await findWork(client, Date.now(), null)).length
+          const { rows } = await client.query(
+            `select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relname = 'events'`,
+          )
+          return { found, rows: rows[0].rows }
+        })
+      } finally {
+        await pool.end()
+      }
+    },
+    cutConnections: async () => {
+      await sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name in ('grandlivre dispatcher', 'grandlivre test')`,
+      )
     },
     publish: async (events, schemaId = '100') => {
       await owner.query('begin')
