@@ -63,7 +63,8 @@ for (const seed of [1, 2, 3]) {
       await stage.publish(events, schemaId)
       for (const event of events)
         for (const one of drawn)
-          if (isFor(one, schemaId, event)) expected.get(one.path)!.push(`${schemaId} ${event.data.id}`)
+          if (isFor(one, schemaId, event))
+            expected.get(one.path)!.push(`${schemaId} ${(event.data as { id: string }).id}`)
     }
     const received = (path: string) =>
       stage.receiver.accepted(path).map(({ scope, data }) => `${scope['schemaId']} ${data.id}`)
