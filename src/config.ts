@@ -296,7 +296,7 @@ export const limits = {
    * late still has time to be answered.
    */
   webhookConnectMs: 5_000,
-  /** One of two questions to a name server about a subscriber's name; both fit into the time to connect. */
+  /** One question to a name server about a subscriber's name. All of them end with the time to connect. */
   webhookResolveTryMs: 2_000,
   /**
    * How long events, and deliveries that have ended, are kept. Retries go on for three days and a subscription without

@@ -207,6 +207,12 @@ describe('a target by its name', () => {
     expect(await vet('nowhere.test')).toBeUndefined()
   })
 
+  test('is not waited for where its name server is silent', async () => {
+    const [vetted, found] = await Promise.allSettled([vet('silent.test'), lookUp('silent.test')])
+    expect(vetted).toEqual({ status: 'fulfilled', value: undefined })
+    expect(found).toMatchObject({ reason: { code: expect.stringMatching(/^(ETIMEOUT|ECANCELLED)$/) } })
+  })
+
   test('is asked for once per connection, which gets the very list that was vetted', async () => {
     dns.asked.length = 0
     expect(await lookUp('public.test')).toEqual([

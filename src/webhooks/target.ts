@@ -163,7 +163,7 @@ export const vettedLookup: LookupFunction = (hostname, options, callback) => {
 
 /**
  * The addresses that a name has now, at least one; IPv4 first.
- * @throws {Error} of the DNS, with its code (ENOTFOUND, ETIMEOUT ...)
+ * @throws {Error} of the DNS, with its code (ENOTFOUND, ETIMEOUT, ECANCELLED ...)
  */
 async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   const name = hostname.replace(/\.$/, '')
@@ -174,7 +174,9 @@ async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   // A resolver can be given a time, which the process's own one cannot; it asks the same servers.
   const resolver = new dns.promises.Resolver({ timeout: limits.webhookResolveTryMs, tries: 2 })
   resolver.setServers(dns.getServers())
+  const deadline = setTimeout(() => resolver.cancel(), limits.webhookConnectMs)
   const [found4, found6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+  clearTimeout(deadline)
   const addresses = [
     ...(found4.status === 'fulfilled' ? found4.value : []).map((address) => ({ address, family: 4 })),
     ...(found6.status === 'fulfilled' ? found6.value : []).map((address) => ({ address, family: 6 })),
