@@ -99,8 +99,10 @@ export class Dispatcher {
     const { database, now } = this.#parts
     const lead = this.#lead ?? (await this.#open())
     const started = performance.now()
-    if (started - this.#lookedAtAll >= limits.deliveryPollMs) this.#news = null
-    const schemaIds = this.#news && [...this.#news]
+    // Without news it is time for a retry, or for what nobody told of.
+    const isNews = this.#news !== null && this.#news.size > 0
+    const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
+    const schemaIds = isNews && !isLate ? [...this.#news!] : null
     this.#news = new Set()
     const { work, nextAt } = await whileDelivering(database, async (client) => ({
       work: await findWork(client, now(), schemaIds),
@@ -123,12 +125,12 @@ export class Dispatcher {
     }
     // What happened until now was told to nobody.
     this.#news = null
-    const lead = await Lead.open(this.#parts.serviceUrl, told, () => {
-      if (this.#lead !== lead) return
+    const lead = await Lead.open(this.#parts.serviceUrl, told)
+    this.#lead = lead
+    lead.lost.then(() => {
       this.#lead = undefined
       this.#lookAtAll()
     })
-    this.#lead = lead
     return lead
   }
 

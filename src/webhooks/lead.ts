@@ -10,7 +10,8 @@ import { listenForEvents, lockSubscriptions, unlockSubscription } from './locks.
 
 export class Lead {
   readonly #client: pg.Client
-  #lost = false
+  readonly #lost = Promise.withResolvers<void>()
+  #isLost = false
   #turn: Promise<unknown> = Promise.resolve()
 
   private constructor(client: pg.Client) {
@@ -19,10 +20,9 @@ export class Lead {
 
   /**
    * @param told the id of a schema that has new events
-   * @param lost the connection is gone, and the locks with it
    * @throws {Error} where the database is away
    */
-  static async open(url: string, told: (schemaId: string) => void, lost: () => void): Promise<Lead> {
+  static async open(url: string, told: (schemaId: string) => void): Promise<Lead> {
     const client = new pg.Client({
       connectionString: withStartupOptions(url, '-c search_path=grandlivre'),
       application_name: 'grandlivre dispatcher',
@@ -31,13 +31,8 @@ export class Lead {
       keepAlive: true,
     })
     const lead = new Lead(client)
-    const lose = () => {
-      if (lead.#lost) return
-      lead.#lost = true
-      lost()
-    }
-    client.on('error', lose)
-    client.on('end', lose)
+    client.on('error', () => lead.#lose())
+    client.on('end', () => lead.#lose())
     client.on('notification', ({ payload }) => told(payload ?? ''))
     try {
       await client.connect()
@@ -49,35 +44,44 @@ export class Lead {
     return lead
   }
 
-  /** Whether the locks are lost. */
+  /** Whether the connection is gone, and the locks with it. */
   get isLost(): boolean {
-    return this.#lost
+    return this.#isLost
   }
 
-  /** @returns those that no other process serves; locked until `unlock`, or the end of the connection */
+  /** When it is. */
+  get lost(): Promise<void> {
+    return this.#lost.promise
+  }
+
+  /**
+   * @returns those that no other process serves; locked until `unlock`, or the end of the connection
+   * @throws {Error} where the connection is lost
+   */
   lock(subscriptionIds: string[]): Promise<string[]> {
     return this.#inTurn(() => lockSubscriptions(this.#client, subscriptionIds))
   }
 
   async unlock(subscriptionId: string): Promise<void> {
-    if (this.#lost) return
-    try {
-      await this.#inTurn(() => unlockSubscription(this.#client, subscriptionId))
-    } catch {
-      // A connection that does not answer may hang rather than be dead. Ended, it holds no lock.
-      await this.close()
-    }
+    if (this.#isLost) return
+    // Where it fails, the connection has ended, and it holds no lock.
+    await this.#inTurn(() => unlockSubscription(this.#client, subscriptionId)).catch(() => {})
   }
 
   async close(): Promise<void> {
-    this.#lost = true
+    this.#lose()
     await this.#client.end().catch(() => {})
   }
 
-  /** A connection runs one statement at a time. */
+  #lose(): void {
+    this.#isLost = true
+    this.#lost.resolve()
+  }
+
+  /** A connection runs one statement at a time. One that does not answer may hang rather than be dead: it is ended. */
   #inTurn<T>(run: () => Promise<T>): Promise<T> {
     const result = this.#turn.then(run)
-    this.#turn = result.catch(() => {})
+    this.#turn = result.catch(() => this.close())
     return result
   }
 }
