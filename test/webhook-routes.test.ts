@@ -432,6 +432,7 @@ describe('a subscription is changed', () => {
       { op: 'add', path: '/onEvents/-', value: 'portfolio' },
       { op: 'test', path: '/onEvents/2', value: 'portfolio' },
       { op: 'move', from: '/onEvents/2', path: '/onEvents/0' },
+      { op: 'test', path: '/onEvents', value: ['portfolio', 'connector', 'document'] },
       { op: 'remove', path: '/onEvents/2' },
       { op: 'copy', from: '/onEvents/0', path: '/onEvents/-' },
       { op: 'add', path: '/accountingFolderId', value: [112, '111'] },

@@ -210,7 +210,7 @@ describe('a target by its name', () => {
   test('is not waited for where its name server is silent', async () => {
     const [vetted, found] = await Promise.allSettled([vet('silent.test'), lookUp('silent.test')])
     expect(vetted).toEqual({ status: 'fulfilled', value: undefined })
-    expect(found).toMatchObject({ reason: { code: expect.stringMatching(/^(ETIMEOUT|ECANCELLED)$/) } })
+    expect(found).toMatchObject({ reason: { code: 'ECANCELLED' } })
   })
 
   test('is asked for once per connection, which gets the very list that was vetted', async () => {
