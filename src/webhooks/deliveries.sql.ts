@@ -106,36 +106,24 @@ export async function nextAttemptAt(client: ClientBase, now: number): Promise<nu
   return rows[0]?.at ?? undefined
 }
 
+/** Locks the subscription until the transaction ends. */
+export async function lockReceiver(client: ClientBase, subscriptionId: string): Promise<void> {
+  await client.query({
+    name: 'lock-receiver',
+    text: 'select from subscriptions where id = $1 for no key update',
+    values: [subscriptionId],
+  })
+}
+
 /** A subscription as it stands, for whoever is about to send. */
 export interface Receiver {
-  id: string
   postUrl: string
   /** AES-256-GCM under the master key; of the newest secret of the third party. */
   sealedSecret: Buffer
   /** Epoch milliseconds; null where the last delivery succeeded. */
   failingSince: number | null
-}
-
-const receiverColumns = `s.id, s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
-  extract(epoch from s.failing_since)::float8 * 1000 as "failingSince"`
-
-/** Of the subscriptions that are enabled, with a third party that is connected. */
-const receiverTables = `subscriptions s
-  join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
-  join third_party_secrets k on k.third_party_id = t.id and k.retired_at is null`
-
-/** Locks the subscription until the transaction ends. Undefined where it is to get nothing at present. */
-export async function lockReceiver(
-  client: ClientBase,
-  subscriptionId: string,
-): Promise<Receiver | undefined> {
-  const { rows } = await client.query<Receiver>({
-    name: 'lock-receiver',
-    text: `select ${receiverColumns} from ${receiverTables} where s.id = $1 and s.enabled
-      for no key update of s`,
-    values: [subscriptionId],
-  })
-  return rows[0]
+  /** Epoch milliseconds, as it was last written down. */
+  lastSuccessAt: number | null
 }
 
 /** A delivery about to be sent. */
@@ -202,13 +190,11 @@ export async function recordAttempt(
   return rowCount === 1
 }
 
-/** Of a delivery that arrived; written once a minute only, while all is well. */
+/** Of a delivery that arrived. */
 export async function recordSuccess(client: ClientBase, subscriptionId: string, now: number): Promise<void> {
   await client.query({
     name: 'record-success',
-    text: `update subscriptions set failing_since = null, last_success_at = to_timestamp($2 / 1000.0)
-      where id = $1 and (failing_since is not null or last_success_at is null
-        or last_success_at < to_timestamp($2 / 1000.0) - interval '1 minute')`,
+    text: `update subscriptions set failing_since = null, last_success_at = to_timestamp($2 / 1000.0) where id = $1`,
     values: [subscriptionId, now],
   })
 }
@@ -222,26 +208,48 @@ export async function recordFailure(client: ClientBase, subscriptionId: string, 
   })
 }
 
-/** What is waiting to be sent now, batches before replays; and whether a batch waits, before which no next one is made. */
-export async function findPending(
+/** What a subscription is to be sent. */
+export interface Waiting {
+  receiver: Receiver
+  /** Now: batches before replays. */
+  due: Delivery | undefined
+  /** Whether a batch waits, before which no next one is made. */
+  batchWaits: boolean
+}
+
+type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isReplay: boolean; isDue: boolean }
+
+/** Undefined where it is disabled, or its third party disconnected. Behind the lock. */
+export async function findWaiting(
   client: ClientBase,
   subscriptionId: string,
   now: number,
-): Promise<{ due: Delivery | undefined; batchWaits: boolean }> {
-  const { rows } = await client.query<Delivery & { isReplay: boolean; isDue: boolean }>({
-    name: 'find-pending',
-    text: `(select schema_id as "schemaId", id, attempts, attempts_before_replay as "attemptsBeforeReplay", body,
-              is_replay as "isReplay", next_attempt_at <= to_timestamp($2 / 1000.0) as "isDue"
-            from deliveries where subscription_id = $1 and state = 'pending' and not is_replay)
-      union all
-      (select schema_id, id, attempts, attempts_before_replay, body, is_replay, true
-       from deliveries
-       where subscription_id = $1 and state = 'pending' and is_replay and next_attempt_at <= to_timestamp($2 / 1000.0)
-       order by id limit 1)`,
+): Promise<Waiting | undefined> {
+  const { rows } = await client.query<WaitingRow>({
+    name: 'find-waiting',
+    text: `select s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
+        extract(epoch from s.failing_since)::float8 * 1000 as "failingSince",
+        extract(epoch from s.last_success_at)::float8 * 1000 as "lastSuccessAt",
+        d.schema_id as "schemaId", d.id, d.attempts, d.attempts_before_replay as "attemptsBeforeReplay", d.body,
+        d.is_replay as "isReplay", d.next_attempt_at <= to_timestamp($2 / 1000.0) as "isDue"
+      from subscriptions s
+      join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
+      join third_party_secrets k on k.third_party_id = t.id and k.retired_at is null
+      left join lateral (
+        (select * from deliveries where subscription_id = s.id and state = 'pending' and not is_replay)
+        union all
+        (select * from deliveries
+         where subscription_id = s.id and state = 'pending' and is_replay
+           and next_attempt_at <= to_timestamp($2 / 1000.0)
+         order by id limit 1)) as d on true
+      where s.id = $1 and s.enabled
+      order by d.is_replay`,
     values: [subscriptionId, now],
   })
-  const due = rows.find(({ isDue, isReplay }) => isDue && !isReplay) ?? rows.find(({ isDue }) => isDue)
-  return { due, batchWaits: rows.some(({ isReplay }) => !isReplay) }
+  const [receiver] = rows
+  if (!receiver) return undefined
+  const due = rows.find((row): row is WaitingRow & { id: string } => row.id !== null && row.isDue)
+  return { receiver, due, batchWaits: rows.some(({ id, isReplay }) => id !== null && !isReplay) }
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   type Attempt,
   collectEvents,
   type Delivery,
-  findPending,
+  findWaiting,
   lockReceiver,
   type Receiver,
   recordAttempt,
@@ -31,6 +31,9 @@ import { type Decision, decide } from './delivery.ts'
 import { post, type Reply } from './post.ts'
 import { disableSubscription } from './subscriptions.sql.ts'
 import type { TargetRules } from './target.ts'
+
+/** While all is well, that it is is written down so often. */
+const successEveryMs = 60_000
 
 export interface DrainParts {
   /** As the service role. */
@@ -63,7 +66,11 @@ interface Sending {
 }
 
 export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
-  let sending = await whileDelivering(parts.database, (client) => next(parts, client, turn.subscriptionId))
+  const { subscriptionId } = turn
+  let sending = await whileDelivering(parts.database, async (client) => {
+    await lockReceiver(client, subscriptionId)
+    return next(parts, client, subscriptionId)
+  })
   while (sending) {
     const { receiver, delivery } = sending
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
@@ -74,17 +81,15 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
   }
 }
 
-/**
- * What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing.
- */
+/** What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. */
 async function next(
   { now }: DrainParts,
   client: PoolClient,
   subscriptionId: string,
 ): Promise<Sending | undefined> {
-  const receiver = await lockReceiver(client, subscriptionId)
-  if (!receiver) return undefined
-  const { due, batchWaits } = await findPending(client, subscriptionId, now())
+  const waiting = await findWaiting(client, subscriptionId, now())
+  if (!waiting) return undefined
+  const { receiver, due, batchWaits } = waiting
   if (due) return { receiver, delivery: due }
   if (batchWaits) return undefined
   const found = await collectEvents(client, subscriptionId, limits.deliveryEventsMax)
@@ -105,7 +110,7 @@ async function settle(
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
   const taken = await untilThere(parts, turn, (client) =>
-    record(parts, turn, client, delivery, { ...reply, at }, decision),
+    record(parts, turn, client, { receiver, delivery }, { ...reply, at }, decision),
   )
   if (taken === 'lost') return undefined
   const { subscriptionId } = turn
@@ -124,15 +129,16 @@ async function record(
   parts: DrainParts,
   turn: Turn,
   client: PoolClient,
-  delivery: Delivery,
+  { receiver, delivery }: Sending,
   attempt: Attempt,
   decision: Decision,
 ): Promise<Sending | undefined | 'lost'> {
   const { subscriptionId } = turn
   const { at } = attempt
   if (!(await recordAttempt(client, subscriptionId, delivery, attempt, decision))) return 'lost'
-  if (decision.state === 'delivered') await recordSuccess(client, subscriptionId, at)
-  else await recordFailure(client, subscriptionId, at)
+  const isNews = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
+  if (decision.state === 'delivered' && isNews) await recordSuccess(client, subscriptionId, at)
+  if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
   if (decision.state === 'failed' && decision.disable !== null)
     await disableSubscription(client, subscriptionId, decision.disable, at)
   return turn.goesOn() ? next(parts, client, subscriptionId) : undefined
