@@ -11,7 +11,7 @@ import { publish } from '../src/events/publish.ts'
 import { insertSubscription } from '../src/webhooks/subscriptions.sql.ts'
 import { type Dataset, openDataset } from './dataset.ts'
 import { startUsage, type Usage } from './measure.ts'
-import { nextMessage, type OwnProcess, startPeer } from './own-process.ts'
+import { interrupted, nextMessage, type OwnProcess, startPeer } from './own-process.ts'
 import { createProgress, type ReportProgress } from './progress.ts'
 import { describeMachine, type Machine } from './results.ts'
 import { startServiceProcess } from './service-process.ts'
@@ -160,7 +160,7 @@ async function main(): Promise<void> {
   const { report, end } = createProgress()
   await using stack = new AsyncDisposableStack()
   stack.defer(end)
-  const results = await measure(report, stack)
+  const results = await Promise.race([measure(report, stack), interrupted()])
   end()
   const folder = fileURLToPath(new URL('./results/', import.meta.url))
   mkdirSync(folder, { recursive: true })
