@@ -431,3 +431,46 @@ test('a secret that cannot be read holds up its own third party alone', async (c
   await until(() => stage.receiver.requests('/other').length === 1)
   expect(stage.receiver.requests('/one')).toEqual([])
 })
+
+test('a delivery that cannot be made does not have the one before it sent again', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  await stage.sql(`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'refused by the test'; end $$`)
+  await stage.sql(
+    'create trigger refuse before insert on deliveries for each row when (new.first_event > 1) execute function refuse()',
+  )
+  let answer = () => {}
+  stage.receiver.behave('/one', (response) => {
+    answer = () => void response.writeHead(204).end()
+  })
+  const { logged } = stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => stage.receiver.requests('/one').length === 1)
+  await stage.publish(documents(['b']))
+  answer()
+  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+})
+
+test('nothing is sent to this machine or without TLS, whatever was once registered', async (context) => {
+  const stage = await stageOf(context)
+  const { port } = new URL(stage.receiver.url)
+  const reasons: [string, string][] = [
+    [`http://127.0.0.1:${port}/a`, 'The address must begin with https://'],
+    [`https://127.0.0.1:${port}/b`, 'The address must not lead to a private or reserved address'],
+    [
+      `https://localhost:${port}/c`,
+      'localhost leads to a private or reserved address, where no delivery goes',
+    ],
+  ]
+  for (const [postUrl] of reasons) await stage.subscribe('', { postUrl })
+  stage.dispatch({ now: Date.now, random: () => 0 }, { allowInsecure: false })
+  await stage.publish(documents(['a']))
+  await until(async () => (await stage.sql('select from delivery_attempts')).length === 3)
+  const attempts = await stage.sql(
+    `select s.post_url, a.error from delivery_attempts a join deliveries d on d.id = a.delivery_id
+     join subscriptions s on s.id = d.subscription_id where a.status is null order by s.id`,
+  )
+  expect(attempts.map(({ post_url, error }) => [post_url, error])).toEqual(reasons)
+})

@@ -109,9 +109,15 @@ async function settle(
   const at = now()
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
-  const taken = await untilThere(parts, turn, (client) =>
-    record(parts, turn, client, { receiver, delivery }, { ...reply, at }, decision),
-  )
+  const recordAnd = (goesOn: () => boolean) =>
+    untilThere(parts, turn, (client) =>
+      record(parts, { ...turn, goesOn }, client, { receiver, delivery }, { ...reply, at }, decision),
+    )
+  const taken = await recordAnd(turn.goesOn).catch(async (error) => {
+    // A mistake in what comes next would make what has arrived be sent again and again.
+    if (!isAway(error)) await recordAnd(() => false)
+    throw error
+  })
   if (taken === 'lost') return undefined
   const { subscriptionId } = turn
   const { schemaId, id: deliveryId } = delivery
@@ -157,9 +163,12 @@ async function untilThere<Result>(
     try {
       return await whileDelivering(database, run)
     } catch (error) {
-      const isAway = error instanceof AppError && error.code === 'ERR-UNAVAILABLE'
-      if (!isAway || stopped.aborted) throw error
+      if (!isAway(error) || stopped.aborted) throw error
       await delay(limits.deliveryRetryMs, undefined, { signal: stopped })
     }
   }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'ERR-UNAVAILABLE'
 }

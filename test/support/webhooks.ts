@@ -13,7 +13,7 @@ import {
   insertSubscription,
   type Subscription,
 } from '../../src/webhooks/subscriptions.sql.ts'
-import { guardedAgent } from '../../src/webhooks/target.ts'
+import { guardedAgent, type TargetRules } from '../../src/webhooks/target.ts'
 import { createTestDatabase } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -29,6 +29,11 @@ export interface Logged {
 export interface RunningDispatcher {
   logged: Logged[]
   close(): Promise<void>
+}
+
+interface Clock {
+  now: () => number
+  random: () => number
 }
 
 export interface WebhookStage {
@@ -53,8 +58,8 @@ export interface WebhookStage {
   publish(events: NewEvent[], schemaId?: string): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
-  /** @param clock replaces the time and chance of the dispatcher */
-  dispatch(clock?: { now: () => number; random: () => number }): RunningDispatcher
+  /** @param clock replaces the time and chance of the dispatcher; @param rules that of what may be sent to this machine */
+  dispatch(clock?: Clock, rules?: TargetRules): RunningDispatcher
   close(): Promise<void>
 }
 
@@ -126,8 +131,8 @@ export async function setWebhookStage(): Promise<WebhookStage> {
       await publish(owner, schemaId, events)
       await owner.query('commit')
     },
-    dispatch: (clock = { now: Date.now, random: Math.random }) => {
-      const dispatcher = startDispatcher(proxy.url, clock)
+    dispatch: (clock = { now: Date.now, random: Math.random }, rules = { allowInsecure: true }) => {
+      const dispatcher = startDispatcher(proxy.url, clock, rules)
       running.push(dispatcher)
       return dispatcher
     },
@@ -144,13 +149,9 @@ export async function setWebhookStage(): Promise<WebhookStage> {
 
 const defaults = { onEvents: ['document'], folderIds: [] as string[] }
 
-function startDispatcher(
-  serviceUrl: string,
-  clock: { now: () => number; random: () => number },
-): RunningDispatcher {
+function startDispatcher(serviceUrl: string, clock: Clock, rules: TargetRules): RunningDispatcher {
   const logged: Logged[] = []
   const log: Log = (event, fields) => void logged.push({ event, fields })
-  const rules = { allowInsecure: true }
   const agent = guardedAgent(rules)
   const database = createPool(serviceUrl, {
     max: limits.deliveryConnectionsMax,
