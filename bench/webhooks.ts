@@ -15,6 +15,7 @@ import { interrupted, nextMessage, type OwnProcess, startPeer } from './own-proc
 import { createProgress, type ReportProgress } from './progress.ts'
 import { describeMachine, type Machine } from './results.ts'
 import { startServiceProcess } from './service-process.ts'
+import { median } from './statistics.ts'
 import { behaviours, type Listening, type Tally } from './webhook-receiver.ts'
 import { forgetSubscriptions, readThirdParty } from './webhooks.sql.ts'
 
@@ -30,7 +31,7 @@ interface WebhookResults {
   at: string
   machine: Machine
   /** Events a second to one healthy subscriber, of a backlog; by round. */
-  backlog: { events: number; perSecond: number[] }
+  backlog: { events: number; rounds: { perSecond: number }[] }
   stream: { events: number; perSecond: number; subscribers: typeof subscribers; tally: Tally; usage: Usage }
 }
 
@@ -54,12 +55,12 @@ async function measure(progress: ReportProgress, stack: AsyncDisposableStack): P
   const service = await startServiceProcess(dataset.dataDir, { WEBHOOK_ALLOW_INSECURE: 'true' })
   stack.defer(service.stop)
   const stage = { client, dataset, thirdPartyId: await readThirdParty(client), receiver, receiverUrl }
-  const perSecond: number[] = []
+  const rounds: { perSecond: number }[] = []
   for (let round = 0; round <= backlogRounds; round++) {
     progress(`backlog, round ${round} of ${backlogRounds}`, round / backlogRounds)
-    const rate = await measureBacklog(stage)
+    const perSecond = await measureBacklog(stage)
     // The first round warms up.
-    if (round > 0) perSecond.push(rate)
+    if (round > 0) rounds.push({ perSecond })
   }
   progress('stream to fifty', 0)
   const end = startUsage(service.pid)
@@ -67,7 +68,7 @@ async function measure(progress: ReportProgress, stack: AsyncDisposableStack): P
   return {
     at: new Date().toISOString(),
     machine: describeMachine(dataset.postgresVersion),
-    backlog: { events: backlogEvents, perSecond },
+    backlog: { events: backlogEvents, rounds },
     stream: { ...stream, usage: end() },
   }
 }
@@ -141,13 +142,12 @@ function ask<Answer>(receiver: OwnProcess, what: string): Promise<Answer> {
 }
 
 function reportOf({ machine, backlog, stream }: WebhookResults): string {
-  const sorted = backlog.perSecond.toSorted((a, b) => a - b)
-  const median = sorted[Math.floor(sorted.length / 2)]!
+  const rates = backlog.rounds.map(({ perSecond }) => perSecond)
   const { tally, usage } = stream
   return [
     `${machine.cpu}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}, PostgreSQL ${machine.postgres}`,
-    `backlog of ${backlog.events} events to one subscriber: ${median.toFixed(0)} events/s (median of ` +
-      `${sorted.length}; ${sorted[0]!.toFixed(0)} to ${sorted.at(-1)!.toFixed(0)}); wanted: 5000`,
+    `backlog of ${backlog.events} events to one subscriber: ${median(rates).toFixed(0)} events/s (median of ` +
+      `${rates.length}; ${Math.min(...rates).toFixed(0)} to ${Math.max(...rates).toFixed(0)}); wanted: 5000`,
     `${stream.events} events at ${stream.perSecond.toFixed(0)}/s to 30 healthy of 50 subscribers: ` +
       `median ${tally.p50Ms.toFixed(0)} ms (wanted: 100), p99 ${tally.p99Ms.toFixed(0)} ms (wanted: 1000), ` +
       `longest ${tally.maxMs.toFixed(0)} ms`,
