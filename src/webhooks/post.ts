@@ -46,13 +46,14 @@ export async function post(
   // The rules may have become stricter since the address was registered.
   const refused = vetUrl(letter.postUrl, rules)
   if (refused !== undefined) return { ...reply, error: `The address ${refused}`, latencyMs: latency() }
-  const late = new AbortController()
-  const deadline = setTimeout(() => late.abort(new Error(timeoutMessage)), limits.deliveryTimeoutMs)
+  const ending = new AbortController()
+  const deadline = setTimeout(() => ending.abort(new Error(timeoutMessage)), limits.deliveryTimeoutMs)
+  // Not AbortSignal.any: what it makes of a signal that lasts as long as the process may stay with it.
+  const stop = () => ending.abort(stopped.reason)
+  stopped.addEventListener('abort', stop)
   try {
-    const response = await agent.request({
-      ...requestOf(letter),
-      signal: AbortSignal.any([late.signal, stopped]),
-    })
+    stopped.throwIfAborted()
+    const response = await agent.request({ ...requestOf(letter), signal: ending.signal })
     const latencyMs = latency()
     const answer = await beginningOf(response.body)
     const retryAfter = response.headers['retry-after']
@@ -68,6 +69,7 @@ export async function post(
     return { ...reply, error: describe(error), latencyMs: latency() }
   } finally {
     clearTimeout(deadline)
+    stopped.removeEventListener('abort', stop)
   }
 }
 
