@@ -6,6 +6,7 @@ import { openDataset } from './dataset.ts'
 import { measureFullExports } from './full-export.ts'
 import { startUsage } from './measure.ts'
 import { type BenchOptions, readOptions } from './options.ts'
+import { interrupted } from './own-process.ts'
 import { pictureOf } from './picture.ts'
 import { createProgress, type ReportProgress } from './progress.ts'
 import { reportOf } from './report.ts'
@@ -79,13 +80,6 @@ async function main(): Promise<void> {
   // A reader that has seen enough, such as head, is no failure.
   process.stdout.on('error', () => {})
   process.stdout.write(`${reportOf(results)}\n\nWritten: ${path}.json, ${path}.svg\n`)
-}
-
-function interrupted(): Promise<never> {
-  return new Promise((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.once(signal, () => reject(new Error(`Stopped by ${signal}`)))
-  })
 }
 
 main().then(

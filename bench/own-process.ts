@@ -69,3 +69,11 @@ function own(child: ChildProcess, script: string): OwnProcess {
   }
   return { child, pid: child.pid ?? 0, failed, stop }
 }
+
+/** Rejects at Ctrl-C and the like, so that what was started is stopped in order. */
+export function interrupted(): Promise<never> {
+  return new Promise((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+      process.once(signal, () => reject(new Error(`Stopped by ${signal}`)))
+  })
+}

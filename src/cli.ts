@@ -1,5 +1,6 @@
 /** One-shot commands for staff: `npm run cli -- <command>`. Mistakes are one line and exit code 1. */
 import { Command } from 'commander'
+import { addEventCommands } from './commands/event.ts'
 import { addExportCommands } from './commands/export.ts'
 import { addImportCommands } from './commands/import.ts'
 import { addInspectCommands } from './commands/inspect.ts'
@@ -8,6 +9,7 @@ import { addMigrateCommand } from './commands/migrate.ts'
 import { addPartnerCommands } from './commands/partner.ts'
 import { addSeedCommand } from './commands/seed.ts'
 import { addTokenCommands } from './commands/token.ts'
+import { addWebhookCommands } from './commands/webhook.ts'
 import { Interruption } from './commands/with-database.ts'
 
 const program = new Command('npm run cli --')
@@ -21,6 +23,8 @@ addPartnerCommands(program)
 addTokenCommands(program)
 addExportCommands(program)
 addInspectCommands(program)
+addWebhookCommands(program)
+addEventCommands(program)
 addMaintenanceCommand(program)
 
 try {

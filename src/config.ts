@@ -27,6 +27,8 @@ export interface Config {
   store: FileStore
   /** Files are removed after so many days. */
   fileRetentionDays: number
+  /** Webhooks may go to http addresses and into private networks: for development alone. */
+  webhookAllowInsecure: boolean
   logLevel: LogLevel
 }
 
@@ -117,6 +119,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     },
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
+    webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
     logLevel,
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
@@ -124,6 +127,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 }
 
 type ReadText = (name: string) => string | undefined
+
+/** No where it is not set. */
+function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
+  const value = text(name) ?? 'false'
+  if (!['true', 'false', '1', '0'].includes(value))
+    mistakes.push(`${name} must be true or false, not "${value}"`)
+  return value === 'true' || value === '1'
+}
 
 /** S3 where S3_ENDPOINT is set, `dataDir/files` otherwise. */
 function readStore(
@@ -250,6 +261,50 @@ export const limits = {
   unfinishedAgeMs: 24 * 3_600_000,
   /** For so many days after its file is gone an export is said to have expired; then it is not known any more. */
   expiredDays: 30,
+  /** Events in one request to a subscriber (contract, section 7). */
+  deliveryEventsMax: 100,
+  /** Bytes of such a request, unless one event alone has more: Express takes bodies of up to 100 KiB by default. */
+  deliveryBytesMax: 90 * 1024,
+  /** From the connection to the end of the answer (contract, section 7). */
+  deliveryTimeoutMs: 10_000,
+  /** Of an answer to a delivery this much is kept, for staff to read. */
+  deliveryAnswerBytes: 4 * 1024,
+  /** Of a longer answer no more is read, and the connection is closed: nobody needs it, and it may never end. */
+  deliveryAnswerBytesMax: 64 * 1024,
+  /** Retries come up to this share later than the table says (contract, section 7). */
+  deliveryJitter: 0.1,
+  /** Without one success for so long a subscription is disabled (contract, section 7). */
+  subscriptionFailingMsMax: 5 * 24 * 3_600_000,
+  /**
+   * Subscriptions that one process serves at once: each a socket, and a body of up to `deliveryBytesMax`. Those that
+   * fail, or took longer than `deliverySlowMs` to answer, get no more than the second figure, so that any number of dead
+   * receivers, each holding its place for ten seconds, leaves places to the others.
+   */
+  deliveriesAtOnceMax: 256,
+  slowDeliveriesAtOnceMax: 192,
+  deliverySlowMs: 1_000,
+  /** How often each process looks for what nobody told it of: a notification that was lost, another one's death. */
+  deliveryPollMs: 2_000,
+  /** A database that went away is asked again so often, by whoever has an answer to write down. */
+  deliveryRetryMs: 250,
+  /** Connections of the dispatcher beside the one that holds its locks; its transactions take a few milliseconds. */
+  deliveryConnectionsMax: 4,
+  /** How long requests on their way to subscribers may still be answered when the process stops. */
+  deliveryStopMs: 5_000,
+  /** Contract, section 1. */
+  bodyBytesMax: 64 * 1024,
+  /**
+   * A connection to a subscriber: name, address, TLS. Half the time that a delivery has, so that one which connects
+   * late still has time to be answered.
+   */
+  webhookConnectMs: 5_000,
+  /** One question to a name server about a subscriber's name. All of them end with the time to connect. */
+  webhookResolveTryMs: 2_000,
+  /**
+   * How long events, and deliveries that have ended, are kept. Retries go on for three days and a subscription without
+   * a success for five is disabled, so that staff have weeks to find out and to replay what was missed.
+   */
+  eventRetentionDays: 30,
   /** A query string of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const

@@ -2,13 +2,16 @@
  * A folder to try the service with, on the embedded database: a made-up ledger, a third party, a token of each level,
  * and `credentials.json` in the data folder with all that a first request needs.
  */
+import { strict as assert } from 'node:assert'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ClientBase } from 'pg'
 import { findCaller } from './auth/callers.sql.ts'
-import { encrypt, type Level, makePartnerSecret, makeToken, sha256 } from './auth/secrets.ts'
-import { insertThirdParty, replaceSecret } from './auth/third-parties.sql.ts'
-import { insertToken, type Opened, revokeTokensOf } from './auth/tokens.sql.ts'
+import { encrypt, type Level, makePartnerSecret, sha256 } from './auth/secrets.ts'
+import { insertThirdParty } from './auth/third-parties.sql.ts'
+import { rotateSecret } from './auth/third-parties.ts'
+import type { Opened } from './auth/tokens.sql.ts'
+import { issueToken, revokeTokensOf } from './auth/tokens.ts'
 import type { Database } from './db/database.ts'
 import { createPool, inTransaction } from './db/pool.ts'
 import { countMovements, listExercices } from './demo-folder.sql.ts'
@@ -123,26 +126,18 @@ function readCredentials(dataDir: string): Partial<Credentials> | undefined {
 async function makeSecrets(client: ClientBase, masterKey: Buffer, opened: Opened): Promise<Secrets> {
   const thirdPartySecret = makePartnerSecret()
   const secret = { hash: sha256(thirdPartySecret), encrypted: encrypt(thirdPartySecret, masterKey) }
-  const isNew = await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
-  if (isNew === undefined) {
-    await replaceSecret(client, demo, secret)
-    await revokeTokensOf(client, demo)
-  }
+  const isKnown = await rotateSecret(client, demo, secret, 0)
+  if (isKnown) await revokeTokensOf(client, demo)
+  else await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
   return {
     thirdPartySecret,
-    companyToken: await issueToken(client, 'api', opened),
-    firmToken: await issueToken(client, 'firm', { ...opened, folderId: null }),
+    companyToken: await issue(client, 'api', opened),
+    firmToken: await issue(client, 'firm', { ...opened, folderId: null }),
   }
 }
 
-async function issueToken(client: ClientBase, level: Level, opened: Opened): Promise<string> {
-  const token = makeToken(level)
-  await insertToken(client, {
-    thirdPartyCode: demo,
-    level,
-    opened,
-    hash: sha256(token),
-    hint: token.slice(-4),
-  })
-  return token
+async function issue(client: ClientBase, level: Level, opened: Opened): Promise<string> {
+  const issued = await issueToken(client, { thirdPartyCode: demo, level, opened })
+  assert(issued, 'the third party is there')
+  return issued.token
 }

@@ -29,8 +29,10 @@ const errorTable = {
   'ERR-EXERCICE-NOT-FOUND': [404, 'No such exercice in this folder'],
   'ERR-JOURNAL-NOT-FOUND': [404, 'No such journal in this folder'],
   'ERR-EXPORT-NOT-FOUND': [404, 'No such export in this folder'],
+  'ERR-WEBHOOK-NOT-FOUND': [404, 'No such subscription of this caller'],
   'ERR-METHOD-NOT-ALLOWED': [405, 'This address does not answer to that method'],
   'ERR-NOT-ACCEPTABLE': [406, 'None of the media types of the Accept header can be served'],
+  'ERR-PATCH-TEST-FAILED': [409, 'A test of the patch failed; nothing was changed'],
   'ERR-FILE-LINK-EXPIRED': [
     410,
     'This address of a file has expired; read the status of the export for a new one',
@@ -41,6 +43,7 @@ const errorTable = {
     'The ledger has changed since the export that If-Match names; start again',
   ],
   'ERR-PAYLOAD-TOO-LARGE': [413, 'The body of the request is too large'],
+  'ERR-UNSUPPORTED-MEDIA-TYPE': [415, 'This address does not take a body of that media type'],
   'ERR-RANGE-NOT-SATISFIABLE': [
     416,
     'The file ends before that range begins; see Content-Range for its size',

@@ -7,6 +7,16 @@
  */
 import type { LogLevel } from './config.ts'
 
+interface DeliveryTold {
+  schemaId: string
+  subscriptionId: string
+  deliveryId: string
+  attempt: number
+  /** Null: there was no answer. */
+  status: number | null
+  latencyMs: number
+}
+
 interface ExportNamed {
   schemaId: string
   exportId: string
@@ -61,10 +71,21 @@ export interface LogEvents {
   'queue.troubled': { error: unknown }
   /** Files and rows past their time were removed; or could not be, and will be. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
+  'retention.eventsSwept': { events: number; deliveries: number }
   'retention.troubled': { error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
   'places.lost': { error: unknown }
   'places.regained': { places: number; missing: number }
+  /** A delivery to a subscriber: it arrived, will be tried again, or has failed and waits for staff to replay it. */
+  'delivery.sent': DeliveryTold
+  'delivery.refused': DeliveryTold & { error: string | null }
+  'delivery.failed': DeliveryTold & { error: string | null }
+  /** By the dispatcher: its receiver is gone, or has answered nothing well for days. */
+  'subscription.disabled': { subscriptionId: string; reason: string }
+  /** Sending to one subscription failed by a fault of ours, and is begun anew. */
+  'subscription.troubled': { subscriptionId: string; error: unknown }
+  /** The database could not be asked for deliveries; told every ten seconds at the most. */
+  'dispatcher.troubled': { error: unknown }
   'log.dropped': { lines: number }
 }
 
@@ -88,9 +109,16 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'export.abandoned': 'error',
   'queue.troubled': 'warn',
   'retention.swept': 'info',
+  'retention.eventsSwept': 'info',
   'retention.troubled': 'warn',
   'places.lost': 'warn',
   'places.regained': 'info',
+  'delivery.sent': 'debug',
+  'delivery.refused': 'warn',
+  'delivery.failed': 'error',
+  'subscription.disabled': 'error',
+  'subscription.troubled': 'error',
+  'dispatcher.troubled': 'warn',
   'log.dropped': 'warn',
 }
 

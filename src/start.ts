@@ -16,6 +16,9 @@ import { createLog, type Log } from './log.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
+import { Dispatcher } from './webhooks/dispatcher.ts'
+import { startEventRetention } from './webhooks/retention.ts'
+import { guardedAgent } from './webhooks/target.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
@@ -92,9 +95,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
     timeZone: config.timeZone,
     log,
   })
-  stack.defer(() => supervisor.close())
   const retention = startRetention({ database: pool, store, retentionDays: config.fileRetentionDays, log })
-  stack.defer(() => retention.close())
+  const eventRetention = startEventRetention({ database: pool, log })
+  const dispatcher = startDispatcher(config, database, masterKey, log)
+  // Side by side: each has some seconds to come to an end.
+  stack.defer(async () => {
+    await Promise.all([supervisor, retention, eventRetention, dispatcher].map((loop) => loop.close()))
+  })
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()
   return {
@@ -102,6 +109,38 @@ export async function startService(config: Config, options: StartOptions = {}): 
     close: async () => {
       await running.disposeAsync()
       return drained
+    },
+  }
+}
+
+/** With connections of its own: deliveries must not make requests wait for theirs. */
+function startDispatcher(
+  config: Config,
+  database: Database,
+  masterKey: Buffer,
+  log: Log,
+): { close(): Promise<void> } {
+  const rules = { allowInsecure: config.webhookAllowInsecure }
+  const agent = guardedAgent(rules)
+  const pool = createPool(database.serviceUrl, {
+    max: limits.deliveryConnectionsMax,
+    applicationName: 'grandlivre deliveries',
+  })
+  const dispatcher = Dispatcher.start({
+    serviceUrl: database.serviceUrl,
+    database: pool,
+    masterKey,
+    agent,
+    rules,
+    log,
+    now: Date.now,
+    random: Math.random,
+  })
+  return {
+    close: async () => {
+      await dispatcher.close()
+      await agent.destroy()
+      await pool.end()
     },
   }
 }

@@ -8,13 +8,16 @@ const source = resolve(import.meta.dirname, '../src')
  * the entries and the start of the service above, what every room may know below. */
 const rooms = [
   'entry',
+  'client',
   'demo',
   'start',
   'commands',
   'http',
+  'webhooks',
   'auth',
   'exports',
   'ledger',
+  'events',
   'formats',
   'db',
   'store',
@@ -22,7 +25,7 @@ const rooms = [
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts']
-const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'exports/thread.ts']
+const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'exports/thread.ts', 'client/webhooks.ts']
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))
@@ -36,7 +39,9 @@ function roomOf(path: string): string {
 
 function importsOf({ path, text }: { path: string; text: string }): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
-  return found.map((target) => relative(source, resolve(source, dirname(path), target)))
+  const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
+  // The version, which what is sent to others names.
+  return targets.filter((target) => target !== '../package.json')
 }
 
 /**
@@ -111,6 +116,13 @@ test('formats know neither the database nor the network', () => {
 test('auth knows nothing of HTTP libraries', () => {
   expect(
     offenders(({ path, text }) => (roomOf(path) === 'auth' ? (text.match(/from '@?hono/g) ?? []) : [])),
+  ).toEqual([])
+})
+
+test('what subscribers take over needs nothing but Node', () => {
+  const foreign = /from '(?!node:)[^']*'/g
+  expect(
+    offenders(({ path, text }) => (roomOf(path) === 'client' ? (text.match(foreign) ?? []) : [])),
   ).toEqual([])
 })
 

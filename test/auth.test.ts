@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setMaintenance } from '../src/auth/maintenance.sql.ts'
 import { disconnectThirdParty, reconnectThirdParty } from '../src/auth/third-parties.sql.ts'
-import { revokeToken } from '../src/auth/tokens.sql.ts'
+import { revokeToken } from '../src/auth/tokens.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { type Answer, request, startTestService, type TestService } from './support/service.ts'
 import { createTenants, credentials, folders, type IssuedToken, type Staff } from './support/tenants.ts'

@@ -22,6 +22,15 @@ function mistakesOf(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
+test('webhooks stay outside private networks unless the operator says otherwise', () => {
+  const allowed = (value: string) => readConfig({ WEBHOOK_ALLOW_INSECURE: value }).webhookAllowInsecure
+  expect(readConfig({}).webhookAllowInsecure).toBe(false)
+  expect(['', 'false', '0', 'true', '1'].map(allowed)).toEqual([false, false, false, true, true])
+  expect(mistakesOf({ WEBHOOK_ALLOW_INSECURE: 'yes' })).toEqual([
+    'WEBHOOK_ALLOW_INSECURE must be true or false, not "yes"',
+  ])
+})
+
 describe('where files are stored', () => {
   test('is a folder of the data directory where nothing is set', () => {
     const config = readConfig({ DATA_DIR: '/somewhere' })

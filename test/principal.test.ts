@@ -74,19 +74,21 @@ describe('the order of the checks', () => {
   })
 
   test('a disconnection, with its reason, comes before the level', () => {
-    expect(() => admit(everythingWrong, ['firm'])).toThrow('unpaid')
-    expect(codeOf(() => admit(everythingWrong, ['firm']))).toBe('ERR-THIRD-PARTY-DISCONNECTED')
+    expect(() => admit(everythingWrong, { levels: ['firm'] })).toThrow('unpaid')
+    expect(codeOf(() => admit(everythingWrong, { levels: ['firm'] }))).toBe('ERR-THIRD-PARTY-DISCONNECTED')
   })
 
   test('the level comes before maintenance', () => {
-    expect(codeOf(() => admit({ ...facts, underMaintenance: true }, ['firm']))).toBe('ERR-FORBIDDEN-ROUTE')
-    expect(codeOf(() => admit({ ...facts, underMaintenance: true }, ['api']))).toBe(
+    expect(codeOf(() => admit({ ...facts, underMaintenance: true }, { levels: ['firm'] }))).toBe(
+      'ERR-FORBIDDEN-ROUTE',
+    )
+    expect(codeOf(() => admit({ ...facts, underMaintenance: true }, { levels: ['api'] }))).toBe(
       'ERR-API-UNDER-MAINTENANCE',
     )
   })
 
   test('who passes all of them is a principal', () => {
-    expect(admit(facts, ['api', 'firm'])).toEqual(company)
+    expect(admit(facts, { levels: ['api', 'firm'] })).toEqual(company)
   })
 })
 

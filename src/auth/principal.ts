@@ -54,24 +54,47 @@ export function knownCaller(credentials: Credentials, entered: Entered | undefin
   )
 }
 
+/** Whom a route is open to. */
+export interface Openness {
+  /** Levels of token. */
+  levels: readonly Level[]
+  /** Closed to third parties of kind customer that come with a firm token. */
+  closedToFirmCustomers?: boolean
+}
+
+/** What a caller of this level and kind is told; undefined where the route is open to it. */
+export function refusalOf(
+  { level, kind }: Pick<Principal, 'level' | 'kind'>,
+  { levels, closedToFirmCustomers = false }: Openness,
+): AppError | undefined {
+  if (!levels.includes(level)) return new AppError('ERR-FORBIDDEN-ROUTE')
+  if (closedToFirmCustomers && level === 'firm' && kind === 'customer')
+    return new AppError('ERR-FORBIDDEN-ACCESS', {
+      message: 'This route is not open to customers with firm access',
+    })
+  return undefined
+}
+
 /**
  * Checks 5 to 7: this caller may use this route now.
- * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-API-UNDER-MAINTENANCE
+ * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS,
+ *   ERR-API-UNDER-MAINTENANCE
  */
-export function admit(caller: CallerFacts, levels: readonly Level[]): Principal {
-  const { token } = caller
+export function admit(caller: CallerFacts, openness: Openness): Principal {
+  const { token, kind } = caller
   assert(token, 'a caller is admitted once its token is known')
   if (caller.disconnectedReason !== null)
     throw new AppError('ERR-THIRD-PARTY-DISCONNECTED', {
       message: `The third party was disconnected: ${caller.disconnectedReason}`,
     })
-  if (!levels.includes(token.level)) throw new AppError('ERR-FORBIDDEN-ROUTE')
+  const refusal = refusalOf({ level: token.level, kind }, openness)
+  if (refusal) throw refusal
   if (caller.underMaintenance)
     throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })
   return {
     schemaId: token.schemaId,
     thirdPartyId: caller.thirdPartyId,
-    kind: caller.kind,
+    kind,
     tokenId: token.id,
     level: token.level,
     firmId: token.firmId,

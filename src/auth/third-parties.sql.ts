@@ -16,26 +16,72 @@ export async function insertThirdParty(
   thirdParty: { code: string; name: string; kind: Kind; secret: StoredSecret },
 ): Promise<string | undefined> {
   const { rows } = await client.query<{ id: string }>(
-    `insert into grandlivre.third_parties (id, code, name, kind, secret_hash, secret_encrypted)
-     values (nextval('grandlivre.ids'), $1, $2, $3, $4, $5)
-     on conflict (code) do nothing
-     returning id`,
+    `with made as (
+       insert into grandlivre.third_parties (id, code, name, kind)
+       values (nextval('grandlivre.ids'), $1, $2, $3)
+       on conflict (code) do nothing
+       returning id
+     )
+     insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted)
+     select id, $4, $5 from made
+     returning third_party_id as id`,
     [thirdParty.code, thirdParty.name, thirdParty.kind, thirdParty.secret.hash, thirdParty.secret.encrypted],
   )
   return rows[0]?.id
 }
 
-/** The old secret is unknown from now on. @returns false where no third party has this code */
-export async function replaceSecret(
+/**
+ * What is accepted now stays so for as long as asked at most; what is refused already is removed.
+ * @param keepSeconds 0: unknown at once
+ */
+export async function retireSecrets(
+  client: ClientBase,
+  thirdPartyId: string,
+  keepSeconds: number,
+): Promise<void> {
+  await client.query(
+    `delete from grandlivre.third_party_secrets where third_party_id = $1 and retired_at <= clock_timestamp()`,
+    [thirdPartyId],
+  )
+  await client.query(
+    `update grandlivre.third_party_secrets
+     set retired_at = least(retired_at, clock_timestamp() + make_interval(secs => $2))
+     where third_party_id = $1`,
+    [thirdPartyId, keepSeconds],
+  )
+}
+
+/** The secret that signs from now on, and is accepted. The one before must have been retired. */
+export async function insertSecret(
+  client: ClientBase,
+  thirdPartyId: string,
+  secret: StoredSecret,
+): Promise<void> {
+  await client.query(
+    `insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted) values ($1, $2, $3)`,
+    [thirdPartyId, secret.hash, secret.encrypted],
+  )
+}
+
+/** Undefined where none has this code. */
+export async function findThirdParty(client: ClientBase, code: string): Promise<{ id: string } | undefined> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from grandlivre.third_parties where code = $1',
+    [code],
+  )
+  return rows[0]
+}
+
+/** The third party, locked until the transaction ends. Undefined where none has this code. */
+export async function lockThirdParty(
   client: ClientBase,
   code: string,
-  secret: StoredSecret,
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update grandlivre.third_parties set secret_hash = $2, secret_encrypted = $3 where code = $1`,
-    [code, secret.hash, secret.encrypted],
+): Promise<{ id: string; code: string } | undefined> {
+  const { rows } = await client.query<{ id: string; code: string }>(
+    'select id, code from grandlivre.third_parties where code = $1 for no key update',
+    [code],
   )
-  return rowCount === 1
+  return rows[0]
 }
 
 /** @returns false where no third party has this code, or it was disconnected before */

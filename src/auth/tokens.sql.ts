@@ -63,22 +63,45 @@ export async function insertToken(
   return rows[0]?.id
 }
 
-/** @returns false where there is no such token, or it was revoked before */
-export async function revokeToken(client: ClientBase, tokenId: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update grandlivre.tokens set revoked_at = now() where id = $1 and revoked_at is null`,
-    [tokenId],
-  )
-  return rowCount === 1
+export interface RevokedToken extends Opened {
+  id: string
+  /** Of its third party. */
+  code: string
 }
 
-/** Revokes every token of a third party. */
-export async function revokeTokensOf(client: ClientBase, thirdPartyCode: string): Promise<void> {
-  await client.query(
+/** Of those that are in use one, or all of a third party; gives what it revoked. */
+export async function revokeTokens(
+  client: ClientBase,
+  which: { tokenId: string } | { thirdPartyCode: string },
+): Promise<RevokedToken[]> {
+  const [condition, value] =
+    'tokenId' in which ? ['t.id = $1', which.tokenId] : ['p.code = $1', which.thirdPartyCode]
+  const { rows } = await client.query<RevokedToken>(
     `update grandlivre.tokens t set revoked_at = now() from grandlivre.third_parties p
-     where p.code = $1 and t.third_party_id = p.id and t.revoked_at is null`,
-    [thirdPartyCode],
+     where p.id = t.third_party_id and t.revoked_at is null and ${condition}
+     returning t.schema_id as "schemaId", t.id, t.firm_id as "firmId", t.folder_id as "folderId", p.code`,
+    [value],
   )
+  return rows
+}
+
+/** Whether a third party was ever issued a token in this schema. */
+export async function hasToken(client: ClientBase, thirdPartyId: string, schemaId: string): Promise<boolean> {
+  const { rows } = await client.query<{ found: boolean }>(
+    'select exists (select from grandlivre.tokens where third_party_id = $1 and schema_id = $2) as found',
+    [thirdPartyId, schemaId],
+  )
+  return rows[0]!.found
+}
+
+/** The schemas in which a third party holds a token that is in use, ascending. */
+export async function schemasWithTokens(client: ClientBase, thirdPartyId: string): Promise<string[]> {
+  const { rows } = await client.query<{ schema_id: string }>(
+    `select distinct schema_id from grandlivre.tokens where third_party_id = $1 and revoked_at is null
+     order by schema_id`,
+    [thirdPartyId],
+  )
+  return rows.map((row) => row.schema_id)
 }
 
 export interface ListedToken {

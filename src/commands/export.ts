@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander'
+import { end } from '../exports/end.ts'
 import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
-import { type ExportRecord, endExport, findRecord, listExports } from '../exports/jobs.sql.ts'
+import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
+import { checkMost } from './check-id.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'
@@ -27,12 +29,12 @@ export function addExportCommands(program: Command): void {
 async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
   if (options.folder !== undefined && !/^\d{1,15}$/.test(options.folder))
     throw new Error(`--folder takes the id of a folder, not "${options.folder}"`)
-  if (!/^[1-9]\d{0,5}$/.test(options.most)) throw new Error(`--most takes a number, not "${options.most}"`)
+  const most = checkMost(options.most)
   await asOwner(async (client) => {
     const found = await listExports(client, {
       folderId: options.folder,
       state: options.state,
-      most: Number(options.most),
+      most,
     })
     const rows = found.map((each) => [
       each.id,
@@ -82,7 +84,7 @@ async function cancel(id: string, { reason: note }: { reason?: string }): Promis
     if (!found) throw unknown(id)
     // Whoever works on it is refused its next word, within a second; its entry in the queue ends without effect.
     const key = { schemaId: found.schemaId, exportId: id }
-    if (!(await endExport(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
+    if (!(await end(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
       throw new Error(`The export ${id} is ${found.state} already: nothing is left to cancel`)
     return [`The export ${id} is cancelled.`]
   })

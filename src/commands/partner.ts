@@ -2,12 +2,13 @@ import { type Command, Option } from 'commander'
 import { loadMasterKey } from '../auth/master-key.ts'
 import { encrypt, makePartnerSecret, sha256 } from '../auth/secrets.ts'
 import {
-  disconnectThirdParty,
   insertThirdParty,
   type Kind,
   listThirdParties,
-  reconnectThirdParty,
+  type StoredSecret,
 } from '../auth/third-parties.sql.ts'
+import * as thirdParties from '../auth/third-parties.ts'
+import type { Config } from '../config.ts'
 import { asOwner, table } from './as-owner.ts'
 
 export function addPartnerCommands(program: Command): void {
@@ -31,6 +32,12 @@ export function addPartnerCommands(program: Command): void {
     .description('accept its tokens again')
     .requiredOption('--code <code>')
     .action(reconnect)
+  partner
+    .command('rotate-secret')
+    .description('make another secret, which signs webhooks from now on, and show it')
+    .requiredOption('--code <code>')
+    .option('--keep <hours>', 'how long the secrets before are still accepted in calls', '24')
+    .action(rotateSecret)
 }
 
 async function create({ code, name, kind }: { code: string; name: string; kind: Kind }): Promise<void> {
@@ -40,8 +47,7 @@ async function create({ code, name, kind }: { code: string; name: string; kind: 
     )
   if (name.trim() === '') throw new Error('--name must not be empty')
   await asOwner(async (client, config) => {
-    const plain = makePartnerSecret()
-    const secret = { hash: sha256(plain), encrypted: encrypt(plain, await loadMasterKey(config)) }
+    const { plain, secret } = await makeSecret(config)
     const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
     if (id === undefined) throw new Error(`There is a third party ${code} already: choose another --code`)
     return [
@@ -50,6 +56,14 @@ async function create({ code, name, kind }: { code: string; name: string; kind: 
       'It is shown this once only; it goes into the header X-Third-Party-Secret.',
     ]
   })
+}
+
+async function makeSecret(config: Config): Promise<{ plain: string; secret: StoredSecret }> {
+  const plain = makePartnerSecret()
+  return {
+    plain,
+    secret: { hash: sha256(plain), encrypted: encrypt(plain, await loadMasterKey(config)) },
+  }
 }
 
 function list(): Promise<void> {
@@ -68,7 +82,7 @@ function list(): Promise<void> {
 async function disconnect({ code, reason }: { code: string; reason: string }): Promise<void> {
   if (reason.trim() === '') throw new Error('--reason must not be empty: the third party is told it')
   await asOwner(async (client) => {
-    if (!(await disconnectThirdParty(client, code, reason.trim())))
+    if (!(await thirdParties.disconnect(client, code, reason.trim())))
       throw new Error(`There is no connected third party ${code}: see partner list`)
     return [`Third party ${code} is disconnected.`]
   })
@@ -76,8 +90,26 @@ async function disconnect({ code, reason }: { code: string; reason: string }): P
 
 function reconnect({ code }: { code: string }): Promise<void> {
   return asOwner(async (client) => {
-    if (!(await reconnectThirdParty(client, code)))
+    if (!(await thirdParties.reconnect(client, code)))
       throw new Error(`There is no disconnected third party ${code}: see partner list`)
     return [`Third party ${code} is connected.`]
+  })
+}
+
+async function rotateSecret({ code, keep }: { code: string; keep: string }): Promise<void> {
+  if (!/^\d{1,4}$/.test(keep)) throw new Error(`--keep takes a number of hours from 0 to 9999, not "${keep}"`)
+  const hours = Number(keep)
+  await asOwner(async (client, config) => {
+    const { plain, secret } = await makeSecret(config)
+    if (!(await thirdParties.rotateSecret(client, code, secret, hours * 3600)))
+      throw new Error(`There is no third party ${code}: see partner list`)
+    return [
+      `Third party ${code} has a new secret; webhooks are signed with it from now on.`,
+      `Secret: ${plain}`,
+      'It is shown this once only; it goes into the header X-Third-Party-Secret.',
+      hours === 0
+        ? 'The one before is refused.'
+        : `The one before is accepted in calls for ${hours} hours more.`,
+    ]
   })
 }

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander'
-import { type Level, makeToken, sha256 } from '../auth/secrets.ts'
-import { findFirm, findFolder, insertToken, listTokens, revokeToken } from '../auth/tokens.sql.ts'
+import type { Level } from '../auth/secrets.ts'
+import { findFirm, findFolder, listTokens } from '../auth/tokens.sql.ts'
+import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { asOwner, table } from './as-owner.ts'
+import { checkId } from './check-id.ts'
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('access tokens')
@@ -36,18 +38,11 @@ async function issue({ partner, level, folder, firm }: Issue): Promise<void> {
   await asOwner(async (client) => {
     const opened = level === 'api' ? await findFolder(client, wanted) : await findFirm(client, wanted)
     if (!opened) throw new Error(`There is no ${level === 'api' ? 'folder' : 'firm'} ${wanted}`)
-    const plain = makeToken(level)
-    const id = await insertToken(client, {
-      thirdPartyCode: partner,
-      level,
-      opened,
-      hash: sha256(plain),
-      hint: plain.slice(-4),
-    })
-    if (id === undefined) throw new Error(`There is no third party ${partner}: partner create makes one`)
+    const issued = await issueToken(client, { thirdPartyCode: partner, level, opened })
+    if (!issued) throw new Error(`There is no third party ${partner}: partner create makes one`)
     return [
-      `Token ${id}, level ${level}, ${level === 'api' ? 'folder' : 'firm'} ${wanted}, of ${partner}.`,
-      `Token: ${plain}`,
+      `Token ${issued.id}, level ${level}, ${level === 'api' ? 'folder' : 'firm'} ${wanted}, of ${partner}.`,
+      `Token: ${issued.token}`,
       'It is shown this once only; it goes into the header Authorization: Bearer <token>.',
     ]
   })
@@ -84,9 +79,4 @@ function stateOf(token: {
   if (token.revokedAt) return 'revoked'
   if (!token.canBeActivated) return 'disconnected'
   return token.activatedAt ? 'activated' : 'not yet used'
-}
-
-/** @throws {Error} where the database would not even take it for an id */
-function checkId(id: string): void {
-  if (!/^[1-9]\d{0,14}$/.test(id)) throw new Error(`An id is a number such as 1000, not "${id}"`)
 }

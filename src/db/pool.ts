@@ -69,6 +69,20 @@ export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => 
 }
 
 /**
+ * One transaction that sees and writes what webhooks need of all tenants (migration 0004): for the dispatcher, and for
+ * the retention of events. Never for a request. Its commits do not wait for the disk: what a crash of the server takes
+ * back of them, some tenths of a second, is done again, which deliveries allow.
+ * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ */
+export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  return transaction(
+    pool,
+    `begin; set local grandlivre.delivering = 'on'; set local synchronous_commit = off`,
+    run,
+  )
+}
+
+/**
  * A connection of the pool, to be given back by `release()`, or by `release(error)` when its state is not known.
  * @throws {AppError} ERR-UNAVAILABLE where none is to be had in time
  */

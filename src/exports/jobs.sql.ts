@@ -205,11 +205,21 @@ export interface StoredFile {
   snapshotOn: string
 }
 
-export async function finishExport(client: ClientBase, claim: Claim, file: StoredFile): Promise<boolean> {
-  const { rowCount } = await client.query(
+interface Ended {
+  folderId: string
+}
+
+/** @returns its folder; undefined where the export is no longer this process's. The world is told by end.ts */
+export async function finishExport(
+  client: ClientBase,
+  claim: Claim,
+  file: StoredFile,
+): Promise<string | undefined> {
+  const { rows } = await client.query<Ended>(
     `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
        bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10
-     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
+     returning folder_id as "folderId"`,
     [
       ...keyOf(claim),
       file.fileKey,
@@ -221,30 +231,36 @@ export async function finishExport(client: ClientBase, claim: Claim, file: Store
       file.snapshotOn,
     ],
   )
-  return rowCount === 1
+  return rows[0]?.folderId
 }
 
-export async function failExport(client: ClientBase, claim: Claim, reason: string): Promise<boolean> {
-  const { rowCount } = await client.query(
+export async function failExport(
+  client: ClientBase,
+  claim: Claim,
+  reason: string,
+): Promise<string | undefined> {
+  const { rows } = await client.query<Ended>(
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $4
-     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
+     returning folder_id as "folderId"`,
     [...keyOf(claim), reason],
   )
-  return rowCount === 1
+  return rows[0]?.folderId
 }
 
-/** Ends it whoever has it. False where it has ended already, or is not there. */
+/** As above, whoever has it. Undefined where it has ended already, or is not there. */
 export async function endExport(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,
   reason: string,
-): Promise<boolean> {
-  const { rowCount } = await client.query(
+): Promise<string | undefined> {
+  const { rows } = await client.query<Ended>(
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $3
-     where schema_id = $1 and id = $2 and state = any ($4)`,
+     where schema_id = $1 and id = $2 and state = any ($4)
+     returning folder_id as "folderId"`,
     [schemaId, exportId, reason, statesBefore('end')],
   )
-  return rowCount === 1
+  return rows[0]?.folderId
 }
 
 function keyOf({ schemaId, exportId, attempt }: Claim): [string, string, number] {

@@ -10,18 +10,6 @@ export async function tenantsWithExports(client: ClientBase): Promise<string[]> 
   return rows.map((row) => row.schema_id)
 }
 
-/** One process at a time sweeps. False where another one does. Held until `unlockRetention` or the connection's end. */
-export async function lockRetention(client: ClientBase): Promise<boolean> {
-  const { rows } = await client.query<{ locked: boolean }>(
-    `select pg_try_advisory_lock(hashtextextended('grandlivre retention', 0)) as locked`,
-  )
-  return rows[0]!.locked
-}
-
-export async function unlockRetention(client: ClientBase): Promise<void> {
-  await client.query(`select pg_advisory_unlock(hashtextextended('grandlivre retention', 0))`)
-}
-
 /** Files of exports that ended so many days ago, and one link's time before, so that no good link leads nowhere. */
 export async function expiredFiles(
   client: ClientBase,

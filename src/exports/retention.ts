@@ -9,24 +9,22 @@
  *
  * Each step is repeated by the next sweep where it did not come to its end: a file goes before the row forgets it.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'
 import { connect, inTenant } from '../db/pool.ts'
+import { startSweeping } from '../db/sweeping.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import { end } from './end.ts'
 import { readFileKey } from './file-key.ts'
 import { reasonOf, statusOf } from './job.ts'
-import { endExport } from './jobs.sql.ts'
 import {
   deleteEnded,
   expiredFiles,
   fileOf,
   forgetFile,
   forgottenExports,
-  lockRetention,
   tenantsWithExports,
-  unlockRetention,
 } from './retention.sql.ts'
 
 export interface RetentionParts {
@@ -47,61 +45,17 @@ export interface Swept {
 
 /** Sweeps at once and then every hour, until it is closed. */
 export function startRetention(parts: RetentionParts): { close(): Promise<void> } {
-  const closing = new AbortController()
-  const running = (async () => {
-    while (!closing.signal.aborted) {
-      try {
-        const swept = await sweepAlone(parts, closing.signal)
-        if (swept && Object.values(swept).some((count) => count > 0)) parts.log('retention.swept', swept)
-      } catch (error) {
-        if (!closing.signal.aborted) parts.log('retention.troubled', { error })
-      }
-      await delay(limits.retentionEveryMs, undefined, { signal: closing.signal }).catch(() => {})
-    }
-  })()
-  return {
-    close: () => {
-      closing.abort()
-      return running
+  const { database, log } = parts
+  return startSweeping({
+    database,
+    name: 'retention',
+    everyMs: limits.retentionEveryMs,
+    sweep: async (stopped) => {
+      const swept = await sweepExports(parts, new Date(), stopped)
+      if (Object.values(swept).some((count) => count > 0)) log('retention.swept', swept)
     },
-  }
-}
-
-/** Undefined where another process sweeps. */
-async function sweepAlone(parts: RetentionParts, stopped: AbortSignal): Promise<Swept | undefined> {
-  const client = await connect(parts.database)
-  const ignore = () => {}
-  client.on('error', ignore)
-  let broken: Error | undefined
-  try {
-    if (!(await lockRetention(client))) return undefined
-    const swept = await unlessStopped(stopped, sweepExports(parts, new Date(), stopped))
-    await unlockRetention(client)
-    return swept
-  } catch (error) {
-    // Closed, the connection gives the lock back.
-    broken = error as Error
-    throw error
-  } finally {
-    client.off('error', ignore)
-    client.release(broken)
-  }
-}
-
-/**
- * A store that has fallen silent holds a step up for minutes. Whoever stops the service waits for none of them: the
- * exports it runs are to be handed back first.
- */
-async function unlessStopped<Result>(stopped: AbortSignal, running: Promise<Result>): Promise<Result> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const stop = () => reject(stopped.reason)
-  stopped.addEventListener('abort', stop)
-  if (stopped.aborted) stop()
-  try {
-    return await Promise.race([running, promise])
-  } finally {
-    stopped.removeEventListener('abort', stop)
-  }
+    troubled: (error) => log('retention.troubled', { error }),
+  })
 }
 
 /** One sweep. @param now for the ages of what lies in the store; rows are judged by the clock of the database */
@@ -143,7 +97,7 @@ async function sweepTenant(
     forgottenExports(client, schemaId, retentionDays),
   )) {
     const reason = reasonOf('forgotten', requestId)
-    if (await ofTenant((client) => endExport(client, { schemaId, exportId }, reason))) swept.forgotten += 1
+    if (await ofTenant((client) => end(client, { schemaId, exportId }, reason))) swept.forgotten += 1
   }
 }
 

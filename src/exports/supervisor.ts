@@ -12,20 +12,12 @@ import { inTenant } from '../db/pool.ts'
 import type { HandedBackBecause, Log } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
+import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
 import type { FolderStored } from './folder-thread.ts'
 import { reasonOf } from './job.ts'
-import {
-  type Claim,
-  endExport,
-  failExport,
-  finishExport,
-  releaseExport,
-  renewExport,
-  type TakenExport,
-  takeExport,
-} from './jobs.sql.ts'
+import { type Claim, releaseExport, renewExport, type TakenExport, takeExport } from './jobs.sql.ts'
 import { holdLease } from './lease.ts'
 import type { ExportQueue, QueueEntry, TakenEntry } from './queue.ts'
 
@@ -137,7 +129,7 @@ export class Supervisor {
     const { stored: file, axesLeftOut } = outcome
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
     // Where this fails the file stays: it may be written down all the same. Retention finds out.
-    const finished = await inTenant(database, claim.schemaId, (client) => finishExport(client, claim, file))
+    const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
     if (finished) return log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
     log('export.lost', claim)
     await store.remove(file.fileKey)
@@ -168,7 +160,7 @@ export class Supervisor {
       throw new Error(failure.message)
     }
     const reason = reasonOf(failure.cause, job.requestId, failure.told)
-    const failed = await inTenant(database, claim.schemaId, (client) => failExport(client, claim, reason))
+    const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
     if (failed) log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
     else log('export.lost', claim)
   }
@@ -176,9 +168,7 @@ export class Supervisor {
   async #giveUp({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
     const { database, log } = this.#parts
     const reason = reasonOf('died', requestId)
-    const ended = await inTenant(database, schemaId, (client) =>
-      endExport(client, { schemaId, exportId }, reason),
-    )
+    const ended = await inTenant(database, schemaId, (client) => end(client, { schemaId, exportId }, reason))
     if (ended) log('export.abandoned', { schemaId, exportId, requestId })
   }
 }

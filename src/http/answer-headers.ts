@@ -20,6 +20,7 @@ export const rateHeaders: Headers = {
 
 /** On errors, each where its status asks for it. */
 export const errorAnswerHeaders: Headers = {
+  'Accept-Patch': text('With 415 to a PATCH: the media types it takes'),
   Allow: text('With 405: the methods of this address'),
   'Cache-Control': text('no-store'),
   'Retry-After': number('With 429 and 503: seconds to wait'),

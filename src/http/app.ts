@@ -1,7 +1,7 @@
 /**
  * The edge on one screen: the route table, and what every request goes through.
  *
- *   request id -> (404, 405) -> caller, rate, folder -> parameters -> a place among the running ones -> answer
+ *   request id -> (404, 405) -> caller, rate, folder -> parameters -> body -> a place among the running ones -> answer
  */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -14,6 +14,7 @@ import type { ExportQueue } from '../exports/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { authenticate, identified } from './authenticate.ts'
+import { readBody } from './body.ts'
 import { collectionRoutes } from './collections.ts'
 import { answerError } from './errors.ts'
 import { addFileRoute } from './files.ts'
@@ -25,6 +26,7 @@ import { healthz, readyz } from './probes.ts'
 import { queryError } from './query.ts'
 import { acceptRequestId } from './request-id.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
+import { webhookRoutes } from './webhooks.ts'
 
 export interface Services {
   config: Config
@@ -49,6 +51,7 @@ const routes: readonly Route[] = [
   fullExport,
   fullExportStatus,
   ...collectionRoutes,
+  ...webhookRoutes,
   openApiRoute(() => document),
   healthz,
   readyz,
@@ -86,7 +89,8 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const query = c.req.valid('query' as never)
   const call = { c, services, query, requestId: c.get('requestId') }
   if (route.scope === 'open') return route.answer(call)
-  const caller = { ...call, principal: identified(c) }
+  const body = route.body ? await readBody(c, route.body.mediaTypes) : undefined
+  const caller = { ...call, principal: identified(c), body }
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
   const leave = await services.places.take(route.path, folderId)

@@ -26,7 +26,7 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
       )
       const { caller, window } = knownCaller(credentials, entered)
       showRate(c, window, services.config.rateLimit.requests)
-      const principal = admit(caller, route.levels)
+      const principal = admit(caller, route)
       c.set('principal', principal)
       if (window.requests > services.config.rateLimit.requests) throw tooMany(window)
       c.set('folderId', await findFolder(c, route, services, principal))

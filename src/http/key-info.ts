@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { type Principal, refusalOf } from '../auth/principal.ts'
 import { oneOf } from './query.ts'
 import { type Route, tokenRoute } from './route.ts'
 
@@ -35,7 +36,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
       },
     },
     answer: ({ c, principal, query }) => {
-      const opened = routesOpenTo(principal.level, routes())
+      const opened = routesOpenTo(principal, routes())
       if (query.mode === undefined) return c.json(opened)
       const details: z.infer<typeof TokenDetails> = {
         target: {
@@ -55,8 +56,9 @@ export function keyInfo(routes: () => readonly Route[]): Route {
   })
 }
 
-function routesOpenTo(level: 'api' | 'firm', routes: readonly Route[]): z.infer<typeof OpenedRoute>[] {
+/** PATCH is not among the methods that this answer knows (interface, section 2.6). */
+function routesOpenTo(principal: Principal, routes: readonly Route[]): z.infer<typeof OpenedRoute>[] {
   return routes
-    .filter((route) => (route.levels as readonly string[]).includes(level))
+    .filter((route) => route.scope !== 'open' && refusalOf(principal, route) === undefined)
     .flatMap(({ path, method }) => (method === 'patch' ? [] : [{ path, method }]))
 }

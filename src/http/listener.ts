@@ -13,8 +13,6 @@ import { requestIdOf } from './request-id.ts'
 
 /** Room for a URL of the permitted length, so that a longer one still gets an answer that says so. */
 const headerBytesMax = 2 * limits.urlBytesMax
-/** Contract, section 1. */
-const bodyBytesMax = 64 * 1024
 /** Someone who sends headers slowly holds a socket and nothing else; ten seconds is long for any network. */
 const headersMs = 10_000
 const requestMs = 30_000
@@ -57,7 +55,7 @@ function refusal(incoming: IncomingMessage): AppError | undefined {
   const target = incoming.url ?? ''
   if (Buffer.byteLength(target) > limits.urlBytesMax)
     return new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The URL of the request is too large' })
-  if (Number(incoming.headers['content-length'] ?? 0) > bodyBytesMax)
+  if (Number(incoming.headers['content-length'] ?? 0) > limits.bodyBytesMax)
     return new AppError('ERR-PAYLOAD-TOO-LARGE')
   if (!/^[\w.:[\]-]+$/.test(incoming.headers.host ?? '') || !URL.canParse(`http://${incoming.headers.host}`))
     return new AppError('ERR-VALIDATION', {

@@ -3,6 +3,7 @@ import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } f
 import { errorCodes } from '../errors.ts'
 import { errorAnswerHeaders, rateHeaders, requestIdHeader } from './answer-headers.ts'
 import { ErrorBody } from './errors.ts'
+import { notification } from './notification-schema.ts'
 import { openRoute, type Route } from './route.ts'
 
 extendZodWithOpenApi(z)
@@ -16,9 +17,12 @@ const societyId = z.object({
   }),
 })
 
-/** A route as the library wants it, with the headers and errors that all routes share. */
+/**
+ * A route as the library wants it, with the headers and errors that all routes share. Without its body, which the library
+ * would read before it is known to be small enough, and of the right type.
+ */
 export function describeRoute(route: Route): RouteConfig & { path: string } {
-  const { method, path, summary, description, query, answers, scope } = route
+  const { method, path, summary, description, query, params, answers, scope } = route
   const headers = scope === 'folder' ? societyId.extend(route.headers?.shape ?? {}) : route.headers
   const shared = { ...requestIdHeader, ...(scope === 'open' ? {} : rateHeaders) }
   const answered = Object.entries(answers).map(([status, answer]) => {
@@ -30,7 +34,7 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     path,
     summary,
     ...(description === undefined ? {} : { description }),
-    request: { query, ...(headers ? { headers } : {}) },
+    request: { query, ...(params ? { params } : {}), ...(headers ? { headers } : {}) },
     responses: {
       ...Object.fromEntries(answered),
       default: {
@@ -41,6 +45,12 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     },
     ...(scope === 'open' ? { security: [] } : { security: [{ accessToken: [], partnerSecret: [] }] }),
   })
+}
+
+function bodyOf({ body }: Route): RouteConfig['request'] {
+  if (!body) return {}
+  const content = Object.fromEntries(body.mediaTypes.map((type) => [type, { schema: body.schema }]))
+  return { body: { required: true, content } }
 }
 
 export function openApiDocument(routes: readonly Route[]): Document {
@@ -54,7 +64,12 @@ export function openApiDocument(routes: readonly Route[]): Document {
     in: 'header',
     name: 'X-Third-Party-Secret',
   })
-  for (const route of routes) described.openAPIRegistry.registerPath(describeRoute(route))
+  for (const route of routes) {
+    const description = describeRoute(route)
+    const request = { ...description.request, ...bodyOf(route) }
+    described.openAPIRegistry.registerPath({ ...description, request })
+  }
+  described.openAPIRegistry.registerWebhook(notification)
   return described.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {

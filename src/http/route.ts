@@ -10,8 +10,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
-import type { Principal } from '../auth/principal.ts'
-import type { Level } from '../auth/secrets.ts'
+import type { Openness, Principal } from '../auth/principal.ts'
 import type { Services } from './app.ts'
 
 /** `c.env.outgoing` is Node's response: trailers, and the `close` that says that the client left or has it all. */
@@ -40,6 +39,8 @@ export interface OpenCall<Query> {
 
 export interface TokenCall<Query> extends OpenCall<Query> {
   principal: Principal
+  /** The JSON of the body, unchecked; undefined where the route takes none. */
+  body: unknown
 }
 
 export interface FolderCall<Query> extends TokenCall<Query> {
@@ -59,6 +60,18 @@ interface Declaration<Query extends z.ZodObject, Call> {
   description?: string
   /** A strict object: an unknown parameter is refused, so that a misspelt filter does not export everything. */
   query: Query
+  /**
+   * What the braces in the path stand for, for the documentation: the answer reads them from `c.req`, as what is no id
+   * is nothing that is there, and not a mistake of the request.
+   */
+  params?: z.ZodObject
+  /** A body of JSON. */
+  body?: {
+    /** For the documentation; the answer checks it (`checkBody`). */
+    schema: z.ZodType
+    /** Without parameters, in lower case. */
+    mediaTypes: readonly [string, ...string[]]
+  }
   /** Request headers for the documentation, by lower-case name, beside those of all routes. */
   headers?: z.ZodObject
   /** Answers by status; errors are added to all routes alike. */
@@ -69,16 +82,12 @@ interface Declaration<Query extends z.ZodObject, Call> {
   answer: Answer<Call>
 }
 
-interface Restricted {
-  /** Levels of token the route is open to. */
-  levels: readonly Level[]
-}
-
 export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
+  Openness &
   (
-    | { scope: 'open'; levels: readonly []; answer: Answer<OpenCall<never>> }
-    | { scope: 'token'; levels: readonly Level[]; answer: Answer<TokenCall<never>> }
-    | { scope: 'folder'; levels: readonly Level[]; answer: Answer<FolderCall<never>> }
+    | { scope: 'open'; answer: Answer<OpenCall<never>> }
+    | { scope: 'token'; answer: Answer<TokenCall<never>> }
+    | { scope: 'folder'; answer: Answer<FolderCall<never>> }
   )
 
 export function openRoute<Query extends z.ZodObject>(
@@ -88,13 +97,13 @@ export function openRoute<Query extends z.ZodObject>(
 }
 
 export function tokenRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, TokenCall<z.output<Query>>> & Restricted,
+  declaration: Declaration<Query, TokenCall<z.output<Query>>> & Openness,
 ): Route {
   return { ...declaration, scope: 'token' }
 }
 
 export function folderRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, FolderCall<z.output<Query>>> & Restricted,
+  declaration: Declaration<Query, FolderCall<z.output<Query>>> & Openness,
 ): Route {
   return { ...declaration, scope: 'folder' }
 }

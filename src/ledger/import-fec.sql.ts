@@ -94,6 +94,6 @@ export function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<stri
 export async function analyzeLedger(client: { query(text: string): Promise<unknown> }): Promise<void> {
   await client.query(
     `analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies,
-       grandlivre.journals`,
+       grandlivre.journals, grandlivre.events`,
   )
 }

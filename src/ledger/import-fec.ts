@@ -36,6 +36,7 @@ import { FecSurvey, type Period } from './fec/survey.ts'
 import { findOrCreateFolder, takeExercice, type WantedFolder } from './fec/target.ts'
 import { IdSource } from './ids.ts'
 import { analyzeLedger } from './import-fec.sql.ts'
+import { publishImport } from './publish-import.ts'
 
 export interface FecImportOptions {
   /** Path of an ordinary file: it is read more than once. */
@@ -102,7 +103,8 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const imported = await inTransaction(pool, async (client) => {
     const ids = new IdSource(client)
     const folder = await findOrCreateFolder(client, ids, wanted)
-    const exerciceId = await takeExercice(client, ids, folder, period, options.replace ?? false)
+    const taken = await takeExercice(client, ids, folder, period, options.replace ?? false)
+    const { exerciceId } = taken
     const dimensions = await loadDimensions(client, ids, folder, survey)
     const createdAt = new Date().toISOString()
     const { schemaId, folderId, currency } = folder
@@ -113,6 +115,15 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
     if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
       throw new Error('The file changed while it was imported: nothing was loaded, import it again')
     const { firmId, name: folderName, created: folderCreated } = folder
+    await publishImport(client, {
+      schemaId,
+      folderId,
+      folderCreated,
+      replaced: taken.isReplaced,
+      deleted: [],
+      created: taken.isNew ? [exerciceId] : [],
+      filled: [exerciceId],
+    })
     const whole = { schemaId, firmId, folderId, folderName, folderCreated, exerciceId, period, encoding }
     const isPeriodInferred = knownPeriod === undefined
     return {

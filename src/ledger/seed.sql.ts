@@ -1,6 +1,6 @@
 /** Statements only seeding needs; it runs as the owner of the tables. */
-import { randomBytes } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
+import type { FolderKey } from './rows.ts'
 
 /** Makes a second seed of the same reference wait until the transaction ends, so that it sees what the first made. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
@@ -10,20 +10,28 @@ export async function lockReference(client: ClientBase, reference: string): Prom
 }
 
 /**
- * The third party that is named as sender of seeded entries. Nobody can call in its name: its secret is random bytes
- * that are told to no one, and it is disconnected from the start.
+ * The third party that is named as sender of seeded entries. Nobody can call in its name: it has no secret, and is
+ * disconnected from the start.
  * @returns its id, which is `id` unless an earlier seed made it
  */
 export async function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
-    `insert into grandlivre.third_parties
-       (id, code, name, kind, secret_hash, secret_encrypted, disconnected_at, disconnected_reason)
-     values ($1, 'SEED', 'Éditeur « Démo » & Cie', 'partner', $2, $3, now(), 'Stands in seeded folders only')
+    `insert into grandlivre.third_parties (id, code, name, kind, disconnected_at, disconnected_reason)
+     values ($1, 'SEED', 'Éditeur « Démo » & Cie', 'partner', now(), 'Stands in seeded folders only')
      on conflict (code) do update set code = excluded.code
      returning id`,
-    [id, randomBytes(32), randomBytes(32)],
+    [id],
   )
   return rows[0]!.id
+}
+
+/** Earliest first. */
+export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date',
+    [key.schemaId, key.folderId],
+  )
+  return rows.map((row) => row.id)
 }
 
 /**
@@ -34,6 +42,6 @@ export async function vacuumLedger(pool: Pool): Promise<void> {
   await pool.query(
     `vacuum (analyze) grandlivre.folders, grandlivre.accounts, grandlivre.companies, grandlivre.employees,
        grandlivre.journals, grandlivre.payments, grandlivre.axes, grandlivre.sections, grandlivre.exercices,
-       grandlivre.entries, grandlivre.movements`,
+       grandlivre.entries, grandlivre.movements, grandlivre.events`,
   )
 }

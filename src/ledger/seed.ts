@@ -1,12 +1,14 @@
 /** Fills a folder with a made-up ledger of any size: deterministic, balanced, and as untidy as real ones. */
 import type { ClientBase } from 'pg'
 import { createPool, inTransaction } from '../db/pool.ts'
+import { rememberLetterings } from './events.sql.ts'
 import { IdSource } from './ids.ts'
 import * as load from './load.ts'
 import { TableWriter } from './load.ts'
+import { publishImport } from './publish-import.ts'
 import { Random } from './random.ts'
 import type { EntryRow, FolderKey, MovementRow } from './rows.ts'
-import { findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
+import { exerciceIds, findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
 import { buildChart, type Chart } from './seed-chart.ts'
 import { siren } from './seed-identifiers.ts'
 import { chartSize, entryLinesMax, generateLedger } from './seed-ledger.ts'
@@ -82,7 +84,7 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
   const ids = new IdSource(client)
   await ids.reserve(10_000)
   await lockReference(client, reference)
-  const { firmId, ...key } = await findOrCreateFolder(client, ids, random, reference, replace)
+  const { firmId, deleted, ...key } = await findOrCreateFolder(client, ids, random, reference, replace)
   const thirdPartyId = await findOrCreateSender(client, ids.next())
   const chart = buildChart(key, chartSize(movements), random, () => ids.next())
   const exercices = [year - 1, year].map((calendarYear) => ({
@@ -96,6 +98,16 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
   const loaded = await loadEntries(client, key, ids, ledger, exerciceId, (done) =>
     options.onProgress?.(done, movements),
   )
+  const created = exercices.map(({ id }) => id)
+  const replaced = deleted !== undefined
+  await publishImport(client, {
+    ...key,
+    folderCreated: !replaced,
+    replaced,
+    deleted: deleted ?? [],
+    created,
+    filled: created,
+  })
   return {
     ...key,
     firmId,
@@ -105,13 +117,14 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
   }
 }
 
+/** With the exercices that it had, where its ledger is replaced. */
 async function findOrCreateFolder(
   client: ClientBase,
   ids: IdSource,
   random: Random,
   reference: string,
   replace: boolean,
-): Promise<FolderKey & { firmId: string }> {
+): Promise<FolderKey & { firmId: string; deleted?: string[] }> {
   // Drawn even where the folder exists, so that what follows is the same in both cases.
   const siret = `${siren(random)}00018`
   const firmSiret = `${siren(random)}00026`
@@ -126,8 +139,10 @@ async function findOrCreateFolder(
         `The folder ${folder.id} has the reference ${reference} already: choose another, or replace its ledger with --replace`,
       )
     const key = { schemaId: folder.schemaId, folderId: folder.id }
+    const deleted = await exerciceIds(client, key)
+    await rememberLetterings(client, key, null)
     await deleteLedger(client, key)
-    return { ...key, firmId: folder.firmId }
+    return { ...key, firmId: folder.firmId, deleted }
   }
   const schemaId = ids.next()
   const firmId = ids.next()

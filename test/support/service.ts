@@ -42,6 +42,7 @@ export async function startTestService(
     publicUrl: undefined,
     store: { kind: 'filesystem', folder: join(dataDir, 'files') },
     fileRetentionDays: 7,
+    webhookAllowInsecure: false,
     logLevel: 'debug',
     ...settings,
   }

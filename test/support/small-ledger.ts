@@ -42,8 +42,12 @@ export const ledgerInserts: Record<string, Insert> = {
 /** A tenant with a firm, a folder, a token of third party 1, an export and one row in each ledger table. */
 export async function fillTenant(client: pg.ClientBase, schemaId: string): Promise<void> {
   await client.query(
-    `insert into third_parties (id, code, name, kind, secret_hash, secret_encrypted)
-     values (1, 'PARTNER', 'Partner', 'partner', sha256('secret'), 'encrypted') on conflict do nothing`,
+    `insert into third_parties (id, code, name, kind) values (1, 'PARTNER', 'Partner', 'partner')
+     on conflict do nothing`,
+  )
+  await client.query(
+    `insert into third_party_secrets (third_party_id, secret_hash, secret_encrypted)
+     values (1, sha256('secret'), 'encrypted') on conflict do nothing`,
   )
   await client.query(`insert into schemas (schema_id, name) values ($1, 'Tenant')`, [schemaId])
   await client.query(`insert into firms (schema_id, id, name) values ($1, 1, 'Cabinet')`, [schemaId])
@@ -62,6 +66,21 @@ export async function fillTenant(client: pg.ClientBase, schemaId: string): Promi
     [schemaId],
   )
   for (const insert of Object.values(ledgerInserts)) await client.query(insert(schemaId, 1))
+  await fillWebhooks(client, schemaId)
+}
+
+async function fillWebhooks(client: pg.ClientBase, schemaId: string): Promise<void> {
+  await client.query(
+    `insert into events (schema_id, name, operation, scope, data)
+       values (${schemaId}, 'portfolio', 'CREATE', '{}', '{}');
+     insert into subscriptions (id, schema_id, level, firm_id, third_party_id, post_url, on_events, start_position)
+       values (${schemaId}, ${schemaId}, 'firm', 1, 1, 'https://example.com', '{portfolio}', 0);
+     insert into subscription_positions (schema_id, subscription_id, position) values (${schemaId}, ${schemaId}, 1);
+     insert into deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, next_attempt_at)
+       values (${schemaId}, 1, ${schemaId}, 1, 1, 1, '[]', now());
+     insert into delivery_attempts (schema_id, delivery_id, number, at, latency_ms)
+       values (${schemaId}, 1, 1, now(), 0)`,
+  )
 }
 
 export async function insertFolder(client: pg.ClientBase, schemaId: string, id: string): Promise<void> {

@@ -1,5 +1,5 @@
 /** How a mode of payment is shown to partners (contract, section 4), by the code the database holds. */
-const paymentModes: Readonly<Record<string, { name: string; code: string }>> = {
+export const paymentModes: Readonly<Record<string, { name: string; code: string }>> = {
   CB: { name: 'Carte Bleue', code: 'CB' },
   VIRT: { name: 'Virement', code: 'VIR' },
   ESP: { name: 'Espèce', code: 'ESP' },

@@ -1,5 +1,6 @@
 /** Where an import goes: the folder, found or made, and the exercice in it. */
 import type { ClientBase } from 'pg'
+import { rememberLetterings } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import {
   deleteEntriesOfExercice,
@@ -89,8 +90,16 @@ async function folderWithId(client: ClientBase, id: string): Promise<FolderTarge
   return folder
 }
 
+export interface TakenExercice {
+  exerciceId: string
+  /** There was none for this period. */
+  isNew: boolean
+  /** It held entries, whose letterings were noted before they were deleted. */
+  isReplaced: boolean
+}
+
 /**
- * The id of the exercice, made where there is none; with `replace` it is empty afterwards.
+ * The exercice, made where there is none; with `replace` it is empty afterwards.
  * @throws {Error} it holds a ledger and is not to be replaced, is closed, or another exercice has some of its
  * days
  */
@@ -100,7 +109,7 @@ export async function takeExercice(
   folder: FolderTarget,
   period: Period,
   replace: boolean,
-): Promise<string> {
+): Promise<TakenExercice> {
   const within = await findExercicesWithin(client, folder, period.start, period.end)
   const other = within.find(({ start, end }) => start !== period.start || end !== period.end)
   const wanted = `${period.start} to ${period.end}`
@@ -127,13 +136,16 @@ export async function takeExercice(
       ...open,
     })
     await writer.flush()
-    return id
+    return { exerciceId: id, isNew: true, isReplaced: false }
   }
   const holder = `Folder ${folder.folderId} (${folder.name})`
   if (same.closed)
     throw new Error(`${holder} has closed the exercice ${wanted}: a closed exercice cannot be changed`)
   if (same.hasEntries && !replace)
     throw new Error(`${holder} already holds a ledger for ${wanted}. Import with --replace to replace it`)
-  if (same.hasEntries) await deleteEntriesOfExercice(client, folder, same.id)
-  return same.id
+  if (same.hasEntries) {
+    await rememberLetterings(client, folder, same.id)
+    await deleteEntriesOfExercice(client, folder, same.id)
+  }
+  return { exerciceId: same.id, isNew: false, isReplaced: same.hasEntries }
 }

@@ -1,0 +1,90 @@
+/**
+ * The subscribers of the bench, a process of their own: the first part of a path says how one behaves. What the healthy
+ * ones got is counted, and how long after it was written each event came: both processes read the same clock.
+ */
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { quantile } from './statistics.ts'
+
+export const behaviours = ['healthy', 'fail', 'hang', 'slow'] as const
+
+/** The answer to the message `url`. */
+export interface Listening {
+  url: string
+}
+
+/** The answer to any other message. */
+export interface Tally {
+  /** Healthy subscribers that got anything, and what each of them got at the least. */
+  subscribers: number
+  least: number
+  requests: number
+  events: number
+  /** Events that came a second time, or before an earlier one. */
+  repeated: number
+  disordered: number
+  /** From the writing of an event to its arrival. */
+  p50Ms: number
+  p99Ms: number
+  maxMs: number
+}
+
+const slowMs = 9_000
+let requests = 0
+let repeated = 0
+let disordered = 0
+let delays: number[] = []
+/** Numbers of the events that each healthy path got. */
+const got = new Map<string, { seen: Set<number>; last: number }>()
+
+const server = createServer(async (request, response: ServerResponse) => {
+  const body = Buffer.concat(await request.toArray().catch(() => []))
+  const path = request.url!
+  if (path.startsWith('/fail/')) return response.writeHead(500).end()
+  if (path.startsWith('/hang/')) return
+  if (path.startsWith('/slow/')) return setTimeout(() => response.writeHead(204).end(), slowMs)
+  const at = performance.timeOrigin + performance.now()
+  const of = got.get(path) ?? { seen: new Set(), last: -1 }
+  got.set(path, of)
+  requests += 1
+  for (const { data, createdAt } of JSON.parse(body.toString('utf8'))) {
+    const number = Number(data.id)
+    if (of.seen.has(number)) repeated += 1
+    else if (number < of.last) disordered += 1
+    of.seen.add(number)
+    of.last = Math.max(of.last, number)
+    delays.push(at - createdAt)
+  }
+  return response.writeHead(204).end()
+})
+
+function tally(): Tally {
+  const counts = [...got.values()].map(({ seen }) => seen.size)
+  return {
+    subscribers: got.size,
+    least: counts.length === 0 ? 0 : Math.min(...counts),
+    requests,
+    events: counts.reduce((sum, count) => sum + count, 0),
+    repeated,
+    disordered,
+    p50Ms: delays.length === 0 ? 0 : quantile(delays, 0.5),
+    p99Ms: delays.length === 0 ? 0 : quantile(delays, 0.99),
+    maxMs: delays.reduce((most, delay) => Math.max(most, delay), 0),
+  }
+}
+
+process.once('disconnect', () => process.exit())
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo
+  process.on('message', (what: 'url' | 'count' | 'tally' | 'reset') => {
+    if (what === 'url') process.send?.({ url: `http://127.0.0.1:${port}` } satisfies Listening)
+    else if (what === 'count') process.send?.([...got.values()].reduce((sum, { seen }) => sum + seen.size, 0))
+    else if (what === 'tally') process.send?.(tally())
+    else {
+      requests = repeated = disordered = 0
+      delays = []
+      got.clear()
+      process.send?.('reset')
+    }
+  })
+})

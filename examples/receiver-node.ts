@@ -1,0 +1,48 @@
+/**
+ * Receives webhooks with nothing but node:http.
+ *
+ *   WEBHOOK_SECRET=glv_secret_... npx node examples/receiver-node.ts
+ */
+import { createServer } from 'node:http'
+import { verifyWebhook, type WebhookEvent } from 'grandlivre/webhooks'
+
+const secret = process.env['WEBHOOK_SECRET']
+if (!secret) throw new Error('Set WEBHOOK_SECRET to the partner secret')
+const bodyBytesMax = 1024 * 1024
+/** A real receiver keeps these where a restart does not lose them: a unique column of its inbox, say. */
+const seen = new Set<string>()
+
+const server = createServer(async (request, response) => {
+  const answer = (status: number) => response.writeHead(status).end()
+  if (request.method !== 'POST') return answer(405)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request) {
+      bytes += chunk.length
+      if (bytes > bodyBytesMax) return request.destroy()
+      chunks.push(chunk)
+    }
+  } catch {
+    // The sender went away; it will send all of it again.
+    return response.destroy()
+  }
+  const verified = verifyWebhook({ secret, headers: request.headers, body: Buffer.concat(chunks) })
+  if (!verified.valid) {
+    console.warn('refused:', verified.message)
+    return answer(401)
+  }
+  for (const event of verified.events) if (!seen.has(event.webhookId)) take(event)
+  // Soon, and before the work itself: after ten seconds the sender takes it for lost, and sends it again.
+  answer(204)
+})
+
+function take(event: WebhookEvent): void {
+  seen.add(event.webhookId)
+  console.log(event.name, event.operation, JSON.stringify(event.data))
+}
+
+server.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1', () => {
+  const address = server.address()
+  if (address && typeof address === 'object') console.log(`http://127.0.0.1:${address.port}`)
+})

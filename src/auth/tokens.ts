@@ -1,0 +1,56 @@
+/** Tokens as staff issue and revoke them, with the events that tell of it. (Their first use is told by enter().) */
+import type { ClientBase } from 'pg'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publish } from '../events/publish.ts'
+import { type Level, makeToken, sha256 } from './secrets.ts'
+import { lockThirdParty } from './third-parties.sql.ts'
+import { hasToken, insertToken, type Opened, type RevokedToken, revokeTokens } from './tokens.sql.ts'
+
+/**
+ * @param opened folderId null for a firm token
+ * @returns the token, which is stored nowhere; undefined where no third party has this code
+ */
+export async function issueToken(
+  client: ClientBase,
+  { thirdPartyCode, level, opened }: { thirdPartyCode: string; level: Level; opened: Opened },
+): Promise<{ id: string; token: string } | undefined> {
+  const thirdParty = await lockThirdParty(client, thirdPartyCode)
+  if (!thirdParty) return undefined
+  const isKnown = await hasToken(client, thirdParty.id, opened.schemaId)
+  const token = makeToken(level)
+  const hint = token.slice(-4)
+  const id = await insertToken(client, { thirdPartyCode, level, opened, hash: sha256(token), hint })
+  if (id === undefined) return undefined
+  const registered: NewEvent = { name: 'thirdParty', operation: 'CREATE', data: { code: thirdPartyCode } }
+  const issued = connector('CREATE', { ...opened, id, code: thirdPartyCode })
+  await publish(client, opened.schemaId, isKnown ? [issued] : [registered, issued])
+  return { id, token }
+}
+
+/** @returns false where there is no such token, or it was revoked before */
+export async function revokeToken(client: ClientBase, tokenId: string): Promise<boolean> {
+  const revoked = await revokeTokens(client, { tokenId })
+  await tellRevoked(client, revoked)
+  return revoked.length > 0
+}
+
+/** Revokes every token of a third party. */
+export async function revokeTokensOf(client: ClientBase, thirdPartyCode: string): Promise<void> {
+  await tellRevoked(client, await revokeTokens(client, { thirdPartyCode }))
+}
+
+async function tellRevoked(client: ClientBase, revoked: RevokedToken[]): Promise<void> {
+  const bySchema = Map.groupBy(revoked, ({ schemaId }) => schemaId)
+  const schemaIds = [...bySchema.keys()].sort((a, b) => Number(a) - Number(b))
+  for (const schemaId of schemaIds) {
+    const events = bySchema.get(schemaId)!.map((token) => connector('DELETE', token))
+    await publish(client, schemaId, events)
+  }
+}
+
+function connector(
+  operation: 'CREATE' | 'DELETE',
+  { id, code, firmId, folderId }: Omit<RevokedToken, 'schemaId'>,
+): NewEvent {
+  return { name: 'connector', operation, data: { id: Number(id), code }, firmId, folderId }
+}

@@ -1,0 +1,125 @@
+import type { Command } from 'commander'
+import type { ClientBase } from 'pg'
+import { findFolder } from '../auth/tokens.sql.ts'
+import { listEvents } from '../events/events.sql.ts'
+import { checkHappening, eventKinds } from '../events/kinds.ts'
+import { publish } from '../events/publish.ts'
+import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
+import { schemaExists } from '../webhooks/staff.sql.ts'
+import { asOwner, table } from './as-owner.ts'
+import { checkId, checkMost } from './check-id.ts'
+
+export function addEventCommands(program: Command): void {
+  const event = program.command('event').description('what happened, as subscribers to webhooks are told')
+  event
+    .command('emit')
+    .description('tell of something that happened elsewhere')
+    .requiredOption('--schema <id>', 'the tenant in which it happened')
+    .option('--folder <id>', 'the folder; of the schema as a whole otherwise')
+    .requiredOption('--name <kind>', eventKinds.join(', '))
+    .requiredOption('--operation <operation>', 'CREATE, UPDATE, DELETE or VOID, as the kind knows them')
+    .requiredOption('--data <json>', `as the kind says, such as '{"id":"4711"}'`)
+    .action(emit)
+  event
+    .command('list')
+    .description('the newest ones')
+    .requiredOption('--schema <id>', 'of this tenant')
+    .option('--folder <id>', 'of one folder')
+    .option('--name <kind>', 'of one kind')
+    .option('--most <number>', 'how many', '50')
+    .action(list)
+  event
+    .command('replay')
+    .description('send again: the failed deliveries of a subscription, or with --from the events of a span')
+    .requiredOption('--subscription <id>', 'as webhook list shows it')
+    .option('--from <moment>', 'events from then on, such as 2026-01-31T08:00:00Z')
+    .option('--to <moment>', 'events before then; until now otherwise')
+    .action(replay)
+}
+
+interface Emit {
+  schema: string
+  folder?: string
+  name: string
+  operation: string
+  data: string
+}
+
+async function emit({ schema, folder, name, operation, data }: Emit): Promise<void> {
+  checkId(schema)
+  if (folder !== undefined) checkId(folder)
+  const happening = checkHappening({ name, operation, data: parseData(data) })
+  await asOwner(async (client) => {
+    await checkPlace(client, schema, folder)
+    await publish(client, schema, [{ ...happening, folderId: folder ?? null }])
+    const place = folder === undefined ? '' : `, folder ${folder}`
+    return [`Told: ${name} ${operation} in schema ${schema}${place}.`]
+  })
+}
+
+function parseData(data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch (cause) {
+    throw new Error(`--data is not JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** @throws {Error} where there is no such schema, or the folder is not of it */
+async function checkPlace(client: ClientBase, schemaId: string, folderId: string | undefined): Promise<void> {
+  if (!(await schemaExists(client, schemaId))) throw new Error(`There is no schema ${schemaId}`)
+  if (folderId === undefined) return
+  const folder = await findFolder(client, folderId)
+  if (folder?.schemaId !== schemaId) throw new Error(`There is no folder ${folderId} in schema ${schemaId}`)
+}
+
+interface List {
+  schema: string
+  folder?: string
+  name?: string
+  most: string
+}
+
+async function list({ schema, folder, name, most }: List): Promise<void> {
+  checkId(schema)
+  if (folder !== undefined) checkId(folder)
+  const asked = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
+  await asOwner(async (client) => {
+    const rows = (await listEvents(client, asked)).map((event) => [
+      event.id,
+      event.createdAt,
+      event.folderId ?? '',
+      event.name,
+      event.operation,
+      event.data,
+    ])
+    return table(['ID', 'AT', 'FOLDER', 'KIND', 'OPERATION', 'DATA'], rows)
+  })
+}
+
+async function replay(options: { subscription: string; from?: string; to?: string }): Promise<void> {
+  const { subscription: id, from, to } = options
+  checkId(id)
+  if (from === undefined && to !== undefined) throw new Error('--to goes with --from')
+  const now = Date.now()
+  const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
+  if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
+  await asOwner(async (client) => {
+    if (span) return [`${await replayEvents(client, id, span, now)} events are sent again.`]
+    const deliveries = await replayFailedDeliveries(client, id, now)
+    if (deliveries === 0)
+      throw new Error(`Subscription ${id} has no failed delivery: see webhook deliveries ${id}`)
+    return [`${deliveries} failed deliveries are sent again.`]
+  })
+}
+
+function momentOr(now: number, text: string | undefined): number {
+  return text === undefined ? now : moment('--to', text)
+}
+
+/** Epoch milliseconds. Without a time zone a moment would mean one thing here and another on the next machine. */
+function moment(option: string, text: string): number {
+  const at = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isFinite(at)) return at
+  throw new Error(`${option} takes a day or a moment such as 2026-01-31T08:00:00Z, not "${text}"`)
+}

@@ -1,0 +1,257 @@
+import { type Command, Option } from 'commander'
+import type { ClientBase } from 'pg'
+import { findThirdParty } from '../auth/third-parties.sql.ts'
+import { findFolder } from '../auth/tokens.sql.ts'
+import { readConfig } from '../config.ts'
+import { eventKinds } from '../events/kinds.ts'
+import { type DeliveryState, deliveryStates } from '../webhooks/delivery.ts'
+import {
+  listAttempts,
+  listDeliveries,
+  readSubscriptions,
+  type SubscriptionRecord,
+  schemaExists,
+} from '../webhooks/staff.sql.ts'
+import { subscriptionDocument } from '../webhooks/subscription.ts'
+import {
+  deleteSubscription,
+  disableSubscription,
+  enableSubscription,
+  insertSubscription,
+} from '../webhooks/subscriptions.sql.ts'
+import { vetTarget } from '../webhooks/target.ts'
+import { asOwner, table } from './as-owner.ts'
+import { checkId, checkMost } from './check-id.ts'
+
+export function addWebhookCommands(program: Command): void {
+  const webhook = program.command('webhook').description('subscriptions to events, and what is sent to them')
+  webhook
+    .command('create')
+    .description('subscribe a third party to all schemas, one schema, or folders of it; no token sees it')
+    .requiredOption('--partner <code>', 'the third party, whose secret signs')
+    .requiredOption('--url <address>', 'where events are posted, https')
+    .requiredOption('--events <kinds>', `separated by commas: ${eventKinds.join(', ')}`)
+    .option('--all-schemas', 'whatever happens in whichever tenant')
+    .option('--schema <id>', 'whatever happens in one tenant')
+    .option('--folder <ids...>', 'what happens in these folders of one tenant')
+    .action(create)
+  webhook.command('list').description('all subscriptions').action(list)
+  webhook.command('show').description('one of them').argument('<id>').action(show)
+  webhook
+    .command('enable')
+    .description('send what happens from now on; event replay sends what was missed')
+    .argument('<id>')
+    .action(enable)
+  webhook
+    .command('disable')
+    .description('collect and send nothing; what waits to be sent has failed, and can be replayed')
+    .argument('<id>')
+    .option('--reason <reason>', 'for other staff', 'Disabled by staff')
+    .action(disable)
+  webhook
+    .command('delete')
+    .description('with all that is yet to be sent to it')
+    .argument('<id>')
+    .action(remove)
+  webhook
+    .command('deliveries')
+    .description('the newest deliveries to a subscription; event replay sends failed ones again')
+    .argument('<id>', 'of the subscription')
+    .addOption(new Option('--state <state>', 'in one state').choices(deliveryStates))
+    .option('--most <number>', 'how many', '50')
+    .action(deliveries)
+  webhook
+    .command('attempts')
+    .description('each attempt of one delivery, with the beginning of what the receiver answered')
+    .argument('<id>', 'of the subscription')
+    .argument('<delivery>', 'as webhook deliveries shows it')
+    .action(attempts)
+}
+
+interface Create {
+  partner: string
+  url: string
+  events: string
+  allSchemas?: true
+  schema?: string
+  folder?: string[]
+}
+
+async function create({ partner, url, events, ...place }: Create): Promise<void> {
+  if (Object.keys(place).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
+  const rules = { allowInsecure: readConfig().webhookAllowInsecure }
+  const onEvents = events.split(',').map((name) => name.trim())
+  const checked = subscriptionDocument(rules).safeParse({ postUrl: url, onEvents })
+  if (!checked.success)
+    throw new Error(
+      checked.error.issues.map(({ path, message }) => `${optionOf(path)} ${message}`).join('; '),
+    )
+  const refused = await vetTarget(url, rules)
+  if (refused !== undefined) throw new Error(`--url ${refused}`)
+  await asOwner(async (client) => {
+    const thirdParty = await findThirdParty(client, partner)
+    if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
+    const { id } = await insertSubscription(client, {
+      ...(await placeOf(client, place)),
+      level: 'staff',
+      firmId: null,
+      thirdPartyId: thirdParty.id,
+      postUrl: url,
+      onEvents: checked.data.onEvents,
+    })
+    return [`Subscription ${id} of ${partner} is told from now on.`]
+  })
+}
+
+function optionOf(path: PropertyKey[]): string {
+  return path[0] === 'postUrl' ? '--url' : '--events'
+}
+
+async function placeOf(
+  client: ClientBase,
+  { schema, folder }: Pick<Create, 'schema' | 'folder'>,
+): Promise<{ schemaId: string | null; folderIds: string[] }> {
+  if (schema !== undefined) {
+    checkId(schema)
+    if (!(await schemaExists(client, schema))) throw new Error(`There is no schema ${schema}`)
+    return { schemaId: schema, folderIds: [] }
+  }
+  if (folder === undefined) return { schemaId: null, folderIds: [] }
+  const schemaIds = new Set<string>()
+  for (const id of folder) {
+    checkId(id)
+    const found = await findFolder(client, id)
+    if (!found) throw new Error(`There is no folder ${id}`)
+    schemaIds.add(found.schemaId)
+  }
+  const [schemaId = null, ...others] = schemaIds
+  if (others.length > 0) throw new Error('These folders are of several schemas: make a subscription for each')
+  return { schemaId, folderIds: [...new Set(folder)] }
+}
+
+function list(): Promise<void> {
+  return asOwner(async (client) => {
+    const rows = (await readSubscriptions(client, null)).map((each) => [
+      each.id,
+      each.thirdPartyCode,
+      each.level,
+      placeText(each),
+      each.disabledReason === null ? 'enabled' : 'disabled',
+      `${each.pending}/${each.failed}`,
+      each.postUrl,
+    ])
+    return table(['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'URL'], rows)
+  })
+}
+
+function placeText({ schemaId, folderIds }: SubscriptionRecord): string {
+  if (schemaId === null) return 'all schemas'
+  if (folderIds.length === 0) return `schema ${schemaId}`
+  return `folder${folderIds.length > 1 ? 's' : ''} ${folderIds.join(',')}`
+}
+
+async function show(id: string): Promise<void> {
+  checkId(id)
+  await asOwner(async (client) => {
+    const [found] = await readSubscriptions(client, id)
+    if (!found) throw unknown(id)
+    const lines: [string, string | null][] = [
+      ['partner', found.thirdPartyCode],
+      ['level', found.level],
+      ['of', placeText(found)],
+      ['url', found.postUrl],
+      ['events', found.onEvents.join(', ')],
+      ['made', found.createdAt],
+      ['last success', found.lastSuccessAt],
+      ['failing since', found.failingSince],
+      ['disabled', found.disabledAt],
+      ['because', found.disabledReason],
+      ['deliveries waiting', String(found.pending)],
+      ['deliveries failed', String(found.failed)],
+    ]
+    return table(
+      ['subscription', found.id],
+      lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+    )
+  })
+}
+
+async function enable(id: string): Promise<void> {
+  checkId(id)
+  await asOwner(async (client) => {
+    if (!(await enableSubscription(client, id)))
+      throw new Error(`There is no disabled subscription ${id}: see webhook list`)
+    return [
+      `Subscription ${id} is told from now on.`,
+      `What it missed: npm run cli -- event replay --subscription ${id} [--from <moment>]`,
+    ]
+  })
+}
+
+async function disable(id: string, { reason }: { reason: string }): Promise<void> {
+  checkId(id)
+  if (reason.trim() === '') throw new Error('--reason must not be empty')
+  await asOwner(async (client) => {
+    if (!(await disableSubscription(client, id, reason.trim(), Date.now())))
+      throw new Error(`There is no enabled subscription ${id}: see webhook list`)
+    return [`Subscription ${id} is disabled.`]
+  })
+}
+
+async function remove(id: string): Promise<void> {
+  checkId(id)
+  await asOwner(async (client) => {
+    if (!(await deleteSubscription(client, id))) throw unknown(id)
+    return [`Subscription ${id} is deleted.`]
+  })
+}
+
+async function deliveries(id: string, options: { state?: DeliveryState; most: string }): Promise<void> {
+  checkId(id)
+  const most = checkMost(options.most)
+  await asOwner(async (client) => {
+    if ((await readSubscriptions(client, id)).length === 0) throw unknown(id)
+    const found = await listDeliveries(client, { subscriptionId: id, state: options.state, most })
+    const rows = found.map((each) => [
+      each.id,
+      each.schemaId,
+      `${each.events} (${each.firstEvent} to ${each.lastEvent})`,
+      `${each.state}${each.isReplay ? ', replayed' : ''}`,
+      String(each.attempts),
+      each.status === null ? oneLine(each.error ?? '') : String(each.status),
+      each.createdAt,
+      each.finishedAt ?? `next ${each.nextAttemptAt}`,
+    ])
+    return table(['ID', 'SCHEMA', 'EVENTS', 'STATE', 'ATTEMPTS', 'ANSWER', 'MADE', 'ENDED'], rows)
+  })
+}
+
+async function attempts(id: string, delivery: string): Promise<void> {
+  checkId(id)
+  checkId(delivery)
+  await asOwner(async (client) => {
+    const found = await listAttempts(client, id, delivery)
+    if (found.length === 0)
+      throw new Error(
+        `There was no attempt of a delivery ${delivery} to subscription ${id}: see webhook deliveries ${id}`,
+      )
+    const rows = found.map((each) => [
+      String(each.number),
+      each.at,
+      each.status === null ? '' : String(each.status),
+      `${each.latencyMs} ms`,
+      oneLine(each.error ?? ''),
+      oneLine(each.answer?.toString('utf8') ?? ''),
+    ])
+    return table(['NUMBER', 'AT', 'STATUS', 'AFTER', 'ERROR', 'ANSWER'], rows)
+  })
+}
+
+/** What a receiver sends must not write to the terminal as it likes. */
+function oneLine(text: string): string {
+  return text.slice(0, 200).replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
+}
+
+function unknown(id: string): Error {
+  return new Error(`There is no subscription ${id}: see webhook list`)
+}

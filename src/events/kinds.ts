@@ -1,0 +1,100 @@
+/**
+ * What can happen: every kind of event, the operations it knows, and what its data hold for each (contract, section 7).
+ * Where the contract says no more than `id`, it is a string of digits as everywhere else in this API; `connector` has a
+ * number, as the interface shows it.
+ */
+import { z } from 'zod'
+
+/** As in interface, section 2.7. */
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
+
+const text = z.string().min(1)
+const identified = z.strictObject({ id: text })
+const connector = z.strictObject({
+  id: z.int().positive(),
+  /** Of the third party whose token it is. */
+  code: text,
+  userId: z.int().positive().optional(),
+})
+const state = z.record(z.string(), z.json()).optional()
+const changed = z.strictObject({ id: text, previousState: state, currentState: state })
+const lettering = z.strictObject({
+  /** Of the first of its movements. */
+  id: text,
+  /** Code of a mode of payment, as exports show it. */
+  paymentType: text.nullable(),
+  /** Invoice number of that movement. */
+  piece1: z.string().optional(),
+})
+const cloudDocument = z.strictObject({
+  /** Of the export: `export_...` */
+  id: text,
+  status: z.enum(['completed', 'rejected']),
+  reason: text.optional(),
+})
+const document = z.strictObject({ id: text, kind: z.enum(['AF', 'PF', 'DB', 'ED', 'MF']), name: text })
+const thirdParty = z.strictObject({ code: text })
+const adminMessage = z.strictObject({
+  event: text,
+  socketMessage: z.strictObject({ id: text, title: z.string(), message: z.string() }),
+  receivers: z.array(text),
+})
+
+const kinds = {
+  connector: { CREATE: connector, UPDATE: connector, DELETE: connector },
+  accountingFolder: { CREATE: identified, UPDATE: changed },
+  exercice: { CREATE: identified, UPDATE: changed, DELETE: identified },
+  accountingLineEntry: { CREATE: identified },
+  accountingEntryLettering: { CREATE: lettering, DELETE: lettering },
+  cloudDocument: { CREATE: cloudDocument, UPDATE: cloudDocument },
+  document: { CREATE: document },
+  portfolio: { CREATE: identified, DELETE: identified },
+  thirdParty: { CREATE: thirdParty, UPDATE: thirdParty, DELETE: thirdParty },
+  adminMessage: { VOID: adminMessage },
+  visitedPage: { VOID: z.strictObject({ path: text }) },
+  yousignSignature: { VOID: identified },
+  taxReturnSent: { VOID: z.strictObject({ idDepot: text }) },
+} as const satisfies Record<string, Partial<Record<Operation, z.ZodType>>>
+
+type Kinds = typeof kinds
+export type EventKind = keyof Kinds
+
+/** In the order of the contract. */
+export const eventKinds = Object.keys(kinds) as EventKind[]
+
+export function isEventKind(name: string): name is EventKind {
+  return Object.hasOwn(kinds, name)
+}
+
+/** A kind with one of its operations and the data that belong to it. */
+export type Happening = {
+  [K in EventKind]: {
+    [O in keyof Kinds[K]]: {
+      name: K
+      operation: O
+      data: Kinds[K][O] extends z.ZodType ? z.input<Kinds[K][O]> : never
+    }
+  }[keyof Kinds[K]]
+}[EventKind]
+
+/**
+ * The event, checked.
+ * @throws {Error} that names every problem, and what there is instead
+ */
+export function checkHappening(event: { name: string; operation: string; data: unknown }): Happening {
+  const { name, operation, data } = event
+  if (!isEventKind(name))
+    throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
+  const operations: Partial<Record<string, z.ZodType>> = kinds[name]
+  const schema = Object.hasOwn(operations, operation) ? operations[operation] : undefined
+  if (!schema)
+    throw new Error(
+      `${name} knows the operations ${Object.keys(operations).join(', ')}, not ${operation || 'none'}`,
+    )
+  const checked = schema.safeParse(data)
+  if (checked.success) return event as Happening
+  const problems = checked.error.issues.map(
+    ({ path, message }) => `${['data', ...path].join('.')}: ${message}`,
+  )
+  throw new Error(`The data of ${name} ${operation} are not right: ${problems.join('; ')}`)
+}

@@ -1,0 +1,45 @@
+/** The end of a full export, told to partners in the transaction that writes it down. In one of the tenant. */
+import type { ClientBase } from 'pg'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publish } from '../events/publish.ts'
+import {
+  type Claim,
+  type ExportKey,
+  endExport,
+  failExport,
+  finishExport,
+  type StoredFile,
+} from './jobs.sql.ts'
+
+/** @returns false where the export is no longer this process's */
+export async function finish(client: ClientBase, claim: Claim, file: StoredFile): Promise<boolean> {
+  return tell(client, claim, await finishExport(client, claim, file), { status: 'completed' })
+}
+
+/** @returns false where the export is no longer this process's */
+export async function fail(client: ClientBase, claim: Claim, reason: string): Promise<boolean> {
+  return tell(client, claim, await failExport(client, claim, reason), { status: 'rejected', reason })
+}
+
+/** Whoever has it. @returns false where it has ended already, or is not there */
+export async function end(client: ClientBase, key: ExportKey, reason: string): Promise<boolean> {
+  return tell(client, key, await endExport(client, key, reason), { status: 'rejected', reason })
+}
+
+/** An export ends once, so either end is the first that is heard of its document. */
+async function tell(
+  client: ClientBase,
+  { schemaId, exportId }: ExportKey,
+  folderId: string | undefined,
+  outcome: { status: 'completed' | 'rejected'; reason?: string },
+): Promise<boolean> {
+  if (folderId === undefined) return false
+  const event: NewEvent = {
+    name: 'cloudDocument',
+    operation: 'CREATE',
+    folderId,
+    data: { id: exportId, ...outcome },
+  }
+  await publish(client, schemaId, [event])
+  return true
+}

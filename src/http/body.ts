@@ -1,0 +1,60 @@
+/** JSON bodies of requests: read where they are small enough and of the right type, then checked by a schema. */
+import type { Context } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import type { z } from 'zod'
+import { limits } from '../config.ts'
+import { AppError, type Issue, invalid } from '../errors.ts'
+import type { Edge } from './route.ts'
+
+/** The listener has refused what says that it is too large; this also counts what says nothing (chunked). */
+const limit = bodyLimit({
+  maxSize: limits.bodyBytesMax,
+  onError: () => {
+    // What is not wanted is not read either, so the connection is of no further use.
+    throw new AppError('ERR-PAYLOAD-TOO-LARGE', { headers: { Connection: 'close' } })
+  },
+})
+
+/**
+ * @param mediaTypes that the route takes
+ * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE, ERR-VALIDATION where it is no JSON
+ */
+export async function readBody(c: Context<Edge>, mediaTypes: readonly string[]): Promise<unknown> {
+  const [type = '', ...parameters] = (c.req.header('content-type') ?? '').toLowerCase().split(';')
+  const encoding = c.req.header('content-encoding') ?? 'identity'
+  const isUtf8 = parameters.every((parameter) => !/^\s*charset=(?!"?utf-8"?\s*$)/.test(parameter))
+  if (!mediaTypes.includes(type.trim()) || !isUtf8 || encoding.toLowerCase() !== 'identity')
+    throw new AppError('ERR-UNSUPPORTED-MEDIA-TYPE', {
+      message: `This address takes ${mediaTypes.join(' or ')}, in UTF-8 and not compressed`,
+      // RFC 5789, section 2.2.
+      headers: c.req.method === 'PATCH' ? { 'Accept-Patch': mediaTypes.join(', ') } : {},
+    })
+  await limit(c, async () => {})
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer()))
+  } catch (error) {
+    // TypeError: it is no UTF-8.
+    if (error instanceof SyntaxError || error instanceof TypeError)
+      throw invalid('body', 'must be JSON in UTF-8')
+    throw error
+  }
+}
+
+/**
+ * The body as its schema makes it.
+ * @throws {AppError} ERR-VALIDATION with all that is wrong, each by its place in the body (`onEvents.2`)
+ */
+export function checkBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  const checked = schema.safeParse(body)
+  if (checked.success) return checked.data
+  throw new AppError('ERR-VALIDATION', { issues: checked.error.issues.flatMap(issuesOf) })
+}
+
+function issuesOf(issue: z.core.$ZodIssue): Issue[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
+      parameter: [...issue.path, key].join('.'),
+      message: 'is not known here',
+    }))
+  return [{ parameter: issue.path.join('.') || 'body', message: issue.message }]
+}

@@ -1,0 +1,88 @@
+/**
+ * What an import tells, row by row: too much to come by here one by one. As the owner; all but `rememberLetterings`
+ * behind `lockEvents`.
+ *
+ * A lettering is what movements of an account and exercice share, so it is one event, with the id and the invoice of
+ * the first of them and the mode of payment of whichever has one.
+ */
+import type { ClientBase } from 'pg'
+import { paymentMode, paymentModes } from '../formats/mad/payment.ts'
+import type { FolderKey } from './rows.ts'
+
+/** Notes the letterings of a folder, or one of its exercices, before they are deleted, until the transaction ends. */
+export async function rememberLetterings(
+  client: ClientBase,
+  key: FolderKey,
+  exerciceId: string | null,
+): Promise<void> {
+  await client.query(
+    `create temporary table removed_letterings (id bigint, payment_type text, piece text) on commit drop`,
+  )
+  await client.query(
+    `insert into pg_temp.removed_letterings ${letterings('($3::bigint is null or m.exercice_id = $3)')}`,
+    [key.schemaId, key.folderId, exerciceId, ...shownPayments],
+  )
+}
+
+/** Of what was remembered. */
+export async function insertRemovedLetterings(client: ClientBase, key: FolderKey): Promise<void> {
+  await client.query(letteringEvents('DELETE', 'select * from pg_temp.removed_letterings'), [
+    key.schemaId,
+    key.folderId,
+  ])
+}
+
+export async function insertLetterings(
+  client: ClientBase,
+  key: FolderKey,
+  exerciceId: string,
+): Promise<void> {
+  await client.query(letteringEvents('CREATE', letterings('m.exercice_id = $3')), [
+    key.schemaId,
+    key.folderId,
+    exerciceId,
+    ...shownPayments,
+  ])
+}
+
+/** The entries of an exercice, in the order of their ids. */
+export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
+  await client.query(
+    `with place as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
+     insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
+     select e.schema_id, e.folder_id, 'accountingLineEntry', 'CREATE', place.scope, json_build_object('id', e.id::text)
+     from grandlivre.entries e cross join place
+     where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3
+     order by e.id`,
+    [key.schemaId, key.folderId, exerciceId],
+  )
+}
+
+/** The codes of modes of payment as the database holds and as partners see them, and what others are shown as. */
+const shownPayments = [
+  Object.keys(paymentModes),
+  Object.values(paymentModes).map(({ code }) => code),
+  paymentMode('').code,
+]
+
+/** $1 schema, $2 folder, $3 exercice, $4 to $6 as above. */
+function letterings(condition: string): string {
+  return `select min(m.id) as id,
+      min(case when p.id is not null then coalesce(shown.code, $6) end) as payment_type,
+      (array_agg(m.invoice_number order by m.id))[1] as piece
+    from grandlivre.movements m
+    left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
+    left join unnest($4::text[], $5::text[]) as shown (internal, code) on shown.internal = p.code
+    where m.schema_id = $1 and m.folder_id = $2 and ${condition} and m.lettering_state <> 'none'
+    group by m.exercice_id, m.account_id, m.lettering_code`
+}
+
+function letteringEvents(operation: 'CREATE' | 'DELETE', rows: string): string {
+  return `with place as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
+    insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
+    select $1::bigint, $2::bigint, 'accountingEntryLettering', '${operation}', place.scope,
+           case when l.piece = '' then json_build_object('id', l.id::text, 'paymentType', l.payment_type)
+             else json_build_object('id', l.id::text, 'paymentType', l.payment_type, 'piece1', l.piece) end
+    from (${rows}) as l cross join place
+    order by l.id`
+}

@@ -1,0 +1,35 @@
+import type { ClientBase } from 'pg'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publish, publishRows } from '../events/publish.ts'
+import { insertEntries, insertLetterings, insertRemovedLetterings } from './events.sql.ts'
+import type { FolderKey } from './rows.ts'
+
+/** What an import or a seed did to a folder. Ids of exercices. */
+export interface ImportedLedger extends FolderKey {
+  folderCreated: boolean
+  /** Whether letterings were noted by `rememberLetterings` and are gone. */
+  replaced: boolean
+  deleted: string[]
+  created: string[]
+  /** Those filled, which were empty before. */
+  filled: string[]
+}
+
+/** Tells it, from what is gone to what is there now, as the last thing of the transaction. */
+export async function publishImport(client: ClientBase, imported: ImportedLedger): Promise<void> {
+  const { schemaId, folderId } = imported
+  const exercice = (operation: 'CREATE' | 'DELETE') => (id: string) =>
+    ({ name: 'exercice', operation, folderId, data: { id } }) satisfies NewEvent
+  const events: NewEvent[] = imported.deleted.map(exercice('DELETE'))
+  if (imported.folderCreated)
+    events.push({ name: 'accountingFolder', operation: 'CREATE', folderId, data: { id: folderId } })
+  events.push(...imported.created.map(exercice('CREATE')))
+  await publishRows(client, schemaId, async () => {
+    if (imported.replaced) await insertRemovedLetterings(client, imported)
+    await publish(client, schemaId, events)
+    for (const exerciceId of imported.filled) {
+      await insertEntries(client, imported, exerciceId)
+      await insertLetterings(client, imported, exerciceId)
+    }
+  })
+}

@@ -1,0 +1,174 @@
+/**
+ * Sends what there is for one subscription, one request after the other, until nothing is left: what waits for its
+ * next attempt, then new batches.
+ *
+ * Each step is one transaction: the attempt is recorded, the position moved and the next body stored, or nothing of it.
+ * Then the body is sent. A process that dies in between sends the stored body again, so an event is lost by nothing
+ * and repeated only where nobody knows whether it arrived.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import type { Dispatcher as Agent } from 'undici'
+import { decrypt } from '../auth/secrets.ts'
+import { limits } from '../config.ts'
+import { whileDelivering } from '../db/pool.ts'
+import { AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { packBatch } from './body.ts'
+import {
+  type Attempt,
+  collectEvents,
+  type Delivery,
+  findWaiting,
+  lockReceiver,
+  type Receiver,
+  recordAttempt,
+  recordFailure,
+  recordSuccess,
+  storeBatch,
+} from './deliveries.sql.ts'
+import { type Decision, decide } from './delivery.ts'
+import { post, type Reply } from './post.ts'
+import { disableSubscription } from './subscriptions.sql.ts'
+import type { TargetRules } from './target.ts'
+
+/** While all is well, that it is is written down so often. */
+const successEveryMs = 60_000
+
+export interface DrainParts {
+  /** As the service role. */
+  database: Pool
+  /** Under which the secrets of third parties are stored. */
+  masterKey: Buffer
+  /** Connects to vetted addresses alone. */
+  agent: Agent
+  rules: TargetRules
+  log: Log
+  /** Epoch milliseconds. */
+  now: () => number
+  /** From 0 up to 1. */
+  random: () => number
+}
+
+export interface Turn {
+  subscriptionId: string
+  /** Whether the next delivery may be begun: this process still has the subscription, and others do not wait. */
+  goesOn: () => boolean
+  /** Told after each attempt. */
+  answered: (reply: Reply) => void
+  /** Aborted when the process ends: requests on their way are cut off, and nothing is known of them. */
+  stopped: AbortSignal
+}
+
+interface Sending {
+  receiver: Receiver
+  delivery: Delivery
+}
+
+export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
+  const { subscriptionId } = turn
+  let sending = await whileDelivering(parts.database, async (client) => {
+    await lockReceiver(client, subscriptionId)
+    return next(parts, client, subscriptionId)
+  })
+  while (sending) {
+    const { receiver, delivery } = sending
+    const secret = decrypt(receiver.sealedSecret, parts.masterKey)
+    const letter = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
+    const reply = await post(parts.agent, parts.rules, letter, turn.stopped)
+    turn.answered(reply)
+    sending = await settle(parts, turn, sending, reply)
+  }
+}
+
+/** What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. */
+async function next(
+  { now }: DrainParts,
+  client: PoolClient,
+  subscriptionId: string,
+): Promise<Sending | undefined> {
+  const waiting = await findWaiting(client, subscriptionId, now())
+  if (!waiting) return undefined
+  const { receiver, due, batchWaits } = waiting
+  if (due) return { receiver, delivery: due }
+  if (batchWaits) return undefined
+  const found = await collectEvents(client, subscriptionId, limits.deliveryEventsMax)
+  if (!found) return undefined
+  const batch = packBatch(subscriptionId, found.events)
+  return { receiver, delivery: await storeBatch(client, subscriptionId, found.schemaId, batch, now()) }
+}
+
+/** Records the attempt and takes what is to be sent next, in one transaction. */
+async function settle(
+  parts: DrainParts,
+  turn: Turn,
+  { receiver, delivery }: Sending,
+  reply: Reply,
+): Promise<Sending | undefined> {
+  const { log, now, random } = parts
+  const at = now()
+  const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
+  const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
+  const recordAnd = (goesOn: () => boolean) =>
+    untilThere(parts, turn, (client) =>
+      record(parts, { ...turn, goesOn }, client, { receiver, delivery }, { ...reply, at }, decision),
+    )
+  const taken = await recordAnd(turn.goesOn).catch(async (error) => {
+    // A mistake in what comes next would make what has arrived be sent again and again.
+    if (!isAway(error)) await recordAnd(() => false)
+    throw error
+  })
+  if (taken === 'lost') return undefined
+  const { subscriptionId } = turn
+  const { schemaId, id: deliveryId } = delivery
+  const { status, error, latencyMs } = reply
+  const told = { schemaId, subscriptionId, deliveryId, attempt: delivery.attempts + 1, status, latencyMs }
+  if (decision.state === 'delivered') log('delivery.sent', told)
+  else if (decision.state === 'pending') log('delivery.refused', { ...told, error })
+  else log('delivery.failed', { ...told, error })
+  if (decision.state === 'failed' && decision.disable !== null)
+    log('subscription.disabled', { subscriptionId, reason: decision.disable })
+  return taken
+}
+
+async function record(
+  parts: DrainParts,
+  turn: Turn,
+  client: PoolClient,
+  { receiver, delivery }: Sending,
+  attempt: Attempt,
+  decision: Decision,
+): Promise<Sending | undefined | 'lost'> {
+  const { subscriptionId } = turn
+  const { at } = attempt
+  if (!(await recordAttempt(client, subscriptionId, delivery, attempt, decision))) return 'lost'
+  const isNews = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
+  if (decision.state === 'delivered' && isNews) await recordSuccess(client, subscriptionId, at)
+  if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
+  if (decision.state === 'failed' && decision.disable !== null)
+    await disableSubscription(client, subscriptionId, decision.disable, at)
+  return turn.goesOn() ? next(parts, client, subscriptionId) : undefined
+}
+
+/**
+ * An answer that is known must be written down, or the delivery is sent a second time. So a database that is away for a
+ * moment is waited for, for as long as the process runs.
+ */
+async function untilThere<Result>(
+  { database }: DrainParts,
+  { stopped }: Turn,
+  run: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await whileDelivering(database, run)
+    } catch (error) {
+      if (!isAway(error) || stopped.aborted) throw error
+      await delay(limits.deliveryRetryMs, undefined, { signal: stopped })
+    }
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'ERR-UNAVAILABLE'
+}

@@ -1,0 +1,46 @@
+/** What retention asks of events and deliveries, all within `whileDelivering`. Moments are epoch milliseconds. */
+import type { ClientBase } from 'pg'
+
+export async function listSchemas(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ schema_id: string }>('select schema_id from schemas order by 1')
+  return rows.map((row) => row.schema_id)
+}
+
+/**
+ * Of the oldest events of a schema, so many at most, those that happened before that moment. Ids are in the order of
+ * time, so nothing but the beginning of the schema's events is looked at.
+ * @returns how many they were
+ */
+export async function deleteEvents(
+  client: ClientBase,
+  schemaId: string,
+  before: number,
+  most: number,
+): Promise<number> {
+  const { rowCount } = await client.query(
+    `delete from events e
+     using (select id from events where schema_id = $1 order by id limit $3) as oldest
+     where e.schema_id = $1 and e.id = oldest.id and e.created_at < to_timestamp($2 / 1000.0)`,
+    [schemaId, before, most],
+  )
+  return rowCount ?? 0
+}
+
+/** Deliveries that ended before that moment, with their attempts, so many at most. @returns how many they were */
+export async function deleteDeliveries(
+  client: ClientBase,
+  schemaId: string,
+  before: number,
+  most: number,
+): Promise<number> {
+  const { rowCount } = await client.query(
+    `delete from deliveries d
+     using (
+       select id from deliveries where schema_id = $1 and finished_at < to_timestamp($2 / 1000.0)
+       order by finished_at limit $3
+     ) as ended
+     where d.schema_id = $1 and d.id = ended.id and d.state <> 'pending'`,
+    [schemaId, before, most],
+  )
+  return rowCount ?? 0
+}

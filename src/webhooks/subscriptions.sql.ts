@@ -1,0 +1,225 @@
+/**
+ * Subscriptions: who wants to be told of what, and where.
+ *
+ * Whoever changes one has its row locked (the statements below that write do so themselves); the dispatcher locks it
+ * too before it records or begins a delivery, so a change comes before or after, never in between.
+ */
+import type { ClientBase } from 'pg'
+
+export interface Subscription {
+  id: string
+  /** Null: all schemas. */
+  schemaId: string | null
+  /** Who made it: a company token, a firm token, staff. */
+  level: 'api' | 'firm' | 'staff'
+  /** Of the token that made it; null where staff did. */
+  firmId: string | null
+  thirdPartyId: string
+  postUrl: string
+  onEvents: string[]
+  /** Empty: the whole schema. */
+  folderIds: string[]
+}
+
+const columns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId", s.third_party_id as "thirdPartyId",
+  s.post_url as "postUrl", s.on_events as "onEvents", s.folder_ids as "folderIds"`
+
+/** Receives what is committed from now on. */
+export async function insertSubscription(
+  client: ClientBase,
+  made: Omit<Subscription, 'id'>,
+): Promise<Subscription> {
+  const { rows } = await client.query<Subscription>(
+    `insert into grandlivre.subscriptions as s
+       (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
+     values (nextval('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
+     returning ${columns}`,
+    [made.schemaId, made.level, made.firmId, made.thirdPartyId, made.postUrl, made.onEvents, made.folderIds],
+  )
+  return rows[0]!
+}
+
+/** A caller, as far as its subscriptions are concerned. */
+export interface Owner {
+  schemaId: string
+  thirdPartyId: string
+  level: 'api' | 'firm'
+  firmId: string
+  /** Of a company token; null for a firm token. */
+  folderId: string | null
+}
+
+/**
+ * A company token sees what its third party has made with company tokens of that folder, a firm token what it has made
+ * with firm tokens of that firm; nobody sees what staff have made.
+ */
+const isOwn = `s.schema_id = $1 and s.third_party_id = $2 and s.level = $3
+  and case s.level when 'api' then s.folder_ids = array[$5::bigint] else s.firm_id = $4 end`
+
+function ownerOf({ schemaId, thirdPartyId, level, firmId, folderId }: Owner): (string | null)[] {
+  return [schemaId, thirdPartyId, level, firmId, folderId]
+}
+
+/** Whether all of these are folders of that firm. @param folderIds each once, decimal digits within bigint */
+export async function areFoldersOfFirm(
+  client: ClientBase,
+  { schemaId, firmId }: Pick<Owner, 'schemaId' | 'firmId'>,
+  folderIds: string[],
+): Promise<boolean> {
+  const { rows } = await client.query<{ all: boolean }>(
+    `select count(*) = cardinality($3::bigint[]) as "all" from grandlivre.folders
+     where schema_id = $1 and firm_id = $2 and id = any ($3)`,
+    [schemaId, firmId, folderIds],
+  )
+  return rows[0]!.all
+}
+
+/** The caller's, oldest first. */
+export async function listOwnSubscriptions(client: ClientBase, owner: Owner): Promise<Subscription[]> {
+  const { rows } = await client.query<Subscription>(
+    `select ${columns} from grandlivre.subscriptions s where ${isOwn} order by s.id`,
+    ownerOf(owner),
+  )
+  return rows
+}
+
+/** The caller's that receive events of that kind: in this folder, or where none is given in one or another. */
+export async function listOwnReceivers(
+  client: ClientBase,
+  owner: Owner,
+  event: { name: string; folderId: string | undefined },
+): Promise<Subscription[]> {
+  const { rows } = await client.query<Subscription>(
+    `select ${columns} from grandlivre.subscriptions s
+     where ${isOwn} and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1]))
+     order by s.id`,
+    [...ownerOf(owner), event.name, event.folderId],
+  )
+  return rows
+}
+
+/** Undefined where there is none, or it is not the caller's. @param id decimal digits, within bigint */
+export async function findOwnSubscription(
+  client: ClientBase,
+  owner: Owner,
+  id: string,
+): Promise<Subscription | undefined> {
+  const { rows } = await client.query<Subscription>(
+    `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
+    [...ownerOf(owner), id],
+  )
+  return rows[0]
+}
+
+/** As `findOwnSubscription`; nobody else changes it until the transaction ends. */
+export async function lockOwnSubscription(
+  client: ClientBase,
+  owner: Owner,
+  id: string,
+): Promise<Subscription | undefined> {
+  const { rows } = await client.query<Subscription>(
+    `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6 for no key update`,
+    [...ownerOf(owner), id],
+  )
+  return rows[0]
+}
+
+/** With all that was still to be sent to it. @returns false where there is none, or it is not the caller's */
+export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `delete from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
+    [...ownerOf(owner), id],
+  )
+  return rowCount === 1
+}
+
+/**
+ * Another selection counts from now on, not from the last event of the old one: that may be months ago, and every event
+ * since that the new one takes would be sent. Only while events of the old selection still wait to be collected, the new
+ * one counts from where these begin, as one position cannot say both.
+ */
+export async function changeSubscription(
+  client: ClientBase,
+  id: string,
+  to: Pick<Subscription, 'postUrl' | 'onEvents' | 'folderIds'>,
+): Promise<void> {
+  await client.query(
+    `with before as materialized (
+       select s as subscription, at.position from grandlivre.subscriptions s
+       cross join lateral (select coalesce((
+         select p.position from grandlivre.subscription_positions p
+         where p.schema_id = s.schema_id and p.subscription_id = s.id), s.start_position) as position) as at
+       where s.id = $1 and s.schema_id is not null and (s.on_events <> $3 or s.folder_ids <> $4)
+     ), moved as (
+       insert into grandlivre.subscription_positions (schema_id, subscription_id, position)
+       select (b.subscription).schema_id, (b.subscription).id, latest.id
+       from before b
+       cross join lateral (
+         select max(e.id) as id from grandlivre.events e where e.schema_id = (b.subscription).schema_id) as latest
+       where latest.id > b.position and not exists (
+         select from unnest((b.subscription).on_events) as kind cross join lateral (
+           select from grandlivre.events e
+           where e.schema_id = (b.subscription).schema_id and e.name = kind and e.id > b.position
+             and grandlivre.receives(b.subscription, e.schema_id, e.name, e.folder_id)
+           limit 1) as waiting)
+       on conflict (schema_id, subscription_id) do update set position = excluded.position
+     )
+     update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
+    [id, to.postUrl, to.onEvents, to.folderIds],
+  )
+}
+
+/**
+ * Receives again, beginning with what is committed from now on; what happened in between can be replayed by staff.
+ * @returns false where there is none, or it is enabled
+ */
+export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `with enabled as (
+       update grandlivre.subscriptions
+       set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null,
+         start_position = grandlivre.latest_event(schema_id)
+       where id = $1 and not enabled
+       returning id
+     ), forgotten as (
+       delete from grandlivre.subscription_positions p using enabled where p.subscription_id = enabled.id
+     )
+     select from enabled`,
+    [id],
+  )
+  return rowCount === 1
+}
+
+/**
+ * Nothing is collected for it from now on. What waits to be sent has failed, and can be replayed by staff.
+ * @param now epoch milliseconds
+ * @returns false where there is none, or it is disabled
+ */
+export async function disableSubscription(
+  client: ClientBase,
+  id: string,
+  reason: string,
+  now: number,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `with disabled as (
+       update grandlivre.subscriptions
+       set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
+       where id = $1 and enabled
+       returning id
+     ), dropped as (
+       update grandlivre.deliveries d
+       set state = 'failed', next_attempt_at = null, finished_at = to_timestamp($3 / 1000.0)
+       from disabled where d.subscription_id = disabled.id and d.state = 'pending'
+     )
+     select from disabled`,
+    [id, reason, now],
+  )
+  return rowCount === 1
+}
+
+/** With all that was still to be sent to it. @returns false where there is none */
+export async function deleteSubscription(client: ClientBase, id: string): Promise<boolean> {
+  const { rowCount } = await client.query(`delete from grandlivre.subscriptions where id = $1`, [id])
+  return rowCount === 1
+}

@@ -1,0 +1,108 @@
+/**
+ * A subscriber as public documentation of such services shows it: parses the body, makes JSON of it again, appends the
+ * date header, and compares the HMAC in hexadecimal. Each path is one subscriber, with a way of behaving.
+ */
+import { createHmac } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface ReceivedEvent {
+  name: string
+  operation: string
+  scope: Record<string, unknown>
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads into it as it likes
+  data: any
+  webhookId: string
+  createdAt: number
+}
+
+export interface Received {
+  events: ReceivedEvent[]
+  body: Buffer
+  headers: IncomingHttpHeaders
+  /** When the request was there whole, epoch milliseconds. */
+  at: number
+}
+
+/** Answers the request; `attempt` counts from 1. By default with 204. */
+export type Behaviour = (response: ServerResponse, received: Received, attempt: number) => void
+
+export interface Receiver {
+  /** `http://127.0.0.1:<port>`; a path follows. */
+  url: string
+  /** Whose signature does not fit, by the documented way. */
+  forged: Received[]
+  /** What came to a path, in order; those are not in it that were refused by its behaviour's status. */
+  accepted(path: string): ReceivedEvent[]
+  /** Every request to a path. */
+  requests(path: string): Received[]
+  behave(path: string, behaviour: Behaviour): void
+  /** The most requests to a path that ran at once. */
+  atOnce(path: string): number
+  /** From now on deliveries are to be signed with this one. */
+  expectSecret(secret: string): void
+  close(): Promise<void>
+}
+
+export const answerWith =
+  (status: number, headers: Record<string, string> = {}): Behaviour =>
+  (response) =>
+    void response.writeHead(status, headers).end()
+
+/** @param secrets of the partners, one of which is to have signed each delivery */
+export async function startReceiver(...secrets: string[]): Promise<Receiver> {
+  const paths = new Map<
+    string,
+    { requests: Received[]; accepted: ReceivedEvent[]; running: number; most: number }
+  >()
+  const behaviours = new Map<string, Behaviour>()
+  const forged: Received[] = []
+  const of = (path: string) => {
+    const known = paths.get(path) ?? { requests: [], accepted: [], running: 0, most: 0 }
+    paths.set(path, known)
+    return known
+  }
+  const receive = async (request: IncomingMessage, response: ServerResponse) => {
+    const path = of(request.url!)
+    path.running += 1
+    path.most = Math.max(path.most, path.running)
+    response.on('close', () => {
+      path.running -= 1
+    })
+    const body = Buffer.concat(await request.toArray())
+    const { headers } = request
+    const text = JSON.stringify(JSON.parse(body.toString('utf8')))
+    const signatures = secrets.map((secret) =>
+      createHmac('sha256', secret)
+        .update(text + headers.date)
+        .digest('hex'),
+    )
+    const received = { events: JSON.parse(text), body, headers, at: Date.now() }
+    if (!signatures.includes(String(headers['signature']))) forged.push(received)
+    path.requests.push(received)
+    response.on('finish', () => {
+      if (response.statusCode < 300) path.accepted.push(...received.events)
+    })
+    const behave = behaviours.get(request.url!) ?? answerWith(204)
+    behave(response, received, path.requests.length)
+  }
+  const server = createServer((request, response) => {
+    // A request that is cut off has been sent by nobody.
+    receive(request, response).catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    forged,
+    accepted: (path) => of(path).accepted,
+    requests: (path) => of(path).requests,
+    behave: (path, behaviour) => behaviours.set(path, behaviour),
+    atOnce: (path) => of(path).most,
+    expectSecret: (secret) => void secrets.splice(0, secrets.length, secret),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
