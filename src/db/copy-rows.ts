@@ -10,6 +10,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import type pg from 'pg'
 
 /** Bytes waiting here before the socket is paused; the database then waits for us. */
@@ -82,12 +83,15 @@ export class CopyRows implements pg.Submittable {
   }
 
   /**
-   * Reads on and keeps the rows from `row` on: they come first in the next batch. False where there are no more rows; the
-   * batch then stays as it is.
+   * Reads on and keeps the rows from `row` on: they come first in the next batch. False where there are no more rows;
+   * the batch then stays as it is.
    */
   async extend(row: number): Promise<boolean> {
     if (this.#ended) return false
     this.#rest = this.bytes.subarray(this.fields[row * this.stride]! - frameHeadBytes)
+    // What arrives meanwhile comes along. The kept rows are copied and walked each time: by pieces of 64 KB, 120,000 of
+    // them (11 MB) took 1.2 s of processor more.
+    await setImmediate()
     return this.fill()
   }
 

@@ -20,9 +20,9 @@ export interface Failure {
 }
 
 /**
- * No retry mends a folder that is gone or holds what the file cannot, a store that refuses, and a mistake of ours, which the same rows lead to again.
- * Whatever is not known to be of that kind is tried again: a database that is away, short of something or cancelled
- * the query; a thread that ended.
+ * No retry mends a folder that is gone or holds what the file cannot, a store that refuses, and a mistake of ours,
+ * which the same rows lead to again. Whatever is not known to be of that kind is tried again: a database that is
+ * away, short of something or cancelled the query; a thread that ended.
  */
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))

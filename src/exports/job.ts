@@ -75,8 +75,9 @@ function wholeNumber(digits: string): string {
 }
 
 /**
- * What an export failed of: the database or the store was away too long; the store refused; the folder is gone, or holds
- * what the format cannot say; our own mistake; the process ended each time without a word; staff cancelled it; nothing worked on it any more.
+ * What an export failed of: the database or the store was away too long; the store refused; the folder is gone, or
+ * holds what the format cannot say; our own mistake; the process ended each time without a word; staff cancelled it;
+ * nothing worked on it any more.
  */
 export type FailureCause =
   | 'database'

@@ -156,8 +156,9 @@ export async function findForeignCurrencies(
 }
 
 /**
- * All lettering codes of the accounts where some cannot stand in a TRA file as they are: too long, no plain text, or in
- * lower case, which may make two codes one. Of all exercices, so that every file of the folder has the same.
+ * All lettering codes of the accounts where some cannot be copied into a TRA file as COPY writes them: too long, no plain
+ * text, in lower case, which may make two codes one, or with a backslash, which COPY doubles. Of all exercices, so that
+ * every file of the folder has the same.
  */
 export async function findOddLetterings(
   client: pg.ClientBase,
@@ -169,7 +170,7 @@ export async function findOddLetterings(
      where m.schema_id = $1 and m.folder_id = $2 and m.lettering_state <> 'none' and m.account_id in (
        select account_id from movements
        where schema_id = $1 and folder_id = $2 and lettering_state <> 'none'
-         and lettering_code !~ '^[!-\`{-~]{1,4}$'
+         and (lettering_code !~ '^[!-\`{-~]{1,4}$' or strpos(lettering_code, '\\') > 0)
      )
      group by m.account_id`,
     [schemaId, folderId],

@@ -170,6 +170,12 @@ const entries: Booked[] = [
     { accountId: '110', debit: -123_456_789_012_345_678n, shares: shares(-123_456_789_012_345_678n) },
     { accountId: account.staff, credit: -123_456_789_012_345_678n },
   ],
+  // A lettering that COPY writes longer than it is, on an account without any other.
+  [
+    { journalId: journal.other },
+    { accountId: account.staff, debit: 3n, letteringState: 'complete', letteringCode: '\\\\\\\\' },
+    { accountId: '105', credit: 3n },
+  ],
   // In dollars: three lines of which none is a round number, and shares.
   [
     { ...dollars, journalId: journal.other },

@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { isNull } from '../mad/json-bytes.ts'
 import { amountText, noDay, TraOverflow } from './fixed-width.ts'
 import { layouts, type TraField } from './layouts.ts'
-import { toWindows1252 } from './windows-1252.ts'
+import { toWindows1252, windows1252Bytes } from './windows-1252.ts'
 
 const blank = 0x20
 const comma = 0x2c
@@ -27,13 +27,6 @@ const fourBytes = 0xf0
 const amountDecimals = 2
 /** References and descriptions, all of them. */
 const textColumns = 35
-
-/** Bytes of Windows-1252 from 0xA0 on in Unicode, and those that stand elsewhere there, by their code; 0: none. */
-const windows1252Bytes = new Uint8Array(0x2123)
-for (let byte = 0x80; byte <= 0xff; byte++) {
-  const code = new TextDecoder('windows-1252').decode(Uint8Array.of(byte)).charCodeAt(0)
-  if (code >= 0xa0) windows1252Bytes[code] = byte
-}
 
 /**
  * A text of 35 columns. What Windows-1252 has is copied, from one, two or three bytes of UTF-8; that is all of French.
@@ -128,7 +121,7 @@ const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r
 
 /** The text that COPY wrote. */
 export function unescaped(bytes: Uint8Array, start: number, end: number): string {
-  const text = Buffer.from(bytes.subarray(start, end)).toString('utf8')
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
   return text.includes('\\')
     ? text.replace(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter)
     : text

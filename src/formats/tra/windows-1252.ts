@@ -1,12 +1,14 @@
 /** Text as bytes of Windows-1252, one per column (tra.md, Bytes). */
 import { Buffer } from 'node:buffer'
-import iconv from 'iconv-lite'
 
-/** Bytes from 0x80 by their character, which is one UTF-16 unit for each of them. */
-const upperBytes = new Map<string, number>()
-for (let byte = 0x80; byte <= 0xff; byte++) {
-  const character = iconv.decode(Buffer.of(byte), 'windows-1252')
-  if (character !== '\ufffd') upperBytes.set(character, byte)
+/**
+ * Bytes by the code of their character, which is one UTF-16 unit for each of them; 0: none. Windows-1252 is Unicode from
+ * 0xA0 to 0xFF, and has 27 characters from elsewhere below, of which the trade mark is the last.
+ */
+export const windows1252Bytes: Uint8Array = new Uint8Array(0x2123)
+for (let byte = 0x20; byte <= 0xff; byte++) {
+  const code = new TextDecoder('windows-1252').decode(Uint8Array.of(byte)).charCodeAt(0)
+  if (code < 0x7f || code >= 0xa0) windows1252Bytes[code] = byte
 }
 
 const questionMark = 0x3f
@@ -23,17 +25,16 @@ export function toWindows1252(text: string): Buffer {
   if (/^[ -~]*$/.test(text)) return Buffer.from(text, 'latin1')
   const bytes: number[] = []
   // Composed first: an e with an accent of its own behind it is an é.
-  for (const character of text.normalize('NFC').replace(breaks, ' ')) {
-    const byte = byteOf(character)
-    if (byte !== undefined) bytes.push(byte)
-    else
+  const composed = text.normalize('NFC').replace(breaks, ' ')
+  for (let i = 0; i < composed.length; i++) {
+    const byte = windows1252Bytes[composed.charCodeAt(i)]
+    if (byte) bytes.push(byte)
+    else {
+      const character = String.fromCodePoint(composed.codePointAt(i)!)
       for (const part of character.normalize('NFKD').replace(/\p{M}/gu, ''))
-        bytes.push(byteOf(part) ?? questionMark)
+        bytes.push(windows1252Bytes[part.codePointAt(0)!] || questionMark)
+      i += character.length - 1
+    }
   }
   return Buffer.from(bytes)
-}
-
-function byteOf(character: string): number | undefined {
-  const code = character.codePointAt(0)!
-  return code < 0x80 ? code : upperBytes.get(character)
 }
