@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
 import { type FailingStage, setFailingStage } from './support/failing-stage.ts'
 import { backwards, ended, type Progress, statusUrl, trigger } from './support/full-export.ts'
+import type { Gate } from './support/gate.ts'
 import { startOwnDatabase } from './support/own-database.ts'
 import type { ServiceProcess } from './support/process.ts'
 import { request, until } from './support/service.ts'
@@ -30,23 +31,22 @@ test.concurrent('an export is finished by another process when its own is killed
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const victims: { id: string; seen: Progress[] }[] = []
-  const kills: Promise<void>[] = []
+  const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
   for (const part of [0.1, 0.5, 0.9]) {
     const { service, gate } = await stage.startGated()
     const id = await stage.begin(service)
     expect(service.logged('export.started', id)).toBe(true)
-    const seen: Progress[] = []
-    victims.push({ id, seen })
-    const kill = async () => {
+    victims.push({ service, gate, part, id, seen: [] })
+  }
+  // Not before all are busy: one that still had room would take over what a killed one leaves.
+  await Promise.all(
+    victims.map(async ({ service, gate, part, id, seen }) => {
       const reached = await stage.readUpTo(part, gate, service, id)
       expect(reached.rows).toBeLessThan(reached.rowsTotal!)
       seen.push(reached)
       await service.kill()
-    }
-    kills.push(kill())
-  }
-  await Promise.all(kills)
+    }),
+  )
   expect((await stage.stored()).length).toBe(3)
   // The heir is stopped far behind where they were, and says so twice, before it may go on.
   const { service: heir, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
