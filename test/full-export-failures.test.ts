@@ -9,7 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
 import { type FailingStage, setFailingStage } from './support/failing-stage.ts'
-import { backwards, ended, type Progress, statusUrl, trigger } from './support/full-export.ts'
+import {
+  backwards,
+  ended,
+  type Progress,
+  statusUrl,
+  trigger,
+  triggerAmongMany,
+} from './support/full-export.ts'
 import type { Gate } from './support/gate.ts'
 import { startOwnDatabase } from './support/own-database.ts'
 import type { ServiceProcess } from './support/process.ts'
@@ -303,13 +310,9 @@ test.concurrent('100 identical triggers at once, over two processes, make one ex
   // Held up together where they would make the export, and let go in the same instant.
   await stage.sql('begin')
   await stage.sql('lock table grandlivre.exports in share mode')
-  const triggers = Array.from({ length: 100 }, async (_, i) => {
-    for (;;) {
-      const answer = await trigger(processes[i % 2]!.url, stage.headers)
-      // Who waits for a connection for more than five seconds, as on a slow machine, is to ask again.
-      if (answer.status !== 503) return answer
-    }
-  })
+  const triggers = Array.from({ length: 100 }, (_, i) =>
+    triggerAmongMany(processes[i % 2]!.url, stage.headers),
+  )
   const waiting = async () =>
     (
       await stage.sql(
