@@ -324,7 +324,7 @@ test.concurrent('100 identical triggers at once, over two processes, make one ex
   await until(async () => (await waiting()) > 8)
   await stage.sql('commit')
   const answers = await Promise.all(triggers)
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([])
   const ids = new Set(answers.map(({ body }) => body.id))
   expect(ids.size).toBe(1)
   const id = answers[0]!.body.id

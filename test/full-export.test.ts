@@ -266,7 +266,7 @@ describe('for an hour', () => {
         triggerAmongMany([url, second.url][i % 2]!, i % 3 ? stage.company : asFirm(first.folderId)),
       ),
     )
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
     const ids = new Set(answers.map(({ body }) => body.id))
     expect(ids.size).toBe(1)
     const [id] = ids
