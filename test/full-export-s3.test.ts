@@ -6,6 +6,8 @@
 import { expect, type TestContext, test } from 'vitest'
 import { type FailingStage, setFailingStage } from './support/failing-stage.ts'
 import { backwards, ended, type Progress, trigger } from './support/full-export.ts'
+import type { Gate } from './support/gate.ts'
+import type { ServiceProcess } from './support/process.ts'
 import { openS3Files } from './support/s3-files.ts'
 import type { S3Proxy, SeenRequest } from './support/s3-proxy.ts'
 import { describeOnS3, type S3Server } from './support/s3-servers.ts'
@@ -68,20 +70,18 @@ function describeProcess(server: () => S3Server): void {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)
-    const victims: { id: string; seen: Progress[] }[] = []
-    const kills: Promise<void>[] = []
+    const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
     for (const part of [0.1, 0.5, 0.9]) {
       const { service, gate } = await stage.startGated()
-      const id = await stage.begin(service)
-      const seen: Progress[] = []
-      victims.push({ id, seen })
-      const kill = async () => {
+      victims.push({ service, gate, part, id: await stage.begin(service), seen: [] })
+    }
+    // Not before all are busy: one that still had room would take over what a killed one leaves.
+    await Promise.all(
+      victims.map(async ({ service, gate, part, id, seen }) => {
         seen.push(await stage.readUpTo(part, gate, service, id))
         await service.kill()
-      }
-      kills.push(kill())
-    }
-    await Promise.all(kills)
+      }),
+    )
     expect((await stage.stored()).filter((name) => name.endsWith('(unfinished)'))).toHaveLength(3)
     const heir = await stage.start()
     await Promise.all(victims.map(({ id, seen }) => stage.expectRightFile(heir, id, seen)))

@@ -1,7 +1,26 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeOnS3 } from './support/s3-servers.ts'
 import { describeStore } from './support/store-contract.ts'
-import { openFolderStage, openS3Stage } from './support/store-stage.ts'
+import { type FolderStage, openFolderStage, openS3Stage } from './support/store-stage.ts'
 
 describeStore('a folder', () => openFolderStage())
 
 describeOnS3((server) => describeStore('a bucket', async () => openS3Stage(server())))
+
+let stage: FolderStage
+
+beforeAll(async () => {
+  stage = await openFolderStage()
+})
+
+afterAll(() => stage?.close())
+
+test('a folder that many begin to write in is made again each time that the last of them removes it', async () => {
+  const { store, leftovers } = stage
+  const writing = Array.from({ length: 8 }, async (_, writer) => {
+    for (let round = 0; round < 400; round++)
+      await (await store.create(`4000/place/${writer}-${round}.json`, 'application/json')).abort()
+  })
+  await Promise.all(writing)
+  expect(await leftovers()).toEqual([])
+})

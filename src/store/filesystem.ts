@@ -240,8 +240,9 @@ async function createFile(path: string): Promise<FileHandle> {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       return await open(path, 'wx', 0o600)
     } catch (error) {
-      // Somebody removed the folder, which was empty, in between.
-      if (codeOf(error) !== 'ENOENT' || tries === createTries) throw error
+      // Somebody removed the folder, which was empty, in between. While mkdir makes those above it, too, that shows as
+      // ENOTDIR, once in some 500 tries of eight writers in one place.
+      if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error)) || tries === createTries) throw error
     }
   }
 }

@@ -16,8 +16,8 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** PostgreSQL ends a session a moment after its client has closed the connection. */
-const closeTimeoutMs = 5_000
+/** PostgreSQL ends a session a moment after its client has closed the connection; on a busy machine, seconds. */
+const closeTimeoutMs = 30_000
 
 /** A database of its own, migrated and without tenants, in some 50 ms. With `empty` not even migrated. */
 export async function createTestDatabase(options: { empty?: boolean } = {}): Promise<TestDatabase> {

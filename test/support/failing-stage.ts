@@ -107,7 +107,8 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     },
     begin: async (service) => {
       await sql('update grandlivre.exports set latest = false')
-      const { body } = await trigger(service.url, headers)
+      const { status, body } = await trigger(service.url, headers)
+      expect(status).toBe(200)
       await until(() => processes.some(({ logged }) => logged('export.started', body.id)))
       return body.id
     },
@@ -124,19 +125,22 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
         }, 100)
         return now!
       }
-      // A movement is some hundred bytes to the database. The last steps are small, and the next one waits until what
-      // the last one let through is read: until the export has moved and stands still again. (A step that lets only
-      // entries through moves nothing; hence the bound.)
-      gate.allow(Math.max(0, part - 0.2) * movements * 100)
-      for (let atStep = 0; ; gate.allow(movements * 6)) {
+      // More bytes than a movement takes to the database (some 130), so that all that were meant do come through. The
+      // next step waits until these are read and the export stands still, however slow the machine is.
+      const bytesEach = 150
+      const step = movements / 30
+      let through = Math.max(0, part - 0.3) * movements
+      gate.allow(through * bytesEach)
+      for (;;) {
         let now = await nextHeard()
-        for (let heard = 0, isStill = false; !isStill || (now.rows === atStep && heard < 6); heard++) {
+        for (let isStill = false; !isStill || now.rows < through; ) {
           const next = await nextHeard()
           isStill = next.rows === now.rows
           now = next
         }
         if (now.rows >= part * movements) return now
-        atStep = now.rows
+        through += step
+        gate.allow(step * bytesEach)
       }
     },
     progress,

@@ -4,8 +4,9 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo, Socket } from 'node:net'
 
 /**
- * A number: answered so, without asking the server; with a code, as S3 servers word a refusal. `cut`: the connection ends in the middle of the body. `lost`: the
- * server does it, and the answer never arrives. `damaged`: a byte of the body changes on its way. `silent`: no answer.
+ * A number: answered so, without asking the server; with a code, as S3 servers word a refusal. `cut`: the connection
+ * ends in the middle of the body. `lost`: the server does it, and the answer never arrives. `damaged`: a byte of the
+ * body changes on its way. `silent`: no answer.
  */
 export type Fault =
   | number

@@ -104,7 +104,18 @@ export function describeOnS3(tests: (server: () => S3Server) => void, options: S
   if (installedS3Programs.length === 0) test.skip('on an S3 server', () => {})
 }
 
-async function start(path: string, { args, env, prepare }: Launch): Promise<S3Server> {
+/** Whoever takes one of its ports before it does brings it to its end; then it is tried with others. */
+async function start(path: string, launch: Launch): Promise<S3Server> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await startOnFreePorts(path, launch)
+    } catch (error) {
+      if (tries === 3) throw error
+    }
+  }
+}
+
+async function startOnFreePorts(path: string, { args, env, prepare }: Launch): Promise<S3Server> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-s3-'))
   await mkdir(join(folder, 'files'))
   await prepare?.(folder)
@@ -120,10 +131,15 @@ async function start(path: string, { args, env, prepare }: Launch): Promise<S3Se
       output = (output + chunk).slice(-4_000)
     })
   const endpoint = `http://127.0.0.1:${port}`
+  let isUp = false
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${path} ended at once: ${output}`)
-    return answers(endpoint)
+    isUp = await answers(endpoint)
+    return isUp || child.exitCode !== null
   })
+  if (!isUp || child.exitCode !== null) {
+    await stop(child, folder)
+    throw new Error(`${path} ended at once: ${output}`)
+  }
   return { endpoint, accessKey, secretKey, stop: () => stop(child, folder) }
 }
 
