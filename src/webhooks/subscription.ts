@@ -25,7 +25,7 @@ const notAnId = 'must be an id: 1 to 19 digits'
 
 /** Digits, as a string or a number. What is larger than any id there can be comes out as `0`, which is nobody's. */
 const folderId = z
-  .union([z.string(), z.int()], { error: notAnId })
+  .union([z.string(), z.int(notAnId)], { error: notAnId })
   .transform(String)
   .refine((digits) => /^\d{1,19}$/.test(digits), notAnId)
   .transform((digits) => (BigInt(digits) > largestId ? '0' : String(BigInt(digits))))
@@ -61,7 +61,7 @@ export function subscriptionDocument(rules: TargetRules) {
 }
 
 function said(message: string): z.core.$ZodErrorMap {
-  return ({ code, input }) => (code === 'invalid_type' && input === undefined ? 'is required' : message)
+  return ({ input }) => (input === undefined ? 'is required' : message)
 }
 
 export type SubscriptionDocument = z.output<ReturnType<typeof subscriptionDocument>>
@@ -85,11 +85,13 @@ export function foldersFor(
   return [own]
 }
 
+const notAPointer = 'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays'
+
 /** `/onEvents`, or one of its items; `-` is the place behind the last one, which only what adds can mean. */
 const pointer = (item: string) =>
-  z.string().regex(new RegExp(`^/(postUrl|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`), {
-    error: 'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays',
-  })
+  z
+    .string({ error: said(notAPointer) })
+    .regex(new RegExp(`^/(postUrl|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`), notAPointer)
 const target = pointer('|-')
 const place = pointer('')
 const value = z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))], {
