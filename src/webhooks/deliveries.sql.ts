@@ -133,6 +133,7 @@ export interface Delivery {
   /** Made so far. */
   attempts: number
   attemptsBeforeReplay: number
+  isReplay: boolean
   body: Buffer
 }
 
@@ -217,7 +218,7 @@ export interface Waiting {
   batchWaits: boolean
 }
 
-type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isReplay: boolean; isDue: boolean }
+type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
 
 /** Undefined where it is disabled, or its third party disconnected. Behind the lock. */
 export async function findWaiting(
@@ -302,5 +303,12 @@ export async function storeBatch(
       returning id`,
     values: [subscriptionId, schemaId, batch.firstEvent, batch.lastEvent, batch.events, batch.body, now],
   })
-  return { schemaId, id: rows[0]!.id, attempts: 0, attemptsBeforeReplay: 0, body: batch.body }
+  return {
+    schemaId,
+    id: rows[0]!.id,
+    attempts: 0,
+    attemptsBeforeReplay: 0,
+    isReplay: false,
+    body: batch.body,
+  }
 }

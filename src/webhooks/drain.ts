@@ -81,19 +81,24 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
   }
 }
 
-/** What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. */
+/**
+ * What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. Behind a replay
+ * new events come first, so that a long replay holds them up by a request at a time.
+ * @param last what was sent before
+ */
 async function next(
   { now }: DrainParts,
   client: PoolClient,
   subscriptionId: string,
+  last?: Delivery,
 ): Promise<Sending | undefined> {
   const waiting = await findWaiting(client, subscriptionId, now())
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
-  if (due) return { receiver, delivery: due }
-  if (batchWaits) return undefined
+  const sending = due && { receiver, delivery: due }
+  if (batchWaits || (due && !last?.isReplay)) return sending
   const found = await collectEvents(client, subscriptionId, limits.deliveryEventsMax)
-  if (!found) return undefined
+  if (!found) return sending
   const batch = packBatch(subscriptionId, found.events)
   return { receiver, delivery: await storeBatch(client, subscriptionId, found.schemaId, batch, now()) }
 }
@@ -147,7 +152,7 @@ async function record(
   if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
   if (decision.state === 'failed' && decision.disable !== null)
     await disableSubscription(client, subscriptionId, decision.disable, at)
-  return turn.goesOn() ? next(parts, client, subscriptionId) : undefined
+  return turn.goesOn() ? next(parts, client, subscriptionId, delivery) : undefined
 }
 
 /**
