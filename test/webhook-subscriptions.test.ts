@@ -133,6 +133,23 @@ describe('another selection', () => {
     expect(await sql('select post_url from subscriptions')).toEqual([{ post_url: 'https://hooks.test/new' }])
   })
 
+  test('leaves what waits for its next attempt to wait, and another address has it sent at once', async () => {
+    const made = await subscribe()
+    const other = await subscribe()
+    for (const each of [made, other]) await deliveriesFor(each)
+    await sql(`update deliveries set next_attempt_at = now() + interval '1 day' where state = 'pending'`)
+    const due = async () =>
+      (
+        await sql(
+          `select subscription_id as id from deliveries where state = 'pending' and next_attempt_at <= now()`,
+        )
+      ).map(({ id }) => id)
+    await change(made, { onEvents: ['document', 'exercice'] })
+    expect(await due()).toEqual([])
+    await change(made, { postUrl: 'https://hooks.test/new' })
+    expect(await due()).toEqual([made.id])
+  })
+
   const startOf = async ({ id }: Subscription) =>
     (await sql('select start_position::int as at from subscriptions where id = $1', [id]))[0].at
 })

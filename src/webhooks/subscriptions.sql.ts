@@ -138,6 +138,9 @@ export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id
  * since that the new one takes would be sent. Only while events of the old selection still wait to be collected, the new
  * one counts from where these begin, as one position cannot say both. (For a disabled one none do, and it begins anew when
  * it is enabled.)
+ *
+ * What waits for another attempt is sent at once where the address is another one: the delay, a day perhaps, was for the
+ * old one.
  */
 export async function changeSubscription(
   client: ClientBase,
@@ -164,6 +167,11 @@ export async function changeSubscription(
              and grandlivre.receives(b.subscription, e.schema_id, e.name, e.folder_id)
            limit 1) as waiting)
        on conflict (schema_id, subscription_id) do update set position = excluded.position
+     ), hastened as (
+       update grandlivre.deliveries d set next_attempt_at = now()
+       from grandlivre.subscriptions s
+       where s.id = $1 and s.post_url <> $2
+         and d.subscription_id = s.id and d.state = 'pending' and d.next_attempt_at > now()
      )
      update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
     [id, to.postUrl, to.onEvents, to.folderIds],
