@@ -615,6 +615,9 @@ describe('the addresses of webhooks', () => {
     const { body } = await request(`${service.url}/api/v1/openapi.json`)
     const made = body.paths['/api/v1/webhook'].post
     expect(made.requestBody.content['application/json'].schema.required).toEqual(['postUrl', 'onEvents'])
+    const { postUrl: address, onEvents } = made.requestBody.content['application/json'].schema.properties
+    expect(address).toMatchObject({ format: 'uri', maxLength: 2048 })
+    expect(onEvents.items.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
     expect(made.responses['201'].headers).toHaveProperty('Location')
     const changed = body.paths['/api/v1/webhook/{id}'].patch
     expect(Object.keys(changed.requestBody.content)).toEqual([

@@ -8,18 +8,21 @@ import { z } from 'zod'
 import { AppError, invalid } from '../errors.ts'
 import { eventKinds, isEventKind } from '../events/kinds.ts'
 import type { Owner, Subscription } from './subscriptions.sql.ts'
-import { type TargetRules, vetUrl } from './target.ts'
+import { type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
 
 const onEventsMax = 50
 /** Of a patch. There are three fields; each operation may copy the longest of them. */
 const operationsMax = 100
 const largestId = BigInt(Number.MAX_SAFE_INTEGER)
 
-const kind = z.string({ error: 'must be the name of a kind of event' }).superRefine((name, context) => {
-  if (isEventKind(name)) return
-  const message = `${JSON.stringify(name.slice(0, 64))} is no kind of event; the kinds are ${eventKinds.join(', ')}`
-  context.addIssue({ code: 'custom', message })
-})
+const kind = z
+  .string({ error: 'must be the name of a kind of event' })
+  .superRefine((name, context) => {
+    if (isEventKind(name)) return
+    const message = `${JSON.stringify(name.slice(0, 64))} is no kind of event; the kinds are ${eventKinds.join(', ')}`
+    context.addIssue({ code: 'custom', message })
+  })
+  .meta({ enum: eventKinds })
 
 const notAnId = 'must be an id: 1 to 19 digits'
 
@@ -38,7 +41,12 @@ export function subscriptionDocument(rules: TargetRules) {
   })
   return z.strictObject(
     {
-      postUrl: postUrl.meta({ description: 'Absolute, https', example: 'https://example.com/ledger-events' }),
+      postUrl: postUrl.meta({
+        description: 'Absolute, https, to a public address',
+        format: 'uri',
+        maxLength: urlCharactersMax,
+        example: 'https://example.com/ledger-events',
+      }),
       onEvents: z
         .array(kind, { error: said('must be an array of kinds of events') })
         .min(1, `must name 1 to ${onEventsMax} kinds of events`)

@@ -17,7 +17,7 @@ import { Agent, buildConnector } from 'undici'
 import { limits } from '../config.ts'
 
 /** Contract, section 7. */
-const urlCharactersMax = 2048
+export const urlCharactersMax = 2048
 
 const refused4 = new BlockList()
 /** IANA's special-purpose registry of IPv4, all that is not for everyone to reach. */
