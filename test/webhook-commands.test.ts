@@ -130,6 +130,11 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', {
   expect(await run('webhook', 'enable', id)).toContain(`event replay --subscription ${id}`)
   expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
   expect(await run('webhook', 'show', id)).not.toContain('because')
+  await sql(
+    `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
+  )
+  expect(await run('webhook', 'show', id)).toMatch(/^paused +while its partner is disconnected$/m)
+  expect(await run('webhook', 'list')).toMatch(/ONE +staff +schema 100 +paused +0\/0 /)
   expect(await run('webhook', 'delete', id)).toBe(`Subscription ${id} is deleted.\n`)
   expect(await sql('select from subscriptions')).toEqual([])
 })
