@@ -54,8 +54,8 @@ export interface Turn {
   subscriptionId: string
   /** Whether the next delivery may be begun: this process still has the subscription, and others do not wait. */
   goesOn: () => boolean
-  /** Told after each attempt. */
-  answered: (reply: Reply) => void
+  /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
+  answered: (tookMs: number) => void
   /** Aborted when the process ends: requests on their way are cut off, and nothing is known of them. */
   stopped: AbortSignal
 }
@@ -75,8 +75,9 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
     const { receiver, delivery } = sending
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
     const letter = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
+    const began = performance.now()
     const reply = await post(parts.agent, parts.rules, letter, turn.stopped)
-    turn.answered(reply)
+    turn.answered(performance.now() - began)
     sending = await settle(parts, turn, sending, reply)
   }
 }
