@@ -15,7 +15,7 @@ const seen = new Set<string>()
 
 const app = new Hono()
 
-app.post('/', bodyLimit({ maxSize: 1024 * 1024 }), async (c) => {
+app.post('*', bodyLimit({ maxSize: 1024 * 1024 }), async (c) => {
   // Not c.req.json(): what is signed are the bytes as they came.
   const body = new Uint8Array(await c.req.arrayBuffer())
   const verified = verifyWebhook({ secret, headers: c.req.raw.headers, body })

@@ -147,8 +147,9 @@ test('nothing is lost or out of order through two kills and a restart, and littl
   for (const [path, numbers] of got) {
     const once = [...new Set(numbers)]
     expect(once, path).toEqual(inOrder.slice(0, once.length))
-    // A request on its way at each of the three; those that fail are repeated as they should be.
-    if (!/fail|hang/.test(path)) expect(numbers.length - once.length, path).toBeLessThanOrEqual(300)
+    // A request on its way at each of the three. What fails is repeated as it should be, and so may be what is answered
+    // after nine seconds: on a busy machine these become the ten after which an answer is too late.
+    if (path.startsWith('/healthy/')) expect(numbers.length - once.length, path).toBeLessThanOrEqual(300)
   }
   expect(receiver.forged).toEqual([])
   // Those that answer nothing well have their first batch before them, and all the rest behind it.

@@ -203,7 +203,7 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     const response = await fetch(`${service.url}/api/v1/webhook`, {
       method: 'POST',
       headers: { ...headers, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ postUrl: url, onEvents: ['document'] }),
+      body: JSON.stringify({ postUrl: `${url}/ledger`, onEvents: ['document'] }),
     })
     expect(response.status).toBe(201)
     const event = documentEvent('Facture n° 12 – "été" \u2028😀', '111')

@@ -130,6 +130,11 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', {
   expect(await run('webhook', 'enable', id)).toContain(`event replay --subscription ${id}`)
   expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
   expect(await run('webhook', 'show', id)).not.toContain('because')
+  await sql(
+    `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
+  )
+  expect(await run('webhook', 'show', id)).toMatch(/^paused +while its partner is disconnected$/m)
+  expect(await run('webhook', 'list')).toMatch(/ONE +staff +schema 100 +paused +0\/0 /)
   expect(await run('webhook', 'delete', id)).toBe(`Subscription ${id} is deleted.\n`)
   expect(await sql('select from subscriptions')).toEqual([])
 })
@@ -157,18 +162,20 @@ test('a failed delivery is seen with its attempts, and replayed as it was', {
   receiver.behave('/gone', answerWith(500))
   await run('webhook', 'enable', id)
   expect(await run('event', 'replay', '--subscription', id)).toBe('1 failed deliveries are sent again.\n')
-  await until(async () => (await stage.sql('select from deliveries where attempts = 13')).length === 1)
+  const triedAgain = `select from deliveries where attempts >= 13 and state = 'pending'`
+  await until(async () => (await stage.sql(triedAgain)).length === 1)
   receiver.behave('/gone', answerWith(200))
-  expect(
-    await stage.sql(`update deliveries set next_attempt_at = now() where state = 'pending' returning 1`),
-  ).toHaveLength(1)
+  await stage.sql(`update deliveries set next_attempt_at = now() where state = 'pending'`)
   await until(() => receiver.accepted('/gone').length === 2)
   const [first, ...again] = receiver.requests('/gone')
-  expect(again.map(({ body }) => body)).toEqual([first!.body, first!.body])
+  expect(again.length).toBeGreaterThanOrEqual(2)
+  for (const { body } of again) expect(body).toEqual(first!.body)
   expect(receiver.forged).toEqual([])
   await until(async () => (await run('webhook', 'deliveries', id)).includes('delivered, replayed'))
   expect(await refused('event', 'replay', '--subscription', id)).toContain('has no failed delivery')
-  expect(await run('webhook', 'attempts', id, delivery!)).toMatch(/^14 +20[^ ]+Z +200 /m)
+  const all = await run('webhook', 'attempts', id, delivery!)
+  expect(all).toMatch(/^13 +20[^ ]+Z +500 /m)
+  expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
 })
 
 test('what a disabled subscription missed is replayed by the span in which it happened, and nothing else', {
@@ -267,6 +274,9 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/--data is not JSON/, emitted('document', 'CREATE', '{id: 7}')],
     [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
     [/no schema 999/, emitted('document', 'CREATE', documentData, '--schema', '999')],
+    [/no schema 999/, ['event', 'list', '--schema', '999']],
+    [/no folder 211 in schema 100/, ['event', 'list', '--schema', '100', '--folder', '211']],
+    [/no kind of event documents/, ['event', 'list', '--schema', '100', '--name', 'documents']],
     [/Give one of/, create({})],
     [/Give one of/, create({}, '--all-schemas', '--schema', '100')],
     [/no schema 300/, create({}, '--schema', '300')],

@@ -192,6 +192,10 @@ describe('a subscription is made', () => {
         { postUrl, onEvents: ['__proto__', 'toString'] },
         { 'onEvents.0': kinds, 'onEvents.1': kinds },
       ],
+      [
+        { postUrl, onEvents: ['document'], accountingFolderId: [2 ** 60] },
+        { 'accountingFolderId.0': 'must be an id: 1 to 19 digits' },
+      ],
       [[], { body: 'must be an object' }],
       ['null', { body: 'must be an object' }],
       ['{"postUrl":', { body: 'must be JSON in UTF-8' }],
@@ -515,6 +519,9 @@ describe('a subscription is changed', () => {
         [parameter],
       ])
     }
+    const empty = await patch(firm, id, [{ op: 'add' }, { op: 'move' }])
+    const missing = ['0.path', '0.value', '1.from', '1.path']
+    expect(issuesOf(empty)).toEqual(Object.fromEntries(missing.map((name) => [name, 'is required'])))
   })
 
   test('by a company token within its folder', async () => {
@@ -608,6 +615,9 @@ describe('the addresses of webhooks', () => {
     const { body } = await request(`${service.url}/api/v1/openapi.json`)
     const made = body.paths['/api/v1/webhook'].post
     expect(made.requestBody.content['application/json'].schema.required).toEqual(['postUrl', 'onEvents'])
+    const { postUrl: address, onEvents } = made.requestBody.content['application/json'].schema.properties
+    expect(address).toMatchObject({ format: 'uri', maxLength: 2048 })
+    expect(onEvents.items.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
     expect(made.responses['201'].headers).toHaveProperty('Location')
     const changed = body.paths['/api/v1/webhook/{id}'].patch
     expect(Object.keys(changed.requestBody.content)).toEqual([

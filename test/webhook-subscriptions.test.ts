@@ -13,6 +13,7 @@ import {
   type Subscription,
 } from '../src/webhooks/subscriptions.sql.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { until } from './support/service.ts'
 import { createTenants, type Staff } from './support/tenants.ts'
 
 let database: TestDatabase
@@ -132,6 +133,23 @@ describe('another selection', () => {
     expect(await sql('select post_url from subscriptions')).toEqual([{ post_url: 'https://hooks.test/new' }])
   })
 
+  test('leaves what waits for its next attempt to wait, and another address has it sent at once', async () => {
+    const made = await subscribe()
+    const other = await subscribe()
+    for (const each of [made, other]) await deliveriesFor(each)
+    await sql(`update deliveries set next_attempt_at = now() + interval '1 day' where state = 'pending'`)
+    const due = async () =>
+      (
+        await sql(
+          `select subscription_id as id from deliveries where state = 'pending' and next_attempt_at <= now()`,
+        )
+      ).map(({ id }) => id)
+    await change(made, { onEvents: ['document', 'exercice'] })
+    expect(await due()).toEqual([])
+    await change(made, { postUrl: 'https://hooks.test/new' })
+    expect(await due()).toEqual([made.id])
+  })
+
   const startOf = async ({ id }: Subscription) =>
     (await sql('select start_position::int as at from subscriptions where id = $1', [id]))[0].at
 })
@@ -159,6 +177,23 @@ describe('a subscription', () => {
       { enabled: false, disabled_reason: 'it is gone', disabled_at: new Date(now) },
       { enabled: true, disabled_reason: null, disabled_at: null },
     ])
+  })
+
+  test('that is disabled while a batch is being made for it fails that one too', async () => {
+    const made = await subscribe()
+    await sql('begin')
+    await sql('select from subscriptions where id = $1 for no key update', [made.id])
+    const disabled = inFirst((client) => disableSubscription(client, made.id, 'it is gone', Date.now()))
+    await until(async () => {
+      const [{ waits }] = await sql(
+        `select count(*)::int as waits from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))`,
+      )
+      return waits === 1
+    })
+    await deliveriesFor(made)
+    await sql('commit')
+    expect(await disabled).toBe(true)
+    expect(await sql(`select from deliveries where state = 'pending'`)).toEqual([])
   })
 
   test('that is enabled begins at the present, and is enabled once', async () => {

@@ -131,6 +131,7 @@ describe('a target as it is written', () => {
       '/hook',
       'https:example.com',
       'https:/example.com',
+      'https:///example.com',
       'ftp://example.com/',
       'file:///etc',
     ]

@@ -5,6 +5,6 @@ export function checkId(id: string): void {
 
 /** @throws {Error} where it is no number of lines */
 export function checkMost(most: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(most)) throw new Error(`--most takes a number, not "${most}"`)
+  if (!/^[1-9]\d{0,5}$/.test(most)) throw new Error(`--most takes a number from 1 to 999999, not "${most}"`)
   return Number(most)
 }

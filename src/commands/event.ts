@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { ClientBase } from 'pg'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { listEvents } from '../events/events.sql.ts'
-import { checkHappening, eventKinds } from '../events/kinds.ts'
+import { checkHappening, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
 import { schemaExists } from '../webhooks/staff.sql.ts'
@@ -83,8 +83,11 @@ interface List {
 async function list({ schema, folder, name, most }: List): Promise<void> {
   checkId(schema)
   if (folder !== undefined) checkId(folder)
+  if (name !== undefined && !isEventKind(name))
+    throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
   const asked = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
   await asOwner(async (client) => {
+    await checkPlace(client, schema, folder)
     const rows = (await listEvents(client, asked)).map((event) => [
       event.id,
       event.createdAt,

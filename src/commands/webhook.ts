@@ -136,12 +136,17 @@ function list(): Promise<void> {
       each.thirdPartyCode,
       each.level,
       placeText(each),
-      each.disabledReason === null ? 'enabled' : 'disabled',
+      stateText(each),
       `${each.pending}/${each.failed}`,
       each.postUrl,
     ])
     return table(['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'URL'], rows)
   })
+}
+
+function stateText({ disabledReason, paused }: SubscriptionRecord): string {
+  if (disabledReason !== null) return 'disabled'
+  return paused ? 'paused' : 'enabled'
 }
 
 function placeText({ schemaId, folderIds }: SubscriptionRecord): string {
@@ -164,6 +169,7 @@ async function show(id: string): Promise<void> {
       ['made', found.createdAt],
       ['last success', found.lastSuccessAt],
       ['failing since', found.failingSince],
+      ['paused', found.paused ? 'while its partner is disconnected' : null],
       ['disabled', found.disabledAt],
       ['because', found.disabledReason],
       ['deliveries waiting', String(found.pending)],

@@ -160,7 +160,8 @@ const change = tokenRoute({
   summary: 'Changes a subscription of the caller by a JSON Patch, whole or not at all, and enables it',
   description:
     'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. A subscription that was disabled ' +
-    'is enabled again by any patch that succeeds, an empty one too, and receives what happens from then on.',
+    'is enabled again by any patch that succeeds, an empty one too, and receives what happens from then on. What waits to be ' +
+    'sent again is sent at once where /postUrl is another one.',
   query: noQuery,
   params: subscriptionId,
   body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },

@@ -185,8 +185,8 @@ export class Dispatcher {
       await drain(this.#parts, {
         subscriptionId,
         goesOn: () => !this.#closing.signal.aborted && !lead.isLost && !this.#waiting[lane],
-        answered: ({ latencyMs }) => {
-          if (latencyMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
+        answered: (tookMs) => {
+          if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
         },
         stopped: this.#cutOff.signal,

@@ -54,8 +54,8 @@ export interface Turn {
   subscriptionId: string
   /** Whether the next delivery may be begun: this process still has the subscription, and others do not wait. */
   goesOn: () => boolean
-  /** Told after each attempt. */
-  answered: (reply: Reply) => void
+  /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
+  answered: (tookMs: number) => void
   /** Aborted when the process ends: requests on their way are cut off, and nothing is known of them. */
   stopped: AbortSignal
 }
@@ -75,25 +75,31 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
     const { receiver, delivery } = sending
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
     const letter = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
+    const began = performance.now()
     const reply = await post(parts.agent, parts.rules, letter, turn.stopped)
-    turn.answered(reply)
+    turn.answered(performance.now() - began)
     sending = await settle(parts, turn, sending, reply)
   }
 }
 
-/** What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. */
+/**
+ * What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. Behind a replay
+ * new events come first, so that a long replay holds them up by a request at a time.
+ * @param last what was sent before
+ */
 async function next(
   { now }: DrainParts,
   client: PoolClient,
   subscriptionId: string,
+  last?: Delivery,
 ): Promise<Sending | undefined> {
   const waiting = await findWaiting(client, subscriptionId, now())
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
-  if (due) return { receiver, delivery: due }
-  if (batchWaits) return undefined
+  const sending = due && { receiver, delivery: due }
+  if (batchWaits || (due && !last?.isReplay)) return sending
   const found = await collectEvents(client, subscriptionId, limits.deliveryEventsMax)
-  if (!found) return undefined
+  if (!found) return sending
   const batch = packBatch(subscriptionId, found.events)
   return { receiver, delivery: await storeBatch(client, subscriptionId, found.schemaId, batch, now()) }
 }
@@ -147,7 +153,7 @@ async function record(
   if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
   if (decision.state === 'failed' && decision.disable !== null)
     await disableSubscription(client, subscriptionId, decision.disable, at)
-  return turn.goesOn() ? next(parts, client, subscriptionId) : undefined
+  return turn.goesOn() ? next(parts, client, subscriptionId, delivery) : undefined
 }
 
 /**

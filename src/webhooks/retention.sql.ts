@@ -1,5 +1,6 @@
 /** What retention asks of events and deliveries, all within `whileDelivering`. Moments are epoch milliseconds. */
 import type { ClientBase } from 'pg'
+import { firstMatch, positions } from './deliveries.sql.ts'
 
 export async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ schema_id: string }>('select schema_id from schemas order by 1')
@@ -8,7 +9,8 @@ export async function listSchemas(client: ClientBase): Promise<string[]> {
 
 /**
  * Of the oldest events of a schema, so many at most, those that happened before that moment. Ids are in the order of
- * time, so nothing but the beginning of the schema's events is looked at.
+ * time, so nothing but the beginning of the schema's events is looked at. What a subscription has yet to collect stays,
+ * however old: it may only have waited for the service to run again.
  * @returns how many they were
  */
 export async function deleteEvents(
@@ -18,9 +20,17 @@ export async function deleteEvents(
   most: number,
 ): Promise<number> {
   const { rowCount } = await client.query(
-    `delete from events e
-     using (select id from events where schema_id = $1 order by id limit $3) as oldest
-     where e.schema_id = $1 and e.id = oldest.id and e.created_at < to_timestamp($2 / 1000.0)`,
+    `with uncollected as materialized (
+       select min(${firstMatch}) as id
+       from subscriptions s
+       join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
+       cross join lateral ${positions}
+       where s.enabled and at.schema_id = $1
+     )
+     delete from events e
+     using (select id from events where schema_id = $1 order by id limit $3) as oldest, uncollected u
+     where e.schema_id = $1 and e.id = oldest.id and e.created_at < to_timestamp($2 / 1000.0)
+       and (u.id is null or e.id < u.id)`,
     [schemaId, before, most],
   )
   return rowCount ?? 0

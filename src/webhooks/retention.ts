@@ -1,6 +1,7 @@
 /**
  * Removes events and ended deliveries past their time. By then every delivery of an event has ended, and staff have had
- * weeks to replay it: retries go on for three days, and a subscription without a success for five is disabled.
+ * weeks to replay it: retries go on for three days, and a subscription without a success for five is disabled. Events
+ * that were not even collected stay, for all but those who are disabled or disconnected.
  */
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'

@@ -16,6 +16,8 @@ export interface SubscriptionRecord {
   folderIds: string[]
   postUrl: string
   onEvents: string[]
+  /** Its third party is disconnected. */
+  paused: boolean
   /** Null while it is enabled. */
   disabledReason: string | null
   /** ISO 8601, UTC. */
@@ -36,6 +38,7 @@ export async function readSubscriptions(
   const { rows } = await client.query<SubscriptionRecord>(
     `select s.id, t.code as "thirdPartyCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
             s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents",
+            t.disconnected_at is not null as paused,
             s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
             ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
             ${utc('s.created_at')} as "createdAt", d.pending, d.failed

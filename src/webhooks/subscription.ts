@@ -8,24 +8,27 @@ import { z } from 'zod'
 import { AppError, invalid } from '../errors.ts'
 import { eventKinds, isEventKind } from '../events/kinds.ts'
 import type { Owner, Subscription } from './subscriptions.sql.ts'
-import { type TargetRules, vetUrl } from './target.ts'
+import { type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
 
 const onEventsMax = 50
 /** Of a patch. There are three fields; each operation may copy the longest of them. */
 const operationsMax = 100
 const largestId = BigInt(Number.MAX_SAFE_INTEGER)
 
-const kind = z.string({ error: 'must be the name of a kind of event' }).superRefine((name, context) => {
-  if (isEventKind(name)) return
-  const message = `${JSON.stringify(name.slice(0, 64))} is no kind of event; the kinds are ${eventKinds.join(', ')}`
-  context.addIssue({ code: 'custom', message })
-})
+const kind = z
+  .string({ error: 'must be the name of a kind of event' })
+  .superRefine((name, context) => {
+    if (isEventKind(name)) return
+    const message = `${JSON.stringify(name.slice(0, 64))} is no kind of event; the kinds are ${eventKinds.join(', ')}`
+    context.addIssue({ code: 'custom', message })
+  })
+  .meta({ enum: eventKinds })
 
 const notAnId = 'must be an id: 1 to 19 digits'
 
 /** Digits, as a string or a number. What is larger than any id there can be comes out as `0`, which is nobody's. */
 const folderId = z
-  .union([z.string(), z.int()], { error: notAnId })
+  .union([z.string(), z.int(notAnId)], { error: notAnId })
   .transform(String)
   .refine((digits) => /^\d{1,19}$/.test(digits), notAnId)
   .transform((digits) => (BigInt(digits) > largestId ? '0' : String(BigInt(digits))))
@@ -38,7 +41,12 @@ export function subscriptionDocument(rules: TargetRules) {
   })
   return z.strictObject(
     {
-      postUrl: postUrl.meta({ description: 'Absolute, https', example: 'https://example.com/ledger-events' }),
+      postUrl: postUrl.meta({
+        description: 'Absolute, https, to a public address',
+        format: 'uri',
+        maxLength: urlCharactersMax,
+        example: 'https://example.com/ledger-events',
+      }),
       onEvents: z
         .array(kind, { error: said('must be an array of kinds of events') })
         .min(1, `must name 1 to ${onEventsMax} kinds of events`)
@@ -61,7 +69,7 @@ export function subscriptionDocument(rules: TargetRules) {
 }
 
 function said(message: string): z.core.$ZodErrorMap {
-  return ({ code, input }) => (code === 'invalid_type' && input === undefined ? 'is required' : message)
+  return ({ input }) => (input === undefined ? 'is required' : message)
 }
 
 export type SubscriptionDocument = z.output<ReturnType<typeof subscriptionDocument>>
@@ -85,11 +93,13 @@ export function foldersFor(
   return [own]
 }
 
+const notAPointer = 'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays'
+
 /** `/onEvents`, or one of its items; `-` is the place behind the last one, which only what adds can mean. */
 const pointer = (item: string) =>
-  z.string().regex(new RegExp(`^/(postUrl|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`), {
-    error: 'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays',
-  })
+  z
+    .string({ error: said(notAPointer) })
+    .regex(new RegExp(`^/(postUrl|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`), notAPointer)
 const target = pointer('|-')
 const place = pointer('')
 const value = z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))], {

@@ -136,7 +136,11 @@ export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id
 /**
  * Another selection counts from now on, not from the last event of the old one: that may be months ago, and every event
  * since that the new one takes would be sent. Only while events of the old selection still wait to be collected, the new
- * one counts from where these begin, as one position cannot say both.
+ * one counts from where these begin, as one position cannot say both. (For a disabled one none do, and it begins anew when
+ * it is enabled.)
+ *
+ * What waits for another attempt is sent at once where the address is another one: the delay, a day perhaps, was for the
+ * old one.
  */
 export async function changeSubscription(
   client: ClientBase,
@@ -149,7 +153,7 @@ export async function changeSubscription(
        cross join lateral (select coalesce((
          select p.position from grandlivre.subscription_positions p
          where p.schema_id = s.schema_id and p.subscription_id = s.id), s.start_position) as position) as at
-       where s.id = $1 and s.schema_id is not null and (s.on_events <> $3 or s.folder_ids <> $4)
+       where s.id = $1 and s.enabled and s.schema_id is not null and (s.on_events <> $3 or s.folder_ids <> $4)
      ), moved as (
        insert into grandlivre.subscription_positions (schema_id, subscription_id, position)
        select (b.subscription).schema_id, (b.subscription).id, latest.id
@@ -163,6 +167,11 @@ export async function changeSubscription(
              and grandlivre.receives(b.subscription, e.schema_id, e.name, e.folder_id)
            limit 1) as waiting)
        on conflict (schema_id, subscription_id) do update set position = excluded.position
+     ), hastened as (
+       update grandlivre.deliveries d set next_attempt_at = now()
+       from grandlivre.subscriptions s
+       where s.id = $1 and s.post_url <> $2
+         and d.subscription_id = s.id and d.state = 'pending' and d.next_attempt_at > now()
      )
      update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
     [id, to.postUrl, to.onEvents, to.folderIds],
@@ -191,7 +200,8 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
 }
 
 /**
- * Nothing is collected for it from now on. What waits to be sent has failed, and can be replayed by staff.
+ * Nothing is collected for it from now on. What waits to be sent has failed, and can be replayed by staff. Inside a
+ * transaction.
  * @param now epoch milliseconds
  * @returns false where there is none, or it is disabled
  */
@@ -201,6 +211,8 @@ export async function disableSubscription(
   reason: string,
   now: number,
 ): Promise<boolean> {
+  // By a statement of its own: what waits for a lock does not see the batch that was stored meanwhile.
+  await client.query(`select from grandlivre.subscriptions where id = $1 for no key update`, [id])
   const { rowCount } = await client.query(
     `with disabled as (
        update grandlivre.subscriptions

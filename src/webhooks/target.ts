@@ -17,7 +17,7 @@ import { Agent, buildConnector } from 'undici'
 import { limits } from '../config.ts'
 
 /** Contract, section 7. */
-const urlCharactersMax = 2048
+export const urlCharactersMax = 2048
 
 const refused4 = new BlockList()
 /** IANA's special-purpose registry of IPv4, all that is not for everyone to reach. */
@@ -87,8 +87,9 @@ export interface TargetRules {
 export function vetUrl(text: string, { allowInsecure }: TargetRules): string | undefined {
   if (text.length > urlCharactersMax) return `must have at most ${urlCharactersMax} characters`
   const url = URL.parse(text)
-  // The parser drops line ends and turns backslashes; what another one makes of them is anyone's guess.
-  if (!url || !text.isWellFormed() || /[\s\p{Cc}\\]/u.test(text) || !/^https?:\/\//i.test(text))
+  // The parser drops line ends, turns backslashes and takes the first part of a path for a host that is missing; what
+  // another one makes of them is anyone's guess.
+  if (!url || !text.isWellFormed() || /[\s\p{Cc}\\]/u.test(text) || !/^https?:\/\/[^/]/i.test(text))
     return `must be an absolute address that begins with https://`
   if (url.protocol !== 'https:' && !allowInsecure) return 'must begin with https://'
   // `@` without a name before it is gone from the parsed address.

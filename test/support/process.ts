@@ -22,6 +22,7 @@ export async function startProcess(settings: Record<string, string>): Promise<Se
     MASTER_KEY: testMasterKey.toString('hex'),
     RATE_LIMIT_REQUESTS: '100000',
     EXPORT_THREADS: '1',
+    NODE_COMPILE_CACHE: '.cache/compile',
     ...settings,
   }
   const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
