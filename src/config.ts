@@ -298,7 +298,11 @@ export const limits = {
    * late still has time to be answered.
    */
   webhookConnectMs: 5_000,
-  /** One question to a name server about a subscriber's name. All of them end with the time to connect. */
+  /**
+   * All questions to name servers about a subscriber's name, and one of them. Where one of the two kinds of address is
+   * never answered, time is left to connect to the other.
+   */
+  webhookResolveMs: 3_000,
   webhookResolveTryMs: 2_000,
   /**
    * How long events, and deliveries that have ended, are kept. Retries go on for three days and a subscription without

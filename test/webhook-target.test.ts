@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '../src/config.ts'
 import {
   guardedAgent,
   isRefused,
@@ -212,6 +214,12 @@ describe('a target by its name', () => {
     const [vetted, found] = await Promise.allSettled([vet('silent.test'), lookUp('silent.test')])
     expect(vetted).toEqual({ status: 'fulfilled', value: undefined })
     expect(found).toMatchObject({ reason: { code: 'ECANCELLED' } })
+  })
+
+  test('is known in time to connect where its name server answers for IPv4 alone', async () => {
+    dns.names.set('half.test', ['8.8.8.8'])
+    const tooLate = delay(limits.webhookConnectMs, 'too late')
+    expect(await Promise.race([lookUp('half.test'), tooLate])).toEqual([{ address: '8.8.8.8', family: 4 }])
   })
 
   test('is asked for once per connection, which gets the very list that was vetted', async () => {

@@ -175,7 +175,7 @@ async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   // A resolver can be given a time, which the process's own one cannot; it asks the same servers.
   const resolver = new dns.promises.Resolver({ timeout: limits.webhookResolveTryMs, tries: 2 })
   resolver.setServers(dns.getServers())
-  const deadline = setTimeout(() => resolver.cancel(), limits.webhookConnectMs)
+  const deadline = setTimeout(() => resolver.cancel(), limits.webhookResolveMs)
   const [found4, found6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
   clearTimeout(deadline)
   const addresses = [

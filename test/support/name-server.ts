@@ -5,7 +5,10 @@ import { once } from 'node:events'
 import { SocketAddress } from 'node:net'
 
 export interface NameServer {
-  /** Addresses by name; a name that is missing does not exist, and one that begins with `silent` gets no answer. */
+  /**
+   * Addresses by name; a name that is missing does not exist, one that begins with `silent` gets no answer, and one that
+   * begins with `half` none about IPv6.
+   */
   names: Map<string, string[]>
   /** Names it was asked for, in order. */
   asked: string[]
@@ -30,7 +33,7 @@ export async function startNameServer(names: Record<string, string[]> = {}): Pro
     const name = labels.join('.').toLowerCase()
     const type = query.readUInt16BE(at + 1)
     asked.push(name)
-    if (name.startsWith('silent')) return
+    if (name.startsWith('silent') || (name.startsWith('half') && types[type] === 'ipv6')) return
     const known = table.get(name)
     const answers = (known ?? [])
       .filter((address) => familyOf(address) === types[type])
