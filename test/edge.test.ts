@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
-import { connect } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createListener } from '../src/http/listener.ts'
@@ -216,6 +216,28 @@ describe('what is no request of this service', () => {
     expect(JSON.parse(body).error.details.issues).toEqual([
       { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
     ])
+  })
+})
+
+describe('a connection on which nothing was sent yet', () => {
+  test('is not answered, however late its first request comes', async () => {
+    const server = createListener(() => new Response('there'), createLog('silent'))
+    // Looked at every five seconds; it is too late at once.
+    server.headersTimeout = 1
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    await once(server, 'clientError')
+    server.headersTimeout = 10_000
+    expect(answer).toBe('')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    await once(socket, 'close')
+    expect([answer.split('\r\n')[0], answer.slice(-5)]).toEqual(['HTTP/1.1 200 OK', 'there'])
+    await new Promise((done) => server.close(done))
   })
 })
 

@@ -3,6 +3,7 @@
  * because it is no HTTP, or too large to be looked at.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { getRequestListener } from '@hono/node-server'
 import { limits } from '../config.ts'
@@ -90,6 +91,9 @@ function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log)
     socket.destroy()
     return
   }
+  // Clients and load balancers connect ahead of need. An answer to nothing would be taken for that to the request that
+  // is sent just then, so such a connection stays, as an idle one does: until `clientIdleMs`.
+  if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0) return
   const error = whatIsNoRequest(cause.code)
   const requestId = requestIdOf(undefined)
   log('request.refused', { requestId, code: error.code })
