@@ -3,6 +3,9 @@ import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { limits } from '../config.ts'
 
+/** The name space of the ids of notifications: drawn once, and never to change. */
+const webhookIds = Buffer.from('e7f3a4c26b8d4d0f9a51c0d27f6be318', 'hex')
+
 /** A row of `events`. */
 export interface StoredEvent {
   /** Digits. */
@@ -51,11 +54,12 @@ function notificationOf(subscriptionId: string, event: StoredEvent): object {
 
 /**
  * The same for that event and subscription at every attempt and replay, so that a subscriber can drop repeats: a UUID
- * of version 8, which leaves its bits to us. Nothing has to be stored for it.
+ * of version 5 (RFC 9562), as those of version 8 are refused by checks that are older than that. Nothing has to be
+ * stored for it.
  */
 export function webhookId(subscriptionId: string, eventId: string): string {
-  const bytes = createHash('sha256').update(`grandlivre webhook ${subscriptionId} ${eventId}`).digest()
-  bytes[6] = (bytes[6]! & 0x0f) | 0x80
+  const bytes = createHash('sha1').update(webhookIds).update(`${subscriptionId} ${eventId}`).digest()
+  bytes[6] = (bytes[6]! & 0x0f) | 0x50
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
