@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 
-export const s3ProgramNames = ['minio', 'versitygw', 'weed'] as const
+export const s3ProgramNames = ['minio', 'versitygw'] as const
 export type S3ProgramName = (typeof s3ProgramNames)[number]
 
 export function s3ProgramPath(name: S3ProgramName): string {

@@ -1,7 +1,7 @@
 /** Real S3 servers for the tests, on free ports of this machine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,14 +20,14 @@ const accessKey = 'grandlivre'
 const secretKey = 'grandlivre-secret'
 
 interface Launch {
-  args: (folder: string, port: number, otherPorts: number[]) => string[]
+  args: (folder: string, port: number, otherPort: number) => string[]
   env?: Record<string, string>
   prepare?: (folder: string) => Promise<void>
 }
 
 const launches: Record<S3ProgramName, Launch> = {
   minio: {
-    args: (folder, port, [other]) => [
+    args: (folder, port, other) => [
       'server',
       '--quiet',
       `--address=127.0.0.1:${port}`,
@@ -55,29 +55,6 @@ const launches: Record<S3ProgramName, Launch> = {
     ],
     prepare: async (folder) => {
       await mkdir(join(folder, 'attributes'))
-    },
-  },
-  weed: {
-    args: (folder, port, [master, volume, filer, ...grpc]) => [
-      '-logtostderr',
-      'server',
-      `-dir=${join(folder, 'files')}`,
-      '-ip=127.0.0.1',
-      `-master.port=${master}`,
-      `-volume.port=${volume}`,
-      `-filer.port=${filer}`,
-      ...['master', 'volume', 'filer', 's3'].map((part, index) => `-${part}.port.grpc=${grpc[index]}`),
-      '-s3',
-      `-s3.port=${port}`,
-      `-s3.config=${join(folder, 's3.json')}`,
-      '-master.volumeSizeLimitMB=256',
-    ],
-    prepare: async (folder) => {
-      const credentials = [{ accessKey, secretKey }]
-      const identities = [
-        { name: 'grandlivre', credentials, actions: ['Admin', 'Read', 'Write', 'List', 'Tagging'] },
-      ]
-      await writeFile(join(folder, 's3.json'), JSON.stringify({ identities }))
     },
   },
 }
@@ -119,8 +96,8 @@ async function startOnFreePorts(path: string, { args, env, prepare }: Launch): P
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-s3-'))
   await mkdir(join(folder, 'files'))
   await prepare?.(folder)
-  const [port, ...otherPorts] = await freePorts(8)
-  const child = spawn(path, args(folder, port!, otherPorts), {
+  const [port, otherPort] = await freePorts(2)
+  const child = spawn(path, args(folder, port!, otherPort!), {
     cwd: folder,
     env: { PATH: process.env['PATH'], HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
