@@ -1,5 +1,6 @@
 /** Subscriptions, events and dispatchers on a database of the test. */
 import pg from 'pg'
+import type { TestContext } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import type { NewEvent } from '../../src/events/events.sql.ts'
@@ -147,6 +148,13 @@ export async function setWebhookStage(): Promise<WebhookStage> {
   }
 }
 
+/** A stage that is closed when the test is over. */
+export async function stageOf({ onTestFinished }: TestContext): Promise<WebhookStage> {
+  const stage = await setWebhookStage()
+  onTestFinished(() => stage.close())
+  return stage
+}
+
 const defaults = { onEvents: ['document'], folderIds: [] as string[] }
 
 function startDispatcher(serviceUrl: string, clock: Clock, rules: TargetRules): RunningDispatcher {
@@ -189,4 +197,29 @@ export function documentEvent(name: string, folderId: string | null = null): New
 /** The names of such events, as they were received. */
 export function namesOf(events: { data: { name: string } }[]): string[] {
   return events.map(({ data }) => data.name)
+}
+
+/** Events of the kind `document`, by their names. */
+export function documents(names: string[]): NewEvent[] {
+  return names.map((name) => documentEvent(name))
+}
+
+/** @returns names with the numbers from `first` on */
+export function numbered(count: number, first = 0): string[] {
+  return Array.from({ length: count }, (_, number) => `n${first + number}`)
+}
+
+/** By which no retry is ever due, however long the test takes. */
+export function standingClock(): Clock {
+  const now = Date.now()
+  return { now: () => now, random: () => 0 }
+}
+
+/** The oldest first; `sent` where its body is no longer kept. */
+// biome-ignore lint/suspicious/noExplicitAny: rows
+export function deliveriesOf(stage: WebhookStage, subscriptionId: string): Promise<any[]> {
+  return stage.sql(
+    `select id, state, attempts, events, body is null as sent from deliveries where subscription_id = $1 order by id`,
+    [subscriptionId],
+  )
 }
