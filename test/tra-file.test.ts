@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../src/db/pool.ts'
-import type { MadTotals } from '../src/exports/mad-file.ts'
+import type { FileTotals } from '../src/exports/count-chunks.ts'
 import { openSnapshot } from '../src/exports/snapshot.ts'
 import { countTraMovements, renderTraFile } from '../src/exports/tra-file.ts'
 import { checkTra } from '../src/formats/tra/check.ts'
@@ -53,7 +53,7 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes = 256 * 1024) {
   const { exerciceId, period, journalIds = [] } = chosen
   const selection = { schemaId, folderId, exerciceId, period, journalIds }
   const snapshot = await openSnapshot(pool, schemaId)
-  const counts: MadTotals[] = []
+  const counts: FileTotals[] = []
   const leftOut: string[] = []
   const parts: Buffer[] = []
   try {

@@ -9,13 +9,14 @@ import type pg from 'pg'
 import { limits } from '../config.ts'
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter, StoreSettings } from '../store/store.ts'
+import type { FileTotals } from './count-chunks.ts'
 import { dayIn } from './day.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
 import type { ExportFormat } from './job.ts'
 import type { StoredFile } from './jobs.sql.ts'
 import { countMovements } from './mad-file.sql.ts'
-import { type MadFileOptions, type MadTotals, renderMadFile } from './mad-file.ts'
+import { type MadFileOptions, renderMadFile } from './mad-file.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 import { countTraMovements, renderTraFile, type TraFileOptions } from './tra-file.ts'
 import type { TraSelection } from './tra-selection.ts'
@@ -104,7 +105,7 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     task.progress[1] = rowsTotal
     const snapshotOn = dayIn(task.timeZone, snapshot.at)
     const hash = createHash('sha256')
-    let totals: MadTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
+    let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
     writer = await (await openStore(task.store)).create(fileKey, format.contentType)
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)

@@ -12,6 +12,7 @@ import { wholeEntryColumns } from '../formats/mad/entry.ts'
 import { movementColumns } from '../formats/mad/movement.ts'
 import { readDictionary } from '../ledger/dictionary.sql.ts'
 import { collectionTexts, folderCollections } from './collections.ts'
+import { countChunks, type FileTotals } from './count-chunks.ts'
 import { copyFolderEntries, copyFolderMovements } from './mad-file.sql.ts'
 import { packTexts } from './pack-texts.ts'
 import { EntriesTally, renderEntries } from './render-entries.ts'
@@ -34,17 +35,7 @@ export interface MadFileOptions {
   /** Gives at least so many bytes to render into. */
   room: (bytes: number) => Uint8Array<ArrayBuffer>
   /** Told what the file holds up to the end of each chunk, before it is yielded. The last call has it all. */
-  counted: (totals: MadTotals) => void
-}
-
-/** Debit and credit in minor units, exact. */
-export interface MadTotals {
-  /** Movements. */
-  rows: number
-  entries: number
-  bytes: number
-  debit: bigint
-  credit: bigint
+  counted: (totals: FileTotals) => void
 }
 
 /** @throws {AppError} ERR-FOLDER-NOT-FOUND; with chunks of some hundred bytes at least, before the first of them */
@@ -53,18 +44,7 @@ export async function* renderMadFile(
   options: MadFileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const tally = new EntriesTally()
-  let bytes = 0
-  for await (const chunk of partsOf(snapshot, options, tally)) {
-    bytes += chunk.length
-    options.counted({
-      rows: tally.movements,
-      entries: tally.entries,
-      bytes,
-      debit: tally.debit.total,
-      credit: tally.credit.total,
-    })
-    yield chunk
-  }
+  yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
 }
 
 async function* partsOf(

@@ -11,7 +11,8 @@ import { EntryLines, traEntryColumns, traMovementColumns } from '../formats/tra/
 import { axesMax } from '../formats/tra/folder-records.ts'
 import { letteringCodes } from '../formats/tra/lettering-codes.ts'
 import { thirdPartyRoot } from '../formats/tra/nature.ts'
-import type { MadFileOptions, MadTotals } from './mad-file.ts'
+import { countChunks } from './count-chunks.ts'
+import type { MadFileOptions } from './mad-file.ts'
 import { renderTraEntries, TraTally } from './render-tra-entries.ts'
 import type { Snapshot } from './snapshot.ts'
 import { copyTraEntries, copyTraMovements, findEntrySpans, findOddLetterings } from './tra-file.sql.ts'
@@ -36,18 +37,7 @@ export async function* renderTraFile(
   options: TraFileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const tally = new TraTally()
-  let bytes = 0
-  for await (const chunk of partsOf(snapshot, options, tally)) {
-    bytes += chunk.length
-    options.counted({
-      rows: tally.movements,
-      entries: tally.entries,
-      bytes,
-      debit: tally.debit.total,
-      credit: tally.credit.total,
-    } satisfies MadTotals)
-    yield chunk
-  }
+  yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
 }
 
 async function* partsOf(

@@ -2,7 +2,8 @@
 import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { createPool } from '../../src/db/pool.ts'
-import { type MadTotals, renderMadFile } from '../../src/exports/mad-file.ts'
+import type { FileTotals } from '../../src/exports/count-chunks.ts'
+import { renderMadFile } from '../../src/exports/mad-file.ts'
 import { openSnapshot, type Snapshot } from '../../src/exports/snapshot.ts'
 import { createTestDatabase } from './database.ts'
 import { addToFolder } from './full-ledger.ts'
@@ -30,8 +31,8 @@ export interface MadFile {
   text: string
   parts: Buffer[]
   /** The last of the counts. */
-  totals: MadTotals
-  counts: MadTotals[]
+  totals: FileTotals
+  counts: FileTotals[]
 }
 
 export interface MadStage {
@@ -73,7 +74,7 @@ export async function setMadStage(): Promise<MadStage> {
 }
 
 function render(snapshot: Snapshot, folder: Folder, chunkBytes = 256 * 1024) {
-  const totals: MadTotals[] = []
+  const totals: FileTotals[] = []
   const room = (bytes: number) => new Uint8Array(bytes)
   const { schemaId, folderId } = folder
   const options = {
