@@ -117,7 +117,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', {
 test('a subscription is shown, disabled with a reason, enabled and deleted', {
   timeout: manyProcessesMs,
 }, async (context) => {
-  const { run, refused, subscribe, sql } = await stageOf(context)
+  const { run, refused, subscribe, publish, sql } = await stageOf(context)
   const id = await subscribe('/one')
   expect(await run('webhook', 'disable', id, '--reason', 'asked for by phone')).toBe(
     `Subscription ${id} is disabled.\n`,
@@ -130,6 +130,10 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', {
   expect(await run('webhook', 'enable', id)).toContain(`event replay --subscription ${id}`)
   expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
   expect(await run('webhook', 'show', id)).not.toContain('because')
+  await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
+  const behind = await run('webhook', 'show', id)
+  expect(behind).toMatch(/^events behind these +1$/m)
+  expect(behind).toMatch(/^the oldest of +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
   await sql(
     `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
   )

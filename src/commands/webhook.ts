@@ -8,6 +8,7 @@ import { type DeliveryState, deliveryStates } from '../webhooks/delivery.ts'
 import {
   listAttempts,
   listDeliveries,
+  readBacklog,
   readSubscriptions,
   type SubscriptionRecord,
   schemaExists,
@@ -160,6 +161,7 @@ async function show(id: string): Promise<void> {
   await asOwner(async (client) => {
     const [found] = await readSubscriptions(client, id)
     if (!found) throw unknown(id)
+    const backlog = await readBacklog(client, id)
     const lines: [string, string | null][] = [
       ['partner', found.thirdPartyCode],
       ['level', found.level],
@@ -174,6 +176,8 @@ async function show(id: string): Promise<void> {
       ['because', found.disabledReason],
       ['deliveries waiting', String(found.pending)],
       ['deliveries failed', String(found.failed)],
+      ['events behind these', String(backlog.events)],
+      ['the oldest of', backlog.since],
     ]
     return table(
       ['subscription', found.id],

@@ -56,6 +56,26 @@ export async function readSubscriptions(
   return rows
 }
 
+/** Events that wait to be put into deliveries of one subscription, and when the oldest happened: ISO 8601, UTC. */
+export interface Backlog {
+  events: number
+  since: string | null
+}
+
+export async function readBacklog(client: ClientBase, subscriptionId: string): Promise<Backlog> {
+  const { rows } = await client.query<Backlog>(
+    `select count(*)::int as events, ${utc('min(e.created_at)')} as since
+     from grandlivre.subscriptions s
+     join grandlivre.schemas c on s.schema_id is null or c.schema_id = s.schema_id
+     left join grandlivre.subscription_positions p on p.schema_id = c.schema_id and p.subscription_id = s.id
+     join grandlivre.events e on e.schema_id = c.schema_id and e.id > coalesce(p.position, s.start_position)
+       and grandlivre.receives(s, e.schema_id, e.name, e.folder_id)
+     where s.id = $1`,
+    [subscriptionId],
+  )
+  return rows[0]!
+}
+
 export async function schemaExists(client: ClientBase, schemaId: string): Promise<boolean> {
   const { rowCount } = await client.query('select from grandlivre.schemas where schema_id = $1', [schemaId])
   return rowCount === 1
