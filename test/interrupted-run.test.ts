@@ -1,0 +1,63 @@
+/** What a run of the tests leaves behind that does not come to its end. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, test } from 'vitest'
+import { until } from './support/service.ts'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+
+let temporary: string
+let run: ChildProcess
+
+beforeEach(async () => {
+  temporary = await mkdtemp(join(tmpdir(), 'grandlivre-interrupted-'))
+  await chmod(temporary, 0o755)
+  // Tests with a server of their own beside that of the run.
+  run = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', 'test/database.test.ts'], {
+    cwd: project,
+    env: { PATH: process.env['PATH'], TMPDIR: temporary },
+    detached: true,
+    stdio: 'ignore',
+  })
+})
+
+afterEach(async () => {
+  for (const pid of await servers()) kill(pid, 'SIGKILL')
+  await rm(temporary, { recursive: true, force: true })
+})
+
+test.each([
+  ['Ctrl-C, which reaches the whole group of the terminal', 'SIGINT', 'group'],
+  ['SIGTERM', 'SIGTERM', 'process'],
+  ['SIGKILL', 'SIGKILL', 'process'],
+] as const)('%s: neither servers nor files', { timeout: 180_000 }, async (_, signal, whom) => {
+  await until(async () => (await servers()).length >= 2)
+  const pids = await servers()
+  process.kill(whom === 'group' ? -run.pid! : run.pid!, signal)
+  await once(run, 'close')
+  await until(async () => (await readdir(temporary)).length === 0)
+  await until(() => !pids.some((pid) => kill(pid, 0)))
+})
+
+/** Process ids of the PostgreSQL servers that were started below the temporary folder. */
+async function servers(): Promise<number[]> {
+  const paths = await readdir(temporary, { recursive: true }).catch(() => [])
+  const locks = paths.filter((path) => path.endsWith('/postmaster.pid'))
+  const texts = await Promise.all(
+    locks.map((lock) => readFile(join(temporary, lock), 'utf8').catch(() => '')),
+  )
+  return texts.map((text) => Number.parseInt(text, 10)).filter((pid) => pid > 0)
+}
+
+/** Whether the process was there to get it. */
+function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}
