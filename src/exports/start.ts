@@ -2,6 +2,7 @@
 import type { Piscina } from 'piscina'
 import { ChannelReader } from '../threads/channel.ts'
 import { asAppError } from '../threads/pool.ts'
+import { whileWaiting } from '../threads/waiting-tasks.ts'
 import type { ExportHead, ExportSummary } from './send.ts'
 import type { CollectionTask, SelectedTask } from './thread.ts'
 
@@ -23,8 +24,9 @@ export function startExport<Name extends keyof Tasks>(
   const port = reader.threadPort
   // No abort signal: Piscina gives a thread that runs a task with one nothing else to do, so that as many clients that
   // do not read as there are threads would stop all exports.
+  const waiting = whileWaiting({ ...task, port }, () => reader.cancelled)
   threads
-    .run({ ...task, port }, { name, transferList: [port] as never })
+    .run(waiting, { name, transferList: [port] as never })
     .catch((error: unknown) => reader.fail(asAppError(error)))
   return reader
 }

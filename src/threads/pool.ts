@@ -2,6 +2,7 @@
 import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
+import { WaitingTasks } from './waiting-tasks.ts'
 
 /** Megabytes of JavaScript heap of one thread. An export needs some 20; a leak shall end a thread, not the machine. */
 const threadHeapMb = 256
@@ -14,6 +15,9 @@ export function createThreads(count: number, databaseUrl: string): Piscina {
     maxThreads: count,
     concurrentTasksPerWorker: limits.exportsPerThread,
     maxQueue: limits.exportQueueMax,
+    taskQueue: new WaitingTasks(),
+    // Otherwise the first of those that wait goes to the end each time no thread has a place for it.
+    stricterFIFO: true,
     // The default blocks a thread's event loop between tasks, and with it the exports that wait for their clients.
     atomics: 'disabled',
     workerData: { databaseUrl },
