@@ -36,6 +36,15 @@ test('options of the address and further ones add up, for pg as for psql', async
   ])
 })
 
+test('days are written year-month-day, whatever form the server gives them', async () => {
+  const name = new URL(database.ownerUrl).pathname.slice(1)
+  await pool.query(`alter database ${name} set datestyle = 'German'`)
+  const later = createPool(database.ownerUrl, { max: 1, applicationName: 'days' })
+  const { rows } = await later.query(`select date '2026-03-01'::text as day`)
+  await later.end()
+  expect(rows).toEqual([{ day: '2026-03-01' }])
+})
+
 test('a transaction is kept when its function ends well and undone when it fails', async () => {
   expect(await inTransaction(pool, (client) => addSchema(client, 1))).toBe(1)
   const failure = inTransaction(pool, async (client) => {

@@ -20,7 +20,8 @@ export interface PoolOptions {
 /** Connections are opened when they are first needed: a wrong address shows at the first query, not here. */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: withStartupOptions(url, '-c search_path=grandlivre'),
+    // Days go as PostgreSQL prints them into answers and files, and its administrator may have set another style.
+    connectionString: withStartupOptions(url, '-c search_path=grandlivre -c datestyle=ISO'),
     max: options.max,
     application_name: options.applicationName,
     connectionTimeoutMillis: limits.databaseConnectMs,
