@@ -14,6 +14,7 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -179,6 +180,35 @@ test('a process whose connections PostgreSQL has ended still holds the server', 
   await staying.leave()
 })
 
+test.each([
+  ['stopped by hand', 'SIGINT'],
+  ['killed', 'SIGKILL'],
+] as const)(
+  'a process whose server was %s and is started by another has it at the same address, and holds it',
+  async (_, signal) => {
+    const staying = await startProcess()
+    process.kill((await postmasterPid())!, signal)
+    await until(() => isRefused(staying.ownerUrl))
+    const leaving = await startEmbeddedDatabase({ dataDir, durable: false })
+    await until(async () => (await holders(leaving.ownerUrl)) === 2)
+    await leaving.stop()
+    expect(await ask(staying.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
+    await staying.leave()
+    await expect(ask(staying.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
+  },
+)
+
+test('a server whose port is taken meanwhile is started at another', async () => {
+  const first = await startEmbeddedDatabase({ dataDir, durable: false })
+  await first.stop()
+  const other = createServer().listen(Number(portOf(first.ownerUrl)), '127.0.0.1')
+  await once(other, 'listening')
+  const second = await startEmbeddedDatabase({ dataDir, durable: false })
+  expect(await ask(second.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
+  await second.stop()
+  other.close()
+})
+
 test('Ctrl-C, which reaches the whole group of the terminal, does not reach the server', async () => {
   const user = await startProcess()
   process.kill(-user.child.pid!, 'SIGINT')
@@ -318,6 +348,11 @@ async function ask(url: string, sql: string): Promise<Record<string, unknown>[]>
   } finally {
     await client.end()
   }
+}
+
+async function isRefused(url: string): Promise<boolean> {
+  const error = await ask(url, 'select 1').catch((thrown: NodeJS.ErrnoException) => thrown)
+  return 'code' in error && error.code === 'ECONNREFUSED'
 }
 
 async function holders(ownerUrl: string): Promise<number> {

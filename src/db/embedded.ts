@@ -158,7 +158,7 @@ async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | unde
 }
 
 async function startServer(cluster: Cluster, programs: Programs, durable: boolean): Promise<void> {
-  const all = { port: String(await freePort()), ...settings, ...(durable ? {} : settingsNotDurable) }
+  const all = { port: String(await choosePort(cluster)), ...settings, ...(durable ? {} : settingsNotDurable) }
   await runProgram(programs.pg_ctl, [
     'start',
     '--wait',
@@ -188,8 +188,9 @@ async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
 }
 
 /**
- * Holds the server again where the holder's connection was lost and the server lives on: PostgreSQL ends every
- * connection when one of its processes is killed. A server that is gone as a whole stays gone.
+ * Holds the server again where the holder's connection was lost: PostgreSQL ends every connection when one of its
+ * processes is killed. A server that is gone as a whole may be started again by an operator or another process, and
+ * must then not be stopped under this one.
  * @returns `end` gives the holder to leave with, undefined where the server is gone
  */
 function stayHolding(first: pg.Client, cluster: Cluster): { end(): Promise<pg.Client | undefined> } {
@@ -198,7 +199,7 @@ function stayHolding(first: pg.Client, cluster: Cluster): { end(): Promise<pg.Cl
   const watch = (holder: pg.Client): void => {
     holder.once('end', () => {
       if (ending) return
-      current = holdAgain(cluster)
+      current = holdAgain(cluster, () => ending)
       current.then((next) => next && watch(next)).catch(() => {})
     })
   }
@@ -211,12 +212,13 @@ function stayHolding(first: pg.Client, cluster: Cluster): { end(): Promise<pg.Cl
   }
 }
 
-async function holdAgain(cluster: Cluster): Promise<pg.Client | undefined> {
+async function holdAgain(cluster: Cluster, isEnding: () => boolean): Promise<pg.Client | undefined> {
   for (;;) {
     const found = readLockFile(cluster)
-    if (!found || !isPostmaster(found.pid, cluster)) return undefined
-    const holder = await hold(cluster, found)
-    if (holder) return holder
+    if (found && isPostmaster(found.pid, cluster)) {
+      const holder = await hold(cluster, found)
+      if (holder) return holder
+    } else if (isEnding()) return undefined
     await delay(pollMs)
   }
 }
@@ -286,11 +288,19 @@ function removeStaleLockFile(cluster: Cluster): void {
     unlinkSync(join(cluster.path, 'postmaster.pid'))
 }
 
-async function freePort(): Promise<number> {
+/** That of the last start, where it is free: processes that have the address find the server there again. */
+async function choosePort(cluster: Cluster): Promise<number> {
+  const options = await readFile(join(cluster.path, 'postmaster.opts'), 'utf8').catch(() => '')
+  const former = Number(/"port=(\d+)"/.exec(options)?.[1] ?? 0)
+  return freePort(former).catch(() => freePort(0))
+}
+
+/** @param wanted 0 for any */
+async function freePort(wanted: number): Promise<number> {
   const server = createServer()
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   server.on('error', reject)
-  server.listen(0, '127.0.0.1', () => {
+  server.listen(wanted, '127.0.0.1', () => {
     const address = server.address()
     server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
   })
