@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -26,7 +27,7 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  for (const pid of await servers()) kill(pid, 'SIGKILL')
+  for (const { pid } of await servers()) kill(pid)
   await rm(temporary, { recursive: true, force: true })
 })
 
@@ -36,28 +37,40 @@ test.each([
   ['SIGKILL', 'SIGKILL', 'process'],
 ] as const)('%s: neither servers nor files', { timeout: 180_000 }, async (_, signal, whom) => {
   await until(async () => (await servers()).length >= 2)
-  const pids = await servers()
+  const started = await servers()
   process.kill(whom === 'group' ? -run.pid! : run.pid!, signal)
   await once(run, 'close')
   await until(async () => (await readdir(temporary)).length === 0)
-  await until(() => !pids.some((pid) => kill(pid, 0)))
+  for (const { port } of started) await until(() => isFree(port))
 })
 
-/** Process ids of the PostgreSQL servers that were started below the temporary folder. */
-async function servers(): Promise<number[]> {
+/** The PostgreSQL servers that were started below the temporary folder: process id on line 1, port on line 4. */
+async function servers(): Promise<{ pid: number; port: number }[]> {
   const paths = await readdir(temporary, { recursive: true }).catch(() => [])
   const locks = paths.filter((path) => path.endsWith('/postmaster.pid'))
   const texts = await Promise.all(
     locks.map((lock) => readFile(join(temporary, lock), 'utf8').catch(() => '')),
   )
-  return texts.map((text) => Number.parseInt(text, 10)).filter((pid) => pid > 0)
+  return texts
+    .map((text) => text.split('\n'))
+    .map((lines) => ({ pid: Number(lines[0]), port: Number(lines[3]) }))
+    .filter(({ pid, port }) => pid > 0 && port > 0)
 }
 
-/** Whether the process was there to get it. */
-function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
+function kill(pid: number): void {
   try {
-    return process.kill(pid, signal)
+    process.kill(pid, 'SIGKILL')
   } catch {
-    return false
+    // It has ended.
   }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const free = await once(socket, 'connect').then(
+    () => false,
+    () => true,
+  )
+  socket.destroy()
+  return free
 }
