@@ -9,6 +9,9 @@ test.each([
   ['*/*', '*', 'json', 'zstd'],
   ['application/json', 'gzip', 'json', 'gzip'],
   ['APPLICATION/X-NDJSON', 'GZIP', 'ndjson', 'gzip'],
+  ['application/json; charset=utf-8', undefined, 'json', 'identity'],
+  ['application/x-ndjson;charset="UTF-8";q=0.9, application/json;q=0.1', undefined, 'ndjson', 'identity'],
+  ['application/json;charset=iso-8859-1, application/x-ndjson;q=0.1', undefined, 'ndjson', 'identity'],
   ['application/x-ndjson, application/json', undefined, 'ndjson', 'identity'],
   ['application/json, application/x-ndjson', undefined, 'json', 'identity'],
   ['application/x-ndjson;q=0.9, application/json;q=0.8', undefined, 'ndjson', 'identity'],
@@ -25,12 +28,16 @@ test.each([
   expect(negotiate(accept, acceptEncoding)).toEqual({ form, encoding })
 })
 
-test.each(['text/html', 'application/xml, text/*', 'application/json;q=0', '*/*;q=0'])(
-  'Accept %j is refused',
-  (accept) => {
-    expect(negotiate(accept, undefined)).toBeUndefined()
-  },
-)
+test.each([
+  'text/html',
+  'application/xml, text/*',
+  'application/json;q=0',
+  '*/*;q=0',
+  'application/json;charset=iso-8859-1',
+  'application/json;charset=utf-8;q=0',
+])('Accept %j is refused', (accept) => {
+  expect(negotiate(accept, undefined)).toBeUndefined()
+})
 
 test('an ETag is strong, and names every part', () => {
   const tags = (['json', 'ndjson'] as const).flatMap((form) =>

@@ -8,6 +8,9 @@ export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
   ndjson: 'application/x-ndjson',
 }
 
+/** Many clients ask for JSON by its charset, of which it has one alone. */
+const acceptable = Object.values(mediaTypes).flatMap((type) => [type, `${type};charset=utf-8`])
+
 /** Negotiator 1.0 ranks what a client likes alike; its published types are those of 0.6. */
 interface RankingNegotiator {
   encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
@@ -31,7 +34,7 @@ export function negotiate(
     // Without the header every encoding is acceptable by the letter; in practice the client reads none.
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
-  const mediaType = negotiator.mediaType(Object.values(mediaTypes))
+  const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
   const form = (Object.keys(mediaTypes) as ItemsForm[]).find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
