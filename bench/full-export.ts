@@ -9,10 +9,10 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { forgetExports } from '../src/demo-folder.sql.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { StoreSettings } from '../src/store/store.ts'
 import type { Dataset } from './dataset.ts'
-import { forgetExports } from './exports.sql.ts'
 import { minioInstalled, startMinio } from './minio.ts'
 import type { ReportProgress } from './progress.ts'
 import { type Rounds, runRounds } from './rounds.ts'
@@ -110,7 +110,7 @@ function wayOfFullExport(
 async function forget({ ownerUrl, year }: Dataset, files: StoreSettings): Promise<void> {
   const client = new pg.Client(ownerUrl)
   await client.connect()
-  const keys = await forgetExports(client, year.folderId).finally(() => client.end())
+  const keys = await forgetExports(client, year).finally(() => client.end())
   const store = await openStore(files)
   for (const key of keys) await store.remove(key)
 }

@@ -23,3 +23,20 @@ export async function countMovements(
   )
   return Number(rows[0]?.count)
 }
+
+/**
+ * Full exports of the folder that have ended; gives the keys of their files, which are orphans from then on. As the
+ * owner.
+ */
+export async function forgetExports(
+  client: ClientBase,
+  folder: { schemaId: string; folderId: string },
+): Promise<string[]> {
+  const { rows } = await client.query<{ fileKey: string | null }>(
+    `delete from grandlivre.exports
+     where schema_id = $1 and folder_id = $2 and state in ('done', 'failed')
+     returning file_key as "fileKey"`,
+    [folder.schemaId, folder.folderId],
+  )
+  return rows.flatMap(({ fileKey }) => fileKey ?? [])
+}

@@ -14,7 +14,7 @@ import type { Opened } from './auth/tokens.sql.ts'
 import { issueToken, revokeTokensOf } from './auth/tokens.ts'
 import type { Database } from './db/database.ts'
 import { createPool, inTransaction } from './db/pool.ts'
-import { countMovements, listExercices } from './demo-folder.sql.ts'
+import { countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
 import { seed } from './ledger/seed.ts'
 import { findFoldersByReference } from './ledger/tenants.sql.ts'
 
@@ -61,6 +61,8 @@ export async function ensureDemoFolder(
         ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
       }))
     return await inTransaction(pool, async (client) => {
+      // For an hour a trigger would be answered with an export of what the folder held before.
+      if (!folder) await forgetExports(client, { schemaId, folderId })
       const kept = await keptSecrets(client, options.dataDir, folderId)
       const secrets = kept ?? (await makeSecrets(client, masterKey, { schemaId, firmId, folderId }))
       return {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Credentials, ensureDemoFolder, writeCredentials } from '../src/demo-folder.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { ended, type JobAnswer, trigger } from './support/full-export.ts'
 import { request, startTestService, type TestService, testMasterKey } from './support/service.ts'
 import { credentials } from './support/tenants.ts'
 
@@ -40,6 +41,11 @@ async function count({ baseUrl, companyToken, thirdPartySecret, exercices }: Cre
   return movements
 }
 
+function fullExport({ baseUrl, companyToken, thirdPartySecret }: Credentials): Promise<JobAnswer> {
+  const headers = credentials(companyToken, thirdPartySecret)
+  return trigger(baseUrl, headers).then(({ body }) => ended(baseUrl, headers, body.id))
+}
+
 test('the demo folder is there with all that a first request needs, and is kept from start to start', async () => {
   const first = await ensure(500)
   expect(await count(first)).toBe(500)
@@ -57,12 +63,18 @@ test('another number of movements fills the same folder anew, and its tokens sta
   expect({ ...after, exercices: [] }).toEqual({ ...before, exercices: [] })
 })
 
+test('what was exported before the folder is filled anew does not stand for it', async () => {
+  await fullExport(await ensure(600))
+  const { status, rows } = await fullExport(await ensure(700))
+  expect({ status, rows }).toEqual({ status: 'DONE', rows: 700 })
+})
+
 test('where the credentials are lost or spoiled others are made, and the old ones are refused', async () => {
   const before = await ensure()
   await writeFile(join(dataDir, 'credentials.json'), '{"societyId"')
   const after = await ensure()
   expect(after.companyToken).not.toBe(before.companyToken)
-  expect(await count(after)).toBe(600)
+  expect(await count(after)).toBe(700)
   const old = await request(
     `${service.url}/api/v1/key/info`,
     credentials(before.companyToken, after.thirdPartySecret),
