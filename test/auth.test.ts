@@ -225,6 +225,23 @@ describe('activation', () => {
     expect((await activated(token))?.getUTCFullYear()).toBeLessThan(2021)
   })
 
+  test('is left to a later call while somebody writes events of the schema, and keeps nobody waiting', async () => {
+    const token = await staff.token('ONE', 'api', folders.first)
+    const neighbour = await staff.token('ONE', 'api', folders.otherTenant)
+    await staff.client.query('begin; select grandlivre.lock_events(100)')
+    try {
+      // More than the service has connections.
+      const first = Array.from({ length: 12 }, () => get(keyInfo, credentials(token, secret)))
+      expect((await get(keyInfo, credentials(neighbour, secret))).status).toBe(200)
+      for (const { status } of await Promise.all(first)) expect(status).toBe(200)
+      expect(await activated(token)).toBeNull()
+    } finally {
+      await staff.client.query('rollback')
+    }
+    await get(keyInfo, credentials(token, secret))
+    expect(await activated(token)).toBeInstanceOf(Date)
+  })
+
   test('does not come for a third party that is disconnected', async () => {
     const gone = await staff.thirdParty('GONE')
     const token = await staff.token('GONE', 'api', folders.first)

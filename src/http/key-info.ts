@@ -46,7 +46,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
           societyId: Number(principal.folderId ?? principal.firmId),
         },
         version: { current: 1, latest: 1, beta: false },
-        // Who reads this is connected, or would have been refused; and this call itself activated the token.
+        // Who reads this is connected, or would have been refused; and the token is in use, by this very call.
         canBeActivated: true,
         isActivated: true,
         routes: opened,
