@@ -223,6 +223,8 @@ export const limits = {
   serviceConnectionsMax: 8,
   /** How long SIGTERM waits for running answers. */
   drainMs: 25_000,
+  /** A further signal within it is an echo of the first: npm passes it on in milliseconds, on a busy machine later. */
+  signalEchoMs: 2_000,
   /** One part of an upload to S3, which allows 10,000 of at least 5 MiB: files of up to 80 GB. */
   storePartBytes: 8 * 1024 * 1024,
   /** Parts on their way at once, each with a buffer of its own. A fourth gained nothing on one machine. */

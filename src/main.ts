@@ -1,20 +1,24 @@
-/** `npm start`: the service until SIGTERM or SIGINT. A second signal ends it at once. */
+/** `npm start`: the service until SIGTERM or SIGINT. A later one ends it at once. */
+import { once } from 'node:events'
 import { readConfig } from './config.ts'
 import type { Database } from './db/database.ts'
 import { ensureDemoFolder, writeCredentials } from './demo-folder.ts'
 import { createLog } from './log.ts'
 import { startService } from './start.ts'
+import { stopSignal } from './stop-signal.ts'
 
 async function main(): Promise<void> {
   const config = readConfig()
+  // From here on: a service that dies while it starts would leave its embedded database running.
+  const stop = stopSignal()
   const log = createLog(config.logLevel)
   const service = await startService(config, {
     log,
     // A server of the operator's own gets no invented folder.
     ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
   })
-  const signal = await firstSignal()
-  log('service.stopping', { signal })
+  if (!stop.aborted) await once(stop, 'abort')
+  log('service.stopping', { signal: stop.reason })
   log('service.stopped', { drained: await service.close() })
   // A store that has fallen silent may still be waited for, with nobody left to tell.
   process.exit()
@@ -23,16 +27,6 @@ async function main(): Promise<void> {
     const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })
     return (baseUrl) => writeCredentials(config.dataDir, { baseUrl, ...folder })
   }
-}
-
-function firstSignal(): Promise<NodeJS.Signals> {
-  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.once(signal, () => {
-      process.once(signal, () => process.exit(1))
-      resolve(signal)
-    })
-  return promise
 }
 
 main().catch((error: Error) => {

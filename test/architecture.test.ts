@@ -24,7 +24,7 @@ const rooms = [
   'threads',
   'ground',
 ]
-const ground = ['config.ts', 'errors.ts', 'log.ts']
+const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts']
 const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'exports/thread.ts', 'client/webhooks.ts']
 
 interface SourceFile {

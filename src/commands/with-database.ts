@@ -1,9 +1,11 @@
+import { addAbortListener } from 'node:events'
 import { constants } from 'node:os'
 import type { Pool } from 'pg'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { createPool } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
+import { stopSignal } from '../stop-signal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction goes with the process. */
 export class Interruption extends Error {
@@ -32,11 +34,11 @@ export interface Opened {
  */
 export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig()
+  const stop = stopSignal()
   const database = await openDatabase(config)
   const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre cli' })
   const { promise: interruption, reject } = Promise.withResolvers<never>()
-  const interrupt = (signal: 'SIGINT' | 'SIGTERM') => reject(new Interruption(signal))
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
+  addAbortListener(stop, () => reject(new Interruption(stop.reason)))
   let interrupted = false
   try {
     return await Promise.race([run({ pool, database, config }), interruption])
@@ -49,7 +51,6 @@ export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Prom
       cause: error,
     })
   } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt)
     // It would wait for the interrupted transaction.
     if (!interrupted) await pool.end()
     await database.close()

@@ -9,6 +9,7 @@ import { type Config, defaultPort, readConfig } from '../config.ts'
 import { type Credentials, ensureDemoFolder, writeCredentials } from '../demo-folder.ts'
 import { createLog } from '../log.ts'
 import { startService } from '../start.ts'
+import { stopSignal } from '../stop-signal.ts'
 import { createProgress } from './progress.ts'
 import { pathOf } from './table.ts'
 
@@ -36,12 +37,12 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     )
   const stop = stopSignal()
   try {
-    await show(config, { movements, out: resolve(options.out), once: options.once, signal: stop.signal })
+    await show(config, { movements, out: resolve(options.out), once: options.once, signal: stop })
   } catch (error) {
-    if (!stop.signal.aborted) throw error
+    if (!stop.aborted) throw error
   }
   // On a terminal behind what it has drawn of a progress bar.
-  if (stop.signal.aborted) print(`${process.stdout.isTTY ? '\r\x1b[K' : ''}Stopped.`)
+  if (stop.aborted) print(`${process.stdout.isTTY ? '\r\x1b[K' : ''}Stopped.`)
 }
 
 interface Show {
@@ -164,17 +165,6 @@ function isFree(host: string, port: number): Promise<boolean> {
   server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
   server.listen(port, host, () => server.close(() => resolve(true)))
   return promise
-}
-
-/** Aborts at the first signal to stop. A second one ends the process at once. */
-function stopSignal(): AbortController {
-  const controller = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => {
-      if (controller.signal.aborted) process.exit(1)
-      controller.abort()
-    })
-  return controller
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
