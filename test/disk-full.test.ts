@@ -17,12 +17,14 @@ function mountSmallDisk(): boolean {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk], { stdio: 'ignore' })
     return true
   } catch {
+    // Nothing is run, and so nothing behind it either.
+    rmdirSync(disk)
     return false
   }
 }
 
 afterAll(() => {
-  if (mounted) execFileSync('umount', ['-l', disk])
+  execFileSync('umount', ['-l', disk])
   rmdirSync(disk)
 })
 
