@@ -165,7 +165,7 @@ test('a failed delivery is seen with its attempts, and replayed as it was', {
   await stage.sql('update deliveries set attempts = 12')
   receiver.behave('/gone', answerWith(500))
   await run('webhook', 'enable', id)
-  expect(await run('event', 'replay', '--subscription', id)).toBe('1 failed deliveries are sent again.\n')
+  expect(await run('event', 'replay', '--subscription', id)).toBe('1 failed delivery is sent again.\n')
   const triedAgain = `select from deliveries where attempts >= 13 and state = 'pending'`
   await until(async () => (await stage.sql(triedAgain)).length === 1)
   receiver.behave('/gone', answerWith(200))

@@ -108,12 +108,16 @@ async function replay(options: { subscription: string; from?: string; to?: strin
   const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
   if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
   await asOwner(async (client) => {
-    if (span) return [`${await replayEvents(client, id, span, now)} events are sent again.`]
+    if (span) return [sentAgain(await replayEvents(client, id, span, now), 'event', 'events')]
     const deliveries = await replayFailedDeliveries(client, id, now)
     if (deliveries === 0)
       throw new Error(`Subscription ${id} has no failed delivery: see webhook deliveries ${id}`)
-    return [`${deliveries} failed deliveries are sent again.`]
+    return [sentAgain(deliveries, 'failed delivery', 'failed deliveries')]
   })
+}
+
+function sentAgain(count: number, one: string, several: string): string {
+  return count === 1 ? `1 ${one} is sent again.` : `${count} ${several} are sent again.`
 }
 
 function momentOr(now: number, text: string | undefined): number {
