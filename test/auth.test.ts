@@ -149,17 +149,24 @@ describe('the folder of a request', () => {
     expect(await of(foreign, { 'society-id': '211' })).toEqual(reached)
   })
 
-  test('must not be named twice in two ways', async () => {
-    expect(await of(firm, { 'society-id': '111' }, '&accountingFolderId=112')).toEqual([
-      400,
-      'ERR-VALIDATION',
-    ])
+  test('must not be named twice in two ways, which is told with all else that is wrong', async () => {
+    for (const token of [company, firm]) {
+      const headers = { ...credentials(token, secret), 'society-id': '111' }
+      const { status, body } = await get(`${movements}&accountingFolderId=112&foo=1`, headers)
+      expect([status, body.error.code]).toEqual([400, 'ERR-VALIDATION'])
+      expect(body.error.details.issues).toEqual([
+        { parameter: 'accountingFolderId', message: 'must name the same folder as the header society-id' },
+        { parameter: 'foo', message: 'is not a parameter of this route' },
+      ])
+      expect((await get(`${movements}&accountingFolderId=112`, headers)).status).toBe(400)
+    }
   })
 
   test('is checked where a header names one without need', async () => {
     const info = (token: IssuedToken, id: string) =>
       get(keyInfo, { ...credentials(token, secret), 'society-id': id })
     expect((await info(firm, '111')).status).toBe(200)
+    expect((await info(firm, ' ')).status).toBe(200)
     expect((await info(firm, '211')).status).toBe(404)
     expect((await info(company, '112')).status).toBe(403)
   })

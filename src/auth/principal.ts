@@ -3,7 +3,7 @@
  * check has a code of its own, so that a partner can tell what to mend.
  */
 import { strict as assert } from 'node:assert'
-import { AppError, invalid } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import type { CallerFacts, Entered, RateWindow } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
@@ -110,23 +110,32 @@ export interface FolderNames {
   accountingFolderId: string | 'malformed' | undefined
 }
 
+/** Whether header and parameter name two folders: left to the validation of the query, as what is malformed. */
+export function namesDisagree(names: FolderNames): boolean {
+  const header = headerOf(names)
+  const { accountingFolderId } = names
+  if (header === undefined || accountingFolderId === undefined) return false
+  return accountingFolderId !== 'malformed' && accountingFolderId !== header
+}
+
+/** An empty header names nothing. */
+function headerOf({ societyId }: FolderNames): string | undefined {
+  return societyId?.trim().replace(/^0+(?=\d)/, '') || undefined
+}
+
 /**
  * The folder that a request is about. For a firm token the caller still has to find out whether it is the firm's.
  * @returns undefined only where the parameter that should name it is malformed
- * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND where the header is no id,
- *   ERR-VALIDATION where the two names disagree
+ * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND where the header is no id
  */
 export function folderOf(principal: Principal, names: FolderNames): string | undefined {
-  const header = names.societyId?.trim().replace(/^0+(?=\d)/, '') || undefined
-  const parameter = names.accountingFolderId
+  const header = headerOf(names)
   const own = principal.folderId
   if (own !== null && header !== undefined && header !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
-  if (parameter === 'malformed') return header ?? own ?? undefined
-  if (header !== undefined && parameter !== undefined && header !== parameter)
-    throw invalid('accountingFolderId', 'must name the same folder as the header society-id')
-  const named = header ?? parameter
-  // What cannot be an id is nobody's folder, and would overflow the column it is compared with.
-  if (own === null && named !== undefined && !/^[1-9]\d{0,14}$/.test(named))
+  if (names.accountingFolderId === 'malformed') return header ?? own ?? undefined
+  const named = header ?? names.accountingFolderId
+  // What cannot be an id is nobody's folder, and might overflow the column it is compared with.
+  if (own === null && named !== undefined && !/^[1-9]\d{0,17}$/.test(named))
     throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (own === null && named === undefined) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
   if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')

@@ -63,7 +63,9 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
   const app = new OpenAPIHono<Edge>({
     defaultHook: (result, c) => {
       if (result.target !== 'query') return
-      const error = queryError(c.env.incoming.url ?? '', result.success ? undefined : result.error)
+      const url = c.env.incoming.url ?? ''
+      const disagree = c.get('folderNamesDisagree') ?? false
+      const error = queryError(url, disagree, result.success ? undefined : result.error)
       if (error) throw error
     },
   })

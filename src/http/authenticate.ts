@@ -1,7 +1,14 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
 import { enterCaller, type RateWindow } from '../auth/callers.sql.ts'
-import { admit, folderOf, knownCaller, type Principal, readCredentials } from '../auth/principal.ts'
+import {
+  admit,
+  folderOf,
+  knownCaller,
+  namesDisagree,
+  type Principal,
+  readCredentials,
+} from '../auth/principal.ts'
 import { sha256 } from '../auth/secrets.ts'
 import { isFolderOfFirm } from '../auth/tokens.sql.ts'
 import { inTenant } from '../db/pool.ts'
@@ -61,12 +68,14 @@ async function findFolder(
   principal: Principal,
 ): Promise<string | undefined> {
   const societyId = c.req.header('society-id')
-  if (route.scope !== 'folder' && societyId === undefined) return principal.folderId ?? undefined
+  if (route.scope !== 'folder' && !societyId?.trim()) return principal.folderId ?? undefined
   const accountingFolderId =
     'accountingFolderId' in route.query.shape
       ? readAccountingFolderId(c.req.queries('accountingFolderId'))
       : undefined
-  const folderId = folderOf(principal, { societyId, accountingFolderId })
+  const names = { societyId, accountingFolderId }
+  c.set('folderNamesDisagree', namesDisagree(names))
+  const folderId = folderOf(principal, names)
   if (folderId === undefined || folderId === principal.folderId) return folderId
   const found = await inTenant(services.database, principal.schemaId, (client) =>
     isFolderOfFirm(client, principal, folderId),

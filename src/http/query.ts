@@ -79,9 +79,14 @@ export function readAccountingFolderId(given: string[] | undefined): string | 'm
  * All that is wrong with a query, undefined where nothing is. A version that is not spoken comes first: it decides
  * what the rest would mean.
  * @param url as it was sent: parameters whose percent-encoding is broken are only seen there
+ * @param folderNamesDisagree the query names another folder than the header
  * @param error of the schema, where it found something
  */
-export function queryError(url: string, error: z.ZodError | undefined): AppError | undefined {
+export function queryError(
+  url: string,
+  folderNamesDisagree: boolean,
+  error: z.ZodError | undefined,
+): AppError | undefined {
   const found = error?.issues ?? []
   if (found.some((issue) => issue.code === 'custom' && issue.params?.['kind'] === unsupportedVersion))
     return new AppError('ERR-UNSUPPORTED-VERSION', {
@@ -91,7 +96,10 @@ export function queryError(url: string, error: z.ZodError | undefined): AppError
     parameter,
     message: 'must be percent-encoded UTF-8',
   }))
-  const issues: Issue[] = [...malformed, ...found.flatMap(issuesOf)]
+  const disagreement: Issue[] = folderNamesDisagree
+    ? [{ parameter: 'accountingFolderId', message: 'must name the same folder as the header society-id' }]
+    : []
+  const issues = [...malformed, ...disagreement, ...found.flatMap(issuesOf)]
   return issues.length === 0 ? undefined : new AppError('ERR-VALIDATION', { issues })
 }
 

@@ -22,6 +22,8 @@ export interface Edge {
     errorCode: string | undefined
     principal: Principal | undefined
     folderId: string | undefined
+    /** Header and query name two folders: a mistake of the query, told with its others. */
+    folderNamesDisagree: boolean | undefined
   }
 }
 
