@@ -12,9 +12,10 @@ import {
   rename,
   rm,
   stat,
+  symlink,
   writeFile,
 } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -115,6 +116,39 @@ test('a process that comes while the last one leaves has a server in the end', a
   const [second] = await Promise.all([startProcess(), first.stop()])
   expect(await ask(second.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
   await second.leave()
+})
+
+test('a folder that is reached by two paths has one server, also while that does not answer yet', async () => {
+  const first = await startEmbeddedDatabase({ dataDir, durable: false })
+  const silent = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const lockFile = join(clusterPath, 'postmaster.pid')
+  const lines = await readFile(lockFile, 'utf8')
+  const { port } = silent.address() as AddressInfo
+  await writeFile(lockFile, lines.replace(portOf(first.ownerUrl), String(port)))
+  const link = join(folder, 'link')
+  await symlink(dataDir, link)
+  const joining = startEmbeddedDatabase({ dataDir: link, durable: false })
+  for (const _ of [1, 2]) await Promise.race([once(silent, 'connection'), joining])
+  await writeFile(lockFile, lines)
+  const second = await joining
+  expect(portOf(second.ownerUrl)).toBe(portOf(first.ownerUrl))
+  silent.close()
+  await first.stop()
+  await second.stop()
+})
+
+test('a copy of a folder in use is a database of its own', async () => {
+  const original = await startEmbeddedDatabase({ dataDir, durable: false })
+  const copyDir = join(folder, 'copy')
+  execFileSync('cp', ['-a', dataDir, copyDir])
+  const copy = await startEmbeddedDatabase({ dataDir: copyDir, durable: false })
+  await ask(copy.ownerUrl, 'create table copied ()')
+  await expect(ask(original.ownerUrl, 'select from copied')).rejects.toThrow('does not exist')
+  await copy.stop()
+  expect(await ask(original.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
+  await original.stop()
+  expect((await readdir(clusterPath)).filter((name) => name.startsWith('mark-'))).toEqual([])
 })
 
 test('comes back after the server was killed', async () => {

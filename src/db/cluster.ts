@@ -4,7 +4,7 @@
  * which one of them wins, and the others go on with what the winner made.
  */
 import { randomBytes } from 'node:crypto'
-import { chown, link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chown, link, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { canReach, databaseUser, exists, type Programs, placeBeside, runProgram } from './programs.ts'
 
@@ -29,8 +29,10 @@ const majorVersion = '18'
  * @param durable false spares initdb its syncs
  * @throws {Error} where the folder holds something else, or cannot be used by this user, with what to do
  */
-export async function openCluster(dataDir: string, programs: Programs, durable: boolean): Promise<Cluster> {
-  await mkdir(dataDir, { recursive: true })
+export async function openCluster(folder: string, programs: Programs, durable: boolean): Promise<Cluster> {
+  await mkdir(folder, { recursive: true })
+  // A server is known by the path on its command line, whatever links lead there.
+  const dataDir = await realpath(folder)
   const passwords = await readOrMakePasswords(join(dataDir, 'postgres.json'))
   const place = await placeOfCluster(dataDir)
   const path = join(place, 'postgres')

@@ -12,9 +12,9 @@
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, unlinkSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rmdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { type Cluster, openCluster, ownerName } from './cluster.ts'
@@ -143,7 +143,9 @@ async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | unde
   try {
     await holder.connect()
     await holder.query('select pg_advisory_lock_shared($1)', [usersLock])
-    return holder
+    if (await sees(holder, cluster)) return holder
+    await holder.end()
+    return undefined
   } catch (error) {
     await holder.end()
     const passwordRefused = error instanceof pg.DatabaseError && error.code === '28P01'
@@ -154,6 +156,23 @@ async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | unde
     // A password refused by another server, to which the port has passed, is as good as no server.
     if (passwordRefused || isConnectionLoss(error)) return undefined
     throw error
+  }
+}
+
+/**
+ * Whether the server works in this folder. A copy of a folder that is in use has passwords and lock file of the
+ * original, and must not lead to its server.
+ */
+async function sees(holder: pg.Client, cluster: Cluster): Promise<boolean> {
+  const mark = await mkdtemp(join(cluster.path, 'mark-'))
+  try {
+    const { rows } = await holder.query<{ seen: boolean }>(
+      'select (pg_stat_file($1, true)).isdir is not null as seen',
+      [basename(mark)],
+    )
+    return rows[0]?.seen === true
+  } finally {
+    await rmdir(mark)
   }
 }
 
@@ -309,7 +328,7 @@ async function freePort(wanted: number): Promise<number> {
 
 async function startError(cluster: Cluster, what: string, cause?: unknown): Promise<Error> {
   const logFile = join(cluster.path, 'server.log')
-  const log = await readFile(logFile, 'utf8').catch((error: Error) => error.message)
+  const log = await readFile(logFile, 'utf8').catch((error: Error) => String(cause ?? error))
   const end = log.trim().split('\n').slice(-10).join('\n')
   return new Error(`The database in ${cluster.path} ${what}. The end of ${logFile}:\n${end}`, { cause })
 }
