@@ -1,8 +1,10 @@
 /** Transactions, and connections that break. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createPool, inTenant, inTransaction, withStartupOptions } from '../src/db/pool.ts'
+import { createPool, inTenant, inTransaction, isConnectionLoss, withStartupOptions } from '../src/db/pool.ts'
 import { AppError } from '../src/errors.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 
@@ -96,6 +98,25 @@ test('a server that is not there is ERR-UNAVAILABLE with the moment to come back
   const error = await inTenant(nowhere, '1', async () => {}).catch((error: unknown) => error)
   await nowhere.end()
   expect(error).toMatchObject({ code: 'ERR-UNAVAILABLE', status: 503, headers: { 'Retry-After': '5' } })
+})
+
+test('a server that takes connections and then says nothing is as good as none', async () => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const sockets: Socket[] = []
+  silent.on('connection', (socket) => sockets.push(socket.on('error', () => {})))
+  const options = {
+    connectionString: `postgres://a:b@127.0.0.1:${(silent.address() as AddressInfo).port}/c`,
+    connectionTimeoutMillis: 50,
+  }
+  const waiting = new pg.Pool({ ...options, max: 1 })
+  for (const attempt of [new pg.Client(options).connect(), waiting.connect()]) {
+    const error = await attempt.catch((thrown: unknown) => thrown)
+    expect([String(error), isConnectionLoss(error)]).toEqual([expect.stringContaining('time'), true])
+  }
+  await waiting.end()
+  for (const socket of sockets) socket.destroy()
+  silent.close()
 })
 
 test('a connection that is cut in a transaction is ERR-UNAVAILABLE, and the next one is made anew', async () => {

@@ -143,8 +143,8 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (/^(08|57P0[123])|^53300$|^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true
-  // pg's own errors carry no code.
-  return /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying)/.test(
+  // pg's own errors carry no code. The last two are of a pool and of a single client.
+  return /^(Connection terminated|Client has encountered a connection error|timeout (exceeded|expired))/.test(
     error.message,
   )
 }
