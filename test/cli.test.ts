@@ -100,6 +100,16 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       ['partner', 'create', '--code', 'acme', '--name', 'x'],
       /--code takes .* not "acme"/,
     ],
+    [
+      'a name that is no line of text',
+      ['partner', 'create', '--code', 'LINES', '--name', 'a\nb'],
+      /--name must be one line of text/,
+    ],
+    [
+      'a reason that would colour a terminal',
+      ['partner', 'disconnect', '--code', 'TAKEN', '--reason', 'x\x1b[31m'],
+      /--reason must be one line of text/,
+    ],
     ['no reason', ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '], /--reason must not be empty/],
     [
       'nobody to disconnect',

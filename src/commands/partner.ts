@@ -45,7 +45,7 @@ async function create({ code, name, kind }: { code: string; name: string; kind: 
     throw new Error(
       `--code takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit, not "${code}"`,
     )
-  if (name.trim() === '') throw new Error('--name must not be empty')
+  checkLine('--name', name)
   await asOwner(async (client, config) => {
     const { plain, secret } = await makeSecret(config)
     const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
@@ -56,6 +56,12 @@ async function create({ code, name, kind }: { code: string; name: string; kind: 
       'It is shown this once only; it goes into the header X-Third-Party-Secret.',
     ]
   })
+}
+
+/** Lists show it, a line each, and errors quote it: control characters would garble both. */
+function checkLine(option: string, text: string): void {
+  if (text.trim() === '') throw new Error(`${option} must not be empty`)
+  if (/\p{Cc}/u.test(text)) throw new Error(`${option} must be one line of text, without control characters`)
 }
 
 async function makeSecret(config: Config): Promise<{ plain: string; secret: StoredSecret }> {
@@ -80,7 +86,7 @@ function list(): Promise<void> {
 }
 
 async function disconnect({ code, reason }: { code: string; reason: string }): Promise<void> {
-  if (reason.trim() === '') throw new Error('--reason must not be empty: the third party is told it')
+  checkLine('--reason', reason)
   await asOwner(async (client) => {
     if (!(await thirdParties.disconnect(client, code, reason.trim())))
       throw new Error(`There is no connected third party ${code}: see partner list`)
