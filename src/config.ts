@@ -245,8 +245,8 @@ export const limits = {
   /** How often a full export says how far it is; whoever cancels it, or takes it over, is heeded as fast. */
   exportRenewMs: 500,
   /**
-   * How often each process looks for full exports whose process died, which is known after ten seconds of silence. With
-   * the pause before the next attempt they are taken up within half a minute.
+   * How often each process looks for full exports whose process died, which is known after fifteen seconds of
+   * silence. With the pause before the next attempt they are taken up within half a minute.
    */
   exportSuperviseSeconds: 5,
   /** For so long a full export is left alone for which the threads had no place; the queue is looked at as often. */

@@ -22,7 +22,7 @@ import { startOwnDatabase } from './support/own-database.ts'
 import type { ServiceProcess } from './support/process.ts'
 import { request, until } from './support/service.ts'
 
-/** Ten seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
+/** Fifteen seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
 const timeout = 300_000
 
 async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {

@@ -16,15 +16,15 @@ export const abandonedQueue = 'exports_abandoned'
 export const exportAttempts = 3
 
 /**
- * How pg-boss keeps the exports: one entry for each; a process that was not heard of for ten seconds (the least that
- * can be set) has lost its export; 4 to 8 seconds before the second attempt, 8 to 16 before the third, in which a
- * database has restarted; no export takes six hours.
+ * How pg-boss keeps the exports: one entry for each; a process that was not heard of for fifteen seconds has lost its
+ * export (ten is the least that can be set, and little where processor or disk are overloaded); 4 to 8 seconds before
+ * the second attempt, 8 to 16 before the third, in which a database has restarted; no export takes six hours.
  */
 const exportQueueOptions = {
   policy: 'exclusive',
   notify: true,
   deadLetter: abandonedQueue,
-  heartbeatSeconds: 10,
+  heartbeatSeconds: 15,
   retryLimit: exportAttempts - 1,
   retryBackoff: true,
   retryDelay: 4,

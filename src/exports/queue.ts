@@ -35,6 +35,9 @@ export interface TakenEntry {
 /** While the database is away pg-boss reports each question it asks in vain, several a second. */
 const reportMs = 10_000
 
+/** How often this process says that it lives. Not half of what silence is allowed: many may come late or fail. */
+const aliveSeconds = 2
+
 export class ExportQueue {
   readonly #boss: PgBoss
   #reportedAt = 0
@@ -86,7 +89,12 @@ export class ExportQueue {
   async take(concurrency: number, work: (taken: TakenEntry) => Promise<void>): Promise<void> {
     await this.#boss.work(
       exportQueue,
-      { ...polling, includeMetadata: true, localConcurrency: concurrency },
+      {
+        ...polling,
+        heartbeatRefreshSeconds: aliveSeconds,
+        includeMetadata: true,
+        localConcurrency: concurrency,
+      },
       async ([job]: JobWithMetadata<QueueEntry>[]) => {
         assert(job)
         await work({
