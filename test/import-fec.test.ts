@@ -263,6 +263,41 @@ test('progress is told for both steps, to the last byte', async () => {
   expect(told.at(-1)).toEqual({ step: 'loading', bytes, bytesTotal: bytes, lines: 27 })
 })
 
+test("an import does not wait for another folder's that is still loading", async () => {
+  // So many that the planner knows the tables, and that each load is more than its first batch.
+  const rowsOf = (day: string) =>
+    Array.from({ length: 2_400 }, (_, at) => ({
+      ...ledger[16 + (at % 2)]!,
+      EcritureNum: `${1 + Math.floor(at / 2)}`,
+      EcritureDate: day,
+    }))
+  const { schemaId } = await importRows(rowsOf('20230331'))
+  const holder = await pool().connect()
+  await holder.query('begin')
+  await holder.query('select grandlivre.lock_events($1)', [schemaId])
+  const count = async (sql: string) => (await holder.query(sql)).rows.length
+  // Events are the last of an import: all its lines are loaded when it waits for them.
+  const slow = importRows(rowsOf('20240331'), { file: '123456789FEC20241231.txt' })
+  await expect
+    .poll(
+      () =>
+        count(`select from pg_locks where locktype = 'advisory' and not granted and database =
+      (select oid from pg_database where datname = current_database())`),
+      { timeout: 20_000 },
+    )
+    .toBe(1)
+  const other = importRows(rowsOf('20230331'), { file: '987654321FEC20231231.txt' })
+  try {
+    await expect
+      .poll(() => count(`select from grandlivre.folders where reference = '987654321'`), { timeout: 20_000 })
+      .toBe(1)
+  } finally {
+    await holder.query('commit')
+    holder.release()
+    expect(await Promise.all([slow, other])).toMatchObject([{ lines: 2_400 }, { lines: 2_400 }])
+  }
+})
+
 test.skipIf(!haveRealLedgers)('real ledgers are in the database line by line, to the cent', async () => {
   for (const [at, { file, lines, total, lettered }] of realLedgers.entries()) {
     const imported = await importFec(pool(), { file })

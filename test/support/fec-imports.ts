@@ -28,7 +28,7 @@ export function fecImports(): FecImports {
   afterAll(() => rm(folder, { recursive: true }))
   beforeEach(async () => {
     database = await createTestDatabase()
-    pool = createPool(database.ownerUrl, { max: 2, applicationName: 'import test' })
+    pool = createPool(database.ownerUrl, { max: 3, applicationName: 'import test' })
   })
   afterEach(async () => {
     await pool.end()
