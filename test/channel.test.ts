@@ -1,7 +1,7 @@
 /** Bytes from a thread: backpressure, cancellation, and endings of every kind. Real threads, real ports. */
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { afterEach, expect, test } from 'vitest'
 import { AppError } from '../src/errors.ts'
 import { ChannelReader, ChannelWriter } from '../src/threads/channel.ts'
@@ -10,11 +10,15 @@ import { until } from './support/service.ts'
 type Head = { version: string }
 type Summary = { written: number }
 
-/** The writer's end stays in this thread where a test wants to see both ends. */
+/** The writer's end is transferred, as to a thread, but to this one, where a test sees both ends. */
 function pair(windowBytes: number) {
   const reader = new ChannelReader<Head, Summary>()
-  const writer = new ChannelWriter<Head, Summary>(reader.threadPort, windowBytes)
-  return { reader, writer }
+  const { port1, port2 } = new MessageChannel()
+  port1.postMessage(reader.threadPort, [reader.threadPort])
+  const threadPort: MessagePort = receiveMessageOnPort(port2)!.message
+  port1.close()
+  const writer = new ChannelWriter<Head, Summary>(threadPort, windowBytes)
+  return { reader, writer, threadPort }
 }
 
 /** Lets every message that was posted arrive. */
@@ -150,9 +154,9 @@ test('what is no AppError comes across as an error all the same', async () => {
 })
 
 test('a port that closes without an end is an error', async () => {
-  const { reader, writer } = pair(1000)
+  const { reader, writer, threadPort } = pair(1000)
   await writer.write(new Uint8Array(10))
-  reader.threadPort.close()
+  threadPort.close()
   await expect(
     (async () => {
       while (await reader.read());
@@ -217,4 +221,11 @@ test('a channel whose thread never starts leaves nothing open', async () => {
   reader.fail(new Error('no thread'))
   await expect(reader.head()).rejects.toThrow('no thread')
   await until(() => ports() === 0)
+})
+
+test('nor does one that is cancelled before', async () => {
+  const reader = new ChannelReader<Head, Summary>()
+  const closed = once(reader.threadPort, 'close')
+  reader.cancel()
+  await closed
 })

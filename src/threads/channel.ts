@@ -152,6 +152,8 @@ export class ChannelReader<Head, Summary> {
     if (this.#ended || this.#error) return
     this.cancelled = true
     this.#port.postMessage({ kind: 'cancel' } satisfies FromMain)
+    // Where no thread has taken it, the message in it would keep it open. What was transferred is not closed by this.
+    this.threadPort.close()
     this.fail(new Error('the export was cancelled'))
   }
 
