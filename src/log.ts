@@ -36,7 +36,8 @@ export interface LogEvents {
     method: string
     /** Without the query. */
     path: string
-    status: number
+    /** Absent where the client went away before there was an answer. */
+    status?: number
     /** Error code of the answer. */
     code?: string
     ms: number

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { PassThrough } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createListener } from '../src/http/listener.ts'
 import { createLog } from '../src/log.ts'
 import { type CallerStage, keyInfo, setCallerStage } from './support/caller-stage.ts'
-import { request } from './support/service.ts'
+import { request, until } from './support/service.ts'
 
 let stage: CallerStage
 
@@ -54,6 +53,7 @@ describe('what is no request of this service', () => {
   test.each([
     ['no HTTP at all', 'hello\r\n\r\n', 400],
     ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
     ['an odd host', 'GET /healthz HTTP/1.1\r\nHost: a/b?c\r\n\r\n', 400],
     ['no path', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['a backslash in the path', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 404],
@@ -65,17 +65,53 @@ describe('what is no request of this service', () => {
     expect(head.toLowerCase()).toContain(`x-request-id: ${error.details.requestId}`)
   })
 
-  test('a request that never ends is told so, and not that it is no HTTP', () => {
-    const socket = new PassThrough({ encoding: 'utf8' })
-    const server = createListener(() => expect.unreachable(), createLog('silent'))
-    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
-    server.emit('clientError', late, socket)
-    const [head, body] = socket.read().split('\r\n\r\n')
+  test('a body that is no body is answered in the same shape, before the app has anything to say', async () => {
+    const headers = Object.entries({ ...stage.signed, 'Content-Type': 'application/json' })
+    const { head, error } = await raw(
+      `POST /api/v1/webhook HTTP/1.1\r\nHost: a\r\n${headers.map((pair) => `${pair.join(': ')}\r\n`).join('')}` +
+        'Transfer-Encoding: chunked\r\n\r\nno length\r\n',
+    )
     expect(head).toMatch(/^HTTP\/1.1 400 /)
-    expect(JSON.parse(body).error.details.issues).toEqual([
-      { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
-    ])
+    expect(error.code).toBe('ERR-VALIDATION')
+    await until(() => stage.service.lines.some((line) => line.includes('"path":"/api/v1/webhook"')))
+    const ended = stage.service.lines.find((line) => line.includes('"path":"/api/v1/webhook"'))!
+    expect(JSON.parse(ended)).toMatchObject({ event: 'request.ended', cutOff: true })
+    expect(JSON.parse(ended)).not.toHaveProperty('status')
+    expect(stage.service.lines.filter((line) => line.includes('request.failed'))).toEqual([])
   })
+})
+
+test.each(['a:', 'LocalHost:80', '[::FFFF:127.0.0.1]', '[0:0:0:0:0:0:0:1]:8080'])(
+  'any way of writing a host is taken: %s',
+  async (host) => {
+    const outgoing = rawRequest(`${stage.service.url}/healthz`, { headers: { host }, agent: false }).end()
+    const [response] = await once(outgoing, 'response')
+    response.resume()
+    expect(response.statusCode).toBe(200)
+  },
+)
+
+test.each([
+  ['headers', 'POST / HTTP/1.1\r\nHost: a\r\n'],
+  ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfour'],
+])('a request that does not end in its %s is told so, and not that it is no HTTP', async (_what, text) => {
+  const read = async (asked: Request) => new Response(await asked.text())
+  const server = createListener(read, createLog('silent'))
+  // Looked at every five seconds; it is too late at once.
+  server.headersTimeout = 1
+  server.requestTimeout = 1
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write(text)
+  let answer = ''
+  for await (const chunk of socket) answer += chunk
+  const [head, body] = answer.split('\r\n\r\n')
+  expect(head).toMatch(/^HTTP\/1.1 400 /)
+  expect(JSON.parse(body!).error.details.issues).toEqual([
+    { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
+  ])
+  await new Promise((done) => server.close(done))
 })
 
 describe('a connection on which nothing was sent yet', () => {

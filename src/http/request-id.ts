@@ -31,7 +31,7 @@ export function acceptRequestId(log: Log): MiddlewareHandler<Edge> {
         requestId,
         method: c.req.method,
         path: c.req.path.slice(0, 256),
-        status: outgoing.statusCode,
+        ...(outgoing.headersSent ? { status: outgoing.statusCode } : {}),
         ...(code === undefined ? {} : { code }),
         ms: Math.round(performance.now() - started),
         ...(outgoing.writableFinished ? {} : { cutOff: true }),
