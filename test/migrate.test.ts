@@ -146,10 +146,13 @@ test('a login that may neither migrate nor finds anything is told to migrate', a
   await expect(open('web')).rejects.toThrow('npm run cli -- migrate')
 })
 
-test('a server that is not there is told with its cause', async () => {
-  await expect(
-    openDatabase({ dataDir: folder, databaseUrl: 'postgres://a:b@127.0.0.1:1/c' }),
-  ).rejects.toThrow('The server of DATABASE_URL does not let us in: connect ECONNREFUSED')
+test.each([
+  ['a server that is not there', 'postgres://a:b@127.0.0.1:1/c', 'connect ECONNREFUSED'],
+  ['an address that is none', 'postgres://a:b@127.0.0.1:port/c', 'Invalid URL'],
+])('%s is told with the name of the setting', async (_, databaseUrl, cause) => {
+  await expect(openDatabase({ dataDir: folder, databaseUrl })).rejects.toThrow(
+    `The server of DATABASE_URL does not let us in: ${cause}`,
+  )
 })
 
 const version = versions.length

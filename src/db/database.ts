@@ -43,15 +43,8 @@ export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl
 }
 
 async function openServer(databaseUrl: string): Promise<Database> {
+  const client = await connectTo(databaseUrl)
   const serviceUrl = withStartupOptions(databaseUrl, '-c role=grandlivre_service')
-  const client = new pg.Client({
-    connectionString: databaseUrl,
-    connectionTimeoutMillis: limits.databaseConnectMs,
-  })
-  client.on('error', () => {})
-  await client.connect().catch((error: Error) => {
-    throw new Error(`The server of DATABASE_URL does not let us in: ${error.message}`, { cause: error })
-  })
   try {
     await checkServerVersion(client)
     const mayMigrate = await mayMigrateHere(client)
@@ -62,6 +55,21 @@ async function openServer(databaseUrl: string): Promise<Database> {
     await client.end()
   }
   return { ownerUrl: databaseUrl, serviceUrl, close: async () => {} }
+}
+
+async function connectTo(databaseUrl: string): Promise<pg.Client> {
+  try {
+    const client = new pg.Client({
+      connectionString: databaseUrl,
+      connectionTimeoutMillis: limits.databaseConnectMs,
+    })
+    client.on('error', () => {})
+    return await client.connect()
+  } catch (error) {
+    throw new Error(`The server of DATABASE_URL does not let us in: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
 }
 
 /** Whoever owns the schema, or may create it where there is none. */
