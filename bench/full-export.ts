@@ -36,12 +36,16 @@ interface Job {
 /** How late the end may be seen; asked more often, the questions would be part of what is measured. */
 const pollMs = 25
 
-/** @returns one for each store there is */
+/**
+ * @param stack leaves what an interruption passes by
+ * @returns one for each store there is
+ */
 export async function measureFullExports(
   dataset: Dataset,
   floor: Way,
   rounds: number,
   progress: ReportProgress,
+  stack: AsyncDisposableStack,
 ): Promise<FullExports[]> {
   const measure = async (
     store: FullExports['store'],
@@ -50,32 +54,22 @@ export async function measureFullExports(
   ): Promise<FullExports> => {
     const report: ReportProgress = (what, share) => progress(`${fullExportName(store)}, ${what}`, share)
     const service = await startServiceProcess(dataset.dataDir, settings)
-    try {
-      const [movements] = waysOfService(service, dataset.year)
-      const ways = [
-        floor,
-        movements!,
-        wayOfFullExport(fullExportName(store), 'JSON', service, dataset, files),
-      ]
-      if (store === 'the filesystem')
-        ways.push(wayOfFullExport(traExportName, 'TRA', service, dataset, files))
-      await checkSameContent(ways, report)
-      const measured = { store, rounds: await runRounds(ways, rounds, report) }
-      await forget(dataset, files)
-      return measured
-    } finally {
-      await service.stop()
-    }
+    stack.defer(service.stop)
+    const [movements] = waysOfService(service, dataset.year)
+    const ways = [floor, movements!, wayOfFullExport(fullExportName(store), 'JSON', service, dataset, files)]
+    if (store === 'the filesystem') ways.push(wayOfFullExport(traExportName, 'TRA', service, dataset, files))
+    await checkSameContent(ways, report)
+    const measured = { store, rounds: await runRounds(ways, rounds, report) }
+    await forget(dataset, files)
+    await service.stop()
+    return measured
   }
   const folder = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKey: '' } as const
   const measured = [await measure('the filesystem', folder, {})]
   if (!minioInstalled) return measured
-  const minio = await startMinio()
-  try {
-    measured.push(await measure('MinIO', minio.files, { ...minio.settings, MASTER_KEY: dataset.masterKey }))
-  } finally {
-    await minio.stop()
-  }
+  const minio = await startMinio(stack)
+  measured.push(await measure('MinIO', minio.files, { ...minio.settings, MASTER_KEY: dataset.masterKey }))
+  await minio.stop()
   return measured
 }
 

@@ -23,7 +23,8 @@ export interface Minio {
   stop(): Promise<void>
 }
 
-export async function startMinio(): Promise<Minio> {
+/** @param stack leaves it, and its folder */
+export async function startMinio(stack: AsyncDisposableStack): Promise<Minio> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-bench-minio-'))
   const endpoint = `http://127.0.0.1:${await freePort()}`
   const [accessKey, secretKey] = ['bench', randomBytes(16).toString('hex')]
@@ -42,12 +43,8 @@ export async function startMinio(): Promise<Minio> {
     await minio.stop()
     await rm(folder, { recursive: true, force: true })
   }
-  try {
-    await answering(endpoint, minio)
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  stack.defer(stop)
+  await answering(endpoint, minio)
   const [bucket, region] = ['grandlivre', 'us-east-1']
   return {
     files: { kind: 's3', endpoint, publicEndpoint: endpoint, bucket, region, accessKey, secretKey },

@@ -35,7 +35,7 @@ async function compare(
   const small = await measureSmallRequests(service, ofService[0]!.address!.url, progress)
   // It would take full exports from the same queue.
   await service.stop()
-  const fullExports = await measureFullExports(dataset, floor, options.rounds, progress)
+  const fullExports = await measureFullExports(dataset, floor, options.rounds, progress, stack)
   return {
     at: new Date().toISOString(),
     machine: describeMachine(dataset.postgresVersion),

@@ -1,8 +1,9 @@
 /** Processes that the bench starts, and that end with it whatever happens. */
 import type { ChildProcess } from 'node:child_process'
 import { fork, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { stopSignal } from '../src/stop-signal.ts'
 
 /**
  * Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. It also
@@ -72,8 +73,9 @@ function own(child: ChildProcess, script: string): OwnProcess {
 
 /** Rejects at Ctrl-C and the like, so that what was started is stopped in order. */
 export function interrupted(): Promise<never> {
-  return new Promise((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-      process.once(signal, () => reject(new Error(`Stopped by ${signal}`)))
-  })
+  const { promise, reject } = Promise.withResolvers<never>()
+  const stop = stopSignal()
+  addAbortListener(stop, () => reject(new Error(`Stopped by ${stop.reason}`)))
+  process.once('SIGHUP', () => reject(new Error('Stopped by SIGHUP')))
+  return promise
 }

@@ -13,7 +13,9 @@ export function createProgress(out: NodeJS.WriteStream = process.stderr): {
   const report: ReportProgress = (what, share) => {
     if (out.isTTY) {
       const filled = Math.round(share * barLength)
-      out.write(`\r\x1b[2K${'█'.repeat(filled)}${'░'.repeat(barLength - filled)} ${what}`)
+      // A line that wraps could not be drawn anew.
+      const line = `${'█'.repeat(filled)}${'░'.repeat(barLength - filled)} ${what}`
+      out.write(`\r\x1b[2K${line.slice(0, (out.columns || 80) - 1)}`)
     } else if (what !== last) {
       out.write(`${what}\n`)
     }
