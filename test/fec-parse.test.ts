@@ -112,6 +112,7 @@ test.each([
   ['a typographic apostrophe', 'L’acompte', 'windows-1252', 'windows-1252'],
   ['capitals', 'RÉGLÉ À PÂQUES', 'windows-1252', 'iso-8859-15'],
   ['capitals', 'RÉGLÉ À PÂQUES', 'cp850', 'cp850'],
+  ['a quote behind a capital', 'RÉGLÉ À «CAFÉ»', 'windows-1252', 'iso-8859-15'],
 ])('%s (%s in %s) is read as %s', async (_, text, written, expected) => {
   const rows = ledger.map((row) => ({
     ...row,
@@ -126,6 +127,24 @@ test.each([
   )
   expect(await detectEncoding(inPieces(file, 7))).toBe(expected)
   expect((await parse(file)).at(-1)).toMatchObject({ description: text })
+})
+
+test('lines of another encoding, and characters cut in two, spoil nothing around them', async () => {
+  const lines = fecFile(ledger).toString().split('\n')
+  const whole = await parse(fecFile(ledger))
+  for (const share of [0.1, 0.3]) {
+    const cut = Math.floor(lines.length * share)
+    const [first, second] = [lines.slice(0, cut).join('\n'), `\n${lines.slice(cut).join('\n')}`]
+    const file = Buffer.concat([iconv.encode(first, 'windows-1252'), Buffer.from(second)])
+    expect(await detectEncoding(inPieces(file, 7))).toBe('utf-8')
+    expect(await parse(file)).toEqual(whole)
+  }
+  const text = 'Réglé – 12 €'
+  const bytes = fecFile(changed(3, 'EcritureLib', text))
+  const end = bytes.indexOf('€') + 2
+  const read = await parse(Buffer.concat([bytes.subarray(0, end), bytes.subarray(end + 1)]))
+  expect(read[3]).toMatchObject({ description: 'Réglé – 12 â‚', thirdPartyName: "Société Générale d'été" })
+  expect(read.toSpliced(3, 1)).toEqual(whole.toSpliced(3, 1))
 })
 
 test.each([

@@ -62,7 +62,8 @@ export function fecFile(rows: readonly FecRow[], form: FecForm = {}): Buffer {
     (each) => names.map((name) => write(each[name] ?? '', name, each)).join(separator) + end,
   )
   const text = names.map(nameOf).join(separator) + end + lines.join('') + (form.fileEnd ?? '')
-  return iconv.encode((form.byteOrderMark ? '\uFEFF' : '') + text, form.encoding ?? 'utf8')
+  const mark = Buffer.from(form.byteOrderMark ? '\uFEFF' : '')
+  return Buffer.concat([mark, iconv.encode(text, form.encoding ?? 'utf8')])
 }
 
 const isAmount = (column: string) => ['Debit', 'Credit'].includes(column)
@@ -88,6 +89,8 @@ export const forms: Record<string, FecForm> = {
   'ISO-8859-15': { encoding: 'iso-8859-15' },
   'Windows-1252': { encoding: 'windows-1252' },
   CP850: { encoding: 'cp850' },
+  'a byte-order mark of UTF-8 before Windows-1252': { byteOrderMark: true, encoding: 'windows-1252' },
+  'a byte-order mark of UTF-8 before CP850': { byteOrderMark: true, encoding: 'cp850' },
   '\\r\\n': { lineEnd: '\r\n' },
   '\\r\\r\\n': { lineEnd: '\r\r\n' },
   'blank lines and a Ctrl-Z at the end': { lineEnd: '\r\n', fileEnd: '\r\n  \r\n\x1A' },

@@ -50,6 +50,9 @@ const columnOf = new Map<string, FecColumn>([
   ...Object.entries(misspellings),
 ])
 
+/** That of UTF-8, in UTF-8 and as the other encodings read it: some programs put it before any text. */
+const byteOrderMark = /^(?:\uFEFF|ï»¿|´╗┐)/
+
 export interface FecHeader {
   separator: string
   /** Fields of a line; one more, blank, is what a trailing separator leaves. */
@@ -66,7 +69,10 @@ export function parseHeader(line: string): FecHeader {
   const separator = ['\t', '|', ';'].toSorted(
     (one, other) => line.split(other).length - line.split(one).length,
   )[0]!
-  const names = line.split(separator).map((name) => name.trim())
+  const names = line
+    .replace(byteOrderMark, '')
+    .split(separator)
+    .map((name) => name.trim())
   if (names.length > 1 && names.at(-1) === '') names.pop()
   if (names.length < 2) {
     const message = 'the first line must name the columns (JournalCode, ...) separated by tab, | or ;'

@@ -5,14 +5,16 @@
  *
  * 1. Every byte sequence is valid UTF-8: UTF-8 (text in another encoding is practically never valid UTF-8 by
  *    chance; pure ASCII is UTF-8 as well).
- * 2. Otherwise the bytes above 0x7F are counted, as French would use them. The accented letters of
+ * 2. Many characters beyond ASCII are sequences of UTF-8: UTF-8 as well. Programs cut labels in the middle of a
+ *    character, and put lines of two sources into one file; one such byte must not spoil all accents of a ledger.
+ * 3. Otherwise the bytes above 0x7F are counted, as French would use them. The accented letters of
  *    ISO-8859-15 and Windows-1252 lie from 0xC0 up; those of CP850 lie from 0x80 to 0x97, where ISO-8859-15
  *    has nothing and Windows-1252 only punctuation. Whichever explains more bytes as French letters wins; in
  *    doubt it is not CP850.
- * 3. ISO-8859-15 and Windows-1252 give the same letters. Printed characters from 0x80 to 0x9F (curly quotes,
+ * 4. ISO-8859-15 and Windows-1252 give the same letters. Printed characters from 0x80 to 0x9F (curly quotes,
  *    the euro at 0x80) exist only in Windows-1252; without any it is ISO-8859-15, where the euro is 0xA4.
  */
-import { isAscii } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import iconv from 'iconv-lite'
 import { FecError } from './problem.ts'
 
@@ -29,7 +31,10 @@ const dosLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎ�
 export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<FecEncoding> {
   const counts = new Float64Array(256)
   const utf8 = new TextDecoder('utf-8', { fatal: true })
-  let isUtf8 = true
+  let isAllUtf8 = true
+  /** Bytes that stand where UTF-8 continues a character, in the whole file. */
+  let continuing = 0
+  let isInSequence = false
   let line = 1
   let empty = true
   for await (const chunk of bytes) {
@@ -37,16 +42,25 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
     const nul = chunk.indexOf(0)
     if (nul >= 0) throw notText(line + lineFeedsIn(chunk.subarray(0, nul)))
     line += lineFeedsIn(chunk)
-    isUtf8 &&= decodes(utf8, chunk, true)
+    isAllUtf8 &&= decodes(utf8, chunk, true)
+    if (isAscii(chunk)) continue
     // By index: iterating takes three times as long.
-    if (!isAscii(chunk)) for (let at = 0; at < chunk.length; at += 1) counts[chunk[at]!]! += 1
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at]!
+      counts[byte]! += 1
+      const isContinuation = byte >= 0x80 && byte < 0xc0
+      if (!isContinuation) isInSequence = byte >= 0xc0
+      else if (isInSequence) continuing += 1
+    }
   }
   if (empty)
     throw new FecError([
       { line: 1, column: 'file', value: '', message: 'the file is empty, a FEC is expected' },
     ])
-  if (isUtf8 && decodes(utf8, new Uint8Array(), false)) return 'utf-8'
-  return singleByteEncoding(counts)
+  if (isAllUtf8 && decodes(utf8, new Uint8Array(), false)) return 'utf-8'
+  // Half or more of the bytes of UTF-8; of the other encodings few, such as a quote behind a capital with an accent.
+  const high = counts.subarray(0x80).reduce((sum, count) => sum + count, 0)
+  return continuing * 4 > high ? 'utf-8' : singleByteEncoding(counts)
 }
 
 /** @param counts how often each byte occurs */
@@ -57,18 +71,21 @@ function singleByteEncoding(counts: Float64Array): FecEncoding {
   return counts.subarray(0x80, 0xa0).some((count) => count > 0) ? 'windows-1252' : 'iso-8859-15'
 }
 
-/** A decoder for a file read piece by piece; it drops a byte-order mark. */
-export function decoderOf(encoding: FecEncoding): { write(chunk: Uint8Array): string; end(): string } {
-  if (encoding !== 'utf-8') {
-    const decoder = iconv.getDecoder(encoding)
-    return {
-      write: (chunk) => decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)),
-      end: () => '',
-    }
-  }
-  const decoder = new TextDecoder('utf-8')
-  return { write: (chunk) => decoder.decode(chunk, { stream: true }), end: () => decoder.decode() }
+/**
+ * The text of whole lines. Bytes that are no UTF-8 in a text of it (see above) are read as Windows-1252, each for
+ * itself.
+ */
+export function decodeLines(bytes: Buffer, encoding: FecEncoding): string {
+  if (encoding !== 'utf-8') return iconv.decode(bytes, encoding)
+  if (isUtf8(bytes)) return bytes.toString()
+  return bytes.toString('latin1').replace(sequenceOrByte, (found) => {
+    const piece = Buffer.from(found, 'latin1')
+    return isUtf8(piece) ? piece.toString() : iconv.decode(piece, 'windows-1252')
+  })
 }
+
+const sequenceOrByte =
+  /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g
 
 function decodes(decoder: TextDecoder, chunk: Uint8Array, stream: boolean): boolean {
   try {

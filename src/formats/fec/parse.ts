@@ -9,7 +9,7 @@
  */
 
 import { type FecColumn, type FecHeader, parseHeader } from './columns.ts'
-import { decoderOf, type FecEncoding } from './encoding.ts'
+import { decodeLines, type FecEncoding } from './encoding.ts'
 import { parseAmount, parseCurrency, parseDay, parseSide } from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
 
@@ -42,8 +42,8 @@ export interface FecLine {
   paymentMode: string
 }
 
-/** A text without a line feed for so long is no FEC. Real lines have a few hundred characters. */
-const lineCharactersMax = 64 * 1024
+/** A text without a line feed for so long is no FEC. Real lines have a few hundred bytes. */
+const lineBytesMax = 64 * 1024
 
 /**
  * @param problems where further checks of the caller add theirs, so that all are reported together; the
@@ -74,25 +74,30 @@ export async function* parseFec(
   problems.throwIfAny()
 }
 
-/** Lines without their line feed; carriage returns before it are trimmed with the last field. */
+/**
+ * Lines without their line feed; carriage returns before it are trimmed with the last field. Cut before they are
+ * decoded: none of the encodings uses the byte of a line feed for anything else.
+ */
 async function* splitLines(
   bytes: AsyncIterable<Uint8Array>,
   encoding: FecEncoding,
 ): AsyncGenerator<string[]> {
-  const decoder = decoderOf(encoding)
-  let rest = ''
+  let rest: Uint8Array = new Uint8Array()
   let count = 0
   for await (const chunk of bytes) {
-    const lines = (rest + decoder.write(chunk)).split('\n')
-    rest = lines.pop()!
+    const whole = Buffer.concat([rest, chunk])
+    const end = whole.lastIndexOf(10) + 1
+    rest = whole.subarray(end)
+    const lines = decodeLines(whole.subarray(0, end), encoding).split('\n').slice(0, -1)
     count += lines.length
-    if (rest.length > lineCharactersMax) {
-      const message = `no line end in ${lineCharactersMax} characters: this is no FEC`
-      throw new FecError([{ line: count + 1, column: 'line', value: rest.slice(0, 60), message }])
+    if (rest.length > lineBytesMax) {
+      const value = decodeLines(Buffer.from(rest.subarray(0, 240)), encoding)
+      const message = `no line end in ${lineBytesMax} bytes: this is no FEC`
+      throw new FecError([{ line: count + 1, column: 'line', value: value.slice(0, 60), message }])
     }
     yield lines
   }
-  yield [rest + decoder.end()]
+  yield [decodeLines(Buffer.from(rest), encoding)]
 }
 
 /** Nothing but blanks and carriage returns, or the Ctrl-Z with which DOS ended files. */
