@@ -178,11 +178,20 @@ describe('key/info', () => {
     { path: '/api/v1/mad/movements', method: 'get' },
   ]
 
-  test('lists the routes that are open to the token', async () => {
-    const { status, body } = await get(keyInfo, credentials(company, secret))
-    expect(status).toBe(200)
-    expect(body).toEqual(expect.arrayContaining(routes))
-    for (const route of body) expect(Object.keys(route).sort()).toEqual(['method', 'path'])
+  test('lists the routes that want a token of that level, all of them and no other', async () => {
+    const { paths } = (await get('/api/v1/openapi.json')).body
+    const wanting: { path: string; method: string }[] = []
+    for (const path of Object.keys(paths))
+      for (const method of Object.keys(paths[path])) {
+        const { status } = await request(service.url + path, {}, method.toUpperCase())
+        if (status === 401 && method !== 'patch') wanting.push({ path, method })
+      }
+    expect(wanting).toEqual(expect.arrayContaining(routes))
+    const sorted = (list: typeof wanting) =>
+      list.toSorted((a, b) => (a.path + a.method < b.path + b.method ? -1 : 1))
+    const listed = async (token: IssuedToken) => sorted((await get(keyInfo, credentials(token, secret))).body)
+    expect(await listed(firm)).toEqual(sorted(wanting))
+    expect(await listed(company)).toEqual(sorted(wanting.filter(({ path }) => path !== '/api/v1/society')))
   })
 
   test('tells with mode=extended what the token is', async () => {
