@@ -90,8 +90,12 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
     for await (const chunk of hashed()) await channel.write(chunk)
   } else {
     await pipeline(hashed, compressor(encoding), async (compressed: AsyncIterable<Uint8Array>) => {
-      // Copied: a pooled buffer must not be transferred. After compression it is a twentieth of the body.
-      for await (const piece of compressed) await channel.write(new Uint8Array(piece))
+      for await (const piece of compressed) {
+        // Copied: a pooled buffer must not be transferred. After compression it is a twentieth of the body.
+        const room = channel.room(piece.length)
+        room.set(piece)
+        await channel.write(room)
+      }
     })
   }
   return { rows: produced.rows(), bytes, sha256: hash.digest('hex') }
