@@ -30,6 +30,8 @@ addMaintenanceCommand(program)
 try {
   await program.parseAsync()
 } catch (error) {
+  // In place of a progress bar.
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
   if (error instanceof Interruption) process.exit(error.exitCode)
   process.exitCode = 1

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { inUnits } from '../ledger/fec/survey.ts'
 import { type FecImported, importFec } from '../ledger/import-fec.ts'
 import { nextSteps } from './next-steps.ts'
-import { progressBar } from './progress-bar.ts'
+import { createProgressBar, showFileProgress } from './progress-bar.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addImportCommands(program: Command): void {
@@ -44,13 +44,17 @@ async function importFile(file: string, { folder, ...options }: Options): Promis
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(async ({ pool }) => {
     const started = performance.now()
-    const imported = await importFec(pool, {
+    const bar = createProgressBar()
+    await importFec(pool, {
       file,
       ...options,
       ...(folder !== undefined && { folderId: folder }),
-      onProgress: progressBar('loading'),
+      onProgress: showFileProgress(bar),
+      onLoaded: (imported) => {
+        bar.clear()
+        process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
+      },
     })
-    process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
   })
 }
 

@@ -4,7 +4,7 @@ import { printable } from '../formats/fec/problem.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check.ts'
 import { amountText } from '../formats/tra/fixed-width.ts'
 import { table } from './as-owner.ts'
-import { progressBar } from './progress-bar.ts'
+import { createProgressBar, showFileProgress } from './progress-bar.ts'
 
 /** So much is read at once: lines of a chunk are checked without a promise each. */
 const chunkBytes = 1024 * 1024
@@ -24,11 +24,13 @@ export function addInspectCommands(program: Command): void {
 async function inspectTra(file: string): Promise<void> {
   const found = statSync(file, { throwIfNoEntry: false })
   if (!found?.isFile()) throw new Error(`There is no file ${file}`)
-  const draw = progressBar('reading')
+  const bar = createProgressBar()
+  const show = showFileProgress(bar)
   const bytes = createReadStream(file, { highWaterMark: chunkBytes })
   const summary = await checkTra(bytes, (read, lines) =>
-    draw({ step: 'reading', bytes: read, bytesTotal: found.size, lines }),
+    show({ step: 'reading', bytes: read, bytesTotal: found.size, lines }),
   )
+  bar.clear()
   const lines = summary.lines === 0 ? problems(summary) : report(summary)
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)
   if (summary.problemCount > 0) process.exitCode = 1

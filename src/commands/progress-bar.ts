@@ -1,5 +1,33 @@
+/** How far a command is, on stderr: one line of a terminal that is drawn anew, or a line every few seconds elsewhere. */
+
 const redrawMs = 100
+const lineMs = 5_000
 const barCharacters = 24
+
+export interface ProgressBar {
+  /** @param share done of it, 0 to 1 */
+  show(share: number, text: string): void
+  /** Wipes the line: what comes next takes its place. After a failure `cli.ts` does. */
+  clear(): void
+}
+
+export function createProgressBar(out: NodeJS.WriteStream = process.stderr): ProgressBar {
+  let shown = out.isTTY ? 0 : performance.now()
+  return {
+    show(share, text) {
+      const now = performance.now()
+      if (now - shown < (out.isTTY ? redrawMs : lineMs)) return
+      shown = now
+      const bar = '#'.repeat(Math.floor(share * barCharacters)).padEnd(barCharacters, '.')
+      // A line that wraps could not be drawn anew.
+      const line = `[${bar}] ${text}`.slice(0, (out.columns || 80) - 1)
+      out.write(out.isTTY ? `\r\x1b[K${line}` : `${text}\n`)
+    },
+    clear() {
+      if (out.isTTY) out.write('\r\x1b[K')
+    },
+  }
+}
 
 /** How far a step is: bytes of a file, and the lines in them. */
 export interface FileProgress {
@@ -9,25 +37,15 @@ export interface FileProgress {
   lines: number
 }
 
-/** Draws on one line of the terminal, and wipes it at the end of `lastStep`. Draws nothing where there is no terminal. */
-export function progressBar(lastStep: string): (progress: FileProgress) => void {
-  if (!process.stderr.isTTY) return () => {}
-  let step = ''
+/** Shows each step of reading a file, with its own rate. */
+export function showFileProgress(bar: ProgressBar): (progress: FileProgress) => void {
+  let current = ''
   let started = 0
-  let drawn = 0
-  return (progress) => {
+  return ({ step, bytes, bytesTotal, lines }) => {
     const now = performance.now()
-    if (progress.step !== step) [step, started] = [progress.step, now]
-    const done = progress.bytes >= progress.bytesTotal
-    if (now - drawn < redrawMs && !done) return
-    drawn = now
-    const full = Math.round((progress.bytes / progress.bytesTotal) * barCharacters)
-    const bar = '#'.repeat(full).padEnd(barCharacters, '.')
-    const megabytes = [progress.bytes, progress.bytesTotal]
-      .map((bytes) => (bytes / 1e6).toFixed(1))
-      .join(' of ')
-    const rate = Math.round((progress.lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
-    const line = `${progress.step.padEnd(8)} [${bar}] ${megabytes} MB, ${rate} lines/s`
-    process.stderr.write(done && step === lastStep ? '\r\x1b[K' : `\r\x1b[K${line}`)
+    if (step !== current) [current, started] = [step, now]
+    const megabytes = [bytes, bytesTotal].map((count) => (count / 1e6).toFixed(1)).join(' of ')
+    const rate = Math.round((lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
+    bar.show(bytes / bytesTotal, `${step}: ${megabytes} MB, ${rate} lines/s`)
   }
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { type SeededFolder, seed } from '../ledger/seed.ts'
 import { nextSteps } from './next-steps.ts'
+import { createProgressBar } from './progress-bar.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addSeedCommand(program: Command): void {
@@ -28,14 +29,18 @@ interface Options {
 async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
   await withDatabase(async ({ database }) => {
     const started = performance.now()
-    const folder = await seed(database.ownerUrl, {
+    const bar = createProgressBar()
+    await seed(database.ownerUrl, {
       movements,
       seed: randomSeed,
       reference: folderReference,
       replace,
-      onProgress: process.stderr.isTTY ? progressBar(started) : progressLines(started),
+      onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
+      onLoaded: (folder) => {
+        bar.clear()
+        process.stdout.write(`${report(folder, (performance.now() - started) / 1000).join('\n')}\n`)
+      },
     })
-    process.stdout.write(`${report(folder, (performance.now() - started) / 1000).join('\n')}\n`)
   })
 }
 
@@ -56,34 +61,6 @@ function report({ counts, exercices, ...folder }: SeededFolder, seconds: number)
       `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
     ...nextSteps(folder.folderId, last.id),
   ]
-}
-
-const redrawMs = 100
-const lineMs = 5_000
-const barCharacters = 24
-
-/** Draws on one line of the terminal, and wipes it when all is loaded. */
-function progressBar(started: number): (done: number, movements: number) => void {
-  let drawn = 0
-  return (done, movements) => {
-    const now = performance.now()
-    if (now - drawn < redrawMs && done < movements) return
-    drawn = now
-    const bar = '#'.repeat(Math.floor((done / movements) * barCharacters)).padEnd(barCharacters, '.')
-    const line = `[${bar}] ${progressText(done, movements, now - started)}`
-    process.stderr.write(done === movements ? '\r\x1b[K' : `\r\x1b[K${line}`)
-  }
-}
-
-/** For logs and pipes: a line every few seconds. */
-function progressLines(started: number): (done: number, movements: number) => void {
-  let written = started
-  return (done, movements) => {
-    const now = performance.now()
-    if (now - written < lineMs) return
-    written = now
-    process.stderr.write(`${progressText(done, movements, now - started)}\n`)
-  }
 }
 
 function progressText(done: number, movements: number, elapsedMs: number): string {

@@ -56,6 +56,8 @@ export interface FecImportOptions {
   /** Replaces the entries that the exercice holds. */
   replace?: boolean
   onProgress?: (progress: FecProgress) => void
+  /** Called when all is committed. What follows are statistics, and may fail or be interrupted without harm. */
+  onLoaded?: (imported: FecImported) => void
 }
 
 export interface FecProgress {
@@ -134,6 +136,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
       journals: survey.journals.size,
     }
   })
+  options.onLoaded?.(imported)
   await analyzeLedger(pool)
   return imported
 }

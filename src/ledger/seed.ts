@@ -40,6 +40,8 @@ export interface SeedOptions {
   replace?: boolean
   /** Called after each batch. */
   onProgress?: (movementsDone: number, movements: number) => void
+  /** Called when all is committed. What follows makes the first exports fast, and may be interrupted without harm. */
+  onLoaded?: (folder: SeededFolder) => void
 }
 
 export interface SeededFolder {
@@ -65,6 +67,7 @@ export async function seed(ownerUrl: string, options: SeedOptions): Promise<Seed
   const pool = createPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
   try {
     const folder = await inTransaction(pool, (client) => seedFolder(client, options))
+    options.onLoaded?.(folder)
     await vacuumLedger(pool)
     return folder
   } finally {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { testMasterKey } from './service.ts'
@@ -11,6 +11,14 @@ export interface Ran {
 
 /** One command line of staff, as its own process. */
 export async function cli(ownerUrl: string, ...words: string[]): Promise<Ran> {
+  return startCli(ownerUrl, ...words).ended
+}
+
+/** The same, to be looked at and interrupted while it runs. */
+export function startCli(
+  ownerUrl: string,
+  ...words: string[]
+): { child: ChildProcess; soFar: Ran; ended: Promise<Ran> } {
   const env = {
     PATH: process.env['PATH'],
     DATA_DIR: tmpdir(),
@@ -20,13 +28,13 @@ export async function cli(ownerUrl: string, ...words: string[]): Promise<Ran> {
     NODE_COMPILE_CACHE: '.cache/compile',
   }
   const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const ran = { code: 0, out: '', error: '' }
+  const soFar = { code: 0, out: '', error: '' }
   child.stdout.on('data', (chunk) => {
-    ran.out += chunk
+    soFar.out += chunk
   })
   child.stderr.on('data', (chunk) => {
-    ran.error += chunk
+    soFar.error += chunk
   })
-  const [code] = await once(child, 'close')
-  return { ...ran, code }
+  const ended = once(child, 'close').then(([code]) => ({ ...soFar, code }))
+  return { child, soFar, ended }
 }
