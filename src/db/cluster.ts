@@ -84,7 +84,12 @@ async function readOrMakePasswords(path: string): Promise<Passwords> {
     })
     await rm(unfinished)
   }
-  return JSON.parse(await readFile(path, 'utf8')) as Passwords
+  const text = await readFile(path, 'utf8')
+  try {
+    return JSON.parse(text) as Passwords
+  } catch (cause) {
+    throw new Error(`${path} is damaged; restore it, or move it and the folder postgres away`, { cause })
+  }
 }
 
 function randomPassword(): string {

@@ -84,15 +84,21 @@ export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<E
   const programs = await findPrograms()
   const cluster = await openCluster(dataDir, programs, durable)
   const { holder, port } = await joinServer(cluster, programs, durable)
-  await prepare(holder, cluster)
   const stay = stayHolding(holder, cluster)
+  const stop = async () => leaveServer(await stay.end(), cluster, programs)
+  try {
+    await prepare(holder, cluster)
+  } catch (error) {
+    await stop()
+    throw error
+  }
 
   const url = (user: string, password: string) =>
     `postgres://${user}:${password}@127.0.0.1:${port}/${ownerName}?sslmode=disable`
   return {
     ownerUrl: url(ownerName, cluster.ownerPassword),
     serviceUrl: url('grandlivre_service', cluster.servicePassword),
-    stop: async () => leaveServer(await stay.end(), cluster, programs),
+    stop,
   }
 }
 
