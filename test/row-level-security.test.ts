@@ -79,7 +79,7 @@ test('what the role may one day write, it may write for its own tenant only', as
   await owner.query('revoke insert, update on rate_windows from grandlivre_service')
 })
 
-test('everything is read only to the role', async () => {
+test('the ledger, tokens and windows are read only to the role', async () => {
   for (const statement of [
     `update folders set name = 'x'`,
     `delete from movements`,
@@ -94,6 +94,30 @@ test('everything is read only to the role', async () => {
       inTenant(requests, '1000', (client) => client.query(statement)),
       statement,
     ).rejects.toThrow('permission denied')
+})
+
+test('of the tables it may write those of full exports and webhooks alone, and past its tenant only two functions see', async () => {
+  const { rows: granted } = await owner.query(
+    `select table_name as name, string_agg(privilege_type, ' ' order by privilege_type) as rights
+     from information_schema.role_table_grants
+     where grantee = 'grandlivre_service' and table_schema = 'grandlivre'
+     group by table_name having string_agg(privilege_type, ' ') <> 'SELECT' order by table_name`,
+  )
+  const all = 'DELETE INSERT SELECT UPDATE'
+  expect(granted).toEqual([
+    { name: 'deliveries', rights: all },
+    { name: 'delivery_attempts', rights: all },
+    { name: 'events', rights: 'DELETE INSERT SELECT' },
+    { name: 'exports', rights: all },
+    { name: 'subscription_positions', rights: all },
+    { name: 'subscriptions', rights: all },
+  ])
+  const { rows: functions } = await owner.query(
+    `select proname as name from pg_proc
+     where pronamespace = 'grandlivre'::regnamespace and prosecdef and prorettype <> 'trigger'::regtype
+       and has_function_privilege('grandlivre_service', oid, 'execute') order by 1`,
+  )
+  expect(functions).toEqual([{ name: 'enter' }, { name: 'tenants_with_exports' }])
 })
 
 test('the role owns nothing and can neither make nor change anything', async () => {
