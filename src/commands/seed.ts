@@ -7,7 +7,9 @@ import { withDatabase } from './with-database.ts'
 export function addSeedCommand(program: Command): void {
   program
     .command('seed')
-    .description('fill a new folder with a made-up French ledger; the same options give the same ledger')
+    .description(
+      'fill a new folder with a made-up French ledger of this year; the same options give the same ledger',
+    )
     .requiredOption(
       '--movements <count>',
       'exactly so many, from 10 to 5,000,000',

@@ -83,8 +83,7 @@ export function parseHeader(line: string): FecHeader {
   const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
   for (const [index, name] of names.entries()) {
     const column = columnOf.get(name.toLowerCase())
-    if (column === undefined)
-      problems.add(1, 'header', name, `no such column; known are ${columns.join(', ')}`)
+    if (column === undefined) problems.add(1, 'header', name, 'a FEC has no such column')
     else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} is there twice`)
     else position[column] = index
   }
