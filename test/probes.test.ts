@@ -35,3 +35,25 @@ test('the probes tell when the database goes and when it is back, and callers ar
     await proxy.cut()
   }
 })
+
+test('a database that hangs is one that is not there: nobody waits for it for ever', async () => {
+  const proxy = await startProxy(stage.database.ownerUrl)
+  const proxied = await startTestService({ ownerUrl: proxy.url })
+  const ask = (path: string) => request(proxied.url + path, stage.signed)
+  try {
+    for (const path of ['/readyz', keyInfo]) expect((await ask(path)).status).toBe(200)
+    proxy.freeze()
+    for (const { status, headers, body } of await Promise.all(['/readyz', keyInfo].map(ask))) {
+      expect([status, body.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+    expect((await ask('/healthz')).status).toBe(200)
+    proxy.thaw()
+    await until(async () => (await ask('/readyz')).status === 200)
+    expect((await ask(keyInfo)).status).toBe(200)
+  } finally {
+    proxy.thaw()
+    await proxied.stop()
+    await proxy.cut()
+  }
+})

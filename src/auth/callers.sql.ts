@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
+import { lookUp } from '../db/pool.ts'
 
 /** What is known of a caller that sent a known partner secret. */
 export interface CallerFacts {
@@ -46,14 +47,14 @@ export async function enterCaller(
   tokenHash: Buffer,
   windowMs: number,
 ): Promise<Entered | undefined> {
-  const { rows } = await database.query({
+  const enter = lookUp({
     name: 'enter',
     text: `select *, ceil(extract(epoch from window_started_at) * 1000 + $3)::float8 as reset_at,
                   ceil(extract(epoch from window_started_at - now()) * 1000 + $3)::float8 as reset_in_ms
            from grandlivre.enter($1, $2, $3)`,
     values: [secretHash, tokenHash, windowMs],
   })
-  const [row] = rows
+  const [row] = (await database.query(enter)).rows
   if (!row) return undefined
   const window = { requests: row.requests, resetAt: row.reset_at, resetInMs: row.reset_in_ms }
   return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }

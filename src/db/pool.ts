@@ -136,6 +136,15 @@ async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
 }
 
 /**
+ * A look-up that every request, or every probe, waits for. A database that keeps its connections and answers nothing, as
+ * behind a network that went away, is given up after `limits.databaseConnectMs`, and the connection with it.
+ */
+export function lookUp(query: { name?: string; text: string; values?: unknown[] }): pg.QueryConfig {
+  // pg knows this timeout for a single query, its types only for all queries of a connection.
+  return { ...query, query_timeout: limits.databaseConnectMs } as pg.QueryConfig
+}
+
+/**
  * Whether an error says that the connection is gone or could not be made, rather than that a statement is wrong.
  * SQLSTATE classes 08 (connection), 57P (shutdown, crash) and 53300 (no connection left) are PostgreSQL's words for it.
  */
@@ -143,8 +152,8 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (/^(08|57P0[123])|^53300$|^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true
-  // pg's own errors carry no code. The last two are of a pool and of a single client.
-  return /^(Connection terminated|Client has encountered a connection error|timeout (exceeded|expired))/.test(
+  // pg's own errors carry no code. `timeout ...` is of a pool and of a single client, `Query ...` of a query.
+  return /^(Connection terminated|Client has encountered a connection error|timeout (exceeded|expired)|Query read timeout)/.test(
     error.message,
   )
 }

@@ -1,7 +1,10 @@
 import type { Pool } from 'pg'
+import { lookUp } from './pool.ts'
 
 /** The number of the latest migration that the database has seen. */
 export async function readVersion(database: Pool): Promise<number> {
-  const { rows } = await database.query<{ version: number }>('select max(version) as version from migrations')
+  const { rows } = await database.query<{ version: number }>(
+    lookUp({ text: 'select max(version) as version from migrations' }),
+  )
   return rows[0]?.version ?? 0
 }

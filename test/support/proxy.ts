@@ -7,12 +7,16 @@ export interface Proxy {
   cut(): Promise<void>
   /** Lets connections through again, on the same port. */
   mend(): Promise<void>
+  /** Keeps every connection, new ones too, and passes no byte on, as a server that hangs. */
+  freeze(): void
+  thaw(): void
 }
 
 /** Stands between a service and its database, so that the database can go away for this service alone. */
 export async function startProxy(databaseUrl: string): Promise<Proxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
+  let frozen = false
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
     for (const socket of [near, far]) {
@@ -21,6 +25,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       socket.on('error', () => {})
     }
     near.pipe(far).pipe(near)
+    if (frozen) near.pause()
     near.on('close', () => far.destroy())
     far.on('close', () => near.destroy())
   })
@@ -41,5 +46,13 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
         for (const socket of sockets) socket.destroy()
       }),
     mend: () => listen(port),
+    freeze: () => {
+      frozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    thaw: () => {
+      frozen = false
+      for (const socket of sockets) socket.resume()
+    },
   }
 }
