@@ -221,6 +221,47 @@ test('an entry longer than a batch is one entry', async () => {
   }
 })
 
+test('third parties whose numbers differ in signs only keep their accounts from year to year', async () => {
+  const invoice = (year: string, number: string, name: string, at: number): FecRow[] =>
+    [3, 4].map((index) => ({
+      ...ledger[index]!,
+      EcritureNum: `${at}`,
+      EcritureDate: `${year}0131`,
+      Debit: index === 3 ? '0,00' : '100,00',
+      Credit: index === 3 ? '100,00' : '0,00',
+      ...(index === 3 && { CompAuxNum: number, CompAuxLib: name }),
+      EcritureLib: name,
+      EcritureLet: '',
+    }))
+  const years: Record<string, [string, string][]> = {
+    2021: [['F-1', 'Alpha']],
+    2022: [
+      ['F-1', 'Alpha'],
+      ['F1', 'Beta'],
+      ['F.1', 'Gamma'],
+    ],
+    2023: [
+      ['F1', 'Beta'],
+      ['F-1', 'Alpha'],
+    ],
+    2024: [['F.1', 'Gamma']],
+  }
+  for (const [year, parties] of Object.entries(years))
+    await importRows(
+      parties.flatMap(([number, name], at) => invoice(year, number, name, at + 1)),
+      { file: `123456789FEC${year}1231.txt` },
+    )
+  const { rows } = await pool().query(
+    `select a.name, array_agg(distinct m.description) as booked, count(*)::int from grandlivre.movements m
+     join grandlivre.accounts a on a.id = m.account_id where a.number like '401%' group by a.id, a.name order by a.name`,
+  )
+  expect(rows).toEqual([
+    { name: 'Alpha', booked: ['Alpha'], count: 3 },
+    { name: 'Beta', booked: ['Beta'], count: 2 },
+    { name: 'Gamma', booked: ['Gamma'], count: 2 },
+  ])
+})
+
 test('payment modes of a ledger on a cash basis', async () => {
   const modes = ['CH', 'chèque', 'Virement', 'CB', 'Espèces', 'PRELEVEMENT', 'LCR', '', 'troc']
   const names = [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient']

@@ -62,13 +62,16 @@ async function idsBy(client: ClientBase, text: string, key: FolderKey): Promise<
   return new Map(rows.map((row) => [row.name, row.id]))
 }
 
-/** Ids of a folder's accounts by number. */
-export function accountIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
-  return idsBy(
-    client,
-    `select number as name, id from grandlivre.accounts where schema_id = $1 and folder_id = $2`,
-    key,
+/** A folder's accounts by number. */
+export async function accountsByNumber(
+  client: ClientBase,
+  key: FolderKey,
+): Promise<Map<string, { id: string; name: string }>> {
+  const { rows } = await client.query(
+    `select number, id, name from grandlivre.accounts where schema_id = $1 and folder_id = $2`,
+    [key.schemaId, key.folderId],
   )
+  return new Map(rows.map(({ number, ...account }) => [number, account]))
 }
 
 /** Ids of a folder's journals by code. */

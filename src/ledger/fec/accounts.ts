@@ -10,7 +10,8 @@
  *   sheet shows them on other lines than 401, so moving them under 401 would falsify it.
  * - Numbers hold digits and capitals only. Where two numbers become the same by that (`AB-1` and `AB1`), the
  *   one that needed no change keeps it, and the others get X2, X3 and so on in alphabetical order, whatever
- *   the order of lines.
+ *   the order of lines. Which of them a file has differs from year to year: what an earlier import numbered
+ *   is found again by its name.
  */
 import type { FecLine } from '../../formats/fec/parse.ts'
 
@@ -52,22 +53,43 @@ export function nameAccount(account: FecAccount, line: FecLine): void {
   account.hasOwnName = ownName !== ''
 }
 
-/** Numbers for all accounts of a file, by key; the same for the same accounts in any order. */
-export function numberAccounts(keys: Iterable<string>): Map<string, string> {
-  const numbers = new Map<string, string>()
-  const taken = new Set<string>()
+/**
+ * Numbers for all accounts of a file; the same for the same accounts in any order.
+ * @param known accounts that the folder has already, by number
+ */
+export function numberAccounts(
+  accounts: Iterable<FecAccount>,
+  known: ReadonlyMap<string, { name: string }>,
+): Map<FecAccount, string> {
   // Accounts without a third party first: their numbers are those of the chart of accounts and must not give
   // way.
-  const rank = (key: string) => (key.includes('\t') ? 2 : 0) + (/[^0-9A-Z\t]/.test(key) ? 1 : 0)
-  const sorted = [...keys].toSorted((one, other) => rank(one) - rank(other) || (one < other ? -1 : 1))
-  for (const key of sorted) {
-    const wanted = wantedNumber(key)
-    let number = wanted
-    for (let copy = 2; taken.has(number); copy += 1) number = `${wanted}X${copy}`
+  const rank = ({ key }: FecAccount) => (key.includes('\t') ? 2 : 0) + (/[^0-9A-Z\t]/.test(key) ? 1 : 0)
+  const sorted = [...accounts].toSorted(
+    (one, other) => rank(one) - rank(other) || (one.key < other.key ? -1 : 1),
+  )
+  const numbers = new Map<FecAccount, string>()
+  const taken = new Set<string>()
+  const take = (account: FecAccount, number: string) => {
     taken.add(number)
-    numbers.set(key, number)
+    numbers.set(account, number)
   }
+  for (const account of sorted)
+    for (const number of numbersFor(account.key)) {
+      if (!known.has(number)) break
+      if (taken.has(number) || known.get(number)!.name !== account.name) continue
+      take(account, number)
+      break
+    }
+  for (const account of sorted)
+    if (!numbers.has(account)) take(account, numbersFor(account.key).find((number) => !taken.has(number))!)
   return numbers
+}
+
+/** The number that an account should have, and what it may have instead, without end. */
+function* numbersFor(key: string): Generator<string, undefined> {
+  const wanted = wantedNumber(key)
+  yield wanted
+  for (let copy = 2; ; copy += 1) yield `${wanted}X${copy}`
 }
 
 /** An account number has at most 40 characters; the last ones are left for X2 and its like. */

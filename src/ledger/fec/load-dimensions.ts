@@ -3,7 +3,7 @@
  */
 import type { ClientBase } from 'pg'
 import type { IdSource } from '../ids.ts'
-import { accountIds, journalIds, paymentIds } from '../import-fec.sql.ts'
+import { accountsByNumber, journalIds, paymentIds } from '../import-fec.sql.ts'
 import { accounts, companies, employees, journals, payments, TableWriter } from '../load.ts'
 import type { CompanyRow, EmployeeRow, FolderKey } from '../rows.ts'
 import { type FecAccount, numberAccounts } from './accounts.ts'
@@ -40,17 +40,16 @@ async function loadAccounts(
   key: FolderKey,
   found: ReadonlyMap<string, FecAccount>,
 ): Promise<Map<string, string>> {
-  const existing = await accountIds(client, key)
+  const existing = await accountsByNumber(client, key)
   const accountWriter = new TableWriter(client, accounts)
   const companyWriter = new TableWriter(client, companies)
   const employeeWriter = new TableWriter(client, employees)
   const idOf = new Map<string, string>()
-  for (const [accountKey, number] of numberAccounts(found.keys())) {
-    const known = existing.get(number)
+  for (const [{ key: accountKey, name, party }, number] of numberAccounts(found.values(), existing)) {
+    const known = existing.get(number)?.id
     const id = known ?? ids.next()
     idOf.set(accountKey, id)
     if (known !== undefined) continue
-    const { name, party } = found.get(accountKey)!
     const links = { counterpartAccountId: null, correspondanceAccountId: null }
     accountWriter.add({ ...key, id, number, name, closed: false, ...links })
     if (party === 'company') companyWriter.add(companyRow(key, id, name))
