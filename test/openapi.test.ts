@@ -34,6 +34,24 @@ describe('the OpenAPI document', () => {
     expect(responses['default'].content['application/json'].schema).toBeDefined()
   })
 
+  test('says of every parameter which values it takes', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    interface Parameter {
+      name: string
+      schema: { enum?: unknown; pattern?: unknown; format?: unknown; items?: Parameter['schema'] }
+    }
+    const parameters = Object.values(body.paths)
+      .flatMap((methods) => Object.values(methods as Record<string, { parameters?: Parameter[] }>))
+      .flatMap((route) => route.parameters ?? [])
+    expect(parameters.length).toBeGreaterThan(20)
+    const isSaid = ({ enum: words, pattern, format, items }: Parameter['schema']): boolean =>
+      Boolean(words ?? pattern ?? format) || (items !== undefined && isSaid(items))
+    // Any text will do for `draft`; ETags are copied; what is no id of anything is answered with 404.
+    const free = ['draft', 'if-match', 'if-none-match', 'exportId', 'id']
+    const unsaid = parameters.filter(({ schema }) => !isSaid(schema)).map(({ name }) => name)
+    expect(unsaid.filter((name) => !free.includes(name))).toEqual([])
+  })
+
   test('describes every header that is answered', async () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const { parameters, responses } = body.paths['/api/v1/mad/movements'].get

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import type { Issue } from '../errors.ts'
 import type { ExportFormat } from '../exports/job.ts'
 import { spansMonths } from '../exports/selection.ts'
-import { accountingFolderId, date, id, several, text, version } from './query.ts'
+import { accountingFolderId, date, id, idForm, several, text, version } from './query.ts'
 
 /** A period of more is refused: no fiscal year is longer. */
 const periodMonthsMax = 24
@@ -30,7 +30,7 @@ export const fullExportQuery = z
     endDate: date.optional().openapi(ofTra(`Inclusive; less than ${periodMonthsMax} months after startDate`)),
     journalIds: several(id)
       .optional()
-      .openapi({ type: 'array', items: { type: 'string' }, ...ofTra('Journals to restrict to') }),
+      .openapi({ type: 'array', items: idForm, ...ofTra('Journals to restrict to') }),
   })
   .superRefine(
     (query, context) => {

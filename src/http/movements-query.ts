@@ -6,14 +6,16 @@ import { z } from '@hono/zod-openapi'
 import type { Issue } from '../errors.ts'
 import type { Selection } from '../exports/selection.ts'
 import { sourceCodes, spansMonths } from '../exports/selection.ts'
-import { accountingFolderId, date, id, oneOf, several, text, version } from './query.ts'
+import { accountingFolderId, date, id, idForm, oneOf, several, text, version } from './query.ts'
 
 /** A period of more is refused: partners pull a year at a time. */
 const periodMonthsMax = 12
 
+const accountRootPattern = /^[0-9A-Za-z]{1,17}%?$/
+
 const accountRoot = z
   .string()
-  .regex(/^[0-9A-Za-z]{1,17}%?$/, 'must be roots of account numbers: 1 to 17 digits or letters each')
+  .regex(accountRootPattern, 'must be roots of account numbers: 1 to 17 digits or letters each')
   .transform((root) => root.replace('%', '').toUpperCase())
 
 const selectionParameters = {
@@ -49,7 +51,7 @@ export const movementsQuery = z
       .optional()
       .openapi({
         type: 'array',
-        items: { type: 'string' },
+        items: { type: 'string', pattern: accountRootPattern.source },
         description: 'Accounts whose number starts so',
         example: ['60', '61'],
       }),
@@ -61,13 +63,11 @@ export const movementsQuery = z
 export const entriesQuery = z
   .strictObject({
     ...selectionParameters,
-    journalIds: several(id)
-      .optional()
-      .openapi({
-        type: 'array',
-        items: { type: 'string' },
-        description: 'Entries of these journals only',
-      }),
+    journalIds: several(id).optional().openapi({
+      type: 'array',
+      items: idForm,
+      description: 'Entries of these journals only',
+    }),
     after: id.optional().openapi({ description: 'Continue behind the entry with this producerId' }),
   })
   .superRefine(checkSelection, { when: () => true })

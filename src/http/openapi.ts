@@ -4,6 +4,7 @@ import { errorCodes } from '../errors.ts'
 import { errorAnswerHeaders, rateHeaders, requestIdHeader } from './answer-headers.ts'
 import { ErrorBody } from './errors.ts'
 import { notification } from './notification-schema.ts'
+import { idForm } from './query.ts'
 import { openRoute, type Route } from './route.ts'
 
 extendZodWithOpenApi(z)
@@ -11,10 +12,14 @@ extendZodWithOpenApi(z)
 type Document = ReturnType<OpenAPIHono['getOpenAPI31Document']>
 
 const societyId = z.object({
-  'society-id': z.string().optional().openapi({
-    description: 'The folder. Required with a firm token where no parameter names it',
-    example: '1000',
-  }),
+  'society-id': z
+    .string()
+    .optional()
+    .openapi({
+      ...idForm,
+      description: 'The folder. Required with a firm token where no parameter names it',
+      example: '1000',
+    }),
 })
 
 /**

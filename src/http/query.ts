@@ -23,7 +23,10 @@ export const version = text()
     else if (!versions.includes(value))
       context.addIssue({ code: 'custom', message: 'is not supported', params: { kind: unsupportedVersion } })
   })
-  .openapi({ description: 'Version of the format', example: '1.0.0' })
+  .openapi({ type: 'string', enum: versions, description: 'Version of the format', example: '1.0.0' })
+
+/** An id as the document of the API describes it, where the library cannot tell by itself. */
+export const idForm = { type: 'string', pattern: '^\\d{1,19}$' } as const
 
 const largestId = 9_007_199_254_740_991n
 
@@ -34,7 +37,7 @@ const largestId = 9_007_199_254_740_991n
 export const id = text()
   .regex(/^\d{1,19}$/, 'must be an id: 1 to 19 digits')
   .transform((digits) => (BigInt(digits) > largestId ? '0' : String(BigInt(digits))))
-  .openapi({ type: 'string', pattern: '^\\d{1,19}$', example: '1000' })
+  .openapi({ ...idForm, example: '1000' })
 
 /** `YYYY-MM-DD`, a day that exists. The year 0 does not, and PostgreSQL refuses it. */
 export const date = text()

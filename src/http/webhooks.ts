@@ -27,6 +27,7 @@ import {
 } from '../webhooks/subscriptions.sql.ts'
 import { type TargetRules, vetTarget } from '../webhooks/target.ts'
 import { checkBody } from './body.ts'
+import { idForm } from './query.ts'
 import { type Route, type TokenCall, tokenRoute } from './route.ts'
 
 const WebhookSubscription = z
@@ -45,7 +46,7 @@ const noQuery = z.strictObject({})
 const openness = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
 
 const subscriptionId = z.object({ id: z.string().openapi({ example: '1000' }) })
-const kindName = z.string().openapi({ description: eventKinds.join(', '), example: 'cloudDocument' })
+const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
 const create = tokenRoute({
   method: 'post',
@@ -139,7 +140,10 @@ const listForKindAndFolder = tokenRoute({
   ...receiving,
   path: '/api/v1/webhook/event/{name}/{accountingFolderId}',
   summary: 'The subscriptions of the caller that receive events of that kind in that folder',
-  params: z.object({ name: kindName, accountingFolderId: z.string().openapi({ example: '1000' }) }),
+  params: z.object({
+    name: kindName,
+    accountingFolderId: z.string().openapi({ ...idForm, example: '1000' }),
+  }),
 })
 
 async function listReceiving({ c, services, principal }: TokenCall<unknown>): Promise<Response> {
