@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
+import { createTestDatabase } from './support/database.ts'
 import { download, movementsUrl } from './support/download.ts'
 import { setExportStage } from './support/export-stage.ts'
+import { fillLedger } from './support/ledger.ts'
 import { startTestService } from './support/service.ts'
+import { createTenants, folders } from './support/tenants.ts'
 
 test('exports read from EXPORT_DATABASE_URL as the service role, whoever its login is', async () => {
   const stage = await setExportStage()
@@ -18,6 +21,34 @@ test('exports read from EXPORT_DATABASE_URL as the service role, whoever its log
     expect(await status('HEAD')).toBe(200)
   } finally {
     await service.stop()
+    await stage.close()
+  }
+})
+
+test('an answer is named after the ledger it was read from, not after the one that was looked at before', async () => {
+  const stage = await setExportStage()
+  // As a replica that is behind: the same folder at another version.
+  const replica = await createTestDatabase()
+  const staff = await createTenants(replica.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
+  const { schemaId, folderId } = folders.first
+  await fillLedger(staff.client, { schemaId, folderId, label: 'behind', thirdPartyId: rows[0].id })
+  const service = await startTestService(stage.database, { exportDatabaseUrl: replica.ownerUrl })
+  const ask = (headers = {}, method = 'GET') =>
+    download(movementsUrl(service.url, { idExercice: '12' }), { ...stage.company, ...headers }, method)
+  try {
+    const lookedAt = String((await ask({}, 'HEAD')).headers.etag)
+    const { text, headers } = await ask()
+    expect(text).toContain('behind')
+    expect(headers.etag).not.toBe(lookedAt)
+    expect((await ask({ 'If-None-Match': headers.etag })).headers.etag).toBe(headers.etag)
+    const resumed = await ask({ 'If-Match': lookedAt })
+    expect([resumed.status, resumed.json.error.code]).toEqual([412, 'ERR-PRECONDITION-FAILED'])
+  } finally {
+    await service.stop()
+    await staff.end()
+    await replica.drop()
     await stage.close()
   }
 })

@@ -4,6 +4,7 @@ import { download, movementsUrl } from './support/download.ts'
 import { type ExportStage, setExportStage } from './support/export-stage.ts'
 import { addEntry } from './support/ledger.ts'
 import { plainBody, readPlainMovements } from './support/plain-movement.ts'
+import { startTestService } from './support/service.ts'
 import { folders } from './support/tenants.ts'
 
 let stage: ExportStage
@@ -154,6 +155,26 @@ describe('the day of the platform', () => {
         { id: String(base + i), accountId: '110', description: createdAt },
       ])
     expect(await day(date)).toEqual([first, last])
+  })
+
+  test('is one of the time zone that is set', async () => {
+    const service = await startTestService(stage.database, { timeZone: 'Pacific/Auckland' })
+    const [first, last] = ['2031-01-09T11:00:00.000Z', '2031-01-10T10:59:59.000Z']
+    const moments = ['2031-01-09T10:59:59.000Z', first, last, '2031-01-10T11:00:00.000Z']
+    try {
+      for (const [i, createdAt] of moments.entries())
+        await addEntry(stage.staff.client, folders.first, { id: String(200_000 + i), createdAt }, [
+          { id: String(200_000 + i), description: createdAt },
+        ])
+      const query = { startDate: '2031-01-10', endDate: '2031-01-10', dateFilter: 'platform' }
+      const there = await download(movementsUrl(service.url, query), stage.company)
+      const here = await download(movementsUrl(stage.service.url, query), stage.company)
+      const found = there.json.map(({ description }: { description: string }) => description)
+      expect(found).toEqual([first, last])
+      expect(there.headers.etag, 'what is selected is another').not.toBe(here.headers.etag)
+    } finally {
+      await service.stop()
+    }
   })
 })
 
