@@ -47,6 +47,7 @@ function failure(answer: Answer, path: string): [number, string] {
   expect(message).toEqual(expect.any(String))
   expect(details).toMatchObject({ url: path, method: 'GET', requestId: answer.headers.get('x-request-id') })
   expect(new Date(details.requestedAt).toISOString()).toBe(details.requestedAt)
+  expect(answer.headers.get('cache-control')).toBe('no-store')
   return [answer.status, code]
 }
 

@@ -55,11 +55,17 @@ async function locks(): Promise<number> {
   return rows[0].count
 }
 
+/** Once they are gone: until then they still hold their locks. */
 async function killConnections(): Promise<void> {
-  await staff.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity
+  const { rows } = await staff.query(
+    `select pid, pg_terminate_backend(pid) from pg_stat_activity
      where application_name = 'grandlivre places' and datname = current_database()`,
   )
+  const pids = rows.map(({ pid }) => pid)
+  await until(async () => {
+    const { rowCount } = await staff.query('select from pg_stat_activity where pid = any ($1)', [pids])
+    return rowCount === 0
+  })
 }
 
 test('there are as many places as the limit says, for each route and folder', async () => {
@@ -92,7 +98,7 @@ test('a place that is given back, even twice, is one place for whoever comes nex
   taken!()
 })
 
-test('the same process need not wait for the database to hear that a place is free', async () => {
+test('a place that is given back is free for the next request of the same process', async () => {
   const places = open(1)
   for (let round = 0; round < 50; round += 1) (await places.take('/r', '1'))()
   await until(async () => (await locks()) === 0)

@@ -55,8 +55,6 @@ export class Places {
     return () => {
       if (left) return
       left = true
-      // At once, so that the next request of this process does not have to wait for the database to hear of it.
-      this.#held.delete(place)
       void this.#inTurn(() => this.#unlock(place))
     }
   }
@@ -82,6 +80,7 @@ export class Places {
   }
 
   async #unlock(place: string): Promise<void> {
+    this.#held.delete(place)
     // A connection that was lost has given it back already.
     if (this.#missing.delete(place) || !this.#client) return
     try {
