@@ -223,6 +223,11 @@ export const limits = {
   serviceConnectionsMax: 8,
   /** How long SIGTERM waits for running answers. */
   drainMs: 25_000,
+  /**
+   * How long a process that was told to stop may take for all of it: `drainMs`, and some seconds for the rest. It is less
+   * than docker-compose.yml leaves it. What has fallen silent, a database say, is not waited for any longer.
+   */
+  stopMs: 35_000,
   /** A further signal within it is an echo of the first: npm passes it on in milliseconds, on a busy machine later. */
   signalEchoMs: 2_000,
   /** One part of an upload to S3, which allows 10,000 of at least 5 MiB: files of up to 80 GB. */

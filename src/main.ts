@@ -1,6 +1,6 @@
 /** `npm start`: the service until SIGTERM or SIGINT. A later one ends it at once. */
 import { once } from 'node:events'
-import { readConfig } from './config.ts'
+import { limits, readConfig } from './config.ts'
 import type { Database } from './db/database.ts'
 import { ensureDemoFolder, writeCredentials } from './demo-folder.ts'
 import { createLog } from './log.ts'
@@ -9,9 +9,10 @@ import { stopSignal } from './stop-signal.ts'
 
 async function main(): Promise<void> {
   const config = readConfig()
+  const log = createLog(config.logLevel)
   // From here on: a service that dies while it starts would leave its embedded database running.
   const stop = stopSignal()
-  const log = createLog(config.logLevel)
+  stop.addEventListener('abort', () => setTimeout(giveUp, limits.stopMs).unref())
   const service = await startService(config, {
     log,
     // A server of the operator's own gets no invented folder.
@@ -22,6 +23,11 @@ async function main(): Promise<void> {
   log('service.stopped', { drained: await service.close() })
   // A store that has fallen silent may still be waited for, with nobody left to tell.
   process.exit()
+
+  function giveUp(): void {
+    log('service.stopped', { drained: false })
+    process.exit(1)
+  }
 
   async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
     const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })

@@ -6,6 +6,9 @@ import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase } from './support/database.ts'
+import { startProcess } from './support/process.ts'
+import { startProxy } from './support/proxy.ts'
 import { until } from './support/service.ts'
 
 let dataDir: string
@@ -74,6 +77,18 @@ test('a service that is told to stop while it starts stops its database as well'
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
   await expect(access(join(dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
+})
+
+test('a service whose database has fallen silent stops all the same', { timeout: 180_000 }, async () => {
+  const database = await createTestDatabase()
+  const proxy = await startProxy(database.ownerUrl)
+  const service = await startProcess({ DATABASE_URL: proxy.url, DATA_DIR: dataDir })
+  child = service.child
+  proxy.freeze()
+  child.kill('SIGTERM')
+  expect(await service.ended).toEqual([1, null])
+  await proxy.cut()
+  await database.drop()
 })
 
 /** Its client has read nothing of it yet, and it is more than the buffers on the way hold. */
