@@ -1,7 +1,11 @@
 /** import fec: what is refused changes nothing; what is there already is replaced on demand only. */
+import { appendFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { FecError } from '../src/formats/fec/problem.ts'
-import { importFec } from '../src/ledger/import-fec.ts'
+import { type FecProgress, importFec } from '../src/ledger/import-fec.ts'
 import { changed, fecFile, ledger, refusals } from './support/fec-file.ts'
 import { fecImports } from './support/fec-imports.ts'
 import { ledgerContent, rowCounts } from './support/ledger-content.ts'
@@ -49,6 +53,21 @@ test('whatever is refused leaves nothing behind, not even a folder', async () =>
   await expect(importRows(ledger)).rejects.toThrow('violates check constraint')
   expect(await rowCounts(pool())).toEqual(nothing)
   expect(Object.values(nothing).every((count) => count === 0)).toBe(true)
+})
+
+test('a file that grows between its check and its load is not loaded', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'grandlivre-fec-')), '123456789FEC20231231.txt')
+  await writeFile(file, fecFile(ledger))
+  const header = fecFile([]).length
+  const onProgress = ({ step, bytes, bytesTotal }: FecProgress) => {
+    if (step === 'checking' && bytes === bytesTotal)
+      appendFileSync(file, fecFile(ledger.slice(16, 18)).subarray(header))
+  }
+  await expect(importFec(pool(), { file, onProgress })).rejects.toThrow(
+    'The file changed while it was imported',
+  )
+  expect(await rowCounts(pool())).toMatchObject({ folders: 0, entries: 0, movements: 0 })
+  await rm(dirname(file), { recursive: true })
 })
 
 test('the same file again is refused, and replaced with replace', async () => {

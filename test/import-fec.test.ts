@@ -2,9 +2,9 @@
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type FecProgress, importFec } from '../src/ledger/import-fec.ts'
-import { changed, columns, type FecRow, fecFile, forms, ledger } from './support/fec-file.ts'
+import { changed, type FecRow, fecFile, forms, ledger } from './support/fec-file.ts'
 import { fecImports } from './support/fec-imports.ts'
-import { ledgerContent, rowCounts } from './support/ledger-content.ts'
+import { ledgerContent } from './support/ledger-content.ts'
 import { haveRealLedgers, realLedgers } from './support/real-ledgers.ts'
 
 const { importFile, importRows, pool } = fecImports()
@@ -219,77 +219,6 @@ test('an entry longer than a batch is one entry', async () => {
     )
     expect(counts).toEqual([{ count: 24_000 }])
   }
-})
-
-test('third parties whose numbers differ in signs only keep their accounts from year to year', async () => {
-  const invoice = (year: string, number: string, name: string, at: number): FecRow[] =>
-    [3, 4].map((index) => ({
-      ...ledger[index]!,
-      EcritureNum: `${at}`,
-      EcritureDate: `${year}0131`,
-      Debit: index === 3 ? '0,00' : '100,00',
-      Credit: index === 3 ? '100,00' : '0,00',
-      ...(index === 3 && { CompAuxNum: number, CompAuxLib: name }),
-      EcritureLib: name,
-      EcritureLet: '',
-    }))
-  const years: Record<string, [string, string][]> = {
-    2021: [['F-1', 'Alpha']],
-    2022: [
-      ['F-1', 'Alpha'],
-      ['F1', 'Beta'],
-      ['F.1', 'Gamma'],
-    ],
-    2023: [
-      ['F1', 'Beta'],
-      ['F-1', 'Alpha'],
-    ],
-    2024: [['F.1', 'Gamma']],
-  }
-  for (const [year, parties] of Object.entries(years))
-    await importRows(
-      parties.flatMap(([number, name], at) => invoice(year, number, name, at + 1)),
-      { file: `123456789FEC${year}1231.txt` },
-    )
-  const { rows } = await pool().query(
-    `select a.name, array_agg(distinct m.description) as booked, count(*)::int from grandlivre.movements m
-     join grandlivre.accounts a on a.id = m.account_id where a.number like '401%' group by a.id, a.name order by a.name`,
-  )
-  expect(rows).toEqual([
-    { name: 'Alpha', booked: ['Alpha'], count: 3 },
-    { name: 'Beta', booked: ['Beta'], count: 2 },
-    { name: 'Gamma', booked: ['Gamma'], count: 2 },
-  ])
-})
-
-test('payment modes of a ledger on a cash basis', async () => {
-  const modes = ['CH', 'chèque', 'Virement', 'CB', 'Espèces', 'PRELEVEMENT', 'LCR', '', 'troc']
-  const names = [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient']
-  const rows = modes.flatMap((mode, at) =>
-    [ledger[16]!, ledger[17]!].map((row) => ({
-      ...row,
-      EcritureNum: `${at + 1}`,
-      EcritureLib: mode,
-      ModeRglt: mode,
-    })),
-  )
-  await importFile(fecFile(rows, { columns: names }))
-  const { rows: found } = await pool().query(
-    `select distinct m.description, p.code from grandlivre.movements m left join grandlivre.payments p on p.id = m.payment_id`,
-  )
-  expect(Object.fromEntries(found.map(({ description, code }) => [description, code]))).toEqual({
-    ...{
-      CH: 'CHQ',
-      chèque: 'CHQ',
-      Virement: 'VIRT',
-      CB: 'CB',
-      Espèces: 'ESP',
-      PRELEVEMENT: 'PRLV',
-      LCR: 'LCR',
-    },
-    ...{ '': null, troc: null },
-  })
-  expect(await rowCounts(pool())).toMatchObject({ payments: 6 })
 })
 
 test('progress is told for both steps, to the last byte', async () => {

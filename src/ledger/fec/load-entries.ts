@@ -194,8 +194,9 @@ function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'curre
   if (thousandths === 0n || minorUnits === 0n) return { currency, rate: null }
   const millionths = (minorUnits * 10_000_000n + thousandths / 2n) / thousandths
   const digits = String(millionths).padStart(7, '0')
-  // numeric(18, 6) has room for 12 digits before the point.
-  return { currency, rate: digits.length > 18 ? null : `${digits.slice(0, -6)}.${digits.slice(-6)}` }
+  // numeric(18, 6) has room for 12 digits before the point; and what rounds to nothing is no rate.
+  if (digits.length > 18 || millionths === 0n) return { currency, rate: null }
+  return { currency, rate: `${digits.slice(0, -6)}.${digits.slice(-6)}` }
 }
 
 function absolute(amount: bigint): bigint {
