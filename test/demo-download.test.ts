@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, globalAgent, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -95,10 +95,30 @@ test('what a broken line left are whole movements, and the last of them is known
   expect(readFileSync(file, 'utf8')).toBe(`${first}\n${second}\n`)
 })
 
+test('a line that drops leaves no connection, even where all of the answer had come', async () => {
+  // More than one piece of the socket: the second comes while the first is written to the file.
+  const lines = Array.from({ length: 100 }, (_, id) => movement(id, 'x'.repeat(900), '0', '0')).join('')
+  const partner = await serve((outgoing) => outgoing.end(lines))
+  for (let time = 0; time < 20; time += 1) await breakOff(partner, order, lines.length / 2)
+  const sockets = Object.values(globalAgent.sockets).flat()
+  expect(sockets.filter((socket) => !socket?.destroyed)).toEqual([])
+})
+
 test('a file is read back line by line, its sums to the cent', async () => {
   await download(
     await serve((outgoing) => send(outgoing, { 'X-Row-Count': '3', 'X-Content-SHA256': sha256 })),
     order,
   )
   expect(await readBack(file)).toEqual({ rows: 3, sha256, debit: 1250n, credit: 1250n })
+})
+
+test('a partner who asked too often comes back when it is told to', async () => {
+  let asked = 0
+  const partner = await serve((outgoing) => {
+    asked += 1
+    if (asked > 1) return send(outgoing, { 'X-Row-Count': '3', 'X-Content-SHA256': sha256 })
+    outgoing.writeHead(429, { 'Retry-After': '1' }).end('{"error":{"code":"ERR-TOO-MANY-REQUEST"}}')
+  })
+  expect(await download(partner, order)).toMatchObject({ rows: 3 })
+  expect(asked).toBe(2)
 })

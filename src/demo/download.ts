@@ -125,7 +125,6 @@ export async function breakOff(
       const taken = chunk.subarray(0, atBytes - bytes)
       await file.write(taken)
       bytes += taken.length
-      // Leaving the loop destroys the connection.
       if (bytes === atBytes) break
     }
     return {
@@ -134,6 +133,8 @@ export async function breakOff(
       ms: performance.now() - started,
     }
   } finally {
+    // Leaving the loop closes no connection over which all has come already.
+    answer.destroy()
     await file.close()
   }
 }

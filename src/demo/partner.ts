@@ -1,6 +1,7 @@
 /** The partner of the demo: somebody else's program, which knows the service by HTTP alone. */
 import { type IncomingMessage, request } from 'node:http'
 import { json } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Partner {
   /** `http://127.0.0.1:8080` */
@@ -9,29 +10,33 @@ export interface Partner {
   secret: string
 }
 
-/** An answer that is neither 200 nor 304. */
-export class Refusal extends Error {
-  readonly status: number
-  /** Seconds, as the service asks for; undefined where it does not. */
-  readonly retryAfter: number | undefined
-
-  constructor(message: string, status: number, retryAfter: string | undefined) {
-    super(message)
-    this.name = 'Refusal'
-    this.status = status
-    this.retryAfter = retryAfter === undefined ? undefined : Number(retryAfter)
+/**
+ * Sends a request and gives the answer as soon as its head is there. Where it asked too often, it comes back when it is
+ * told to.
+ * @param path with its query
+ * @throws {Error} for every other status but 200 and 304, with what the service says about it
+ */
+export async function ask(
+  partner: Partner,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<IncomingMessage> {
+  for (;;) {
+    const answer = await send(partner, path, headers)
+    const { statusCode: status = 0 } = answer
+    if (status === 200 || status === 304) return answer
+    const { error } = (await json(answer)) as { error: { code: string; message: string } }
+    const retryAfter = answer.headers['retry-after']
+    if (status !== 429 || retryAfter === undefined)
+      throw new Error(`GET ${path} was answered with ${status} ${error.code}: ${error.message}`)
+    await delay(Number(retryAfter) * 1000)
   }
 }
 
-/**
- * Sends a request and gives the answer as soon as its head is there.
- * @param path with its query
- * @throws {Refusal} for every status but 200 and 304, with what the service says about it
- */
-export async function ask(
+function send(
   { baseUrl, token, secret }: Partner,
   path: string,
-  headers: Record<string, string> = {},
+  headers: Record<string, string>,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const sent = request(`${baseUrl}${path}`, {
@@ -40,15 +45,7 @@ export async function ask(
   sent.on('response', resolve)
   sent.on('error', reject)
   sent.end()
-  const answer = await promise
-  const { statusCode: status = 0 } = answer
-  if (status === 200 || status === 304) return answer
-  const { error } = (await json(answer)) as { error: { code: string; message: string } }
-  throw new Refusal(
-    `GET ${path} was answered with ${status} ${error.code}: ${error.message}`,
-    status,
-    answer.headers['retry-after'],
-  )
+  return promise
 }
 
 /** A small answer, as what it means. */
