@@ -74,8 +74,7 @@ function own(child: ChildProcess, script: string): OwnProcess {
 /** Rejects at Ctrl-C and the like, so that what was started is stopped in order. */
 export function interrupted(): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const stop = stopSignal()
+  const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   addAbortListener(stop, () => reject(new Error(`Stopped by ${stop.reason}`)))
-  process.once('SIGHUP', () => reject(new Error('Stopped by SIGHUP')))
   return promise
 }

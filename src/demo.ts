@@ -2,6 +2,9 @@
 import { Command } from 'commander'
 import { runDemo } from './demo/run.ts'
 
+// Somebody who has seen enough (head, a closed terminal) leaves no database running.
+for (const out of [process.stdout, process.stderr]) out.on('error', () => {})
+
 const program = new Command('npm run demo --')
   .description(
     'Starts the service on an embedded database, fills a folder, and exports it as a partner would.',

@@ -35,7 +35,8 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     throw new Error(
       'The demo fills a folder of its own and runs on the embedded database: unset DATABASE_URL',
     )
-  const stop = stopSignal()
+  // A terminal that is closed sends SIGHUP.
+  const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
     await show(config, { movements, out: resolve(options.out), once: options.once, signal: stop })
   } catch (error) {
@@ -54,17 +55,22 @@ interface Show {
 
 async function show(config: Config, { movements, out, once, signal }: Show): Promise<void> {
   print('Grandlivre: a ledger, and what a partner gets of it over HTTP. Ctrl-C stops.\n')
-  await mkdir(out, { recursive: true })
+  await mkdir(out, { recursive: true }).catch((error: Error) => {
+    throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
+  })
   const port = config.port === defaultPort ? await freePort(config) : config.port
   const credentialsFile = join(config.dataDir, 'credentials.json')
   const started = performance.now()
   let folder: Omit<Credentials, 'baseUrl'> | undefined
+  const progress = createProgress('Database')
+  progress.show(0, 'PostgreSQL is starting')
   const service = await startService(
     { ...config, port },
     {
       log: createLog('warn', process.stderr),
       prepare: async (database, masterKey) => {
         signal.throwIfAborted()
+        progress.clear()
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
         const made = await fillFolder(movements, signal, (onProgress) =>
           ensureDemoFolder(database, masterKey, { dataDir: config.dataDir, movements, onProgress }),
@@ -73,7 +79,7 @@ async function show(config: Config, { movements, out, once, signal }: Show): Pro
         return (baseUrl) => writeCredentials(config.dataDir, { baseUrl, ...made })
       },
     },
-  )
+  ).finally(() => progress.clear())
   try {
     signal.throwIfAborted()
     print(`Service   ${service.url}`)
@@ -127,15 +133,17 @@ function invitation(credentialsFile: string, credentials: Credentials): string[]
     'partner() { curl -sS -H "Authorization: Bearer $TOKEN" \\',
     '  -H "X-Third-Party-Secret: $SECRET" "$@"; }',
     'MOVEMENTS="$API/mad/movements?version=1.0.0"',
-    'partner "$API/key/info?mode=extended"',
-    `partner "$MOVEMENTS&idExercice=${id}" | head -c 900`,
+    'partner "$API/key/info?mode=extended"; echo',
+    `partner "$MOVEMENTS&idExercice=${id}" 2>/dev/null | head -c 900; echo`,
     `partner "$MOVEMENTS&idExercice=${id}&classAccount=411&lettering=none" | wc -c`,
     `partner -i -H "Accept: application/x-ndjson" \\`,
-    `  "$MOVEMENTS&startDate=${year}-03-01&endDate=${year}-03-31" | cut -c 1-78 | head -20`,
+    `  "$MOVEMENTS&startDate=${year}-03-01&endDate=${year}-03-31" \\`,
+    '  | cut -c 1-78 | sed -n 1,20p',
     'EXPORT=$(partner "$API/mad/all?version=1.0.0&format=json" \\',
     '  | grep -o "export_[0-9a-f]*" | head -1)',
-    'partner "$API/mad/all/status?exportId=$EXPORT"   # "url": the file, no headers needed',
+    'partner "$API/mad/all/status?exportId=$EXPORT"; echo',
     '',
+    'The last answer has the "url" of the file, which needs no headers.',
     `The routes:       ${baseUrl}/api/v1/openapi.json`,
     `All credentials:  ${pathOf(credentialsFile)}`,
     'Ctrl-C stops the service and its database.',

@@ -9,7 +9,12 @@ import { tour } from './tour.ts'
 const [credentialsFile, movements, out] = process.argv.slice(2) as [string, string, string]
 const credentials = JSON.parse(readFileSync(credentialsFile, 'utf8')) as Credentials
 
-tour({ credentials, movements: Number(movements), out }).catch((error: Error) => {
-  process.stderr.write(`${error.message}\n`)
+// Whoever reads this may have seen enough.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+
+tour({ credentials, movements: Number(movements), out }).catch((error: NodeJS.ErrnoException) => {
+  const isFull = error.code === 'ENOSPC'
+  const told = isFull ? `The disk of ${out} is full: make room, or choose another --out` : error.message
+  process.stderr.write(`${told}\n`)
   process.exitCode = 1
 })
