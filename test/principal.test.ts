@@ -122,6 +122,7 @@ describe('the folder of a request', () => {
     ['nor is what overflows', firm, '9999999999999999999', undefined, 'ERR-FOLDER-NOT-FOUND'],
     ['nor is zero', firm, undefined, '0', 'ERR-FOLDER-NOT-FOUND'],
     ['a malformed parameter is left to validation', firm, undefined, 'malformed', undefined],
+    ['but not what is no id in the header', firm, 'abc', 'malformed', 'ERR-FOLDER-NOT-FOUND'],
   ])('%s', (_sentence, principal, societyId, accountingFolderId, expected) => {
     const names = { societyId, accountingFolderId }
     if (expected?.startsWith('ERR-')) expect(codeOf(() => folderOf(principal, names))).toBe(expected)

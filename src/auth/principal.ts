@@ -129,15 +129,13 @@ function headerOf({ societyId }: FolderNames): string | undefined {
  * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND where the header is no id
  */
 export function folderOf(principal: Principal, names: FolderNames): string | undefined {
-  const header = headerOf(names)
   const own = principal.folderId
-  if (own !== null && header !== undefined && header !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
-  if (names.accountingFolderId === 'malformed') return header ?? own ?? undefined
-  const named = header ?? names.accountingFolderId
+  const isMalformed = names.accountingFolderId === 'malformed'
+  const named = headerOf(names) ?? (isMalformed ? undefined : names.accountingFolderId)
+  if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
   // What cannot be an id is nobody's folder, and might overflow the column it is compared with.
   if (own === null && named !== undefined && !/^[1-9]\d{0,17}$/.test(named))
     throw new AppError('ERR-FOLDER-NOT-FOUND')
-  if (own === null && named === undefined) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
-  if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
+  if (own === null && named === undefined && !isMalformed) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
   return named ?? own ?? undefined
 }
