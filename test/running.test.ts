@@ -10,6 +10,7 @@ import { readConfig } from '../src/config.ts'
 import { type SeededFolder, seed } from '../src/ledger/seed.ts'
 import { startService } from '../src/start.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
+import { startProxy } from './support/proxy.ts'
 import { request, startTestService, testMasterKey, until } from './support/service.ts'
 import { createTenants, credentials, type Staff } from './support/tenants.ts'
 
@@ -84,6 +85,29 @@ describe('exports of one folder at once', () => {
       expect(statuses).toEqual([200, 304, 406, 412, 200])
     } finally {
       await stop()
+    }
+  })
+
+  test('leave no place taken for a client that left before it had one', async () => {
+    const proxy = await startProxy(database.ownerUrl)
+    const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
+    const { url, lines, stop } = await startTestService({ ownerUrl: proxy.url }, { rateLimit })
+    const status = async () => (await request(url + path, signed, 'HEAD')).status
+    try {
+      await until(async () => (await status()) === 200)
+      proxy.freeze()
+      const leaving = get(url + path, { headers: { ...signed, 'x-request-id': 'leaving' }, agent: false })
+      leaving.on('error', () => {})
+      await until(() => (leaving.socket?.bytesWritten ?? 0) > 0)
+      leaving.destroy()
+      await until(() => lines.some((line) => line.includes('"requestId":"leaving"')))
+      proxy.thaw()
+      // Its place is asked for some time in between.
+      for (let round = 0; round < 5; round += 1) await until(async () => (await status()) === 200)
+    } finally {
+      proxy.thaw()
+      await stop()
+      await proxy.cut()
     }
   })
 })
