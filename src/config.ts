@@ -64,6 +64,12 @@ export class ConfigError extends Error {
   }
 }
 
+/** Where a service that listens there is reached from its machine: `http://127.0.0.1:8080`. */
+export function urlOf(host: string, port: number | string): string {
+  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
 /** @throws {ConfigError} naming every missing or malformed setting */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const mistakes: string[] = []

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
 import { Places } from './auth/places.ts'
-import { type Config, limits } from './config.ts'
+import { type Config, limits, urlOf } from './config.ts'
 import { type Database, openDatabase } from './db/database.ts'
 import { createPool, withStartupOptions } from './db/pool.ts'
 import { readVersion } from './db/version.sql.ts'
@@ -156,8 +156,7 @@ function listen(server: Server, config: Config): Promise<string> {
   server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)))
   server.listen(config.port, config.host, () => {
     const { port } = server.address() as AddressInfo
-    const host = ['0.0.0.0', '::'].includes(config.host) ? 'localhost' : config.host
-    resolve(`http://${host.includes(':') ? `[${host}]` : host}:${port}`)
+    resolve(urlOf(config.host, port))
   })
   return promise
 }

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
+import type { Config } from '../config.ts'
 import { inUnits } from '../ledger/fec/survey.ts'
 import { type FecImported, importFec } from '../ledger/import-fec.ts'
 import { nextSteps } from './next-steps.ts'
@@ -42,7 +43,7 @@ interface Options {
 async function importFile(file: string, { folder, ...options }: Options): Promise<void> {
   // Before a database is started for it.
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
-  await withDatabase(async ({ pool }) => {
+  await withDatabase(async ({ pool, config }) => {
     const started = performance.now()
     const bar = createProgressBar()
     await importFec(pool, {
@@ -52,13 +53,13 @@ async function importFile(file: string, { folder, ...options }: Options): Promis
       onProgress: showFileProgress(bar),
       onLoaded: (imported) => {
         bar.clear()
-        process.stdout.write(`${report(imported, (performance.now() - started) / 1000).join('\n')}\n`)
+        process.stdout.write(`${report(imported, (performance.now() - started) / 1000, config).join('\n')}\n`)
       },
     })
   })
 }
 
-function report(imported: FecImported, seconds: number): string[] {
+function report(imported: FecImported, seconds: number, config: Config): string[] {
   const { period, letteredLines, unbalancedEntries, movedOpeningLines } = imported
   const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const lettered = letteredLines.complete + letteredLines.partial
@@ -82,6 +83,6 @@ function report(imported: FecImported, seconds: number): string[] {
     ...(movedOpeningLines > 0
       ? [`Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`]
       : []),
-    ...nextSteps(imported.folderId, imported.exerciceId),
+    ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
 }

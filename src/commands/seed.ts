@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Config } from '../config.ts'
 import { type SeededFolder, seed } from '../ledger/seed.ts'
 import { nextSteps } from './next-steps.ts'
 import { createProgressBar } from './progress-bar.ts'
@@ -29,7 +30,7 @@ interface Options {
 }
 
 async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
-  await withDatabase(async ({ database }) => {
+  await withDatabase(async ({ database, config }) => {
     const started = performance.now()
     const bar = createProgressBar()
     await seed(database.ownerUrl, {
@@ -40,7 +41,7 @@ async function seedFolder({ movements, seed: randomSeed, folderReference, replac
       onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
       onLoaded: (folder) => {
         bar.clear()
-        process.stdout.write(`${report(folder, (performance.now() - started) / 1000).join('\n')}\n`)
+        process.stdout.write(`${report(folder, (performance.now() - started) / 1000, config).join('\n')}\n`)
       },
     })
   })
@@ -53,7 +54,7 @@ function wholeNumber(option: string): (text: string) => number {
   }
 }
 
-function report({ counts, exercices, ...folder }: SeededFolder, seconds: number): string[] {
+function report({ counts, exercices, ...folder }: SeededFolder, seconds: number, config: Config): string[] {
   const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const last = exercices.at(-1)!
   return [
@@ -61,7 +62,7 @@ function report({ counts, exercices, ...folder }: SeededFolder, seconds: number)
     ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
     `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}, ${count(counts.accounts, 'accounts')}; ` +
       `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
-    ...nextSteps(folder.folderId, last.id),
+    ...nextSteps(config, folder.folderId, last.id),
   ]
 }
 
