@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createProgressBar } from '../commands/progress-bar.ts'
 import { ask, type Partner } from './partner.ts'
-import { createProgress, type Progress } from './progress.ts'
 import { minorUnits } from './read-back.ts'
 import { sizeOf } from './table.ts'
 
@@ -33,10 +33,16 @@ export interface MadeExport {
   ms: number
 }
 
+interface Progress {
+  rows: number
+  rowsTotal: number | null
+  bytes: number
+}
+
 interface Status {
   id: string
   status: 'INIT' | 'DONE' | 'FAILED'
-  progress?: { rows: number; rowsTotal: number | null; bytes: number }
+  progress?: Progress
   url?: string
   size?: number
   rows?: number
@@ -47,10 +53,14 @@ interface Status {
 /** @throws {Error} where the export fails or stands still, with the reason the service gives */
 export async function makeFullExport(partner: Partner, format: 'JSON' | 'TRA'): Promise<MadeExport> {
   const started = performance.now()
-  const progress = createProgress(`Full export, ${format}`)
+  const bar = createProgressBar(process.stdout)
   try {
     const first = await askForStatus(partner, `/api/v1/mad/all?version=1.0.0&format=${format}`)
-    const last = await waitForEnd(partner, first, progress)
+    const last = await waitForEnd(partner, first, ({ rows, rowsTotal, bytes }) => {
+      const ofAll = rowsTotal === null ? '' : ` of ${rowsTotal.toLocaleString('en')}`
+      const soFar = `${rows.toLocaleString('en')}${ofAll} rows, ${sizeOf(bytes)}`
+      bar.show(rowsTotal ? rows / rowsTotal : 0, `Full export, ${format}: ${soFar}`)
+    })
     const { id, status, reason, url, size, rows, sha256 } = last.status
     if (status === 'FAILED') throw new Error(`The full export ${id} failed: ${reason}`)
     if (url === undefined || size === undefined || rows === undefined || sha256 === undefined)
@@ -58,7 +68,7 @@ export async function makeFullExport(partner: Partner, format: 'JSON' | 'TRA'): 
     const wasThere = first.status.status === 'DONE'
     return { url, size, rows, sha256, ...totalsOf(last.body), wasThere, ms: performance.now() - started }
   } finally {
-    progress.clear()
+    bar.clear()
   }
 }
 
@@ -67,14 +77,12 @@ interface Told {
   body: string
 }
 
-async function waitForEnd(partner: Partner, first: Told, progress: Progress): Promise<Told> {
+async function waitForEnd(partner: Partner, first: Told, show: (progress: Progress) => void): Promise<Told> {
   const path = `/api/v1/mad/all/status?exportId=${first.status.id}`
   let told = first
   let movedAt = performance.now()
   for (let poll = 0; told.status.status === 'INIT'; poll += 1) {
-    const { rows, rowsTotal, bytes } = told.status.progress!
-    const ofAll = rowsTotal === null ? '' : ` of ${rowsTotal.toLocaleString('en')}`
-    progress.show(rows / (rowsTotal || 1), `${rows.toLocaleString('en')}${ofAll} rows, ${sizeOf(bytes)}`)
+    show(told.status.progress!)
     await delay(pollsMs[poll] ?? pollsMs.at(-1))
     const next = await askForStatus(partner, path)
     if (next.body !== told.body) movedAt = performance.now()
@@ -116,7 +124,7 @@ export async function downloadFile(
   received: (chunk: Buffer) => void,
 ): Promise<FetchedFile> {
   const started = performance.now()
-  const progress = createProgress('Its file')
+  const progress = createProgressBar(process.stdout)
   const answer = await fetch(url)
   if (answer.status !== 200 || !answer.body)
     throw new Error(`The file of the full export was answered with ${answer.status}: ${await answer.text()}`)
@@ -130,7 +138,7 @@ export async function downloadFile(
       hash.update(chunk)
       received(chunk)
       await file.write(chunk)
-      progress.show(bytes / size, `${sizeOf(bytes)} of ${sizeOf(size)}`)
+      progress.show(bytes / size, `Its file: ${sizeOf(bytes)} of ${sizeOf(size)}`)
     }
   } finally {
     progress.clear()

@@ -5,12 +5,12 @@ import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createProgressBar } from '../commands/progress-bar.ts'
 import { type Config, defaultPort, readConfig } from '../config.ts'
 import { type Credentials, ensureDemoFolder, writeCredentials } from '../demo-folder.ts'
 import { createLog } from '../log.ts'
 import { startService } from '../start.ts'
 import { stopSignal } from '../stop-signal.ts'
-import { createProgress } from './progress.ts'
 import { pathOf } from './table.ts'
 
 export interface DemoOptions {
@@ -62,7 +62,7 @@ async function show(config: Config, { movements, out, once, signal }: Show): Pro
   const credentialsFile = join(config.dataDir, 'credentials.json')
   const started = performance.now()
   let folder: Omit<Credentials, 'baseUrl'> | undefined
-  const progress = createProgress('Database')
+  const progress = createProgressBar(process.stdout)
   progress.show(0, 'PostgreSQL is starting')
   const service = await startService(
     { ...config, port },
@@ -99,7 +99,7 @@ async function fillFolder<Folder>(
   signal: AbortSignal,
   ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
 ): Promise<Folder> {
-  const progress = createProgress('Ledger')
+  const progress = createProgressBar(process.stdout)
   const started = performance.now()
   const rate = (done: number) =>
     `${Math.round((1000 * done) / (performance.now() - started)).toLocaleString('en')}/s`
@@ -110,7 +110,7 @@ async function fillFolder<Folder>(
       // Undoes the whole load: it is one transaction.
       signal.throwIfAborted()
       wasMade = true
-      progress.show(done / all, `${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`)
+      progress.show(done / all, `Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`)
     })
     progress.clear()
     print(`Ledger    ${count} movements, made up${wasMade ? ` now; ${since(started)}` : ' before'}`)

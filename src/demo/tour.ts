@@ -1,12 +1,12 @@
 /** What the partner does with the movements of a folder, one request after another, each checked. */
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
+import { createProgressBar } from '../commands/progress-bar.ts'
 import type { Credentials } from '../demo-folder.ts'
 import { checkTra } from '../formats/tra/check.ts'
 import { breakOff, type Download, download, type Order, RowCounter } from './download.ts'
 import { downloadFile, type MadeExport, makeFullExport } from './full-export.ts'
 import { ask, askForJson, type Partner } from './partner.ts'
-import { createProgress } from './progress.ts'
 import { readBack } from './read-back.ts'
 import { heading, money, pathOf, resultLine, sizeOf } from './table.ts'
 
@@ -103,7 +103,7 @@ async function downloadShown(
   order: Omit<Order, 'onProgress'>,
   bytesExpected: number,
 ): Promise<Download> {
-  const progress = createProgress(label)
+  const progress = createProgressBar(process.stdout)
   const started = performance.now()
   let done: Download
   try {
@@ -113,7 +113,7 @@ async function downloadShown(
         const rate = bytes / 1000 / Math.max(performance.now() - started, 1)
         const sofar = `${sizeOf(bytes)}, ${rate.toFixed(0)} MB/s, ${rows.toLocaleString('en')} rows`
         // What is expected is not known to the byte; the bar is full only when the last byte is there.
-        progress.show(Math.min(bytes / bytesExpected, 0.99), sofar)
+        progress.show(Math.min(bytes / bytesExpected, 0.99), `${label}: ${sofar}`)
       },
     })
   } finally {
@@ -173,9 +173,9 @@ async function exportEverything(
 /** As a bookkeeping program does before it imports the file. */
 async function readTra(file: string, { size, rows, debit, credit }: MadeExport): Promise<void> {
   const started = performance.now()
-  const progress = createProgress('Read back')
+  const progress = createProgressBar(process.stdout)
   const found = await checkTra(createReadStream(file), (bytes, lines) =>
-    progress.show(bytes / size, `${lines.toLocaleString('en')} lines, ${sizeOf(bytes)}`),
+    progress.show(bytes / size, `Read back: ${lines.toLocaleString('en')} lines, ${sizeOf(bytes)}`),
   ).finally(() => progress.clear())
   const [first] = found.problems
   if (first) expect(false, `line ${first.line}, column ${first.column} of ${file}: ${first.message}`)
