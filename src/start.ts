@@ -63,9 +63,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const server = createListener(async (...request) => (await opened.promise).fetch(...request), log)
   const url = await listen(server, config)
   let drained = true
-  stack.defer(async () => {
-    drained = await drain(server)
-  })
+  const stopServing = async () => {
+    drained = (await drain(server)) && drained
+  }
+  stack.defer(stopServing)
   // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings)
@@ -98,9 +99,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const retention = startRetention({ database: pool, store, retentionDays: config.fileRetentionDays, log })
   const eventRetention = startEventRetention({ database: pool, log })
   const dispatcher = startDispatcher(config, database, masterKey, log)
-  // Side by side: each has some seconds to come to an end.
+  // Side by side: each has some seconds to come to an end, in which no new request is taken.
   stack.defer(async () => {
-    await Promise.all([supervisor, retention, eventRetention, dispatcher].map((loop) => loop.close()))
+    const loops = [supervisor, retention, eventRetention, dispatcher]
+    await Promise.all([stopServing(), ...loops.map((loop) => loop.close())])
   })
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()

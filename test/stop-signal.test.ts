@@ -10,6 +10,7 @@ import { createTestDatabase } from './support/database.ts'
 import { startProcess } from './support/process.ts'
 import { startProxy } from './support/proxy.ts'
 import { until } from './support/service.ts'
+import { documentEvent, stageOf } from './support/webhooks.ts'
 
 let dataDir: string
 let child: ChildProcess
@@ -89,6 +90,24 @@ test('a service whose database has fallen silent stops all the same', { timeout:
   expect(await service.ended).toEqual([1, null])
   await proxy.cut()
   await database.drop()
+})
+
+test('a service that is told to stop takes no request while it waits for a subscriber', async (context) => {
+  const stage = await stageOf(context)
+  stage.receiver.behave('/silent', () => {})
+  await stage.subscribe('/silent')
+  const service = await startProcess({
+    DATABASE_URL: stage.ownerUrl,
+    DATA_DIR: dataDir,
+    WEBHOOK_ALLOW_INSECURE: 'true',
+  })
+  child = service.child
+  await stage.publish([documentEvent('a')])
+  await until(() => stage.receiver.requests('/silent').length > 0)
+  child.kill('SIGTERM')
+  await until(() => service.logged('service.stopping'))
+  await expect(fetch(`${service.url}/healthz`)).rejects.toThrow('fetch failed')
+  expect(await service.ended).toEqual([0, null])
 })
 
 /** Its client has read nothing of it yet, and it is more than the buffers on the way hold. */
