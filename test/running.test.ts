@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { revokeToken } from '../src/auth/tokens.ts'
 import { readConfig } from '../src/config.ts'
 import { type SeededFolder, seed } from '../src/ledger/seed.ts'
 import { startService } from '../src/start.ts'
@@ -110,6 +111,22 @@ describe('exports of one folder at once', () => {
       await proxy.cut()
     }
   })
+})
+
+test('an export that runs when its token is revoked ends, and is the last of it', async () => {
+  const { url, stop } = await startTestService(database)
+  try {
+    const token = await staff.token('ONE', 'api', folder)
+    const headers = credentials(token, secret)
+    const response = await stalled(url, headers)
+    expect(await revokeToken(staff.client, token.id)).toBe(true)
+    expect((await request(url + path, headers)).status).toBe(401)
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8')) text += chunk
+    expect(JSON.parse(text)).toHaveLength(Number(response.trailers['x-row-count']))
+  } finally {
+    await stop()
+  }
 })
 
 test('a start that fails behind its bound port says why, and leaves nothing running', async () => {
