@@ -167,6 +167,20 @@ describe('rows come whole', () => {
     })
   })
 
+  test('from several statements, one after the other, however they are cut', async () => {
+    await withClient(async (client, socket) => {
+      for (const sizes of [[1], [2, 3], [7], [1, 1000], [1_000_000]]) {
+        socket.sizes = sizes
+        const rows = await read(client.query(new CopyRows([text(4), text(0), text(9), text(0)], 3)))
+        expect(rows).toEqual([...expected(4), ...expected(9)])
+        expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+      }
+      const failing = client.query(new CopyRows([text(4), text(2).replace('i % 5', 'i / 0')], 3))
+      await expect(read(failing)).rejects.toThrow('division by zero')
+      expect((await client.query('select 2 as two')).rows).toEqual([{ two: 2 }])
+    })
+  })
+
   test('and leave the connection fit for the next query, however it is cut', async () => {
     await withClient(async (client, socket) => {
       for (const sizes of [[1], [3], [5, 1], [1_000_000]]) {

@@ -46,7 +46,9 @@ export class CopyRows implements pg.Submittable {
   /** Rows in the batch. */
   count = 0
 
-  readonly #text: string
+  readonly #texts: readonly string[]
+  /** Statements whose rows are not over. */
+  #statements: number
   #connection: pg.Connection | undefined
   #pgReader: SocketReader | undefined
   #queue: Buffer[] = []
@@ -58,11 +60,12 @@ export class CopyRows implements pg.Submittable {
   #wake: (() => void) | undefined
 
   /**
-   * @param text a complete COPY ... TO STDOUT statement in text format
-   * @param fieldCount columns of its rows
+   * @param texts complete COPY ... TO STDOUT statements in text format, at least one; their rows come one after the other
+   * @param fieldCount columns of their rows
    */
-  constructor(text: string, fieldCount: number) {
-    this.#text = text
+  constructor(texts: string | readonly string[], fieldCount: number) {
+    this.#texts = [texts].flat()
+    this.#statements = this.#texts.length
     this.stride = fieldCount + 1
   }
 
@@ -87,6 +90,7 @@ export class CopyRows implements pg.Submittable {
    * the batch then stays as it is.
    */
   async extend(row: number): Promise<boolean> {
+    assert(this.#texts.length === 1, 'the end of a statement must not be walked twice')
     if (this.#ended) return false
     this.#rest = this.bytes.subarray(this.fields[row * this.stride]! - frameHeadBytes)
     // What arrives meanwhile comes along. The kept rows are copied and walked each time: by pieces of 64 KB, 120,000 of
@@ -118,7 +122,7 @@ export class CopyRows implements pg.Submittable {
       // Not the end: its message may still be on the way, and pg reports it when it has arrived whole.
       if (code === errorResponse) return this.#giveBackFrom(at)
       const end = at + 1 + bytes.readInt32BE(at + 1)
-      if (code === copyDone) {
+      if (code === copyDone && --this.#statements === 0) {
         this.#ended = true
         return this.#giveBackFrom(end)
       }
@@ -170,7 +174,7 @@ export class CopyRows implements pg.Submittable {
     this.#pgReader = listeners[0] as SocketReader
     socket.removeListener('data', this.#pgReader)
     socket.on('data', this.#receive)
-    connection.query(this.#text)
+    connection.query(this.#texts.join(';'))
   }
 
   handleError(error: Error): void {

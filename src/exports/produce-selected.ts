@@ -9,7 +9,7 @@ import type { Position, ResolvedSelection } from './movements.sql.ts'
 import {
   copyEntries,
   copyMovements,
-  findEntrySpan,
+  findEntrySpans,
   findExercices,
   findPosition,
   hasEntry,
@@ -22,6 +22,7 @@ import { renderMovements } from './render-movements.ts'
 import type { Selection } from './selection.ts'
 import type { Produced, Room } from './send.ts'
 import type { Snapshot } from './snapshot.ts'
+import { entrySegments } from './tra-selection.ts'
 
 export interface SelectedOptions {
   selection: Selection
@@ -32,8 +33,8 @@ export interface SelectedOptions {
   room: Room
 }
 
-/** No entry has this id: the span of an empty selection. */
-const noEntry = { least: '0', greatest: '0', dense: true }
+/** No entry has this id: the segment of an empty selection. */
+const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
 
 export async function produceMovements(
   snapshot: Snapshot,
@@ -108,8 +109,9 @@ async function resolve(
     exerciceIds: exercices.map(({ id }) => id),
     accountIds: accountRoots.length > 0 ? accounts.filter(inRoots).map(({ id }) => id) : undefined,
     after: await findAfter(),
-    entrySpan: undefined,
+    segments: undefined,
   }
   if (!picksEntries(selection)) return resolved
-  return { ...resolved, entrySpan: (await findEntrySpan(first, resolved)) ?? noEntry }
+  const segments = entrySegments(await findEntrySpans(first, resolved))
+  return { ...resolved, segments: segments.length > 0 ? segments : [noEntry] }
 }
