@@ -244,3 +244,29 @@ test('a company is known by its SIREN, also within a SIRET, and keeps others out
     folderId: first.folderId,
   })
 })
+
+test.each([
+  ['a new ledger', undefined],
+  ['one folder by its id', '--folder'],
+])('of two imports of %s at once, one is told of the other', async (_, byId) => {
+  const folderId = byId && (await importRows(ledger)).folderId
+  const nextYear = ledger.map((row) => ({
+    ...row,
+    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+  }))
+  const options = { file: '123456789FEC20241231.txt', ...(folderId && { folderId }) }
+  const holder = await pool().connect()
+  await holder.query('begin; lock table grandlivre.entries in access exclusive mode')
+  const both = Promise.allSettled([importRows(nextYear, options), importRows(nextYear, options)])
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  try {
+    // Neither can commit before both have looked for what is there.
+    await expect.poll(async () => (await pool().query(waiting)).rows.length, { timeout: 30_000 }).toBe(2)
+  } finally {
+    await holder.query('commit')
+    holder.release()
+  }
+  const refused = (await both).filter((one) => one.status === 'rejected').map(({ reason }) => reason.message)
+  expect(refused).toEqual([expect.stringContaining('already holds a ledger for 2024-01-01 to 2024-12-31')])
+  expect(await rowCounts(pool())).toMatchObject({ folders: 1, exercices: byId ? 2 : 1 })
+})

@@ -28,7 +28,7 @@ export function fecImports(): FecImports {
   afterAll(() => rm(folder, { recursive: true }))
   beforeEach(async () => {
     database = await createTestDatabase()
-    pool = createPool(database.ownerUrl, { max: 3, applicationName: 'import test' })
+    pool = createPool(database.ownerUrl, { max: 4, applicationName: 'import test' })
   })
   afterEach(async () => {
     await pool.end()
@@ -36,7 +36,8 @@ export function fecImports(): FecImports {
   })
 
   const importFile: FecImports['importFile'] = async (bytes, options = {}) => {
-    const file = join(folder, options.file ?? '123456789FEC20231231.txt')
+    // In a folder of its own: another import may be reading a file of the same name.
+    const file = join(await mkdtemp(join(folder, 'file-')), options.file ?? '123456789FEC20231231.txt')
     await writeFile(file, bytes)
     return importFec(pool, { ...options, file })
   }
