@@ -221,7 +221,10 @@ export const limits = {
   exportsPerThread: 8,
   /** Exports that may wait for a place before callers are told 503. */
   exportQueueMax: 32,
-  /** An export's connection from which the client reads nothing for so long is closed. */
+  /**
+   * An export's connection from which the client reads nothing for so long is closed; after twice that at the latest, as
+   * Node only sees at the second time-out that nothing has moved since the first.
+   */
   clientIdleMs: 120_000,
   /** How long a request waits for a database connection before 503. */
   databaseConnectMs: 5_000,
@@ -322,7 +325,7 @@ export const limits = {
    * a success for five is disabled, so that staff have weeks to find out and to replay what was missed.
    */
   eventRetentionDays: 30,
-  /** A query string of more is refused: no request of this API comes near. */
+  /** A URL of more is refused: no request of this API comes near. */
   urlBytesMax: 16 * 1024,
 } as const
 
