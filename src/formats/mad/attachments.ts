@@ -11,8 +11,8 @@ const braceClose = 0x7d
 
 /**
  * `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`. Room needed: six
- * times the range. Files stand in the order of the database. As bytes: parsed and stringified, the attachments of two entries in a hundred took as long as a
- * tenth of all the rest.
+ * times the range. Files stand in the order of the database. As bytes: parsed and stringified, the attachments of two
+ * entries in a hundred took as long as a tenth of all the rest.
  */
 export function writeAttachments(
   out: Uint8Array,
