@@ -1,5 +1,6 @@
 /** Transactions, and connections that break. */
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -92,6 +93,24 @@ test('a tenant that is no number is our mistake', async () => {
     'named by its id',
   )
 })
+
+test.skipIf(process.platform !== 'linux')(
+  'a quiet connection is asked within a minute whether it lives',
+  async () => {
+    const client = await pool.connect()
+    const { rows } = await client.query(
+      `select lpad(upper(to_hex(inet_client_port())), 4, '0') as near,
+              lpad(upper(to_hex(inet_server_port())), 4, '0') as far`,
+    )
+    client.release()
+    // Addresses, state (01: established), queues, and the timer: 02 is that of keep-alive, then hundredths of seconds.
+    const { near, far } = rows[0]
+    const established = new RegExp(`:${near} \\w+:${far} 01 \\S+ (\\w+):(\\w+)`)
+    const [, timer, when] = established.exec(await readFile('/proc/net/tcp', 'utf8'))!
+    expect(timer).toBe('02')
+    expect(Number.parseInt(when!, 16)).toBeLessThanOrEqual(6000)
+  },
+)
 
 test('a server that is not there is ERR-UNAVAILABLE with the moment to come back', async () => {
   const nowhere = createPool('postgres://a:b@127.0.0.1:1/c', { max: 1, applicationName: 'test' })

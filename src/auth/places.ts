@@ -12,7 +12,7 @@
  */
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { unavailable, withStartupOptions } from '../db/pool.ts'
+import { keepAlive, unavailable, withStartupOptions } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { lockOnePlace, lockPlaces, unlockPlace } from './places.sql.ts'
@@ -109,7 +109,7 @@ export class Places {
       application_name: 'grandlivre places',
       connectionTimeoutMillis: limits.databaseConnectMs,
       query_timeout: limits.databaseConnectMs,
-      keepAlive: true,
+      ...keepAlive,
     })
     client.on('error', (error) => this.#lose(client, error))
     await client.connect()

@@ -10,6 +10,12 @@ import { AppError } from '../errors.ts'
 /** A rollback takes PostgreSQL no time, whatever it undoes. */
 const rollbackMs = 1_000
 
+/**
+ * Of every connection to the database. A load balancer or firewall that drops quiet connections would otherwise leave
+ * queries hanging for hours; without the delay Linux asks for the first time after two.
+ */
+export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
+
 export interface PoolOptions {
   /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
   max: number
@@ -25,8 +31,7 @@ export function createPool(url: string, options: PoolOptions): pg.Pool {
     max: options.max,
     application_name: options.applicationName,
     connectionTimeoutMillis: limits.databaseConnectMs,
-    // A load balancer or firewall that drops quiet connections would otherwise leave queries hanging for hours.
-    keepAlive: true,
+    ...keepAlive,
   })
   // A connection that dies while idle is removed by the pool itself. Without a listener Node would end the process.
   pool.on('error', () => {})

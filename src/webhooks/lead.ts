@@ -5,7 +5,7 @@
  */
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { withStartupOptions } from '../db/pool.ts'
+import { keepAlive, withStartupOptions } from '../db/pool.ts'
 import { listenForEvents, lockSubscriptions, unlockSubscription } from './locks.sql.ts'
 
 export class Lead {
@@ -28,7 +28,7 @@ export class Lead {
       application_name: 'grandlivre dispatcher',
       connectionTimeoutMillis: limits.databaseConnectMs,
       query_timeout: limits.databaseConnectMs,
-      keepAlive: true,
+      ...keepAlive,
     })
     const lead = new Lead(client)
     client.on('error', () => lead.#lose())
