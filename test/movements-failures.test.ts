@@ -29,7 +29,7 @@ afterAll(async () => {
 })
 
 afterEach(async () => {
-  await withinTwoSeconds(async () => (await runningQueries(observer)).length === 0)
+  await soon(async () => (await runningQueries(observer)).length === 0)
   // Whatever happened, the next export is whole.
   expect((await download(small(), stage.company)).trailers['x-row-count']).toMatch(/^[1-9]\d*$/)
 })
@@ -37,9 +37,10 @@ afterEach(async () => {
 const small = (query = {}) => movementsUrl(stage.service.url, { idExercice: '11', ...query })
 const large = (query = {}) => movementsUrl(stage.service.url, { idExercice: largeExercice, ...query })
 
-async function withinTwoSeconds(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 2_000
-  while (!(await holds())) if (Date.now() > deadline) expect.fail('it did not come about within two seconds')
+/** A backend looks twice a second whether its client is there; the rest is for a machine that has much else to do. */
+async function soon(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000
+  while (!(await holds())) if (Date.now() > deadline) expect.fail('it did not come about within ten seconds')
 }
 
 /** Reads until something has come, and no further. */
@@ -150,7 +151,7 @@ describe('a client that leaves', () => {
       const message = await begin(large(), { ...stage.company, ...headers })
       expect(await runningQueries(observer)).not.toEqual([])
       leave(message)
-      await withinTwoSeconds(async () => (await runningQueries(observer)).length === 0)
+      await soon(async () => (await runningQueries(observer)).length === 0)
     }
   })
 
@@ -161,7 +162,7 @@ describe('a client that leaves', () => {
         const outgoing = askAndForget()
         await until(waitsForLock)
         outgoing.destroy()
-        await withinTwoSeconds(async () => !(await waitsForLock()))
+        await soon(async () => !(await waitsForLock()))
       })
     },
   )
@@ -177,7 +178,7 @@ describe('a client that leaves', () => {
       await until(() => stage.service.lines.some((line) => line.includes('"left-early"')))
       await folderLock.end()
       // Were the export to begin all the same, it would wait for the entries until they are free.
-      await withinTwoSeconds(async () => !(await waitsForLock()))
+      await soon(async () => !(await waitsForLock()))
       await settled()
       expect(await waitsForLock()).toBe(false)
     })
@@ -194,10 +195,10 @@ describe('a client that leaves', () => {
     for (let round = 0; round < 3; round++) {
       const messages = await Promise.all(Array.from({ length: 8 }, () => begin(large(), stage.company)))
       messages.forEach(leave)
-      await withinTwoSeconds(async () => (await runningQueries(observer)).length === 0)
+      await soon(async () => (await runningQueries(observer)).length === 0)
     }
     // A connection in the midst of its rows is of no further use, and is closed.
-    await withinTwoSeconds(async () => (await connections()) <= 2 * 2)
+    await soon(async () => (await connections()) <= 2 * 2)
     await until(() => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length <= 2)
   })
 })
