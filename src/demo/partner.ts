@@ -47,8 +47,3 @@ function send(
   sent.end()
   return promise
 }
-
-/** A small answer, as what it means. */
-export async function askForJson<Shape>(partner: Partner, path: string): Promise<Shape> {
-  return (await json(await ask(partner, path))) as Shape
-}

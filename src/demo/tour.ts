@@ -1,12 +1,15 @@
 /** What the partner does with the movements of a folder, one request after another, each checked. */
 import { createReadStream } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import { createProgressBar } from '../commands/progress-bar.ts'
 import type { Credentials } from '../demo-folder.ts'
 import { checkTra } from '../formats/tra/check.ts'
 import { breakOff, type Download, download, type Order, RowCounter } from './download.ts'
 import { downloadFile, type MadeExport, makeFullExport } from './full-export.ts'
-import { ask, askForJson, type Partner } from './partner.ts'
+import { ask, type Partner } from './partner.ts'
 import { readBack } from './read-back.ts'
 import { heading, money, pathOf, resultLine, sizeOf } from './table.ts'
 
@@ -20,6 +23,9 @@ export interface TourOptions {
 
 /** Bytes of one movement of the made-up ledger, measured; only the first progress bar is drawn from it. */
 const bytesPerMovement = 800
+
+/** About so many, of a small folder; those of a large one take longer than the window of the limit. */
+const requestsOfTour = 16
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -91,10 +97,21 @@ interface Details {
 }
 
 async function showRoutes(partner: Partner): Promise<void> {
-  const { target, routes } = await askForJson<Details>(partner, '/api/v1/key/info?mode=extended')
+  const answer = await ask(partner, '/api/v1/key/info?mode=extended')
+  const { target, routes } = (await json(answer)) as Details
   expect(target.type === 'api', 'key/info takes the company token for another one')
   print(`Token     of folder ${target.societyId}; key/info opens to it:`)
   for (const { method, path } of routes) print(`            ${method.toUpperCase()} ${path}`)
+  await waitForRate(answer)
+}
+
+/** Where another run was a moment ago: a wait in the midst of the tour would count as time that an answer took. */
+async function waitForRate({ headers }: IncomingMessage): Promise<void> {
+  if (Number(headers['x-rate-limit-remaining']) >= requestsOfTour) return
+  const progress = createProgressBar(process.stdout)
+  progress.show(0, 'Waiting for the rate limit, a few seconds')
+  await delay(Math.max(0, Number(headers['x-rate-limit-reset']) - Date.now()))
+  progress.clear()
 }
 
 async function downloadShown(
