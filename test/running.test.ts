@@ -99,7 +99,8 @@ describe('exports of one folder at once', () => {
       proxy.freeze()
       const leaving = get(url + path, { headers: { ...signed, 'x-request-id': 'leaving' }, agent: false })
       leaving.on('error', () => {})
-      await until(() => (leaving.socket?.bytesWritten ?? 0) > 0)
+      // Not `bytesWritten`, which counts what waits for the connection: the request has to reach the service.
+      await once(leaving, 'finish')
       leaving.destroy()
       await until(() => lines.some((line) => line.includes('"requestId":"leaving"')))
       proxy.thaw()
