@@ -1,7 +1,7 @@
 /** In which pieces the movements of a selection are read. What they hold is tested over HTTP. */
 import { expect, test } from 'vitest'
+import { entrySegments } from '../src/exports/entry-segments.ts'
 import { copyEntries, copyMovements, type ResolvedSelection } from '../src/exports/movements.sql.ts'
-import { entrySegments } from '../src/exports/tra-selection.ts'
 import { entryColumns } from '../src/formats/mad/entry.ts'
 
 const resolved: ResolvedSelection = {

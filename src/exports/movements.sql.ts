@@ -18,8 +18,8 @@ import { idLiteral, textLiteral } from '../db/literal.ts'
 import type { EntryColumn } from '../formats/mad/entry.ts'
 import type { MovementColumn } from '../formats/mad/movement.ts'
 import { movementColumns } from '../formats/mad/movement.ts'
+import type { EntrySegment, ExerciceSpan } from './entry-segments.ts'
 import type { Period, Selection } from './selection.ts'
-import type { EntrySegment, ExerciceSpan } from './tra-selection.ts'
 
 /** The last movement that the caller has, or where it would stand: the export continues behind it. */
 export interface Position {

@@ -1,10 +1,12 @@
 /** Exports of a selection: its movements with their entry inside, or its entries with their movements inside. */
+
 import { CopyRows } from '../db/copy-rows.ts'
 import { AppError, invalid } from '../errors.ts'
 import { renderDictionary } from '../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../formats/mad/movement.ts'
 import { readDictionary } from '../ledger/dictionary.sql.ts'
+import { entrySegments } from './entry-segments.ts'
 import type { Position, ResolvedSelection } from './movements.sql.ts'
 import {
   copyEntries,
@@ -22,7 +24,6 @@ import { renderMovements } from './render-movements.ts'
 import type { Selection } from './selection.ts'
 import type { Produced, Room } from './send.ts'
 import type { Snapshot } from './snapshot.ts'
-import { entrySegments } from './tra-selection.ts'
 
 export interface SelectedOptions {
   selection: Selection

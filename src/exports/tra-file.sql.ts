@@ -13,7 +13,8 @@ import {
   traMovementColumns,
 } from '../formats/tra/entry-lines.ts'
 import type { FolderKey } from '../ledger/rows.ts'
-import { type EntrySegment, type ExerciceSpan, picksEntries, type TraSelection } from './tra-selection.ts'
+import type { EntrySegment, ExerciceSpan } from './entry-segments.ts'
+import { picksEntries, type TraSelection } from './tra-selection.ts'
 
 const movementExpressions: Record<TraMovementColumn, string> = {
   entry_id: 'm.entry_id',
