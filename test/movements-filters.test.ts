@@ -117,6 +117,21 @@ test('a draft is asked for by any value but false and 0', async () => {
   for (const value of ['false', '0']) expect(await ids([value])).toBe(validatedOnly)
 })
 
+test('the percent sign behind a root may be sent as it is', async () => {
+  const body = async (roots: string) => {
+    const url = `${movementsUrl(stage.service.url, { idExercice: '12' })}&${roots}`
+    return (await download(url, stage.company)).text
+  }
+  const expected = await body('classAccount=60&classAccount=411')
+  expect(JSON.parse(expected)).not.toEqual([])
+  for (const roots of [
+    'classAccount=60%,411%',
+    'classAccount=60%&classAccount=411%',
+    'classAccount=60%25%2C411%',
+  ])
+    expect(await body(roots), roots).toBe(expected)
+})
+
 test('the same ids of another folder, firm or tenant never show', async () => {
   const { firm, service, staff } = stage
   const url = movementsUrl(service.url, { idExercice: '12', classAccount: '4' })

@@ -124,9 +124,12 @@ function malformedParameters(url: string): string[] {
     .map((part) => part.split('=', 1)[0] ?? '')
 }
 
+/** Ends a value and stands for itself, as the router takes it: roots are written as in SQL, `classAccount=60%`. */
+const lonePercent = /%(?=,|$)/g
+
 function decodes(part: string): boolean {
   try {
-    decodeURIComponent(part)
+    decodeURIComponent(part.replace(lonePercent, ''))
     return true
   } catch (error) {
     if (error instanceof URIError) return false
