@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { fork, spawn } from 'node:child_process'
 import { addAbortListener, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { limits } from '../src/config.ts'
 import { stopSignal } from '../src/stop-signal.ts'
 
 /**
@@ -11,8 +12,8 @@ import { stopSignal } from '../src/stop-signal.ts'
  */
 const detached = true
 
-/** A service that drains gets longer than its own limit. */
-const stopTimeoutMs = 30_000
+/** A service that stops gets longer than its own limit. */
+const stopTimeoutMs = limits.stopMs + 5_000
 
 export interface OwnProcess {
   child: ChildProcess

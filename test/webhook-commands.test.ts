@@ -133,7 +133,7 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', {
   await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
   const behind = await run('webhook', 'show', id)
   expect(behind).toMatch(/^events behind these +1$/m)
-  expect(behind).toMatch(/^the oldest of +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
+  expect(behind).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
   await sql(
     `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
   )

@@ -177,7 +177,7 @@ async function show(id: string): Promise<void> {
       ['deliveries waiting', String(found.pending)],
       ['deliveries failed', String(found.failed)],
       ['events behind these', String(backlog.events)],
-      ['the oldest of', backlog.since],
+      ['the oldest of them', backlog.since],
     ]
     return table(
       ['subscription', found.id],
