@@ -113,6 +113,8 @@ test.each([
   ['capitals', 'RÉGLÉ À PÂQUES', 'windows-1252', 'iso-8859-15'],
   ['capitals', 'RÉGLÉ À PÂQUES', 'cp850', 'cp850'],
   ['a quote behind a capital', 'RÉGLÉ À «CAFÉ»', 'windows-1252', 'iso-8859-15'],
+  ['a quote behind a space', 'Réglé «\u00a0Payé\u00a0»', 'windows-1252', 'iso-8859-15'],
+  ['a padded capital', `CAFÉ${'\u00a0'.repeat(9)}-`, 'windows-1252', 'iso-8859-15'],
 ])('%s (%s in %s) is read as %s', async (_, text, written, expected) => {
   const rows = ledger.map((row) => ({
     ...row,

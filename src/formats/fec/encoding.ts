@@ -34,7 +34,7 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
   let isAllUtf8 = true
   /** Bytes that stand where UTF-8 continues a character, in the whole file. */
   let continuing = 0
-  let isInSequence = false
+  let expected = 0
   let line = 1
   let empty = true
   for await (const chunk of bytes) {
@@ -48,9 +48,11 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at]!
       counts[byte]! += 1
-      const isContinuation = byte >= 0x80 && byte < 0xc0
-      if (!isContinuation) isInSequence = byte >= 0xc0
-      else if (isInSequence) continuing += 1
+      if (byte < 0x80 || byte >= 0xc0) expected = continuationsOf(byte)
+      else if (expected > 0) {
+        expected -= 1
+        continuing += 1
+      }
     }
   }
   if (empty)
@@ -61,6 +63,16 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
   // Half or more of the bytes of UTF-8; of the other encodings few, such as a quote behind a capital with an accent.
   const high = counts.subarray(0x80).reduce((sum, count) => sum + count, 0)
   return continuing * 4 > high ? 'utf-8' : singleByteEncoding(counts)
+}
+
+/**
+ * How many bytes continue the character of UTF-8 that this one begins: letters of French, or (E2) quotes, dashes and
+ * the euro. None for the others: in the other encodings they are small letters with an accent, and a no-break space
+ * or a quote may follow.
+ */
+function continuationsOf(byte: number): number {
+  if (byte === 0xe2) return 2
+  return byte >= 0xc2 && byte <= 0xdf ? 1 : 0
 }
 
 /** @param counts how often each byte occurs */
