@@ -87,7 +87,7 @@ test('a folder that is reached by two paths has one server, also while that does
   const lockFile = join(stage.clusterPath, 'postmaster.pid')
   const lines = await readFile(lockFile, 'utf8')
   const { port } = silent.address() as AddressInfo
-  await writeFile(lockFile, lines.replace(portOf(first.ownerUrl), String(port)))
+  await writeFile(lockFile, lines.replace(`\n${portOf(first.ownerUrl)}\n`, `\n${port}\n`))
   const link = join(stage.folder, 'link')
   await symlink(stage.dataDir, link)
   const joining = startEmbeddedDatabase({ dataDir: link, durable: false })

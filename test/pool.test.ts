@@ -129,8 +129,8 @@ test('a server that takes connections and then says nothing is as good as none',
     connectionTimeoutMillis: 50,
   }
   const waiting = new pg.Pool({ ...options, max: 1 })
-  for (const attempt of [new pg.Client(options).connect(), waiting.connect()]) {
-    const error = await attempt.catch((thrown: unknown) => thrown)
+  for (const connect of [() => new pg.Client(options).connect(), () => waiting.connect()]) {
+    const error = await connect().catch((thrown: unknown) => thrown)
     expect([String(error), isConnectionLoss(error)]).toEqual([expect.stringContaining('time'), true])
   }
   await waiting.end()

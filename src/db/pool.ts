@@ -11,7 +11,7 @@ import { AppError } from '../errors.ts'
 const rollbackMs = 1_000
 
 /**
- * Of every connection to the database. A load balancer or firewall that drops quiet connections would otherwise leave
+ * Of every connection that is kept. A load balancer or firewall that drops quiet connections would otherwise leave
  * queries hanging for hours; without the delay Linux asks for the first time after two.
  */
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const

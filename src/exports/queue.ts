@@ -7,6 +7,7 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { type ConnectionOptions, type JobWithMetadata, PgBoss } from 'pg-boss'
 import { limits } from '../config.ts'
+import { keepAlive } from '../db/pool.ts'
 import { abandonedQueue, exportAttempts, exportQueue, queueSchema } from '../db/queue-schema.ts'
 import type { Log } from '../log.ts'
 
@@ -47,6 +48,8 @@ export class ExportQueue {
       connectionString: serviceUrl,
       application_name: 'grandlivre queue',
       connectionTimeoutMillis: limits.databaseConnectMs,
+      // Handed on to pg.
+      ...keepAlive,
       max: 3,
       schema: queueSchema,
       // The owner made the tables; this role may not.
