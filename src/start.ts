@@ -180,6 +180,10 @@ async function drain(server: Server): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let drained = true
   server.close(() => resolve(drained))
+  // Whoever asks again as soon as it is answered would be served until the deadline, and then cut off.
+  server.prependListener('request', (_, outgoing) => {
+    outgoing.shouldKeepAlive = false
+  })
   // A kept-alive connection is idle only once its running answer has ended, and would then hold the server open.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const deadline = setTimeout(() => {

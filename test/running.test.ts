@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, get, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -151,6 +151,32 @@ test('a start that fails behind its bound port says why, and leaves nothing runn
     )
     return rowCount === 0
   })
+})
+
+test('a connection that is never idle is served once more by a service that stops', async () => {
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: database.ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    LOG_LEVEL: 'silent',
+  })
+  const service = await startService(config)
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  const ask = (target: string) => {
+    const headers = Object.entries({ Host: 'a', ...signed }).map((header) => `${header.join(': ')}\r\n`)
+    socket.write(`GET ${target} HTTP/1.1\r\n${headers.join('')}\r\n`)
+  }
+  ask(path)
+  await once(socket, 'readable')
+  const drained = service.close()
+  ask('/healthz')
+  ask('/healthz')
+  let answers = ''
+  for await (const chunk of socket.setEncoding('utf8')) answers += chunk
+  // Of the two others only the first.
+  expect(answers.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2)
+  expect(answers.match(/\r\nconnection: close\r\n/gi)).toHaveLength(1)
+  expect(await drained).toBe(true)
 })
 
 describe('the process', () => {
