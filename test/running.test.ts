@@ -18,6 +18,9 @@ import { createTenants, credentials, type Staff } from './support/tenants.ts'
 /** Far more than the buffers between thread and client hold, so that a client that does not read keeps it running. */
 const movements = 40_000
 
+/** The tests share one token, and the windows of its limit are in the database. */
+const noRateLimit = { RATE_LIMIT_REQUESTS: '100000' }
+
 let database: TestDatabase
 let staff: Staff
 let folder: SeededFolder
@@ -159,6 +162,7 @@ test('a connection that is never idle is served once more by a service that stop
     DATABASE_URL: database.ownerUrl,
     MASTER_KEY: testMasterKey.toString('hex'),
     LOG_LEVEL: 'silent',
+    ...noRateLimit,
   })
   const service = await startService(config)
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
@@ -195,6 +199,7 @@ describe('the process', () => {
       DATA_DIR: dataDir,
       DATABASE_URL: database.ownerUrl,
       MASTER_KEY: testMasterKey.toString('hex'),
+      ...noRateLimit,
       ...settings,
     }
     const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
