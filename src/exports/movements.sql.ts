@@ -18,6 +18,7 @@ import { idLiteral, textLiteral } from '../db/literal.ts'
 import type { EntryColumn } from '../formats/mad/entry.ts'
 import type { MovementColumn } from '../formats/mad/movement.ts'
 import { movementColumns } from '../formats/mad/movement.ts'
+import { findSpans } from './entry-segments.sql.ts'
 import type { EntrySegment, ExerciceSpan } from './entry-segments.ts'
 import type { Period, Selection } from './selection.ts'
 
@@ -245,28 +246,8 @@ export interface Exercice {
 }
 
 /** Of each exercice that has selected entries. */
-export async function findEntrySpans(
-  client: pg.ClientBase,
-  resolved: ResolvedSelection,
-): Promise<ExerciceSpan[]> {
-  const keys = inSegment('e', resolved)
-  const conditions = [...keys, ...entryConditions(resolved.selection)]
-  // Counting stops where a span has turned out sparse, so that it costs no more than the selection itself.
-  const { rows } = await client.query<ExerciceSpan>(
-    `with spans as (
-       select e.exercice_id, min(e.id) as least, max(e.id) as greatest, count(*) as selected
-       from entries e where ${conditions.join(' and ')} group by e.exercice_id
-     )
-     select exercice_id as "exerciceId", least, greatest, 2 * selected >= (
-       select count(*) from (
-         select from entries e
-         where ${keys.join(' and ')} and e.exercice_id = spans.exercice_id and e.id between least and greatest
-         limit 2 * selected + 1
-       ) as spanned
-     ) as dense
-     from spans`,
-  )
-  return rows
+export function findEntrySpans(client: pg.ClientBase, resolved: ResolvedSelection): Promise<ExerciceSpan[]> {
+  return findSpans(client, inSegment('e', resolved), entryConditions(resolved.selection))
 }
 
 /** Where a movement stands in the order of an export; undefined where the folder has no such movement. */

@@ -13,6 +13,7 @@ import {
   traMovementColumns,
 } from '../formats/tra/entry-lines.ts'
 import type { FolderKey } from '../ledger/rows.ts'
+import { findSpans } from './entry-segments.sql.ts'
 import type { EntrySegment, ExerciceSpan } from './entry-segments.ts'
 import { picksEntries, type TraSelection } from './tra-selection.ts'
 
@@ -102,24 +103,8 @@ function idArray(ids: string[]): string {
 }
 
 /** Of each exercice that has selected entries. */
-export async function findEntrySpans(
-  client: pg.ClientBase,
-  selection: TraSelection,
-): Promise<ExerciceSpan[]> {
-  const conditions = [...inFolder('e', selection), ...entryConditions(selection)]
-  const { rows } = await client.query<ExerciceSpan>(
-    `with spans as (
-       select e.exercice_id, min(e.id) as least, max(e.id) as greatest, count(*) as selected
-       from entries e where ${conditions.join(' and ')} group by e.exercice_id
-     )
-     select exercice_id as "exerciceId", least, greatest, 2 * selected >= (
-       select count(*) from entries e
-       where ${inFolder('e', selection).join(' and ')} and e.exercice_id = spans.exercice_id
-         and e.id between least and greatest
-     ) as dense
-     from spans order by least`,
-  )
-  return rows
+export function findEntrySpans(client: pg.ClientBase, selection: TraSelection): Promise<ExerciceSpan[]> {
+  return findSpans(client, inFolder('e', selection), entryConditions(selection))
 }
 
 /** Movements of the file, exactly. */

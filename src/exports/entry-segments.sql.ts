@@ -1,0 +1,30 @@
+import type pg from 'pg'
+import type { ExerciceSpan } from './entry-segments.ts'
+
+/**
+ * Of each exercice that has selected entries. Counting stops where a span has turned out sparse, so that it costs no
+ * more than the selection itself.
+ * @param among conditions on the entries `e` that lie between others: those of the folder
+ * @param selecting further conditions, on those that are selected
+ */
+export async function findSpans(
+  client: pg.ClientBase,
+  among: string[],
+  selecting: string[],
+): Promise<ExerciceSpan[]> {
+  const { rows } = await client.query<ExerciceSpan>(
+    `with spans as (
+       select e.exercice_id, min(e.id) as least, max(e.id) as greatest, count(*) as selected
+       from entries e where ${[...among, ...selecting].join(' and ')} group by e.exercice_id
+     )
+     select exercice_id as "exerciceId", least, greatest, 2 * selected >= (
+       select count(*) from (
+         select from entries e
+         where ${among.join(' and ')} and e.exercice_id = spans.exercice_id and e.id between least and greatest
+         limit 2 * selected + 1
+       ) as spanned
+     ) as dense
+     from spans`,
+  )
+  return rows
+}
