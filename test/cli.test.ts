@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cli as commandLine, type Ran } from './support/cli.ts'
+import { cli as commandLine, type Ran, startCli } from './support/cli.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
-import { request, startTestService, type TestService } from './support/service.ts'
+import { request, startTestService, type TestService, until } from './support/service.ts'
 import { createTenants, credentials, type Staff } from './support/tenants.ts'
 
 let database: TestDatabase
@@ -91,6 +91,21 @@ test('maintenance is switched on and off', async () => {
 
 test('migrate says at which version the database is', async () => {
   expect((await cli('migrate')).out).toMatch(/^The database is at version \d+, that of this code\.\n$/)
+})
+
+test('a command that waits for another one to migrate is interrupted at once', async () => {
+  await staff.client.query('begin; select pg_advisory_lock(7301001)')
+  try {
+    const { child, ended } = startCli(database.ownerUrl, 'migrate')
+    await until(async () => {
+      const waiting = `select from pg_locks where locktype = 'advisory' and objid = 7301001 and not granted`
+      return (await staff.client.query(waiting)).rows.length > 0
+    })
+    child.kill('SIGINT')
+    expect((await ended).code).toBe(130)
+  } finally {
+    await staff.client.query('rollback; select pg_advisory_unlock(7301001)')
+  }
 })
 
 describe('a mistake is one line that says what to do, and exit code 1', () => {

@@ -35,12 +35,14 @@ export interface Opened {
 export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig()
   const stop = stopSignal()
-  const database = await openDatabase(config)
-  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre cli' })
   const { promise: interruption, reject } = Promise.withResolvers<never>()
   addAbortListener(stop, () => reject(new Interruption(stop.reason)))
+  const opening = openDatabase(config)
+  let pool: Pool | undefined
   let interrupted = false
   try {
+    const database = await Promise.race([opening, interruption])
+    pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre cli' })
     return await Promise.race([run({ pool, database, config }), interruption])
   } catch (error) {
     interrupted = error instanceof Interruption
@@ -52,7 +54,8 @@ export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Prom
     })
   } finally {
     // It would wait for the interrupted transaction.
-    if (!interrupted) await pool.end()
-    await database.close()
+    if (!interrupted) await pool?.end()
+    // So would this for whoever else migrates a server of one's own; the embedded one must not be left running.
+    if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
   }
 }
