@@ -27,6 +27,8 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
+  // First what could start more of them: a run that a test has given up on. Its group, as it is detached.
+  kill(-run.pid!)
   for (const { pid } of await servers()) kill(pid)
   await rm(temporary, { recursive: true, force: true })
 })
