@@ -228,6 +228,12 @@ export const limits = {
   clientIdleMs: 120_000,
   /** How long a request waits for a database connection before 503. */
   databaseConnectMs: 5_000,
+  /** How long a process waits for another one that migrates. A first migration takes two seconds. */
+  migrationLockMs: 30_000,
+  /** A server that could not be reached when the process started is asked again so often. */
+  databaseAwayMs: 1_000,
+  /** What a request found missing keeps the process from being ready for so long, and until it is there again. */
+  missingMs: 5_000,
   /** Connections of the main thread to the database; its queries are single-row look-ups. */
   serviceConnectionsMax: 8,
   /** How long SIGTERM waits for running answers. */

@@ -13,7 +13,7 @@ import { rotateSecret } from './auth/third-parties.ts'
 import type { Opened } from './auth/tokens.sql.ts'
 import { issueToken, revokeTokensOf } from './auth/tokens.ts'
 import type { Database } from './db/database.ts'
-import { createPool, inTransaction } from './db/pool.ts'
+import { createOwnerPool, inTransaction } from './db/pool.ts'
 import { countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
 import { seed } from './ledger/seed.ts'
 import { findFoldersByReference } from './ledger/tenants.sql.ts'
@@ -49,7 +49,7 @@ export async function ensureDemoFolder(
   masterKey: Buffer,
   options: DemoOptions,
 ): Promise<Omit<Credentials, 'baseUrl'>> {
-  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
   try {
     const folder = await inTransaction(pool, (client) => findFolder(client, options.movements))
     const { schemaId, firmId, folderId } =

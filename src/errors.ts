@@ -73,6 +73,8 @@ export interface AppErrorOptions {
   issues?: Issue[]
   /** Answer headers the status asks for: `Retry-After`, `Allow`. */
   headers?: Record<string, string>
+  /** What the service lacks, as /readyz names it, where the error says so. */
+  missing?: string | undefined
   cause?: unknown
 }
 
@@ -81,6 +83,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
   readonly headers: Record<string, string>
+  readonly missing: string | undefined
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
     super(options.message ?? errorTable[code][1], options.cause === undefined ? {} : { cause: options.cause })
@@ -88,6 +91,7 @@ export class AppError extends Error {
     this.code = code
     this.issues = options.issues
     this.headers = options.headers ?? {}
+    this.missing = options.missing
   }
 
   get status(): ErrorStatus {

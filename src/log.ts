@@ -27,6 +27,8 @@ interface ExportNamed {
 export type HandedBackBecause = 'stopping' | 'lost' | 'noPlace'
 
 export interface LogEvents {
+  /** The server of DATABASE_URL could not be opened, and is tried again; told every ten seconds at the most. */
+  'service.waiting': { error: unknown }
   'service.listening': { url: string; pid: number }
   'service.stopping': { signal: string }
   'service.stopped': { drained: boolean }
@@ -91,6 +93,7 @@ export interface LogEvents {
 }
 
 const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
+  'service.waiting': 'error',
   'service.listening': 'info',
   'service.stopping': 'info',
   'service.stopped': 'info',

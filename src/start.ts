@@ -3,22 +3,20 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
 import { Places } from './auth/places.ts'
+import { startBackground } from './background.ts'
 import { type Config, limits, urlOf } from './config.ts'
-import { type Database, openDatabase } from './db/database.ts'
-import { createPool, withStartupOptions } from './db/pool.ts'
-import { readVersion } from './db/version.sql.ts'
+import { asServiceRole, checkServiceAddress, type Database, DatabaseAway } from './db/database.ts'
+import { createPool } from './db/pool.ts'
 import { ExportQueue } from './exports/queue.ts'
-import { startRetention } from './exports/retention.ts'
-import { Supervisor } from './exports/supervisor.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
+import { Readiness } from './http/readiness.ts'
 import { createLog, type Log } from './log.ts'
+import { beginAnExport, needsOf } from './needs.ts'
+import { openUnlessAway, startWhenOpen } from './open-database.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
-import { Dispatcher } from './webhooks/dispatcher.ts'
-import { startEventRetention } from './webhooks/retention.ts'
-import { guardedAgent } from './webhooks/target.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
@@ -39,26 +37,30 @@ export interface StartOptions {
   prepare?: (database: Database, masterKey: Buffer) => Promise<(url: string) => void>
 }
 
-/** @throws {Error} where something it needs is missing, with what to do; nothing is left running then */
+/**
+ * A database server that cannot be reached is waited for: until it is there, requests get 503 and /readyz names it.
+ * @throws {Error} where something else is missing, or the database is not safe to use, with what to do; nothing is left
+ *   running then
+ */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
   const log = options.log ?? createLog(config.logLevel)
-  const database = await openDatabase(config)
-  stack.defer(() => database.close())
+  const { database, urls, away } = await openUnlessAway(config)
+  stack.defer(async () => database?.close())
+  const { serviceUrl } = urls
+  const exportUrl =
+    config.exportDatabaseUrl === undefined ? serviceUrl : asServiceRole(config.exportDatabaseUrl)
+  if (config.exportDatabaseUrl !== undefined) await refuseUnsafe(exportUrl, 'EXPORT_DATABASE_URL')
   const masterKey = await loadMasterKey(config)
-  const pool = createPool(database.serviceUrl, {
-    max: limits.serviceConnectionsMax,
-    applicationName: 'grandlivre',
-  })
+  const pool = createPool(serviceUrl, { max: limits.serviceConnectionsMax, applicationName: 'grandlivre' })
   stack.defer(() => pool.end())
-  const places = new Places(database.serviceUrl, config.rateLimit.concurrent, log)
+  const places = new Places(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => places.close())
-  const threads = createThreads(config.exportThreads, exportUrl(config, database))
+  const threads = createThreads(config.exportThreads, exportUrl)
   stack.defer(() => threads.destroy())
-  const queue = await ExportQueue.open(database.serviceUrl, log)
+  const queue = new ExportQueue(serviceUrl, log)
   stack.defer(() => queue.close())
-  const bound = await options.prepare?.(database, masterKey)
-  const version = await readVersion(pool)
+  const bound = database && (await options.prepare?.(database, masterKey))
   const opened = Promise.withResolvers<ReturnType<typeof createApp>>()
   const server = createListener(async (...request) => (await opened.promise).fetch(...request), log)
   const url = await listen(server, config)
@@ -70,39 +72,21 @@ export async function startService(config: Config, options: StartOptions = {}): 
   // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings)
-  const app = createApp({
-    config,
-    database: pool,
-    places,
-    store,
-    queue,
-    threads,
-    needs: {
-      'the database at its version': async () => (await readVersion(pool)) === version,
-      'the store of files': () => store.check().then(() => true),
-      'the export threads': async () => threads.threads.length > 0,
-    },
-    log,
-  })
+  const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
+  stack.defer(closeNeeds)
+  const readiness = new Readiness(needs, () => beginAnExport(exportUrl))
+  const app = createApp({ config, database: pool, places, store, queue, threads, readiness, log })
   bound?.(url)
+  const start = () =>
+    startBackground({
+      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, log },
+      storeSettings: settings,
+    })
+  const background = await startWhenOpen({ config, away, readiness, log, start })
   opened.resolve(app)
-  const supervisor = await Supervisor.start({
-    database: pool,
-    queue,
-    threads,
-    store,
-    storeSettings: settings,
-    concurrency: config.exportThreads,
-    timeZone: config.timeZone,
-    log,
-  })
-  const retention = startRetention({ database: pool, store, retentionDays: config.fileRetentionDays, log })
-  const eventRetention = startEventRetention({ database: pool, log })
-  const dispatcher = startDispatcher(config, database, masterKey, log)
   // Side by side: each has some seconds to come to an end, in which no new request is taken.
   stack.defer(async () => {
-    const loops = [supervisor, retention, eventRetention, dispatcher]
-    await Promise.all([stopServing(), ...loops.map((loop) => loop.close())])
+    await Promise.all([stopServing(), background.close()])
   })
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()
@@ -115,42 +99,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
   }
 }
 
-/** With connections of its own: deliveries must not make requests wait for theirs. */
-function startDispatcher(
-  config: Config,
-  database: Database,
-  masterKey: Buffer,
-  log: Log,
-): { close(): Promise<void> } {
-  const rules = { allowInsecure: config.webhookAllowInsecure }
-  const agent = guardedAgent(rules)
-  const pool = createPool(database.serviceUrl, {
-    max: limits.deliveryConnectionsMax,
-    applicationName: 'grandlivre deliveries',
-  })
-  const dispatcher = Dispatcher.start({
-    serviceUrl: database.serviceUrl,
-    database: pool,
-    masterKey,
-    agent,
-    rules,
-    log,
-    now: Date.now,
-    random: Math.random,
-  })
-  return {
-    close: async () => {
-      await dispatcher.close()
-      await agent.destroy()
-      await pool.end()
-    },
+/** An address that cannot be reached is not unsafe: its connections are checked when there are any. */
+async function refuseUnsafe(url: string, name: string): Promise<void> {
+  try {
+    await checkServiceAddress(url, name)
+  } catch (error) {
+    if (!(error instanceof DatabaseAway)) throw error
   }
-}
-
-/** Row-level security binds the role, not the login: a replica's address gets the role as the main one did. */
-function exportUrl({ exportDatabaseUrl }: Config, { serviceUrl }: Database): string {
-  if (exportDatabaseUrl === undefined) return serviceUrl
-  return withStartupOptions(exportDatabaseUrl, '-c role=grandlivre_service')
 }
 
 function listen(server: Server, config: Config): Promise<string> {

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readByCursor } from '../src/db/cursor.ts'
-import { isConnectionLoss } from '../src/db/pool.ts'
+import { isConnectionLoss } from '../src/db/outage.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 
 let database: TestDatabase

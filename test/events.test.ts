@@ -4,7 +4,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { disconnect, reconnect, rotateSecret } from '../src/auth/third-parties.ts'
 import { issueToken, revokeToken, revokeTokensOf } from '../src/auth/tokens.ts'
-import { createPool, inTenant, inTransaction, whileDelivering } from '../src/db/pool.ts'
+import { createOwnerPool, createPool, inTenant, inTransaction, whileDelivering } from '../src/db/pool.ts'
 import { checkHappening, eventKinds } from '../src/events/kinds.ts'
 import { publish } from '../src/events/publish.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
@@ -23,7 +23,7 @@ let requests: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase()
   staff = await createTenants(database.ownerUrl)
-  owner = createPool(database.ownerUrl, { max: 8, applicationName: 'test owner' })
+  owner = createOwnerPool(database.ownerUrl, { max: 8, applicationName: 'test owner' })
   requests = createPool(database.serviceUrl, { max: 2, applicationName: 'test requests' })
   await staff.client.query(`update grandlivre.firms set siret = '11122233300011' where id = 110`)
   await staff.client.query(

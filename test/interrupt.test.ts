@@ -62,7 +62,9 @@ test('a database that is lost is told in words for the command line', async () =
   process.kill((await postmasterPid())!, 'SIGINT')
   const [code] = await once(child, 'close')
   expect(code).toBe(1)
-  expect(complaint).toMatch(/^The database was lost \(.+\): what was not finished is undone, try again$/m)
+  expect(complaint).toMatch(
+    /^The database could not go on \(.+\): what was not finished is undone, try again$/m,
+  )
   // Nobody waits for a server that was told to stop from outside.
   await until(async () => (await postmasterPid()) === undefined)
 })

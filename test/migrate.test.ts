@@ -62,7 +62,7 @@ test('one that fails leaves no trace, and is applied when it is mended', async (
     'create table first (); do $$ begin create role grandlivre_service; exception when duplicate_object then end $$',
   )
   await writeFile(`${migrations}0002_second.sql`, 'create table second (); select 1 / 0;')
-  await expect(migrate(database.ownerUrl, migrations)).rejects.toThrow(
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
     'Migration 0002_second.sql failed and left no trace: division by zero',
   )
   const [row] = await ask(
@@ -75,16 +75,16 @@ test('one that fails leaves no trace, and is applied when it is mended', async (
     `${migrations}0002_second.sql`,
     `create table second (); insert into grandlivre.migrations (version, name) values (2, 'x')`,
   )
-  await expect(migrate(database.ownerUrl, migrations)).rejects.toThrow('duplicate key')
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow('duplicate key')
   await writeFile(`${migrations}0002_second.sql`, 'create table second ();')
-  expect(await migrate(database.ownerUrl, migrations)).toEqual([2])
+  expect(await migrate(database.ownerUrl, { folder: migrations })).toEqual([2])
 })
 
 test('a number that is missing or given twice is our mistake, and nothing is applied', async () => {
   const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
   await writeFile(`${migrations}0001_first.sql`, '')
   await writeFile(`${migrations}0001_same.sql`, '')
-  await expect(migrate(database.ownerUrl, migrations)).rejects.toThrow(
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
     '0001_same.sql does not carry the next number',
   )
   expect(await ask(database.ownerUrl, `select to_regnamespace('grandlivre') as schema`)).toEqual([

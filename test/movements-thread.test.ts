@@ -9,6 +9,7 @@ import { createPool } from '../src/db/pool.ts'
 import { ExportQueue } from '../src/exports/queue.ts'
 import { createApp } from '../src/http/app.ts'
 import { createListener } from '../src/http/listener.ts'
+import { Readiness } from '../src/http/readiness.ts'
 import { createLog } from '../src/log.ts'
 import { openStore } from '../src/store/open-store.ts'
 import { storeSettings } from '../src/store/store.ts'
@@ -33,9 +34,11 @@ beforeAll(async () => {
   const places = new Places(serviceUrl, 10, log)
   threads = createThreads(1, serviceUrl)
   const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
-  const queue = await ExportQueue.open(serviceUrl, log)
+  const queue = new ExportQueue(serviceUrl, log)
+  await queue.start()
   const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
-  const app = createApp({ config, database, places, threads, store, queue, needs: {}, log })
+  const readiness = new Readiness([], async () => {})
+  const app = createApp({ config, database, places, threads, store, queue, readiness, log })
   const server = createListener(app.fetch, log).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -5,7 +5,8 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createPool, inTenant, inTransaction, isConnectionLoss, withStartupOptions } from '../src/db/pool.ts'
+import { isConnectionLoss } from '../src/db/outage.ts'
+import { createOwnerPool, createPool, inTenant, inTransaction, withStartupOptions } from '../src/db/pool.ts'
 import { AppError } from '../src/errors.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 
@@ -14,7 +15,7 @@ let pool: pg.Pool
 
 beforeEach(async () => {
   database = await createTestDatabase()
-  pool = createPool(database.ownerUrl, { max: 1, applicationName: 'test' })
+  pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test' })
 })
 
 afterEach(async () => {
@@ -42,7 +43,7 @@ test('options of the address and further ones add up, for pg as for psql', async
 test('days are written year-month-day, whatever form the server gives them', async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1)
   await pool.query(`alter database ${name} set datestyle = 'German'`)
-  const later = createPool(database.ownerUrl, { max: 1, applicationName: 'days' })
+  const later = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'days' })
   const { rows } = await later.query(`select date '2026-03-01'::text as day`)
   await later.end()
   expect(rows).toEqual([{ day: '2026-03-01' }])

@@ -1,7 +1,7 @@
 /** What the role that answers requests may see and do. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createPool, inTenant, inTransaction } from '../src/db/pool.ts'
+import { createOwnerPool, createPool, inTenant, inTransaction } from '../src/db/pool.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 import { fillTenant, folderId } from './support/small-ledger.ts'
 
@@ -11,7 +11,7 @@ let requests: pg.Pool
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  owner = createPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
+  owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
   // One connection, so that whatever a transaction leaves on it meets the next.
   requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
   await inTransaction(owner, async (client) => {

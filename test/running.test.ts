@@ -279,10 +279,12 @@ describe('the process', () => {
     expect(output.error).not.toContain('    at ')
   })
 
-  test('says so when the database is not there', async () => {
-    const { output, ended } = await start({ DATABASE_URL: 'postgres://someone:hidden@127.0.0.1:1/none' })
+  test('says so when the database does not let it in', async () => {
+    const { output, ended } = await start({ DATABASE_URL: database.ownerUrl.replace(/:[^:@]+@/, ':hidden@') })
     expect(await ended).toEqual([1, null])
-    expect(output.error).toContain('DATABASE_URL')
+    expect(output.error).toContain(
+      'The server of DATABASE_URL does not let us in: password authentication failed',
+    )
     expect(output.error).not.toMatch(/ {4}at |hidden/)
   })
 })

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { makePartnerSecret, sha256 } from '../src/auth/secrets.ts'
 import { rotateSecret } from '../src/auth/third-parties.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { createPool, inTransaction } from '../src/db/pool.ts'
+import { createOwnerPool, inTransaction } from '../src/db/pool.ts'
 import { createTestDatabase } from './support/database.ts'
 import { request, startTestService } from './support/service.ts'
 import { createTenants, credentials, folders } from './support/tenants.ts'
@@ -14,7 +14,7 @@ import { createTenants, credentials, folders } from './support/tenants.ts'
 test('two secrets are accepted until the older one is retired; the newest signs', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
-  const owner = createPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
+  const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
   const old = await staff.thirdParty('ROTATED')
   const token = await staff.token('ROTATED', 'api', folders.first)
   const rotate = async (keepSeconds: number) => {
@@ -71,8 +71,8 @@ test('a secret from before there could be two is still accepted', async () => {
   const migrations = fileURLToPath(new URL('../src/db/migrations/', import.meta.url))
   for (const name of await readdir(migrations))
     if (name < '0004') await copyFile(migrations + name, join(folder, name))
-  await migrate(database.ownerUrl, `${folder}/`)
-  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
+  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
   await pool.query(
     `insert into third_parties (id, code, name, kind, secret_hash, secret_encrypted)
      values (1, 'OLD', 'Old', 'partner', sha256('secret'), 'sealed')`,

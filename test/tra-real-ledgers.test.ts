@@ -1,7 +1,7 @@
 /** Real ledgers, imported and exported: what a bookkeeping program reads in the file is what the books hold. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createPool } from '../src/db/pool.ts'
+import { createOwnerPool, createPool } from '../src/db/pool.ts'
 import { openSnapshot } from '../src/exports/snapshot.ts'
 import { renderTraFile } from '../src/exports/tra-file.ts'
 import { checkTra } from '../src/formats/tra/check.ts'
@@ -15,7 +15,7 @@ let exports: pg.Pool
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  owner = createPool(database.ownerUrl, { max: 2, applicationName: 'test' })
+  owner = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'test' })
   exports = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
 })
 

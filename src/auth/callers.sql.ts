@@ -1,5 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
-import { lookUp } from '../db/pool.ts'
+import { lookUp } from '../db/look-up.ts'
 
 /** What is known of a caller that sent a known partner secret. */
 export interface CallerFacts {

@@ -12,7 +12,9 @@
  */
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { keepAlive, unavailable, withStartupOptions } from '../db/pool.ts'
+import { connectSafely } from '../db/check-connection.ts'
+import { unavailable } from '../db/outage.ts'
+import { keepAlive, ourSettings, withStartupOptions } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { lockOnePlace, lockPlaces, unlockPlace } from './places.sql.ts'
@@ -105,15 +107,14 @@ export class Places {
 
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({
-      connectionString: withStartupOptions(this.#url, '-c search_path=grandlivre'),
+      connectionString: withStartupOptions(this.#url, ourSettings),
       application_name: 'grandlivre places',
       connectionTimeoutMillis: limits.databaseConnectMs,
       query_timeout: limits.databaseConnectMs,
       ...keepAlive,
     })
     client.on('error', (error) => this.#lose(client, error))
-    await client.connect()
-    this.#client = client
+    this.#client = await connectSafely(client, 'service')
     return client
   }
 

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import type { Pool } from 'pg'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
-import { createPool } from '../db/pool.ts'
+import { createOwnerPool } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { stopSignal } from '../stop-signal.ts'
 
@@ -42,14 +42,14 @@ export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Prom
   let interrupted = false
   try {
     const database = await Promise.race([opening, interruption])
-    pool = createPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre cli' })
+    pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre cli' })
     return await Promise.race([run({ pool, database, config }), interruption])
   } catch (error) {
     interrupted = error instanceof Interruption
     // Its message is for callers over HTTP.
     if (!(error instanceof AppError) || error.code !== 'ERR-UNAVAILABLE') throw error
     const reason = error.cause instanceof Error ? error.cause.message : String(error.cause)
-    throw new Error(`The database was lost (${reason}): what was not finished is undone, try again`, {
+    throw new Error(`The database could not go on (${reason}): what was not finished is undone, try again`, {
       cause: error,
     })
   } finally {

@@ -16,20 +16,32 @@
 
 import pg from 'pg'
 import { type Config, limits } from '../config.ts'
+import { connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
 import { startEmbeddedDatabase } from './embedded.ts'
 import { checkServerVersion, checkVersion, migrate } from './migrate.ts'
-import { withStartupOptions } from './pool.ts'
+import { isConnectionLoss } from './outage.ts'
+import { ourSettings, withStartupOptions } from './pool.ts'
 
-export interface Database {
+/** The addresses of a database. */
+export interface DatabaseUrls {
   /** For staff and imports: sees every tenant. */
   ownerUrl: string
   /** For requests: runs as grandlivre_service. */
   serviceUrl: string
+}
+
+export interface Database extends DatabaseUrls {
   /** After the pools have ended. */
   close(): Promise<void>
 }
 
-/** @throws {Error} where the database does not start, is not reached or does not fit the code, with what to do */
+/** The server cannot be reached, or lets nobody in at the moment. That is no mistake, and may pass. */
+export class DatabaseAway extends Error {}
+
+/**
+ * @throws {DatabaseAway} where the server of DATABASE_URL cannot be reached
+ * @throws {Error} where the database does not start, does not fit the code or is not safe to use, with what to do
+ */
 export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl'>): Promise<Database> {
   if (config.databaseUrl !== undefined) return openServer(config.databaseUrl)
   const embedded = await startEmbeddedDatabase({ dataDir: config.dataDir })
@@ -42,33 +54,67 @@ export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl
   return { ownerUrl: embedded.ownerUrl, serviceUrl: embedded.serviceUrl, close: () => embedded.stop() }
 }
 
+export function urlsOfServer(databaseUrl: string): DatabaseUrls {
+  return { ownerUrl: databaseUrl, serviceUrl: asServiceRole(databaseUrl) }
+}
+
+/** Row-level security binds the role, not the login. */
+export function asServiceRole(url: string): string {
+  return withStartupOptions(url, `-c role=${serviceRole}`)
+}
+
+/**
+ * Connects once and checks what the connection stands on, as requests will find it.
+ * @param name of the setting with the address
+ * @throws {DatabaseAway}
+ * @throws {Error} where it is not safe to use, or lets us not in, with what to do
+ */
+export async function checkServiceAddress(serviceUrl: string, name: string): Promise<void> {
+  await (await connectTo(serviceUrl, name, 'service')).end()
+}
+
 async function openServer(databaseUrl: string): Promise<Database> {
-  const client = await connectTo(databaseUrl)
-  const serviceUrl = withStartupOptions(databaseUrl, '-c role=grandlivre_service')
+  const { ownerUrl, serviceUrl } = urlsOfServer(databaseUrl)
+  // Before anything is locked or changed.
+  await checkServiceAddress(serviceUrl, 'DATABASE_URL').catch(unlessRoleIsYetToCome)
+  const client = await connectTo(ownerUrl, 'DATABASE_URL', 'owner')
   try {
     await checkServerVersion(client)
     const mayMigrate = await mayMigrateHere(client)
-    if (mayMigrate) await migrate(databaseUrl)
+    if (mayMigrate) await migrate(ownerUrl)
     await ensureMembership(client)
     if (!mayMigrate) await checkVersion(serviceUrl)
   } finally {
     await client.end()
   }
-  return { ownerUrl: databaseUrl, serviceUrl, close: async () => {} }
+  await checkServiceAddress(serviceUrl, 'DATABASE_URL')
+  return { ownerUrl, serviceUrl, close: async () => {} }
 }
 
-async function connectTo(databaseUrl: string): Promise<pg.Client> {
+/** SQLSTATEs of a connection that asks for a role that is not there, or that its login may not take. */
+const roleRefused = ['22023', '42501']
+
+/** Migrations make the role, and grant it. */
+function unlessRoleIsYetToCome(error: Error): void {
+  const { code } = (error.cause ?? {}) as { code?: string }
+  if (!roleRefused.includes(code ?? '')) throw error
+}
+
+async function connectTo(url: string, name: string, actor: 'owner' | 'service'): Promise<pg.Client> {
   try {
     const client = new pg.Client({
-      connectionString: databaseUrl,
+      connectionString: withStartupOptions(url, ourSettings),
+      application_name: 'grandlivre check',
       connectionTimeoutMillis: limits.databaseConnectMs,
     })
     client.on('error', () => {})
-    return await client.connect()
+    return await connectSafely(client, actor)
   } catch (error) {
-    throw new Error(`The server of DATABASE_URL does not let us in: ${(error as Error).message}`, {
-      cause: error,
-    })
+    if (error instanceof UnsafeConnection) throw new UnsafeConnection(error.causes, name)
+    const told = `The server of ${name} does not let us in: ${(error as Error).message}`
+    throw isConnectionLoss(error)
+      ? new DatabaseAway(told, { cause: error })
+      : new Error(told, { cause: error })
   }
 }
 

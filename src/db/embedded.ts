@@ -18,7 +18,7 @@ import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { type Cluster, openCluster, ownerName } from './cluster.ts'
-import { isConnectionLoss } from './pool.ts'
+import { isConnectionLoss } from './outage.ts'
 import { findPrograms, type Programs, runProgram } from './programs.ts'
 
 export interface EmbeddedDatabase {

@@ -8,13 +8,17 @@ import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { withStartupOptions } from './pool.ts'
+import { type Actor, connectSafely } from './check-connection.ts'
+import { ourSettings, withStartupOptions } from './pool.ts'
 import { installQueue } from './queue-schema.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations/', import.meta.url))
 
 /** Any fixed number; it only has to differ from the other advisory locks taken in this database. */
 const migrationLock = 7_301_001
+
+/** SQLSTATE. */
+const lockNotAvailable = '55P03'
 
 /** `set role` needs a grant of its own since PostgreSQL 16, and the statements below speak that language. */
 const serverVersionMin = 160_000
@@ -26,18 +30,25 @@ export interface Migration {
   sql: string
 }
 
+export interface MigrateOptions {
+  /** Where the numbered files are, with a slash at its end. */
+  folder?: string
+  /** How long another process may hold the lock. */
+  lockMs?: number
+}
+
 /**
  * Applies what the database lacks, as the login of the address, which becomes the owner of what is made.
- * @param folder where the numbered files are, with a slash at its end
  * @returns the versions applied now, ascending; empty where there was nothing to do
- * @throws {Error} when the database is newer than the code, with what to do
+ * @throws {Error} when the connection is not safe (before any lock), the database is newer than the code, or another
+ *   process keeps the lock, with what to do
  */
-export async function migrate(ownerUrl: string, folder: string = migrationsFolder): Promise<number[]> {
+export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
+  const { folder = migrationsFolder, lockMs = limits.migrationLockMs } = options
   const migrations = await readMigrations(folder)
-  return withClient(ownerUrl, async (client) => {
+  return withClient(ownerUrl, 'owner', async (client) => {
     await checkServerVersion(client)
-    // A session's lock, not a transaction's: it spans the transactions of all migrations.
-    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await lockMigrations(client, lockMs)
     await createMigrationsTable(client)
     const applied = await appliedVersions(client)
     refuseNewer(applied, migrations)
@@ -55,7 +66,7 @@ export async function migrate(ownerUrl: string, folder: string = migrationsFolde
  */
 export async function checkVersion(url: string, folder: string = migrationsFolder): Promise<void> {
   const migrations = await readMigrations(folder)
-  const applied = await withClient<number[]>(url, async (client) => {
+  const applied = await withClient<number[]>(url, 'service', async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
       `select to_regclass('grandlivre.migrations') is not null as found`,
     )
@@ -68,6 +79,11 @@ export async function checkVersion(url: string, folder: string = migrationsFolde
       'but the login of DATABASE_URL may not migrate it. Run once with the address of the owner: ' +
       'DATABASE_URL=postgres://owner:... npm run cli -- migrate',
   )
+}
+
+/** The version of the code. */
+export async function latestMigration(): Promise<number> {
+  return (await readMigrations(migrationsFolder)).length
 }
 
 /** @throws {AssertionError} where the folder's numbers are not 1, 2, 3 and so on: a gap is a lost file */
@@ -150,14 +166,48 @@ export async function checkServerVersion(client: pg.Client): Promise<void> {
     throw new Error(`The server of DATABASE_URL is PostgreSQL ${server.text}; version 16 or newer is needed.`)
 }
 
-async function withClient<T>(url: string, run: (client: pg.Client) => Promise<T>): Promise<T> {
+/**
+ * A session's lock, not a transaction's: it spans the transactions of all migrations.
+ * @throws {Error} naming who holds it, when it is not free in time
+ */
+async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> {
+  try {
+    await client.query(`set lock_timeout = ${lockMs}`)
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await client.query('reset lock_timeout')
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== lockNotAvailable) throw error
+    throw new Error(
+      `Another connection has held the lock of the migrations for ${lockMs / 1000} seconds: ${await holder(client)}. ` +
+        'Where that is a process that migrates, wait for it and try again. Where it is none, such as a connection that ' +
+        'a pooler kept, end it: select pg_terminate_backend(<process>)',
+      { cause: error },
+    )
+  }
+}
+
+/** Process, login, address, program and age of the connection that holds the lock, as far as the login may see. */
+async function holder(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ holder: string }>(
+    `select format('process %s of login %s from %s (%s), connected %s', a.pid, a.usename,
+       coalesce(host(a.client_addr), 'this machine'), coalesce(nullif(a.application_name, ''), 'no name'),
+       coalesce('since ' || to_char(a.backend_start, 'YYYY-MM-DD HH24:MI:SS TZ'), 'at an unknown time')) as holder
+     from pg_locks l join pg_stat_activity a on a.pid = l.pid
+     where l.locktype = 'advisory' and l.granted and l.classid = 0 and l.objid = $1 and l.objsubid = 1
+       and l.database = (select oid from pg_database where datname = current_database())`,
+    [migrationLock],
+  )
+  return rows[0]?.holder ?? 'it has just let go'
+}
+
+async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
-    connectionString: withStartupOptions(url, '-c search_path=grandlivre'),
+    connectionString: withStartupOptions(url, ourSettings),
     application_name: 'grandlivre migrate',
     connectionTimeoutMillis: limits.databaseConnectMs,
   })
   client.on('error', () => {})
-  await client.connect()
+  await connectSafely(client, actor)
   try {
     return await run(client)
   } finally {

@@ -5,7 +5,8 @@
 import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { AppError } from '../errors.ts'
+import { type Actor, checkConnection } from './check-connection.ts'
+import { unavailable, unavailableIfMissing } from './outage.ts'
 
 /** A rollback takes PostgreSQL no time, whatever it undoes. */
 const rollbackMs = 1_000
@@ -16,6 +17,9 @@ const rollbackMs = 1_000
  */
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
 
+/** Days go as PostgreSQL prints them into answers and files, and its administrator may have set another style. */
+export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
+
 export interface PoolOptions {
   /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
   max: number
@@ -23,19 +27,40 @@ export interface PoolOptions {
   applicationName: string
 }
 
-/** Connections are opened when they are first needed: a wrong address shows at the first query, not here. */
+/**
+ * For requests and all other work of the service: every connection acts as the service role, or is closed. Connections
+ * are opened when they are first needed: a wrong address shows at the first query, not here.
+ */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
+  return createPoolFor('service', url, options)
+}
+
+/** For staff and imports, as the owner of the tables, whom row-level security does not bind. */
+export function createOwnerPool(url: string, options: PoolOptions): pg.Pool {
+  return createPoolFor('owner', url, options)
+}
+
+function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    // Days go as PostgreSQL prints them into answers and files, and its administrator may have set another style.
-    connectionString: withStartupOptions(url, '-c search_path=grandlivre -c datestyle=ISO'),
+    ...pooledConnections(url, actor),
     max: options.max,
     application_name: options.applicationName,
-    connectionTimeoutMillis: limits.databaseConnectMs,
-    ...keepAlive,
   })
   // A connection that dies while idle is removed by the pool itself. Without a listener Node would end the process.
   pool.on('error', () => {})
   return pool
+}
+
+/** How a pool opens its connections, each checked before it is used. Also for a pool that a library makes. */
+export function pooledConnections(url: string, actor: Actor) {
+  return {
+    connectionString: withStartupOptions(url, ourSettings),
+    connectionTimeoutMillis: limits.databaseConnectMs,
+    verify: (client, done) => {
+      checkConnection(client, actor).then(() => done(), done)
+    },
+    ...keepAlive,
+  } satisfies pg.PoolConfig
 }
 
 /**
@@ -119,7 +144,7 @@ async function transaction<T>(
     return result
   } catch (error) {
     broken = await rollBack(client)
-    throw isConnectionLoss(error) ? unavailable(error) : error
+    throw unavailableIfMissing(error)
   } finally {
     client.off('error', ignore)
     client.release(broken)
@@ -138,32 +163,4 @@ async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   } catch (error) {
     return error instanceof Error ? error : new Error('The rollback failed', { cause: error })
   }
-}
-
-/**
- * A look-up that every request, or every probe, waits for. A database that keeps its connections and answers nothing, as
- * behind a network that went away, is given up after `limits.databaseConnectMs`, and the connection with it.
- */
-export function lookUp(query: { name?: string; text: string; values?: unknown[] }): pg.QueryConfig {
-  // pg knows this timeout for a single query, its types only for all queries of a connection.
-  return { ...query, query_timeout: limits.databaseConnectMs } as pg.QueryConfig
-}
-
-/**
- * Whether an error says that the connection is gone or could not be made, rather than that a statement is wrong.
- * SQLSTATE classes 08 (connection), 57P (shutdown, crash) and 53300 (no connection left) are PostgreSQL's words for it.
- */
-export function isConnectionLoss(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (/^(08|57P0[123])|^53300$|^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(code)) return true
-  // pg's own errors carry no code. `timeout ...` is of a pool and of a single client, `Query ...` of a query.
-  return /^(Connection terminated|Client has encountered a connection error|timeout (exceeded|expired)|Query read timeout)/.test(
-    error.message,
-  )
-}
-
-/** 503 with the moment to come back: a restart of PostgreSQL takes a few seconds. */
-export function unavailable(cause: unknown): AppError {
-  return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '5' }, cause })
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { lookUp } from './pool.ts'
+import { lookUp } from './look-up.ts'
 
 /** The number of the latest migration that the database has seen. */
 export async function readVersion(database: Pool): Promise<number> {

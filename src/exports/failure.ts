@@ -1,7 +1,7 @@
 /** What went wrong with an attempt, and whether another one may go better. Plain: it crosses from thread to thread. */
 import { AssertionError } from 'node:assert'
 import { inspect } from 'node:util'
-import { isConnectionLoss } from '../db/pool.ts'
+import { isConnectionLoss } from '../db/outage.ts'
 import { AppError } from '../errors.ts'
 import { TraOverflow } from '../formats/tra/fixed-width.ts'
 import { StoreError } from '../store/store.ts'

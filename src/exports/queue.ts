@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { type ConnectionOptions, type JobWithMetadata, PgBoss } from 'pg-boss'
 import { limits } from '../config.ts'
-import { keepAlive } from '../db/pool.ts'
+import { pooledConnections } from '../db/pool.ts'
 import { abandonedQueue, exportAttempts, exportQueue, queueSchema } from '../db/queue-schema.ts'
 import type { Log } from '../log.ts'
 
@@ -43,13 +43,12 @@ export class ExportQueue {
   readonly #boss: PgBoss
   #reportedAt = 0
 
-  private constructor(serviceUrl: string, log: Log) {
+  /** Asks nothing of the database until `start`. */
+  constructor(serviceUrl: string, log: Log) {
     this.#boss = new PgBoss({
-      connectionString: serviceUrl,
-      application_name: 'grandlivre queue',
-      connectionTimeoutMillis: limits.databaseConnectMs,
       // Handed on to pg.
-      ...keepAlive,
+      ...pooledConnections(serviceUrl, 'service'),
+      application_name: 'grandlivre queue',
       max: 3,
       schema: queueSchema,
       // The owner made the tables; this role may not.
@@ -71,15 +70,14 @@ export class ExportQueue {
   }
 
   /** @throws {Error} where the database is away, or its queue is not that of this code */
-  static async open(serviceUrl: string, log: Log): Promise<ExportQueue> {
-    const queue = new ExportQueue(serviceUrl, log)
+  async start(): Promise<void> {
     try {
-      await queue.#boss.start()
+      await this.#boss.start()
     } catch (error) {
-      await queue.close()
+      // What was started until then; `start` may be tried again.
+      await this.close()
       throw error
     }
-    return queue
   }
 
   /** In the transaction that makes the export. */

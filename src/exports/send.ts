@@ -5,7 +5,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { constants, createGzip, createZstdCompress } from 'node:zlib'
 import type pg from 'pg'
 import { limits } from '../config.ts'
-import { isConnectionLoss, unavailable } from '../db/pool.ts'
+import { unavailableIfMissing } from '../db/outage.ts'
 import { ChannelWriter } from '../threads/channel.ts'
 import type { Snapshot } from './snapshot.ts'
 import { openSnapshot } from './snapshot.ts'
@@ -72,7 +72,7 @@ export async function sendExport(
       throw error
     }
   } catch (error) {
-    channel.fail(isConnectionLoss(error) ? unavailable(error) : error)
+    channel.fail(unavailableIfMissing(error))
   }
 }
 

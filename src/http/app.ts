@@ -24,6 +24,7 @@ import { movements } from './movements.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './openapi.ts'
 import { healthz, readyz } from './probes.ts'
 import { queryError } from './query.ts'
+import type { Readiness } from './readiness.ts'
 import { acceptRequestId } from './request-id.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
 import { webhookRoutes } from './webhooks.ts'
@@ -40,8 +41,8 @@ export interface Services {
   queue: ExportQueue
   /** Where exports run. */
   threads: Piscina
-  /** What has to be up for requests to be taken, by the name that /readyz calls it. */
-  needs: Record<string, () => Promise<boolean>>
+  /** Whether requests can be taken; learns from those that fail. */
+  readiness: Readiness
   log: Log
 }
 
@@ -69,7 +70,7 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
       if (error) throw error
     },
   })
-  app.onError((error, c) => answerError(error, c, services.log))
+  app.onError((error, c) => answerError(error, c, services))
   app.notFound(() => {
     throw new AppError('ERR-NOT-FOUND')
   })

@@ -18,12 +18,13 @@ import { readAccountingFolderId } from './query.ts'
 import type { Edge, Route } from './route.ts'
 
 /**
- * Who is calling, how often, and for which folder; runs before the parameters are looked at.
+ * Who is calling, how often, and for which folder; runs before the parameters are looked at, once the database is there.
  * Sets `principal`, and `folderId` where a folder is concerned, and the rate limit's headers on whatever is answered.
  */
 export function authenticate(route: Route, services: Services): MiddlewareHandler<Edge> {
   return async (c, next) => {
     if (route.scope !== 'open') {
+      services.readiness.requireOpen()
       const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
       const entered = await enterCaller(
         services.database,

@@ -1,9 +1,10 @@
 /** The one shape in which errors reach callers (contract, section 1). */
 import { z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
-import { isConnectionLoss, unavailable } from '../db/pool.ts'
+import { unavailableIfMissing } from '../db/outage.ts'
 import { AppError, type ErrorStatus } from '../errors.ts'
-import { type Log, withoutSecrets } from '../log.ts'
+import { withoutSecrets } from '../log.ts'
+import type { Services } from './app.ts'
 import type { Edge } from './route.ts'
 
 export const ErrorBody = z
@@ -66,8 +67,13 @@ const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
 }
 
 /** For Hono's `onError`: anything thrown before the answer began. What is no AppError is a fault, and is logged. */
-export function answerError(thrown: Error, c: Context<Edge>, log: Log): Response {
+export function answerError(
+  thrown: Error,
+  c: Context<Edge>,
+  { log, readiness }: Pick<Services, 'log' | 'readiness'>,
+): Response {
   const error = asAppError(thrown)
+  readiness.learn(error)
   const requestId = c.get('requestId')
   // What fails because its client has left is no fault, and nobody reads this answer.
   const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed
@@ -78,7 +84,6 @@ export function answerError(thrown: Error, c: Context<Edge>, log: Log): Response
 }
 
 function asAppError(thrown: Error): AppError {
-  if (thrown instanceof AppError) return thrown
-  if (isConnectionLoss(thrown)) return unavailable(thrown)
-  return new AppError('ERR-INTERNAL', { cause: thrown })
+  const error = unavailableIfMissing(thrown)
+  return error instanceof AppError ? error : new AppError('ERR-INTERNAL', { cause: thrown })
 }

@@ -29,19 +29,12 @@ export const readyz = openRoute({
     },
   },
   answer: async ({ c, services }) => {
-    const missing: string[] = []
-    let cause: unknown
-    for (const [need, isMet] of Object.entries(services.needs)) {
-      try {
-        if (!(await isMet())) missing.push(need)
-      } catch (error) {
-        // What cannot even be asked is not there. The log gets the reason, the prober the name.
-        missing.push(need)
-        cause = error
-      }
-    }
-    if (missing.length > 0)
-      throw new AppError('ERR-UNAVAILABLE', { message: `Not ready: ${missing.join(', ')}`, cause })
-    return c.json({ status: 'ready' })
+    const missing = await services.readiness.missing()
+    if (missing.length === 0) return c.json({ status: 'ready' })
+    // The log gets the reason, the prober the names.
+    throw new AppError('ERR-UNAVAILABLE', {
+      message: `Not ready: ${missing.map(({ name }) => name).join(', ')}`,
+      cause: missing.find(({ error }) => error !== undefined)?.error,
+    })
   },
 })

@@ -117,7 +117,7 @@ function stream(
   first: Uint8Array | undefined,
   reader: ExportReader,
   c: Context<Edge>,
-  { log }: Services,
+  { log, readiness }: Services,
 ): ReadableStream<Uint8Array> {
   let next = first
   let sent: Uint8Array | undefined
@@ -134,6 +134,7 @@ function stream(
           sent = chunk
           if (chunk) return controller.enqueue(chunk)
         } catch (error) {
+          readiness.learn(error)
           if (!reader.cancelled) log('stream.broken', { requestId: c.get('requestId'), error })
           // Not thrown: the adapter would print it among the lines of the log, and say it in the body.
           outgoing.destroy()

@@ -1,6 +1,6 @@
 /** Fills a folder with a made-up ledger of any size: deterministic, balanced, and as untidy as real ones. */
 import type { ClientBase } from 'pg'
-import { createPool, inTransaction } from '../db/pool.ts'
+import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { rememberLetterings } from './events.sql.ts'
 import { IdSource } from './ids.ts'
 import * as load from './load.ts'
@@ -64,7 +64,7 @@ export async function seed(ownerUrl: string, options: SeedOptions): Promise<Seed
   const { movements } = options
   if (!Number.isSafeInteger(movements) || movements < movementsMin || movements > movementsMax)
     throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
-  const pool = createPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
+  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
   try {
     const folder = await inTransaction(pool, (client) => seedFolder(client, options))
     options.onLoaded?.(folder)

@@ -30,6 +30,7 @@ interface ThreadError {
   code: ErrorCode | undefined
   headers: Record<string, string>
   issues: Issue[] | undefined
+  missing: string | undefined
   message: string
   stack: string
 }
@@ -201,6 +202,7 @@ function fromError(error: unknown): ThreadError {
     code: known ? error.code : undefined,
     headers: known ? error.headers : {},
     issues: known ? error.issues : undefined,
+    missing: known ? error.missing : undefined,
     message: thrown.message,
     stack: stackOf(thrown),
   }
@@ -213,9 +215,9 @@ function stackOf(error: Error): string {
   return `${error.stack}${code}${cause}`
 }
 
-function toError({ code, headers, issues, message, stack }: ThreadError): Error {
+function toError({ code, headers, issues, missing, message, stack }: ThreadError): Error {
   const error = code
-    ? new AppError(code, { message, headers, ...(issues ? { issues } : {}) })
+    ? new AppError(code, { message, headers, missing, ...(issues ? { issues } : {}) })
     : new Error(message)
   error.stack = stack
   return error

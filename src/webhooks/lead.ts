@@ -5,7 +5,8 @@
  */
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { keepAlive, withStartupOptions } from '../db/pool.ts'
+import { connectSafely } from '../db/check-connection.ts'
+import { keepAlive, ourSettings, withStartupOptions } from '../db/pool.ts'
 import { listenForEvents, lockSubscriptions, unlockSubscription } from './locks.sql.ts'
 
 export class Lead {
@@ -24,7 +25,7 @@ export class Lead {
    */
   static async open(url: string, told: (schemaId: string) => void): Promise<Lead> {
     const client = new pg.Client({
-      connectionString: withStartupOptions(url, '-c search_path=grandlivre'),
+      connectionString: withStartupOptions(url, ourSettings),
       application_name: 'grandlivre dispatcher',
       connectionTimeoutMillis: limits.databaseConnectMs,
       query_timeout: limits.databaseConnectMs,
@@ -35,7 +36,7 @@ export class Lead {
     client.on('end', () => lead.#lose())
     client.on('notification', ({ payload }) => told(payload ?? ''))
     try {
-      await client.connect()
+      await connectSafely(client, 'service')
       await listenForEvents(client)
     } catch (error) {
       await lead.close()

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
-import { createPool } from '../../src/db/pool.ts'
+import { createOwnerPool } from '../../src/db/pool.ts'
 import { type FecImported, type FecImportOptions, importFec } from '../../src/ledger/import-fec.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { type FecRow, fecFile } from './fec-file.ts'
@@ -28,7 +28,7 @@ export function fecImports(): FecImports {
   afterAll(() => rm(folder, { recursive: true }))
   beforeEach(async () => {
     database = await createTestDatabase()
-    pool = createPool(database.ownerUrl, { max: 4, applicationName: 'import test' })
+    pool = createOwnerPool(database.ownerUrl, { max: 4, applicationName: 'import test' })
   })
   afterEach(async () => {
     await pool.end()

@@ -10,11 +10,13 @@ export interface Proxy {
   /** Keeps every connection, new ones too, and passes no byte on, as a server that hangs. */
   freeze(): void
   thaw(): void
+  /** Cuts every connection, and leads new ones to another server, as a name that has changed. */
+  leadTo(databaseUrl: string): void
 }
 
 /** Stands between a service and its database, so that the database can go away for this service alone. */
 export async function startProxy(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl)
+  let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let frozen = false
   const server = createServer((near) => {
@@ -53,6 +55,10 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     thaw: () => {
       frozen = false
       for (const socket of sockets) socket.resume()
+    },
+    leadTo: (otherUrl) => {
+      target = new URL(otherUrl)
+      for (const socket of sockets) socket.destroy()
     },
   }
 }

@@ -9,6 +9,7 @@ import type { Services } from '../../src/http/app.ts'
 import { answerError } from '../../src/http/errors.ts'
 import { addFileRoute } from '../../src/http/files.ts'
 import { createListener } from '../../src/http/listener.ts'
+import { Readiness } from '../../src/http/readiness.ts'
 import { acceptRequestId } from '../../src/http/request-id.ts'
 import type { Edge } from '../../src/http/route.ts'
 import type { LogEvents } from '../../src/log.ts'
@@ -42,8 +43,9 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const folder = inner ?? (await mkdtemp(join(tmpdir(), 'grandlivre-files-')))
   const logged: (keyof LogEvents)[] = []
   const log = (event: keyof LogEvents) => void logged.push(event)
+  const readiness = new Readiness([], async () => {})
   const app = new OpenAPIHono<Edge>()
-  app.onError((error, c) => answerError(error, c, log))
+  app.onError((error, c) => answerError(error, c, { log, readiness }))
   app.use(acceptRequestId(log))
   const server = createListener((...request) => app.fetch(...request), log)
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -2,7 +2,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createPool } from '../../src/db/pool.ts'
+import { createOwnerPool } from '../../src/db/pool.ts'
 import { type ExportStage, setExportStage } from './export-stage.ts'
 import { ended, type JobAnswer, trigger } from './full-export.ts'
 import { startTestService, type TestService } from './service.ts'
@@ -71,7 +71,7 @@ export async function setTwoServices(): Promise<TwoServices> {
 }
 
 async function holdExports({ database, staff }: ExportStage) {
-  const pool = createPool(database.ownerUrl, { max: 1, applicationName: 'test blocker' })
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test blocker' })
   const client = await pool.connect()
   await client.query('begin; lock table grandlivre.banks in access exclusive mode')
   return {

@@ -1,0 +1,81 @@
+/** What a process does beside answering requests: full exports, deliveries, and the sweeping of what is past its time. */
+import type { Pool } from 'pg'
+import type { Piscina } from 'piscina'
+import { type Config, limits } from './config.ts'
+import { createPool } from './db/pool.ts'
+import type { ExportQueue } from './exports/queue.ts'
+import { startRetention } from './exports/retention.ts'
+import { Supervisor } from './exports/supervisor.ts'
+import type { Log } from './log.ts'
+import type { ObjectStore, StoreSettings } from './store/store.ts'
+import { Dispatcher } from './webhooks/dispatcher.ts'
+import { startEventRetention } from './webhooks/retention.ts'
+import { guardedAgent } from './webhooks/target.ts'
+
+export interface BackgroundParts {
+  config: Config
+  /** As the service role. */
+  database: Pool
+  /** Of that database. */
+  serviceUrl: string
+  masterKey: Buffer
+  queue: ExportQueue
+  threads: Piscina
+  store: ObjectStore
+  storeSettings: StoreSettings
+  log: Log
+}
+
+/** @throws {Error} where the database is away or does not fit; nothing is left running then */
+export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
+  const { config, database, queue, threads, store, storeSettings, log } = parts
+  await queue.start()
+  const supervisor = await Supervisor.start({
+    database,
+    queue,
+    threads,
+    store,
+    storeSettings,
+    concurrency: config.exportThreads,
+    timeZone: config.timeZone,
+    log,
+  })
+  const retention = startRetention({ database, store, retentionDays: config.fileRetentionDays, log })
+  const eventRetention = startEventRetention({ database, log })
+  const dispatcher = startDispatcher(parts)
+  const loops = [supervisor, retention, eventRetention, dispatcher]
+  return {
+    close: async () => {
+      await Promise.all(loops.map((loop) => loop.close()))
+    },
+  }
+}
+
+/** With connections of its own: deliveries must not make requests wait for theirs. */
+function startDispatcher({ config, serviceUrl, masterKey, log }: BackgroundParts): {
+  close(): Promise<void>
+} {
+  const rules = { allowInsecure: config.webhookAllowInsecure }
+  const agent = guardedAgent(rules)
+  const pool = createPool(serviceUrl, {
+    max: limits.deliveryConnectionsMax,
+    applicationName: 'grandlivre deliveries',
+  })
+  const dispatcher = Dispatcher.start({
+    serviceUrl,
+    database: pool,
+    masterKey,
+    agent,
+    rules,
+    log,
+    now: Date.now,
+    random: Math.random,
+  })
+  return {
+    close: async () => {
+      await dispatcher.close()
+      await agent.destroy()
+      await pool.end()
+    },
+  }
+}

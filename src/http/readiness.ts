@@ -1,0 +1,86 @@
+/**
+ * Whether the process can take requests, and what is missing where it cannot: asked anew by each probe, and learned from
+ * requests. Some of what they need cannot be asked for without taking it from them, such as the last free connections
+ * of a server, or shows only in a large write, such as a full disk. So what an answer failed of is remembered for
+ * `limits.missingMs`, and then until an attempt at the same goes well.
+ */
+import { limits } from '../config.ts'
+import { missingOf, unavailable } from '../db/outage.ts'
+
+export interface Need {
+  /** `the store of files` */
+  name: string
+  /** Rejects where it is not there. */
+  check: () => Promise<void>
+}
+
+/** What can be gone for requests while every need is met. */
+const rememberable = /^(room|a free connection|a safe connection|resources) /
+
+export class Readiness {
+  readonly #needs: readonly Need[]
+  readonly #begin: () => Promise<void>
+  /** What requests have found missing, with the last time. */
+  readonly #found = new Map<string, number>()
+  /** Why requests are not taken yet; undefined: they are. */
+  #closedBy: unknown
+
+  /**
+   * @param needs of every request
+   * @param begin does what an export begins with, on connections of its own
+   */
+  constructor(needs: readonly Need[], begin: () => Promise<void>) {
+    this.#needs = needs
+    this.#begin = begin
+  }
+
+  /** No request is taken until `open`. @param cause as the last try to open the database had it */
+  close(cause: unknown): void {
+    this.#closedBy = cause
+  }
+
+  open(): void {
+    this.#closedBy = undefined
+  }
+
+  /** @throws {AppError} ERR-UNAVAILABLE */
+  requireOpen(): void {
+    if (this.#closedBy !== undefined) throw unavailable(this.#closedBy)
+  }
+
+  /** An answer failed. */
+  learn(error: unknown): void {
+    const missing = missingOf(error)
+    if (missing !== undefined && rememberable.test(missing)) this.#found.set(missing, performance.now())
+  }
+
+  /** For the prober; empty where requests are taken. The errors are for the log. */
+  async missing(): Promise<{ name: string; error: unknown }[]> {
+    if (this.#closedBy !== undefined)
+      return [{ name: nameOf('the database of DATABASE_URL', this.#closedBy), error: this.#closedBy }]
+    const missing: { name: string; error: unknown }[] = []
+    for (const { name, check } of this.#needs) {
+      // What cannot even be asked is not there.
+      await check().catch((error: unknown) => missing.push({ name: nameOf(name, error), error }))
+    }
+    return missing.concat(await this.#stillMissing())
+  }
+
+  async #stillMissing(): Promise<{ name: string; error: unknown }[]> {
+    if (this.#found.size === 0) return []
+    const now = performance.now()
+    const failure = await this.#begin().then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    )
+    for (const [name, at] of this.#found) {
+      if (failure === undefined && now - at >= limits.missingMs) this.#found.delete(name)
+    }
+    return [...this.#found.keys()].map((name) => ({ name, error: failure?.error }))
+  }
+}
+
+function nameOf(need: string, error: unknown): string {
+  const missing = missingOf(error)
+  return missing === undefined || missing === 'the database' ? need : `${need} (${missing})`
+}

@@ -1,0 +1,74 @@
+/** What requests need, as /readyz asks for it and names it. */
+import type { Pool } from 'pg'
+import type { Piscina } from 'piscina'
+import type { Config } from './config.ts'
+import { checkConnection } from './db/check-connection.ts'
+import { latestMigration } from './db/migrate.ts'
+import { connect, createPool } from './db/pool.ts'
+import { readVersion } from './db/version.sql.ts'
+import { openSnapshot } from './exports/snapshot.ts'
+import type { Need } from './http/readiness.ts'
+import type { ObjectStore } from './store/store.ts'
+
+export interface NeedsParts {
+  config: Config
+  /** As the service role. */
+  database: Pool
+  /** Where exports read. */
+  exportUrl: string
+  store: ObjectStore
+  threads: Piscina
+}
+
+export async function needsOf({ config, database, exportUrl, store, threads }: NeedsParts): Promise<{
+  needs: Need[]
+  close(): Promise<void>
+}> {
+  const version = await latestMigration()
+  const needs: Need[] = [
+    {
+      name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',
+      check: () => checkPool(database),
+    },
+    {
+      name: 'the database at the version of this process',
+      check: async () => {
+        if ((await readVersion(database)) !== version) throw new Error('The database is at another version')
+      },
+    },
+    { name: 'the store of files', check: () => store.check() },
+    {
+      name: 'the export threads',
+      check: async () => {
+        if (threads.threads.length === 0) throw new Error('No thread is there')
+      },
+    },
+  ]
+  if (config.exportDatabaseUrl === undefined) return { needs, close: async () => {} }
+  const exports = createPool(exportUrl, { max: 1, applicationName: 'grandlivre readiness' })
+  needs.push({ name: 'the database of EXPORT_DATABASE_URL', check: () => checkPool(exports) })
+  return { needs, close: () => exports.end() }
+}
+
+/** On a connection that may have been checked long ago: its role may have changed since. */
+async function checkPool(pool: Pool): Promise<void> {
+  const client = await connect(pool)
+  try {
+    await checkConnection(client, 'service')
+    client.release()
+  } catch (error) {
+    client.release(error as Error)
+    throw error
+  }
+}
+
+/** The two connections and the snapshot that each export begins with, opened for this alone. */
+export async function beginAnExport(exportUrl: string): Promise<void> {
+  const pool = createPool(exportUrl, { max: 2, applicationName: 'grandlivre readiness' })
+  try {
+    const nobody = '0'
+    await (await openSnapshot(pool, nobody)).close()
+  } finally {
+    await pool.end()
+  }
+}

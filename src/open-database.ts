@@ -1,0 +1,91 @@
+/**
+ * The database of the service when it starts. One that is there is opened before anything else, and a start that would
+ * not be safe ends with that. A server that cannot be reached is no mistake: it is asked again every second, and the
+ * rest starts when it lets us in, is safe and fits. Until then no request is taken.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Config, limits } from './config.ts'
+import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from './db/database.ts'
+import type { Readiness } from './http/readiness.ts'
+import type { Log } from './log.ts'
+
+export type Opened = { urls: DatabaseUrls } & (
+  | { database: Database; away?: undefined }
+  | { database?: undefined; away: DatabaseAway }
+)
+
+/** @throws {Error} as `openDatabase`, but for a server that cannot be reached */
+export async function openUnlessAway(config: Config): Promise<Opened> {
+  try {
+    const database = await openDatabase(config)
+    return { database, urls: database }
+  } catch (error) {
+    if (!(error instanceof DatabaseAway) || config.databaseUrl === undefined) throw error
+    return { away: error, urls: urlsOfServer(config.databaseUrl) }
+  }
+}
+
+export interface Closable {
+  close(): Promise<void>
+}
+
+export interface Waiting {
+  config: Config
+  away: DatabaseAway | undefined
+  readiness: Readiness
+  log: Log
+  /** What needs the database. Tried again where it fails. */
+  start: () => Promise<Closable>
+}
+
+/** How often the reason for waiting is logged. */
+const reportMs = 10_000
+
+/** @throws {Error} of `start`, where the database is not waited for */
+export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
+  if (waiting.away === undefined) return waiting.start()
+  const stopped = new AbortController()
+  waiting.readiness.close(waiting.away)
+  waiting.log('service.waiting', { error: waiting.away })
+  const started = tryUntilOpen(waiting, stopped.signal)
+  return {
+    close: async () => {
+      stopped.abort()
+      await (await started)?.close()
+    },
+  }
+}
+
+async function tryUntilOpen(
+  { config, readiness, log, start }: Waiting,
+  stopped: AbortSignal,
+): Promise<Closable | undefined> {
+  let reported = performance.now()
+  while (await passes(limits.databaseAwayMs, stopped)) {
+    try {
+      if (!(await opens(config, stopped))) return undefined
+      const started = await start()
+      readiness.open()
+      return started
+    } catch (error) {
+      readiness.close(error)
+      if (performance.now() - reported < reportMs) continue
+      reported = performance.now()
+      log('service.waiting', { error })
+    }
+  }
+  return undefined
+}
+
+/** False where the process stops first: a migration may wait for another process for half a minute. */
+function opens(config: Config, stopped: AbortSignal): Promise<boolean> {
+  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+  stopped.addEventListener('abort', () => resolve(false), { once: true })
+  openDatabase(config).then(() => resolve(true), reject)
+  return promise
+}
+
+/** False where the process stops first. */
+function passes(ms: number, stopped: AbortSignal): Promise<boolean> {
+  return delay(ms, true, { signal: stopped }).catch(() => false)
+}
