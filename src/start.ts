@@ -5,7 +5,7 @@ import { loadMasterKey } from './auth/master-key.ts'
 import { Places } from './auth/places.ts'
 import { startBackground } from './background.ts'
 import { type Config, limits, urlOf } from './config.ts'
-import { asServiceRole, checkServiceAddress, type Database, DatabaseAway } from './db/database.ts'
+import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
 import { createPool } from './db/pool.ts'
 import { ExportQueue } from './exports/queue.ts'
 import { createApp } from './http/app.ts'
@@ -50,7 +50,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { serviceUrl } = urls
   const exportUrl =
     config.exportDatabaseUrl === undefined ? serviceUrl : asServiceRole(config.exportDatabaseUrl)
-  if (config.exportDatabaseUrl !== undefined) await refuseUnsafe(exportUrl, 'EXPORT_DATABASE_URL')
+  if (exportUrl !== serviceUrl) await checkExportAddress(exportUrl)
   const masterKey = await loadMasterKey(config)
   const pool = createPool(serviceUrl, { max: limits.serviceConnectionsMax, applicationName: 'grandlivre' })
   stack.defer(() => pool.end())
@@ -96,15 +96,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
       await running.disposeAsync()
       return drained
     },
-  }
-}
-
-/** An address that cannot be reached is not unsafe: its connections are checked when there are any. */
-async function refuseUnsafe(url: string, name: string): Promise<void> {
-  try {
-    await checkServiceAddress(url, name)
-  } catch (error) {
-    if (!(error instanceof DatabaseAway)) throw error
   }
 }
 

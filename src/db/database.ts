@@ -64,12 +64,25 @@ export function asServiceRole(url: string): string {
 }
 
 /**
+ * An address that cannot be reached is not unsafe, nor is a replica to which the role is yet to come: its connections are
+ * checked when there are any.
+ * @throws {Error} where it is not safe to use, or does not let us in, with what to do
+ */
+export async function checkExportAddress(exportUrl: string): Promise<void> {
+  await checkServiceAddress(exportUrl, 'EXPORT_DATABASE_URL')
+    .catch(unlessRoleIsYetToCome)
+    .catch((error) => {
+      if (!(error instanceof DatabaseAway)) throw error
+    })
+}
+
+/**
  * Connects once and checks what the connection stands on, as requests will find it.
  * @param name of the setting with the address
  * @throws {DatabaseAway}
- * @throws {Error} where it is not safe to use, or lets us not in, with what to do
+ * @throws {Error} where it is not safe to use, or does not let us in, with what to do
  */
-export async function checkServiceAddress(serviceUrl: string, name: string): Promise<void> {
+async function checkServiceAddress(serviceUrl: string, name: string): Promise<void> {
   await (await connectTo(serviceUrl, name, 'service')).end()
 }
 
