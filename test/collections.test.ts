@@ -185,7 +185,7 @@ describe('entries', () => {
     [{ idExercice: '12', journalIds: ',' }, 400, 'ERR-VALIDATION'],
     [{ idExercice: '99' }, 404, 'ERR-EXERCICE-NOT-FOUND'],
     [{ idExercice: '12', journalIds: ['31', '99'] }, 404, 'ERR-JOURNAL-NOT-FOUND'],
-    [{ idExercice: '12', journalIds: '9999999999999999999' }, 404, 'ERR-JOURNAL-NOT-FOUND'],
+    [{ idExercice: '12', journalIds: '9999999999999999' }, 404, 'ERR-JOURNAL-NOT-FOUND'],
   ] as [Query, number, string][])('are refused for %j with %i %s', async (query, status, code) => {
     const answer = await ask('entries', query)
     expect([answer.status, answer.json.error.code]).toEqual([status, code])

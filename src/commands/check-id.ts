@@ -1,6 +1,8 @@
-/** @throws {Error} where the database would not even take it for an id */
+import { readId } from '../db/id.ts'
+
+/** @throws {Error} where nothing can have this id */
 export function checkId(id: string): void {
-  if (!/^[1-9]\d{0,17}$/.test(id)) throw new Error(`An id is a number such as 1000, not "${id}"`)
+  if ((readId(id) ?? '0') === '0') throw new Error(`An id is a number such as 1000, not "${id}"`)
 }
 
 /** @throws {Error} where it is no number of lines */

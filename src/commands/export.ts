@@ -3,7 +3,7 @@ import { end } from '../exports/end.ts'
 import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
 import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkMost } from './check-id.ts'
+import { checkId, checkMost } from './check-id.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'
@@ -27,8 +27,7 @@ export function addExportCommands(program: Command): void {
 }
 
 async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
-  if (options.folder !== undefined && !/^\d{1,15}$/.test(options.folder))
-    throw new Error(`--folder takes the id of a folder, not "${options.folder}"`)
+  if (options.folder !== undefined) checkId(options.folder)
   const most = checkMost(options.most)
   await asOwner(async (client) => {
     const found = await listExports(client, {

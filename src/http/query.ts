@@ -3,6 +3,7 @@
  * given twice arrives as an array, and only `several` takes one.
  */
 import { z } from '@hono/zod-openapi'
+import { idPattern, notAnId, readId } from '../db/id.ts'
 import { AppError, type Issue } from '../errors.ts'
 
 /** Versions of the interface that are answered. */
@@ -26,17 +27,12 @@ export const version = text()
   .openapi({ type: 'string', enum: versions, description: 'Version of the format', example: '1.0.0' })
 
 /** An id as the document of the API describes it, where the library cannot tell by itself. */
-export const idForm = { type: 'string', pattern: '^\\d{1,19}$' } as const
+export const idForm = { type: 'string', pattern: idPattern.source } as const
 
-const largestId = 9_007_199_254_740_991n
-
-/**
- * 1 to 19 digits; comes out without leading zeros. What is larger than any id there can be comes out as `0`, which
- * is nobody's id either: so the value can be compared with a bigint column without overflow.
- */
+/** Comes out without leading zeros. */
 export const id = text()
-  .regex(/^\d{1,19}$/, 'must be an id: 1 to 19 digits')
-  .transform((digits) => (BigInt(digits) > largestId ? '0' : String(BigInt(digits))))
+  .regex(idPattern, notAnId)
+  .transform((digits) => readId(digits)!)
   .openapi({ ...idForm, example: '1000' })
 
 /** `YYYY-MM-DD`, a day that exists. The year 0 does not, and PostgreSQL refuses it. */
