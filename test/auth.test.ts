@@ -140,6 +140,9 @@ describe('the folder of a request', () => {
     expect(await of(firm, { 'society-id': '111' })).toEqual(reached)
     expect(await of(firm, { 'society-id': '112' })).toEqual(reached)
     expect(await of(firm, {}, '&accountingFolderId=112')).toEqual(reached)
+    expect(await of(firm, {}, '&accountingFolderId=')).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
+    expect(await of(firm, { 'society-id': '112' }, '&accountingFolderId=')).toEqual(reached)
+    expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
   })
 
   test('of another firm, another tenant, or nobody are all the same: not there', async () => {

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import type { Issue } from '../errors.ts'
 import type { ExportFormat } from '../exports/job.ts'
 import { spansMonths } from '../exports/selection.ts'
-import { accountingFolderId, date, id, idForm, several, text, version } from './query.ts'
+import { accountingFolderId, date, id, idForm, optional, several, text, version } from './query.ts'
 
 /** A period of more is refused: no fiscal year is longer. */
 const periodMonthsMax = 24
@@ -25,9 +25,9 @@ export const fullExportQuery = z
     version,
     accountingFolderId,
     format,
-    idExercice: id.optional().openapi(ofTra('The fiscal year; or a period in its place')),
-    startDate: date.optional().openapi(ofTra('With endDate')),
-    endDate: date.optional().openapi(ofTra(`Inclusive; less than ${periodMonthsMax} months after startDate`)),
+    idExercice: optional(id).openapi(ofTra('The fiscal year; or a period in its place')),
+    startDate: optional(date).openapi(ofTra('With endDate')),
+    endDate: optional(date).openapi(ofTra(`Inclusive; less than ${periodMonthsMax} months after startDate`)),
     journalIds: several(id)
       .optional()
       .openapi({ type: 'array', items: idForm, ...ofTra('Journals to restrict to') }),
@@ -71,7 +71,9 @@ function periodIssues(idExercice: unknown, startDate: unknown, endDate: unknown)
 }
 
 export const statusQuery = z.strictObject({
-  version: version.optional(),
+  version: optional(version),
   accountingFolderId,
-  exportId: text().openapi({ example: `export_${'0'.repeat(32)}` }),
+  exportId: text()
+    .min(1, 'is required')
+    .openapi({ example: `export_${'0'.repeat(32)}` }),
 })

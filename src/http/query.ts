@@ -16,6 +16,17 @@ export function text() {
   return z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'may be given only once') })
 }
 
+/**
+ * A parameter that may be left out, or given without a value, as generated clients do (contract, section 1). `draft` and
+ * filters of several values are not of this kind.
+ */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .preprocess((given) => (given === '' ? undefined : given), schema.optional())
+    .optional()
+    .openapi({ param: { allowEmptyValue: true } })
+}
+
 /** Required on every mad route. */
 export const version = text()
   .superRefine((value, context) => {
@@ -65,12 +76,11 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
 }
 
 /** The folder, on mad routes: in place of the header society-id, or beside it and in agreement with it. */
-export const accountingFolderId = id.optional()
+export const accountingFolderId = optional(id)
 
 /** The folder that the query names, before it is validated as a whole. */
 export function readAccountingFolderId(given: string[] | undefined): string | 'malformed' | undefined {
-  if (given === undefined) return undefined
-  const parsed = id.safeParse(given.length === 1 ? given[0] : given)
+  const parsed = accountingFolderId.safeParse(given?.length === 1 ? given[0] : given)
   return parsed.success ? parsed.data : 'malformed'
 }
 
