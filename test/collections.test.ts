@@ -111,6 +111,15 @@ describe.each(collectionNames)('the route of %s', (name) => {
   })
 })
 
+test('a fiscal year is closed on a day of the time zone of the service', async () => {
+  const { json } = await ask('exercices')
+  const closed = json.filter(({ state }: { state: string }) => state === 'closed')
+  // At half past ten in the evening of the day before, UTC.
+  expect(closed.map(({ period }: { period: { closed: object } }) => period.closed)).toEqual([
+    { at: '2024-10-01', by: { producerId: '7', firstName: expect.any(String), lastName: null } },
+  ])
+})
+
 const platformDay = `(e.created_at at time zone 'Europe/Paris')::date`
 // biome-ignore format: a table
 const selections: [query: Query, where: string][] = [
