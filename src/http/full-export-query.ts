@@ -8,14 +8,21 @@ import { accountingFolderId, date, id, idForm, optional, several, text, version 
 /** A period of more is refused: no fiscal year is longer. */
 const periodMonthsMax = 24
 
+const formats: readonly ExportFormat[] = ['JSON', 'TRA']
+
+/** One of these, in any letter case: a pattern of the document has no flag to say so. */
+const formatPattern = new RegExp(`^(${formats.map((word) => word.replace(/./g, bothCases)).join('|')})$`)
+
+function bothCases(capital: string): string {
+  return `[${capital}${capital.toLowerCase()}]`
+}
+
 const format = text()
-  .transform((given) => given.toUpperCase())
-  .refine((given): given is ExportFormat => given === 'JSON' || given === 'TRA', 'must be JSON or TRA')
+  .regex(formatPattern, `must be ${formats.join(' or ')}`)
+  .transform((given) => given.toUpperCase() as ExportFormat)
   .openapi({
-    type: 'string',
-    enum: ['JSON', 'TRA'],
-    description:
-      'In any letter case. TRA: a whole folder, a fiscal year, a period, or some journals of these',
+    description: `${formats.join(' or ')}, in any letter case. TRA: a whole folder, a fiscal year, a period, or some journals of these`,
+    example: 'JSON',
   })
 
 const ofTra = (what: string) => ({ description: `${what}; with TRA alone` })
@@ -30,7 +37,7 @@ export const fullExportQuery = z
     endDate: optional(date).openapi(ofTra(`Inclusive; less than ${periodMonthsMax} months after startDate`)),
     journalIds: several(id)
       .optional()
-      .openapi({ type: 'array', items: idForm, ...ofTra('Journals to restrict to') }),
+      .openapi({ type: 'array', items: idForm, minItems: 1, ...ofTra('Journals to restrict to') }),
   })
   .superRefine(
     (query, context) => {

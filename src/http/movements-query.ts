@@ -47,6 +47,7 @@ export const movementsQuery = z
       .openapi({
         type: 'array',
         items: { type: 'string', pattern: accountRootPattern.source },
+        minItems: 1,
         description: 'Accounts whose number starts so',
         example: ['60', '61'],
       }),
@@ -61,6 +62,7 @@ export const entriesQuery = z
     journalIds: several(id).optional().openapi({
       type: 'array',
       items: idForm,
+      minItems: 1,
       description: 'Entries of these journals only',
     }),
     after: optional(id).openapi({ description: 'Continue behind the entry with this producerId' }),

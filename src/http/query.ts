@@ -46,12 +46,15 @@ export const id = text()
   .transform((digits) => readId(digits)!)
   .openapi({ ...idForm, example: '1000' })
 
-/** `YYYY-MM-DD`, a day that exists. The year 0 does not, and PostgreSQL refuses it. */
+/** The year 0 does not exist, and PostgreSQL refuses it. */
+const datePattern = /^(?!0000)\d{4}-\d{2}-\d{2}$/
+
+/** `YYYY-MM-DD`, a day that exists. */
 export const date = text()
-  .refine((value) => z.iso.date().safeParse(value).success && !value.startsWith('0000'), {
+  .refine((value) => datePattern.test(value) && z.iso.date().safeParse(value).success, {
     message: 'must be a date that exists, written YYYY-MM-DD',
   })
-  .openapi({ type: 'string', format: 'date', example: '2026-01-31' })
+  .openapi({ type: 'string', format: 'date', pattern: datePattern.source, example: '2026-01-31' })
 
 /** One of these words, exactly. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {

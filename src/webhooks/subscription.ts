@@ -9,7 +9,7 @@ import { idPattern, notAnId, readId } from '../db/id.ts'
 import { AppError, invalid } from '../errors.ts'
 import { eventKinds, isEventKind } from '../events/kinds.ts'
 import type { Owner, Subscription } from './subscriptions.sql.ts'
-import { type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
+import { secureUrlPattern, type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
 
 const onEventsMax = 50
 /** Of a patch. There are three fields; each operation may copy the longest of them. */
@@ -44,8 +44,9 @@ export function subscriptionDocument(rules: TargetRules) {
   return z.strictObject(
     {
       postUrl: postUrl.meta({
-        description: 'Absolute, https, to a public address',
+        description: 'Absolute, https, without a user name, to a public address and not to port 0',
         format: 'uri',
+        pattern: secureUrlPattern,
         maxLength: urlCharactersMax,
         example: 'https://example.com/ledger-events',
       }),
@@ -143,7 +144,11 @@ export const patchDocument = z
     { error: 'must be an array of operations' },
   )
   .max(operationsMax, `must hold at most ${operationsMax} operations`)
-  .meta({ description: 'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId' })
+  .meta({
+    description:
+      'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a text or a number, and ' +
+      'what is moved or copied stays an item or a field. What comes out has to be what POST takes',
+  })
 
 export type Patch = z.output<typeof patchDocument>
 type Step = Patch[number]
