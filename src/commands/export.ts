@@ -4,6 +4,7 @@ import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
 import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
 import { checkId, checkMost } from './check-id.ts'
+import { checkLine } from './check-line.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'
@@ -77,7 +78,7 @@ function described(found: ExportRecord): [string[], string[][]] {
 }
 
 async function cancel(id: string, { reason: note }: { reason?: string }): Promise<void> {
-  if (note !== undefined && note.trim() === '') throw new Error('--reason must not be empty')
+  if (note !== undefined) checkLine('--reason', note)
   await asOwner(async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)
