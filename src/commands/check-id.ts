@@ -1,8 +1,13 @@
 import { readId } from '../db/id.ts'
 
-/** @throws {Error} where nothing can have this id */
-export function checkId(id: string): void {
-  if ((readId(id) ?? '0') === '0') throw new Error(`An id is a number such as 1000, not "${id}"`)
+/**
+ * For an argument or an option: the id without leading zeros, as rows and other programs name it.
+ * @throws {Error} where nothing can have this id
+ */
+export function checkId(given: string): string {
+  const id = readId(given) ?? '0'
+  if (id === '0') throw new Error(`An id is a number such as 1000, not "${given}"`)
+  return id
 }
 
 /** @throws {Error} where it is no number of lines */

@@ -14,7 +14,7 @@ export function addExportCommands(program: Command): void {
   exports
     .command('list')
     .description('the newest ones')
-    .option('--folder <id>', 'of one folder')
+    .option('--folder <id>', 'of one folder', checkId)
     .addOption(new Option('--state <state>', 'in one state').choices(jobStates))
     .option('--most <number>', 'how many', listed)
     .action(list)
@@ -28,7 +28,6 @@ export function addExportCommands(program: Command): void {
 }
 
 async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
-  if (options.folder !== undefined) checkId(options.folder)
   const most = checkMost(options.most)
   await asOwner(async (client) => {
     const found = await listExports(client, {
