@@ -140,10 +140,13 @@ describe('the folder of a request', () => {
     expect(await of(firm, { 'society-id': '111' })).toEqual(reached)
     expect(await of(firm, { 'society-id': '112' })).toEqual(reached)
     expect(await of(firm, {}, '&accountingFolderId=112')).toEqual(reached)
+    expect(await of(firm, {}, '&accountingFolderId=')).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
+    expect(await of(firm, { 'society-id': '112' }, '&accountingFolderId=')).toEqual(reached)
+    expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
   })
 
   test('of another firm, another tenant, or nobody are all the same: not there', async () => {
-    for (const id of ['121', '211', '999', '9999999999999999999', 'abc'])
+    for (const id of ['121', '211', '999', '9999999999999999', '11100000000000000', 'abc'])
       expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(foreign, { 'society-id': '111' })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])

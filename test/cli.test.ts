@@ -125,6 +125,26 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       ['partner', 'disconnect', '--code', 'TAKEN', '--reason', 'x\x1b[31m'],
       /--reason must be one line of text/,
     ],
+    [
+      'a name of more than 500 characters',
+      ['partner', 'create', '--code', 'LONG', '--name', 'x'.repeat(501)],
+      /--name takes at most 500 characters, not 501/,
+    ],
+    [
+      'a reference of several lines',
+      ['seed', '--movements', '10', '--folder-reference', 'a\nb'],
+      /--folder-reference must be one line of text/,
+    ],
+    [
+      'a name of a folder without end',
+      ['import', 'fec', 'ledger.txt', '--name', 'x'.repeat(501)],
+      /--name takes at most 500 characters, not 501/,
+    ],
+    [
+      'a reason without end',
+      ['export', 'cancel', 'export_x', '--reason', 'x'.repeat(501)],
+      /--reason takes at most 500 characters, not 501/,
+    ],
     ['no reason', ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '], /--reason must not be empty/],
     [
       'nobody to disconnect',
@@ -158,7 +178,7 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       /takes --firm <id>, and only that/,
     ],
     ['what is no id', ['token', 'revoke', 'first'], /a number such as 1000, not "first"/],
-    ['an id beyond all ids', ['token', 'revoke', '99999999999999999999'], /a number such as 1000/],
+    ['an id beyond all ids', ['token', 'revoke', '9007199254740992'], /a number such as 1000/],
   ])('%s', async (_what, words, message) => {
     const { code, out, error } = await cli(...words)
     expect([code, out]).toEqual([1, ''])

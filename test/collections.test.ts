@@ -111,6 +111,15 @@ describe.each(collectionNames)('the route of %s', (name) => {
   })
 })
 
+test('a fiscal year is closed on a day of the time zone of the service', async () => {
+  const { json } = await ask('exercices')
+  const closed = json.filter(({ state }: { state: string }) => state === 'closed')
+  // At half past ten in the evening of the day before, UTC.
+  expect(closed.map(({ period }: { period: { closed: object } }) => period.closed)).toEqual([
+    { at: '2024-10-01', by: { producerId: '7', firstName: expect.any(String), lastName: null } },
+  ])
+})
+
 const platformDay = `(e.created_at at time zone 'Europe/Paris')::date`
 // biome-ignore format: a table
 const selections: [query: Query, where: string][] = [
@@ -185,7 +194,7 @@ describe('entries', () => {
     [{ idExercice: '12', journalIds: ',' }, 400, 'ERR-VALIDATION'],
     [{ idExercice: '99' }, 404, 'ERR-EXERCICE-NOT-FOUND'],
     [{ idExercice: '12', journalIds: ['31', '99'] }, 404, 'ERR-JOURNAL-NOT-FOUND'],
-    [{ idExercice: '12', journalIds: '9999999999999999999' }, 404, 'ERR-JOURNAL-NOT-FOUND'],
+    [{ idExercice: '12', journalIds: '9999999999999999' }, 404, 'ERR-JOURNAL-NOT-FOUND'],
   ] as [Query, number, string][])('are refused for %j with %i %s', async (query, status, code) => {
     const answer = await ask('entries', query)
     expect([answer.status, answer.json.error.code]).toEqual([status, code])

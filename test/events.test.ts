@@ -61,7 +61,7 @@ describe('an event', () => {
     ['accountingFolder', 'UPDATE', { id: '1', previousState: state, currentState: {} }],
     ['exercice', 'DELETE', { id: '1' }],
     ['accountingLineEntry', 'CREATE', { id: '1' }],
-    ['accountingEntryLettering', 'DELETE', { id: '1', paymentType: null }],
+    ['accountingEntryLettering', 'DELETE', { id: '1', paymentType: '' }],
     ['cloudDocument', 'CREATE', { id: 'export_1', status: 'rejected', reason: 'why' }],
     ['document', 'CREATE', { id: '1', kind: 'MF', name: 'a.pdf' }],
     ['portfolio', 'DELETE', { id: '1' }],
@@ -69,7 +69,7 @@ describe('an event', () => {
     [
       'adminMessage',
       'VOID',
-      { event: 'e', socketMessage: { id: '1', title: '', message: '' }, receivers: ['7'] },
+      { event: 'e', socketMessage: { id: 1, title: '', message: '' }, receivers: ['7'] },
     ],
     ['visitedPage', 'VOID', { path: '/' }],
     ['yousignSignature', 'VOID', { id: '1' }],
@@ -95,9 +95,16 @@ describe('an event', () => {
     [
       'adminMessage',
       'VOID',
-      { event: 'e', socketMessage: { id: '1' }, receivers: [] },
+      { event: 'e', socketMessage: { id: 1 }, receivers: [] },
       /socketMessage\.title: /,
     ],
+    [
+      'adminMessage',
+      'VOID',
+      { event: 'e', socketMessage: { id: '1', title: '', message: '' }, receivers: [] },
+      /socketMessage\.id: /,
+    ],
+    ['accountingEntryLettering', 'CREATE', { id: '1', paymentType: null }, /data\.paymentType: /],
     ['cloudDocument', 'CREATE', { id: 'e', status: 'done' }, /data\.status: /],
   ]
 

@@ -24,7 +24,7 @@ describe('staff', () => {
       'export',
       'list',
       '--folder',
-      first.folderId,
+      first.folderId.padStart(16, '0'),
       '--state',
       'done',
     )

@@ -27,6 +27,7 @@ const refusals: [string, Record<string, string>, string[]][] = [
   ['idExercice with JSON', { idExercice: '12' }, ['idExercice']],
   ['a period with JSON', { startDate: '2024-01-01', endDate: '2024-12-31' }, ['endDate', 'startDate']],
   ['journals with JSON', { journalIds: '31,32' }, ['journalIds']],
+  ['journals without a value', { format: 'TRA', journalIds: '' }, ['journalIds']],
   ['a parameter there is not', { draft: '1' }, ['draft']],
   ['TRA with a year and a date', { format: 'TRA', idExercice: '12', endDate: '2024-12-31' }, ['endDate']],
   ['TRA with half a period', { format: 'tra', startDate: '2024-01-01' }, ['endDate']],
@@ -64,11 +65,24 @@ describe('refused', () => {
       'ERR-VALIDATION',
       ['exportId'],
     ])
+    expect(issuesOf(await request(`${all}/status?exportId=`, stage.company))).toEqual([
+      400,
+      'ERR-VALIDATION',
+      ['exportId'],
+    ])
     const twice = await request(`${all}/status?exportId=a&exportId=b`, stage.company)
     expect(issuesOf(twice)).toEqual([400, 'ERR-VALIDATION', ['exportId']])
     expect((await request(statusUrl(stage.url, 'a'), stage.company, 'POST')).headers.get('allow')).toBe(
       'GET, HEAD',
     )
+  })
+
+  test('but not parameters without a value, which are as if absent', async () => {
+    const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '' }
+    const job = await trigger(stage.url, stage.company, empty)
+    expect([job.status, job.body.id]).toEqual([200, (await trigger(stage.url, stage.company)).body.id])
+    const status = await request(`${statusUrl(stage.url, job.body.id)}&version=`, stage.company)
+    expect(status.status).toBe(200)
   })
 
   test('HEAD, by which clients only look: it starts nothing', async () => {
@@ -106,7 +120,6 @@ describe('refused', () => {
           `${id}0`,
           `${id}\n`,
           id.slice(7),
-          '',
           "export_' or 1=1",
           '\u0000',
         ].map((malformed) => status(malformed, stage.company)),

@@ -128,7 +128,8 @@ test('options say what the file name does not', async () => {
   await expect(importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
   await expect(importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
   await expect(importRows(ledger, { siren: '12345' })).rejects.toThrow('--siren must be 9 digits')
-  await expect(importRows(ledger, { folderId: '77' })).rejects.toThrow('There is no folder 77')
+  for (const folderId of ['77', '9007199254740992', '7'.repeat(17), 'x'])
+    await expect(importRows(ledger, { folderId })).rejects.toThrow(`There is no folder ${folderId}`)
   await expect(importFec(pool(), { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
     'not an ordinary file',
   )

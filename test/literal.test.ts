@@ -74,7 +74,7 @@ test('a text with NUL has none', () => {
 })
 
 test('an id is digits and nothing else', async () => {
-  for (const id of ['0', '1', '007', '9007199254740991', '9223372036854775807']) {
+  for (const id of ['0', '1', '007', '9007199254740991', '9999999999999999']) {
     expect(idLiteral(id)).toBe(id)
     expect((await client.query(`select ${idLiteral(id)}::bigint::text as id`)).rows[0].id).toBe(
       String(BigInt(id)),
@@ -93,7 +93,7 @@ test('an id is digits and nothing else', async () => {
     "1'",
     '1;',
     '١',
-    '1'.repeat(20),
+    '1'.repeat(17),
     '1,2',
   ])
     expect(() => idLiteral(id), JSON.stringify(id)).toThrow('digits')

@@ -1,5 +1,7 @@
 /** How fiscal years are named and measured in the file of a full export. */
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { collectionTag } from '../src/exports/collections.ts'
 import { dayIn } from '../src/exports/day.ts'
 import { exerciceItems } from '../src/formats/mad/exercice.ts'
 
@@ -9,7 +11,7 @@ describe('fiscal years', () => {
     start,
     end,
     lettering: 'MONO',
-    closedAt: null,
+    closedOn: null,
     closedById: null,
     closedByFirstName: null,
     closedByLastName: null,
@@ -45,6 +47,18 @@ describe('fiscal years', () => {
 
   test('last so many months, a begun one counted', () => {
     expect(shown('2025-01-01').map(({ period }) => period.duration)).toEqual([12, 6, 18, 1])
+  })
+
+  test('have tags of their own for each day and time zone, and none of those that named moments of closing', () => {
+    const owner = { schemaId: '1', folderId: '2', firmId: '3', today: '2026-01-01', timeZone: 'Europe/Paris' }
+    const former = ['exercices', 1, '1', '2', '7', '2026-01-01']
+    const tags = [
+      createHash('sha256').update(JSON.stringify(former)).digest('base64url').slice(0, 22),
+      collectionTag('exercices', owner, '7'),
+      collectionTag('exercices', { ...owner, today: '2026-01-02' }, '7'),
+      collectionTag('exercices', { ...owner, timeZone: 'UTC' }, '7'),
+    ]
+    expect(new Set(tags).size).toBe(4)
   })
 
   test('change their names at midnight in the time zone of the platform', () => {

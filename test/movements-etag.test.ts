@@ -111,6 +111,31 @@ describe('an ETag', () => {
     expect(await etag()).not.toBe(before)
   })
 
+  test('changes where a partner is renamed whose entries the folder shows, on every route, and nowhere else', async () => {
+    await stage.staff.thirdParty('OTHER')
+    await change(`update grandlivre.entries set third_party_id = (select id from grandlivre.third_parties where code = 'OTHER')
+      where schema_id = 100 and folder_id = 112 and source = 'API'`)
+    const address = movementsUrl(stage.service.url, { idExercice: '12' })
+    const seen = async (folder: string, headers: Record<string, string> = {}) => {
+      const answers = ['movements', 'entries'].map((route) =>
+        download(address.replace('movements', route), { ...stage.firm, 'society-id': folder, ...headers }),
+      )
+      return Promise.all(answers)
+    }
+    const tags = async (folder: string) => (await seen(folder)).map(({ headers }) => headers.etag)
+    const before = { first: await tags('111'), second: await tags('112') }
+    await change(`update grandlivre.third_parties set name = 'Nouveau nom' where code = 'OTHER'`)
+    expect(await tags('111')).toEqual(before.first)
+    const renamed = await seen('112', { 'If-None-Match': before.second.join(', ') })
+    expect(renamed.map(({ status }) => status)).toEqual([200, 200])
+    for (const { text } of renamed) expect(text).toContain('{"name":"Nouveau nom","code":"OTHER"}')
+    const after = await tags('112')
+    await change(`update grandlivre.third_parties set code = 'PARTNER-2' where code = 'PARTNER'`)
+    expect(await tags('112')).toEqual(after)
+    for (const [i, tag] of (await tags('111')).entries()) expect(tag).not.toBe(before.first[i])
+    await change(`update grandlivre.third_parties set code = 'PARTNER' where code = 'PARTNER-2'`)
+  })
+
   test('does not change with a change that is taken back', async () => {
     const before = await etag()
     await change('begin')

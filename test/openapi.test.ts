@@ -46,8 +46,8 @@ describe('the OpenAPI document', () => {
     expect(parameters.length).toBeGreaterThan(20)
     const isSaid = ({ enum: words, pattern, format, items }: Parameter['schema']): boolean =>
       Boolean(words ?? pattern ?? format) || (items !== undefined && isSaid(items))
-    // Any text will do for `draft`; ETags are copied; what is no id of anything is answered with 404.
-    const free = ['draft', 'if-match', 'if-none-match', 'exportId', 'id']
+    // Any text will do for `draft`; ETags are copied; what is no id of an export is answered with 404.
+    const free = ['draft', 'if-match', 'if-none-match', 'exportId']
     const unsaid = parameters.filter(({ schema }) => !isSaid(schema)).map(({ name }) => name)
     expect(unsaid.filter((name) => !free.includes(name))).toEqual([])
   })

@@ -21,6 +21,13 @@ describe('a query', () => {
     expect(await issues('mode=full&foo=1&bar=2&baz=%ff')).toEqual(['bar', 'baz', 'baz', 'foo', 'mode'])
   })
 
+  test('may name a parameter without giving it a value', async () => {
+    const plain = await request(stage.service.url + keyInfo, stage.signed)
+    const empty = await request(`${stage.service.url}${keyInfo}?mode=`, stage.signed)
+    expect([empty.status, empty.body]).toEqual([200, plain.body])
+    expect(await issues('modes=')).toEqual(['modes'])
+  })
+
   test('may not repeat what is given once', async () => {
     expect(await issues('mode=extended&mode=extended')).toEqual(['mode'])
   })
@@ -65,6 +72,7 @@ describe('a query', () => {
       '0',
       '-1',
       '9999999999999999999',
+      '9999999999999999',
       '1e3',
       'a'.repeat(5000),
       '%00',

@@ -99,12 +99,12 @@ test('PS3 and PS5: what the folder has', () => {
 })
 
 test('EXO: open and closed, in detail and as sums', () => {
-  const exercice = { id: '9', start: '2023-01-01', end: '2023-12-31', lettering: 'MONO', closedAt: null }
+  const exercice = { id: '9', start: '2023-01-01', end: '2023-12-31', lettering: 'MONO' }
   const by = { closedById: null, closedByFirstName: null, closedByLastName: null }
-  expect(text(exoLine({ ...exercice, ...by }, 1, '2024-03-31'))).toBe(
+  expect(text(exoLine({ ...exercice, ...by, closedOn: '2024-03-31' }, 1))).toBe(
     laidOut({ 1: '***EXO0010101202331122023CDE', 32: 'Exercice au 31122023', 67: 'H', 70: '31032024' }),
   )
-  expect(text(exoLine({ ...exercice, ...by, lettering: 'MULTI' }, 12, null))).toBe(
+  expect(text(exoLine({ ...exercice, ...by, lettering: 'MULTI', closedOn: null }, 12))).toBe(
     laidOut({ 1: '***EXO0120101202331122023OUV', 32: 'Exercice au 31122023', 67: 'OAN' }, 77),
   )
 })

@@ -15,13 +15,14 @@ afterAll(() => routes?.close())
 describe('a body', () => {
   const small = { postUrl, onEvents: ['document'] }
 
-  test('is JSON and says so', async () => {
+  test('is JSON, and says so or nothing', async () => {
     const { firm, webhook, send, post, patch, make } = routes
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
       'application/json-patch+json',
       'text/json',
+      ';charset=utf-8',
     ])
       expect([type, codeOf(await post(firm, small, type))]).toEqual([
         type,
@@ -32,12 +33,6 @@ describe('a body', () => {
       'ERR-UNSUPPORTED-MEDIA-TYPE',
     ])
     expect((await post(firm, small, 'Application/JSON;charset="UTF-8"')).status).toBe(201)
-    const untyped = await fetch(webhook(), {
-      method: 'POST',
-      headers: firm,
-      body: Buffer.from(JSON.stringify(small)),
-    })
-    expect(untyped.status).toBe(415)
     const compressed = await send('POST', webhook(), { ...firm, 'Content-Encoding': 'gzip' }, small)
     expect(compressed.status).toBe(415)
     const latin1 = await fetch(webhook(), {
@@ -50,6 +45,25 @@ describe('a body', () => {
     const patched = await patch(firm, id, [], 'text/plain')
     expect(patched.status).toBe(415)
     expect(patched.headers.get('accept-patch')).toBe('application/json-patch+json, application/json')
+  })
+
+  test('is taken without a Content-Type, or with an empty one', async () => {
+    const { firm, webhook, make } = routes
+    const id = await make(firm)
+    const untyped = async (method: string, url: string, body: unknown, type: Record<string, string> = {}) => {
+      const sent = rawRequest(url, { method, headers: { ...firm, ...type }, agent: false })
+      sent.end(typeof body === 'string' ? body : JSON.stringify(body))
+      const [response] = await once(sent, 'response')
+      return [response.statusCode, JSON.parse(String(Buffer.concat(await response.toArray())))]
+    }
+    for (const type of [{}, { 'Content-Type': '' }, { 'Content-Type': ' ' }]) {
+      expect(await untyped('POST', webhook(), small, type)).toMatchObject([201, small])
+      const patch = [{ op: 'replace', path: '/onEvents', value: ['exercice'] }]
+      const patched = await untyped('PATCH', webhook(`/${id}`), patch, type)
+      expect(patched).toMatchObject([200, { id, onEvents: ['exercice'] }])
+    }
+    const [status, { error }] = await untyped('POST', webhook(), 'postUrl=x')
+    expect([status, error.code]).toEqual([400, 'ERR-VALIDATION'])
   })
 
   test('of 64 KiB is read, and not a byte more, whether its length is said or not', async () => {

@@ -50,7 +50,7 @@ test('an event that staff emit is told to whoever subscribed to it', {
   await stage.subscribe('/folder', { folderIds: ['111'] })
   await stage.subscribe('/schema')
   stage.dispatch()
-  expect(await run(...emitted('document', 'CREATE', documentData, '--folder', '111'))).toBe(
+  expect(await run(...emitted('document', 'CREATE', documentData, '--folder', '0111'))).toBe(
     'Told: document CREATE in schema 100, folder 111.\n',
   )
   await run(...emitted('document', 'CREATE', { ...documentData, id: '8' }))

@@ -29,6 +29,18 @@ describe('the addresses of webhooks', () => {
     expect(codeOf(await request(webhook(), {}, 'POST'))).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
   })
 
+  test('hold ids of 1 to 16 digits', async () => {
+    const { firm, webhook, make } = routes
+    const id = String(await make(firm))
+    const answers = async (path: string) => codeOf(await request(webhook(path), firm))
+    expect(await answers(`/${id.padStart(16, '0')}`)).toEqual([200, undefined])
+    expect(await answers(`/event/document/${'111'.padStart(16, '0')}`)).toEqual([200, undefined])
+    for (const none of ['0', '9007199254740992', id.padStart(17, '0')])
+      expect(await answers(`/${none}`)).toEqual([404, 'ERR-WEBHOOK-NOT-FOUND'])
+    for (const none of ['0', '9007199254740992', '111'.padStart(17, '0')])
+      expect(await answers(`/event/document/${none}`)).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+  })
+
   test('are described with what they take and what is sent to subscribers', async () => {
     const { service } = routes
     const { body } = await request(`${service.url}/api/v1/openapi.json`)

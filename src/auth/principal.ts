@@ -3,6 +3,7 @@
  * check has a code of its own, so that a partner can tell what to mend.
  */
 import { strict as assert } from 'node:assert'
+import { readId } from '../db/id.ts'
 import { AppError } from '../errors.ts'
 import type { CallerFacts, Entered, RateWindow } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
@@ -118,9 +119,10 @@ export function namesDisagree(names: FolderNames): boolean {
   return accountingFolderId !== 'malformed' && accountingFolderId !== header
 }
 
-/** An empty header names nothing. */
+/** An empty header names nothing; what is no id is left as it is. */
 function headerOf({ societyId }: FolderNames): string | undefined {
-  return societyId?.trim().replace(/^0+(?=\d)/, '') || undefined
+  const given = societyId?.trim() ?? ''
+  return readId(given) ?? (given || undefined)
 }
 
 /**
@@ -133,8 +135,8 @@ export function folderOf(principal: Principal, names: FolderNames): string | und
   const isMalformed = names.accountingFolderId === 'malformed'
   const named = headerOf(names) ?? (isMalformed ? undefined : names.accountingFolderId)
   if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
-  // What cannot be an id is nobody's folder, and might overflow the column it is compared with.
-  if (own === null && named !== undefined && !/^[1-9]\d{0,17}$/.test(named))
+  // What cannot be an id is nobody's folder.
+  if (own === null && named !== undefined && (readId(named) ?? '0') === '0')
     throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (own === null && named === undefined && !isMalformed) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
   return named ?? own ?? undefined

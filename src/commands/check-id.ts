@@ -1,6 +1,13 @@
-/** @throws {Error} where the database would not even take it for an id */
-export function checkId(id: string): void {
-  if (!/^[1-9]\d{0,17}$/.test(id)) throw new Error(`An id is a number such as 1000, not "${id}"`)
+import { readId } from '../db/id.ts'
+
+/**
+ * For an argument or an option: the id without leading zeros, as rows and other programs name it.
+ * @throws {Error} where nothing can have this id
+ */
+export function checkId(given: string): string {
+  const id = readId(given) ?? '0'
+  if (id === '0') throw new Error(`An id is a number such as 1000, not "${given}"`)
+  return id
 }
 
 /** @throws {Error} where it is no number of lines */

@@ -14,8 +14,8 @@ export function addEventCommands(program: Command): void {
   event
     .command('emit')
     .description('tell of something that happened elsewhere')
-    .requiredOption('--schema <id>', 'the tenant in which it happened')
-    .option('--folder <id>', 'the folder; of the schema as a whole otherwise')
+    .requiredOption('--schema <id>', 'the tenant in which it happened', checkId)
+    .option('--folder <id>', 'the folder; of the schema as a whole otherwise', checkId)
     .requiredOption('--name <kind>', eventKinds.join(', '))
     .requiredOption('--operation <operation>', 'CREATE, UPDATE, DELETE or VOID, as the kind knows them')
     .requiredOption('--data <json>', `as the kind says, such as '{"id":"4711"}'`)
@@ -23,15 +23,15 @@ export function addEventCommands(program: Command): void {
   event
     .command('list')
     .description('the newest ones')
-    .requiredOption('--schema <id>', 'of this tenant')
-    .option('--folder <id>', 'of one folder')
+    .requiredOption('--schema <id>', 'of this tenant', checkId)
+    .option('--folder <id>', 'of one folder', checkId)
     .option('--name <kind>', 'of one kind')
     .option('--most <number>', 'how many', '50')
     .action(list)
   event
     .command('replay')
     .description('send again: the failed deliveries of a subscription, or with --from the events of a span')
-    .requiredOption('--subscription <id>', 'as webhook list shows it')
+    .requiredOption('--subscription <id>', 'as webhook list shows it', checkId)
     .option('--from <moment>', 'events from then on, such as 2026-01-31T08:00:00Z')
     .option('--to <moment>', 'events before then; until now otherwise')
     .action(replay)
@@ -46,8 +46,6 @@ interface Emit {
 }
 
 async function emit({ schema, folder, name, operation, data }: Emit): Promise<void> {
-  checkId(schema)
-  if (folder !== undefined) checkId(folder)
   const happening = checkHappening({ name, operation, data: parseData(data) })
   await asOwner(async (client) => {
     await checkPlace(client, schema, folder)
@@ -81,8 +79,6 @@ interface List {
 }
 
 async function list({ schema, folder, name, most }: List): Promise<void> {
-  checkId(schema)
-  if (folder !== undefined) checkId(folder)
   if (name !== undefined && !isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
   const asked = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
@@ -102,7 +98,6 @@ async function list({ schema, folder, name, most }: List): Promise<void> {
 
 async function replay(options: { subscription: string; from?: string; to?: string }): Promise<void> {
   const { subscription: id, from, to } = options
-  checkId(id)
   if (from === undefined && to !== undefined) throw new Error('--to goes with --from')
   const now = Date.now()
   const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }

@@ -3,7 +3,8 @@ import { end } from '../exports/end.ts'
 import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
 import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkMost } from './check-id.ts'
+import { checkId, checkMost } from './check-id.ts'
+import { checkLine } from './check-line.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'
@@ -13,7 +14,7 @@ export function addExportCommands(program: Command): void {
   exports
     .command('list')
     .description('the newest ones')
-    .option('--folder <id>', 'of one folder')
+    .option('--folder <id>', 'of one folder', checkId)
     .addOption(new Option('--state <state>', 'in one state').choices(jobStates))
     .option('--most <number>', 'how many', listed)
     .action(list)
@@ -27,8 +28,6 @@ export function addExportCommands(program: Command): void {
 }
 
 async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
-  if (options.folder !== undefined && !/^\d{1,15}$/.test(options.folder))
-    throw new Error(`--folder takes the id of a folder, not "${options.folder}"`)
   const most = checkMost(options.most)
   await asOwner(async (client) => {
     const found = await listExports(client, {
@@ -78,7 +77,7 @@ function described(found: ExportRecord): [string[], string[][]] {
 }
 
 async function cancel(id: string, { reason: note }: { reason?: string }): Promise<void> {
-  if (note !== undefined && note.trim() === '') throw new Error('--reason must not be empty')
+  if (note !== undefined) checkLine('--reason', note)
   await asOwner(async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)

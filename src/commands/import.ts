@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { inUnits } from '../ledger/fec/survey.ts'
 import { type FecImported, importFec } from '../ledger/import-fec.ts'
+import { checkLine } from './check-line.ts'
 import { nextSteps } from './next-steps.ts'
 import { createProgressBar, showFileProgress } from './progress-bar.ts'
 import { withDatabase } from './with-database.ts'
@@ -42,6 +43,7 @@ interface Options {
 
 async function importFile(file: string, { folder, ...options }: Options): Promise<void> {
   // Before a database is started for it.
+  if (options.name !== undefined) checkLine('--name', options.name)
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(async ({ pool, config }) => {
     const started = performance.now()

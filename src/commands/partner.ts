@@ -10,6 +10,7 @@ import {
 import * as thirdParties from '../auth/third-parties.ts'
 import type { Config } from '../config.ts'
 import { asOwner, table } from './as-owner.ts'
+import { checkLine } from './check-line.ts'
 
 export function addPartnerCommands(program: Command): void {
   const partner = program.command('partner').description('third parties: those who call with tokens')
@@ -56,12 +57,6 @@ async function create({ code, name, kind }: { code: string; name: string; kind: 
       'It is shown this once only; it goes into the header X-Third-Party-Secret.',
     ]
   })
-}
-
-/** Lists show it, a line each, and errors quote it: control characters would garble both. */
-function checkLine(option: string, text: string): void {
-  if (text.trim() === '') throw new Error(`${option} must not be empty`)
-  if (/\p{Cc}/u.test(text)) throw new Error(`${option} must be one line of text, without control characters`)
 }
 
 async function makeSecret(config: Config): Promise<{ plain: string; secret: StoredSecret }> {

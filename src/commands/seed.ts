@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { type SeededFolder, seed } from '../ledger/seed.ts'
+import { checkLine } from './check-line.ts'
 import { nextSteps } from './next-steps.ts'
 import { createProgressBar } from './progress-bar.ts'
 import { withDatabase } from './with-database.ts'
@@ -30,6 +31,7 @@ interface Options {
 }
 
 async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
+  checkLine('--folder-reference', folderReference)
   await withDatabase(async ({ database, config }) => {
     const started = performance.now()
     const bar = createProgressBar()

@@ -12,13 +12,13 @@ export function addTokenCommands(program: Command): void {
     .description('make a token for one folder (api) or the folders of one firm (firm), and show it')
     .requiredOption('--partner <code>', 'the third party that will use it')
     .addOption(new Option('--level <level>').choices(['api', 'firm']).makeOptionMandatory())
-    .option('--folder <id>', 'for --level api')
-    .option('--firm <id>', 'for --level firm')
+    .option('--folder <id>', 'for --level api', checkId)
+    .option('--firm <id>', 'for --level firm', checkId)
     .action(issue)
   token
     .command('revoke')
     .description('refuse a token from now on')
-    .argument('<id>', 'as token list shows it')
+    .argument('<id>', 'as token list shows it', checkId)
     .action(revoke)
   token.command('list').description('all tokens, without what they are').action(list)
 }
@@ -34,7 +34,6 @@ async function issue({ partner, level, folder, firm }: Issue): Promise<void> {
   const [wanted, unwanted] = level === 'api' ? [folder, firm] : [firm, folder]
   if (wanted === undefined || unwanted !== undefined)
     throw new Error(`--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id>, and only that`)
-  checkId(wanted)
   await asOwner(async (client) => {
     const opened = level === 'api' ? await findFolder(client, wanted) : await findFirm(client, wanted)
     if (!opened) throw new Error(`There is no ${level === 'api' ? 'folder' : 'firm'} ${wanted}`)
@@ -49,7 +48,6 @@ async function issue({ partner, level, folder, firm }: Issue): Promise<void> {
 }
 
 async function revoke(id: string): Promise<void> {
-  checkId(id)
   await asOwner(async (client) => {
     if (!(await revokeToken(client, id))) throw new Error(`There is no token ${id} in use: see token list`)
     return [`Token ${id} is revoked.`]

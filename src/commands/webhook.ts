@@ -23,6 +23,7 @@ import {
 import { vetTarget } from '../webhooks/target.ts'
 import { asOwner, table } from './as-owner.ts'
 import { checkId, checkMost } from './check-id.ts'
+import { checkLine } from './check-line.ts'
 
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('subscriptions to events, and what is sent to them')
@@ -33,39 +34,47 @@ export function addWebhookCommands(program: Command): void {
     .requiredOption('--url <address>', 'where events are posted, https')
     .requiredOption('--events <kinds>', `separated by commas: ${eventKinds.join(', ')}`)
     .option('--all-schemas', 'whatever happens in whichever tenant')
-    .option('--schema <id>', 'whatever happens in one tenant')
-    .option('--folder <ids...>', 'what happens in these folders of one tenant')
+    .option('--schema <id>', 'whatever happens in one tenant', checkId)
+    .option(
+      '--folder <ids...>',
+      'what happens in these folders of one tenant',
+      (id, others: string[] = []) => [...others, checkId(id)],
+    )
     .action(create)
   webhook.command('list').description('all subscriptions').action(list)
-  webhook.command('show').description('one of them').argument('<id>').action(show)
+  webhook
+    .command('show')
+    .description('one of them')
+    .argument('<id>', 'of the subscription', checkId)
+    .action(show)
   webhook
     .command('enable')
     .description('send what happens from now on; event replay sends what was missed')
-    .argument('<id>')
+    .argument('<id>', 'of the subscription', checkId)
     .action(enable)
   webhook
     .command('disable')
     .description('collect and send nothing; what waits to be sent has failed, and can be replayed')
-    .argument('<id>')
+    .argument('<id>', 'of the subscription', checkId)
     .option('--reason <reason>', 'for other staff', 'Disabled by staff')
     .action(disable)
   webhook
     .command('delete')
     .description('with all that is yet to be sent to it')
-    .argument('<id>')
+    .argument('<id>', 'of the subscription', checkId)
     .action(remove)
   webhook
     .command('deliveries')
     .description('the newest deliveries to a subscription; event replay sends failed ones again')
-    .argument('<id>', 'of the subscription')
+    .argument('<id>', 'of the subscription', checkId)
     .addOption(new Option('--state <state>', 'in one state').choices(deliveryStates))
     .option('--most <number>', 'how many', '50')
     .action(deliveries)
   webhook
     .command('attempts')
     .description('each attempt of one delivery, with the beginning of what the receiver answered')
-    .argument('<id>', 'of the subscription')
-    .argument('<delivery>', 'as webhook deliveries shows it')
+    .argument('<id>', 'of the subscription', checkId)
+    .argument('<delivery>', 'as webhook deliveries shows it', checkId)
     .action(attempts)
 }
 
@@ -113,14 +122,12 @@ async function placeOf(
   { schema, folder }: Pick<Create, 'schema' | 'folder'>,
 ): Promise<{ schemaId: string | null; folderIds: string[] }> {
   if (schema !== undefined) {
-    checkId(schema)
     if (!(await schemaExists(client, schema))) throw new Error(`There is no schema ${schema}`)
     return { schemaId: schema, folderIds: [] }
   }
   if (folder === undefined) return { schemaId: null, folderIds: [] }
   const schemaIds = new Set<string>()
   for (const id of folder) {
-    checkId(id)
     const found = await findFolder(client, id)
     if (!found) throw new Error(`There is no folder ${id}`)
     schemaIds.add(found.schemaId)
@@ -157,7 +164,6 @@ function placeText({ schemaId, folderIds }: SubscriptionRecord): string {
 }
 
 async function show(id: string): Promise<void> {
-  checkId(id)
   await asOwner(async (client) => {
     const [found] = await readSubscriptions(client, id)
     if (!found) throw unknown(id)
@@ -187,7 +193,6 @@ async function show(id: string): Promise<void> {
 }
 
 async function enable(id: string): Promise<void> {
-  checkId(id)
   await asOwner(async (client) => {
     if (!(await enableSubscription(client, id)))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
@@ -199,8 +204,7 @@ async function enable(id: string): Promise<void> {
 }
 
 async function disable(id: string, { reason }: { reason: string }): Promise<void> {
-  checkId(id)
-  if (reason.trim() === '') throw new Error('--reason must not be empty')
+  checkLine('--reason', reason)
   await asOwner(async (client) => {
     if (!(await disableSubscription(client, id, reason.trim(), Date.now())))
       throw new Error(`There is no enabled subscription ${id}: see webhook list`)
@@ -209,7 +213,6 @@ async function disable(id: string, { reason }: { reason: string }): Promise<void
 }
 
 async function remove(id: string): Promise<void> {
-  checkId(id)
   await asOwner(async (client) => {
     if (!(await deleteSubscription(client, id))) throw unknown(id)
     return [`Subscription ${id} is deleted.`]
@@ -217,7 +220,6 @@ async function remove(id: string): Promise<void> {
 }
 
 async function deliveries(id: string, options: { state?: DeliveryState; most: string }): Promise<void> {
-  checkId(id)
   const most = checkMost(options.most)
   await asOwner(async (client) => {
     if ((await readSubscriptions(client, id)).length === 0) throw unknown(id)
@@ -237,8 +239,6 @@ async function deliveries(id: string, options: { state?: DeliveryState; most: st
 }
 
 async function attempts(id: string, delivery: string): Promise<void> {
-  checkId(id)
-  checkId(delivery)
   await asOwner(async (client) => {
     const found = await listAttempts(client, id, delivery)
     if (found.length === 0)

@@ -1,4 +1,5 @@
 /** Values as SQL literals, for statements that take no bind parameters (COPY). */
+import { isId } from './id.ts'
 
 /**
  * A text literal that means exactly `text`, whatever `standard_conforming_strings` says.
@@ -12,6 +13,6 @@ export function textLiteral(text: string): string {
 
 /** @throws for anything but decimal digits: an id that reaches SQL was checked at the edge */
 export function idLiteral(id: string): string {
-  if (!/^\d{1,19}$/.test(id)) throw new Error('an id consists of 1 to 19 digits')
+  if (!isId(id)) throw new Error(`an id consists of digits, 16 at the most, unlike ${JSON.stringify(id)}`)
   return id
 }

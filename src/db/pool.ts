@@ -6,6 +6,7 @@ import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
+import { isId } from './id.ts'
 import { unavailable, unavailableIfMissing } from './outage.ts'
 
 /** A rollback takes PostgreSQL no time, whatever it undoes. */
@@ -87,7 +88,7 @@ export async function inTenant<T>(
 ): Promise<T> {
   // The id stands in the text, not in a parameter, because only a text of several statements begins the transaction
   // and names the tenant in one round trip.
-  assert(/^\d{1,19}$/.test(schemaId), 'a tenant is named by its id')
+  assert(isId(schemaId), 'a tenant is named by its id')
   return transaction(pool, `begin; set local grandlivre.schema_id = '${schemaId}'`, run)
 }
 

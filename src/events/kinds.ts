@@ -21,8 +21,8 @@ const changed = z.strictObject({ id: text, previousState: state, currentState: s
 const lettering = z.strictObject({
   /** Of the first of its movements. */
   id: text,
-  /** Code of a mode of payment, as exports show it. */
-  paymentType: text.nullable(),
+  /** Code of a mode of payment, as exports show it; empty where none is known. */
+  paymentType: z.string(),
   /** Invoice number of that movement. */
   piece1: z.string().optional(),
 })
@@ -36,7 +36,7 @@ const document = z.strictObject({ id: text, kind: z.enum(['AF', 'PF', 'DB', 'ED'
 const thirdParty = z.strictObject({ code: text })
 const adminMessage = z.strictObject({
   event: text,
-  socketMessage: z.strictObject({ id: text, title: z.string(), message: z.string() }),
+  socketMessage: z.strictObject({ id: z.int(), title: z.string(), message: z.string() }),
   receivers: z.array(text),
 })
 

@@ -39,21 +39,23 @@ export interface CollectionOwner {
   firmId: string
   /** `YYYY-MM-DD` in the time zone of the platform; years are named after it. */
   today: string
+  /** That of the platform, in which years are closed. */
+  timeZone: string
 }
 
 /** Changes whenever the bytes of an item change, so that an ETag of the former bytes is not honoured. */
-const collectionFormatRevision = 1
+const collectionFormatRevision = 2
 
 /**
  * Names a collection at one version of the folder's ledger, as selectionTag does. Fiscal years are named after the day,
- * so theirs changes at midnight, too.
+ * so theirs changes at midnight, and with the time zone, too.
  */
 export function collectionTag(
   collection: FolderCollection,
-  { schemaId, folderId, today }: CollectionOwner,
+  { schemaId, folderId, today, timeZone }: CollectionOwner,
   ledgerVersion: string,
 ): string {
-  const day = collection === 'exercices' ? today : ''
+  const day = collection === 'exercices' ? [today, timeZone] : []
   const named = JSON.stringify([collection, collectionFormatRevision, schemaId, folderId, ledgerVersion, day])
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
 }
@@ -72,7 +74,8 @@ const itemsOf: Record<Collection, (client: pg.ClientBase, owner: CollectionOwner
   accounts: (client, owner) => each(readAccounts(client, owner), accountItem),
   async *exercices(client, owner) {
     // A folder has a few dozen at the most, and the name of one follows from the others.
-    yield exerciceItems((await Array.fromAsync(readExercices(client, owner))).flat(), owner.today)
+    const rows = await Array.fromAsync(readExercices(client, owner, owner.timeZone))
+    yield exerciceItems(rows.flat(), owner.today)
   },
   analytics: (client, owner) => each(readAxes(client, owner), axisItem),
   society: readFoldersOfFirm,

@@ -68,8 +68,7 @@ const formats: Record<ExportFormat, FileFormat> = {
   TRA: {
     contentType: 'text/plain; charset=windows-1252',
     count: ({ second }, { selection }) => countTraMovements(second, selection),
-    render: (snapshot, { selection, timeZone }, options) =>
-      renderTraFile(snapshot, { ...options, selection, timeZone }),
+    render: (snapshot, { selection }, options) => renderTraFile(snapshot, { ...options, selection }),
   },
 }
 
@@ -113,6 +112,7 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     const chunks = format.render(snapshot, task, {
       now: snapshot.at,
       today: snapshotOn,
+      timeZone: task.timeZone,
       chunkBytes: limits.chunkBytes,
       room: (bytes) => {
         if (buffer.length < bytes) buffer = new Uint8Array(bytes)

@@ -30,6 +30,7 @@ export interface MadFileOptions {
   now: number
   /** `YYYY-MM-DD` in the time zone of the platform. */
   today: string
+  timeZone: string
   /** How full a chunk may get; a single item that needs more gets a chunk of its own. */
   chunkBytes: number
   /** Gives at least so many bytes to render into. */
@@ -65,7 +66,7 @@ async function* partsOf(
 }
 
 async function* textsBeforeEntries({ first }: Snapshot, options: MadFileOptions): AsyncGenerator<string> {
-  const { schemaId, folderId, exportId, version, now, today } = options
+  const { schemaId, folderId, exportId, version, now, today, timeZone } = options
   const metadata = {
     version,
     createdAt: now,
@@ -73,7 +74,7 @@ async function* textsBeforeEntries({ first }: Snapshot, options: MadFileOptions)
     additionalFreeProperties: { exportId },
   }
   yield `{"metadata":${JSON.stringify(metadata)},"data":{`
-  const owner = { schemaId, folderId, firmId: '0', today }
+  const owner = { schemaId, folderId, firmId: '0', today, timeZone }
   for (const collection of folderCollections) {
     yield `"${collection}":`
     yield* collectionTexts(first, collection, owner, 'json', () => {})

@@ -52,7 +52,7 @@ async function* partsOf(
   const found = lookAtEntries(second, selection)
   // Told where it is awaited, or not at all where the parameters fail first.
   found.catch(() => {})
-  const of = await readTraFolder(first, selection)
+  const of = await readTraFolder(first, selection, timeZone)
   const axesLeftOut = of.axes.slice(axesMax).map(({ code }) => code)
   if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
   yield* packLines(parameterLines({ client: first, of, now, timeZone }), chunkBytes, room)

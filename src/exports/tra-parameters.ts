@@ -44,7 +44,7 @@ import {
   readPayments,
 } from '../ledger/collections.sql.ts'
 import type { FolderKey } from '../ledger/rows.ts'
-import { dayIn, minuteIn } from './day.ts'
+import { minuteIn } from './day.ts'
 import {
   type AccountNumber,
   findForeignCurrencies,
@@ -83,7 +83,11 @@ export interface TraFolder {
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  * @throws {TraUnfit} for books that are not kept in euro
  */
-export async function readTraFolder(client: pg.ClientBase, selection: TraSelection): Promise<TraFolder> {
+export async function readTraFolder(
+  client: pg.ClientBase,
+  selection: TraSelection,
+  timeZone: string,
+): Promise<TraFolder> {
   const folder = await readFolder(client, selection)
   const keeping = await readKeeping(client, selection)
   if (!folder || !keeping) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -104,7 +108,7 @@ export async function readTraFolder(client: pg.ClientBase, selection: TraSelecti
     payments: await all(readPayments(client, selection)),
     axes,
     sectionCodes: new Map(axes.slice(0, axesMax).flatMap(({ sections }) => [...sectionCodes(sections)])),
-    exercices: await all(readExercices(client, selection)),
+    exercices: await all(readExercices(client, selection, timeZone)),
     vatCodes: await readVatCodes(client, selection),
     currencies: new Map(currencies.map(({ code, rate }) => [code, rate])),
   }
@@ -146,11 +150,7 @@ const linesOf: Record<ParameterRecord, (written: Written) => Lines> = {
       hasAxes: of.axes.length > 0,
     }),
   ],
-  EXO: ({ of, timeZone }) =>
-    of.exercices.map((exercice, i) => {
-      const { closedAt } = exercice
-      return exoLine(exercice, i + 1, closedAt === null ? null : dayIn(timeZone, 1000 * Number(closedAt)))
-    }),
+  EXO: ({ of }) => of.exercices.map((exercice, i) => exoLine(exercice, i + 1)),
   SSA: () => [],
   ETB: ({ of }) => [etbLine(of.folder)],
   MDP: ({ of }) => distinctModes(of).map(mdpLine),

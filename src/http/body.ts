@@ -16,11 +16,16 @@ const limit = bodyLimit({
 })
 
 /**
+ * A body whose type is not stated is taken for JSON (contract, section 7).
  * @param mediaTypes that the route takes
  * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE, ERR-VALIDATION where it is no JSON
  */
-export async function readBody(c: Context<Edge>, mediaTypes: readonly string[]): Promise<unknown> {
-  const [type = '', ...parameters] = (c.req.header('content-type') ?? '').toLowerCase().split(';')
+export async function readBody(
+  c: Context<Edge>,
+  mediaTypes: readonly [string, ...string[]],
+): Promise<unknown> {
+  const stated = c.req.header('content-type')?.trim() || mediaTypes[0]
+  const [type = '', ...parameters] = stated.toLowerCase().split(';')
   const encoding = c.req.header('content-encoding') ?? 'identity'
   const isUtf8 = parameters.every((parameter) => !/^\s*charset=(?!"?utf-8"?\s*$)/.test(parameter))
   if (!mediaTypes.includes(type.trim()) || !isUtf8 || encoding.toLowerCase() !== 'identity')

@@ -145,7 +145,7 @@ export const Exercice = z
       duration: z.number().int().openapi({ description: 'Months' }),
       closed: z
         .object({
-          at: z.number().int().openapi({ description: 'Epoch seconds' }),
+          at: date,
           by: z.object({ producerId: textOrNull, firstName: textOrNull, lastName: textOrNull }),
         })
         .nullable(),

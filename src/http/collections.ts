@@ -58,7 +58,8 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const folder = { schemaId, folderId, exerciceId: undefined }
   const selected = await inTenant(services.database, schemaId, (client) => readSelected(client, folder))
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  const owner = { schemaId, folderId, firmId, today: dayIn(services.config.timeZone, Date.now()) }
+  const { timeZone } = services.config
+  const owner = { schemaId, folderId, firmId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
     representation,
     fileName: `${selected.reference ?? folderId}_${collection}`,
@@ -104,7 +105,7 @@ const society = tokenRoute({
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId } = principal
     const representation = representationFor(c)
-    const owner = { schemaId, firmId, folderId: '0', today: '' }
+    const owner = { schemaId, firmId, folderId: '0', today: '', timeZone: '' }
     const task = { schemaId, collection: 'society' as const, owner, ...representation }
     return streamExport(c, services, {
       representation,

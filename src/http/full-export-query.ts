@@ -3,19 +3,26 @@ import { z } from '@hono/zod-openapi'
 import type { Issue } from '../errors.ts'
 import type { ExportFormat } from '../exports/job.ts'
 import { spansMonths } from '../exports/selection.ts'
-import { accountingFolderId, date, id, idForm, several, text, version } from './query.ts'
+import { accountingFolderId, date, id, idForm, optional, several, text, version } from './query.ts'
 
 /** A period of more is refused: no fiscal year is longer. */
 const periodMonthsMax = 24
 
+const formats: readonly ExportFormat[] = ['JSON', 'TRA']
+
+/** One of these, in any letter case: a pattern of the document has no flag to say so. */
+const formatPattern = new RegExp(`^(${formats.map((word) => word.replace(/./g, bothCases)).join('|')})$`)
+
+function bothCases(capital: string): string {
+  return `[${capital}${capital.toLowerCase()}]`
+}
+
 const format = text()
-  .transform((given) => given.toUpperCase())
-  .refine((given): given is ExportFormat => given === 'JSON' || given === 'TRA', 'must be JSON or TRA')
+  .regex(formatPattern, `must be ${formats.join(' or ')}`)
+  .transform((given) => given.toUpperCase() as ExportFormat)
   .openapi({
-    type: 'string',
-    enum: ['JSON', 'TRA'],
-    description:
-      'In any letter case. TRA: a whole folder, a fiscal year, a period, or some journals of these',
+    description: `${formats.join(' or ')}, in any letter case. TRA: a whole folder, a fiscal year, a period, or some journals of these`,
+    example: 'JSON',
   })
 
 const ofTra = (what: string) => ({ description: `${what}; with TRA alone` })
@@ -25,12 +32,12 @@ export const fullExportQuery = z
     version,
     accountingFolderId,
     format,
-    idExercice: id.optional().openapi(ofTra('The fiscal year; or a period in its place')),
-    startDate: date.optional().openapi(ofTra('With endDate')),
-    endDate: date.optional().openapi(ofTra(`Inclusive; less than ${periodMonthsMax} months after startDate`)),
+    idExercice: optional(id).openapi(ofTra('The fiscal year; or a period in its place')),
+    startDate: optional(date).openapi(ofTra('With endDate')),
+    endDate: optional(date).openapi(ofTra(`Inclusive; less than ${periodMonthsMax} months after startDate`)),
     journalIds: several(id)
       .optional()
-      .openapi({ type: 'array', items: idForm, ...ofTra('Journals to restrict to') }),
+      .openapi({ type: 'array', items: idForm, minItems: 1, ...ofTra('Journals to restrict to') }),
   })
   .superRefine(
     (query, context) => {
@@ -71,7 +78,9 @@ function periodIssues(idExercice: unknown, startDate: unknown, endDate: unknown)
 }
 
 export const statusQuery = z.strictObject({
-  version: version.optional(),
+  version: optional(version),
   accountingFolderId,
-  exportId: text().openapi({ example: `export_${'0'.repeat(32)}` }),
+  exportId: text()
+    .min(1, 'is required')
+    .openapi({ example: `export_${'0'.repeat(32)}` }),
 })

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { type Principal, refusalOf } from '../auth/principal.ts'
-import { oneOf } from './query.ts'
+import { oneOf, optional } from './query.ts'
 import { type Route, tokenRoute } from './route.ts'
 
 const OpenedRoute = z.object({
@@ -28,7 +28,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
     path: '/api/v1/key/info',
     levels: ['api', 'firm'],
     summary: 'The routes open to the token, and with mode=extended the token itself',
-    query: z.strictObject({ mode: oneOf(['extended']).optional() }),
+    query: z.strictObject({ mode: optional(oneOf(['extended'])) }),
     answers: {
       200: {
         description: 'An array of routes, or with mode=extended one object',

@@ -6,7 +6,7 @@ import { z } from '@hono/zod-openapi'
 import type { Issue } from '../errors.ts'
 import type { Selection } from '../exports/selection.ts'
 import { sourceCodes, spansMonths } from '../exports/selection.ts'
-import { accountingFolderId, date, id, idForm, oneOf, several, text, version } from './query.ts'
+import { accountingFolderId, date, id, idForm, oneOf, optional, several, text, version } from './query.ts'
 
 /** A period of more is refused: partners pull a year at a time. */
 const periodMonthsMax = 12
@@ -21,20 +21,15 @@ const accountRoot = z
 const selectionParameters = {
   version,
   accountingFolderId,
-  idExercice: id.optional().openapi({ description: 'The fiscal year; or a period in its place' }),
-  startDate: date.optional(),
-  endDate: date
-    .optional()
-    .openapi({ description: `Inclusive; less than ${periodMonthsMax} months after startDate` }),
-  dateFilter: oneOf(['document', 'platform', 'accounting'])
-    .optional()
-    .openapi({ description: 'The date that the period is about; document where absent' }),
-  source: text()
-    .refine((code) => (sourceCodes as readonly string[]).includes(code), {
-      message: `must be one of ${sourceCodes.join(', ')}`,
-    })
-    .optional()
-    .openapi({ enum: [...sourceCodes] }),
+  idExercice: optional(id).openapi({ description: 'The fiscal year; or a period in its place' }),
+  startDate: optional(date),
+  endDate: optional(date).openapi({
+    description: `Inclusive; less than ${periodMonthsMax} months after startDate`,
+  }),
+  dateFilter: optional(oneOf(['document', 'platform', 'accounting'])).openapi({
+    description: 'The date that the period is about; document where absent',
+  }),
+  source: optional(oneOf(sourceCodes)),
   draft: text()
     .transform((value) => value !== 'false' && value !== '0')
     .optional()
@@ -52,11 +47,12 @@ export const movementsQuery = z
       .openapi({
         type: 'array',
         items: { type: 'string', pattern: accountRootPattern.source },
+        minItems: 1,
         description: 'Accounts whose number starts so',
         example: ['60', '61'],
       }),
-    lettering: oneOf(['none', 'partial', 'complete']).optional(),
-    after: id.optional().openapi({ description: 'Continue behind the movement with this producerId' }),
+    lettering: optional(oneOf(['none', 'partial', 'complete'])),
+    after: optional(id).openapi({ description: 'Continue behind the movement with this producerId' }),
   })
   .superRefine(checkSelection, { when: () => true })
 
@@ -66,9 +62,10 @@ export const entriesQuery = z
     journalIds: several(id).optional().openapi({
       type: 'array',
       items: idForm,
+      minItems: 1,
       description: 'Entries of these journals only',
     }),
-    after: id.optional().openapi({ description: 'Continue behind the entry with this producerId' }),
+    after: optional(id).openapi({ description: 'Continue behind the entry with this producerId' }),
   })
   .superRefine(checkSelection, { when: () => true })
 

@@ -55,7 +55,8 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
 function bodyOf({ body }: Route): RouteConfig['request'] {
   if (!body) return {}
   const content = Object.fromEntries(body.mediaTypes.map((type) => [type, { schema: body.schema }]))
-  return { body: { required: true, content } }
+  const description = 'Taken for JSON where no Content-Type is stated'
+  return { body: { required: true, description, content } }
 }
 
 export function openApiDocument(routes: readonly Route[]): Document {

@@ -3,6 +3,7 @@
  * given twice arrives as an array, and only `several` takes one.
  */
 import { z } from '@hono/zod-openapi'
+import { idPattern, notAnId, readId } from '../db/id.ts'
 import { AppError, type Issue } from '../errors.ts'
 
 /** Versions of the interface that are answered. */
@@ -13,6 +14,17 @@ const unsupportedVersion = 'unsupported-version'
 /** Text of a parameter that is given once. */
 export function text() {
   return z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'may be given only once') })
+}
+
+/**
+ * A parameter that may be left out, or given without a value, as generated clients do (contract, section 1). `draft` and
+ * filters of several values are not of this kind.
+ */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .preprocess((given) => (given === '' ? undefined : given), schema.optional())
+    .optional()
+    .openapi({ param: { allowEmptyValue: true } })
 }
 
 /** Required on every mad route. */
@@ -26,25 +38,23 @@ export const version = text()
   .openapi({ type: 'string', enum: versions, description: 'Version of the format', example: '1.0.0' })
 
 /** An id as the document of the API describes it, where the library cannot tell by itself. */
-export const idForm = { type: 'string', pattern: '^\\d{1,19}$' } as const
+export const idForm = { type: 'string', pattern: idPattern.source } as const
 
-const largestId = 9_007_199_254_740_991n
-
-/**
- * 1 to 19 digits; comes out without leading zeros. What is larger than any id there can be comes out as `0`, which
- * is nobody's id either: so the value can be compared with a bigint column without overflow.
- */
+/** Comes out without leading zeros. */
 export const id = text()
-  .regex(/^\d{1,19}$/, 'must be an id: 1 to 19 digits')
-  .transform((digits) => (BigInt(digits) > largestId ? '0' : String(BigInt(digits))))
+  .regex(idPattern, notAnId)
+  .transform((digits) => readId(digits)!)
   .openapi({ ...idForm, example: '1000' })
 
-/** `YYYY-MM-DD`, a day that exists. The year 0 does not, and PostgreSQL refuses it. */
+/** The year 0 does not exist, and PostgreSQL refuses it. */
+const datePattern = /^(?!0000)\d{4}-\d{2}-\d{2}$/
+
+/** `YYYY-MM-DD`, a day that exists. */
 export const date = text()
-  .refine((value) => z.iso.date().safeParse(value).success && !value.startsWith('0000'), {
+  .refine((value) => datePattern.test(value) && z.iso.date().safeParse(value).success, {
     message: 'must be a date that exists, written YYYY-MM-DD',
   })
-  .openapi({ type: 'string', format: 'date', example: '2026-01-31' })
+  .openapi({ type: 'string', format: 'date', pattern: datePattern.source, example: '2026-01-31' })
 
 /** One of these words, exactly. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
@@ -69,12 +79,11 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
 }
 
 /** The folder, on mad routes: in place of the header society-id, or beside it and in agreement with it. */
-export const accountingFolderId = id.optional()
+export const accountingFolderId = optional(id)
 
 /** The folder that the query names, before it is validated as a whole. */
 export function readAccountingFolderId(given: string[] | undefined): string | 'malformed' | undefined {
-  if (given === undefined) return undefined
-  const parsed = id.safeParse(given.length === 1 ? given[0] : given)
+  const parsed = accountingFolderId.safeParse(given?.length === 1 ? given[0] : given)
   return parsed.success ? parsed.data : 'malformed'
 }
 

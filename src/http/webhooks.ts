@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
 import type { Principal } from '../auth/principal.ts'
+import { readId } from '../db/id.ts'
 import { inTenant } from '../db/pool.ts'
 import { AppError, invalid } from '../errors.ts'
 import { eventKinds, isEventKind } from '../events/kinds.ts'
@@ -45,7 +46,7 @@ const many = { content: { 'application/json': { schema: z.array(WebhookSubscript
 const noQuery = z.strictObject({})
 const openness = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
 
-const subscriptionId = z.object({ id: z.string().openapi({ example: '1000' }) })
+const subscriptionId = z.object({ id: z.string().openapi({ ...idForm, example: '1000' }) })
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
 const create = tokenRoute({
@@ -113,7 +114,7 @@ const read = tokenRoute({
   params: subscriptionId,
   answers: { 200: { ...one, description: 'The subscription' } },
   answer: async ({ c, services, principal }) => {
-    const id = readId(c.req.param('id'))
+    const id = readSubscriptionId(c.req.param('id'))
     const found = await inTenant(services.database, principal.schemaId, (client) =>
       findOwnSubscription(client, principal, id),
     )
@@ -179,7 +180,7 @@ const change = tokenRoute({
  * it is done again with the address vetted. As no operation copies into /postUrl, it is the same one then.
  */
 async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
-  const id = readId(c.req.param('id'))
+  const id = readSubscriptionId(c.req.param('id'))
   const rules = rulesOf(services)
   const patch = checkBody(patchDocument, body)
   const vetted = new Set<string>()
@@ -211,7 +212,7 @@ const remove = tokenRoute({
   params: subscriptionId,
   answers: { 204: { description: 'It is deleted' } },
   answer: async ({ c, services, principal }) => {
-    const id = readId(c.req.param('id'))
+    const id = readSubscriptionId(c.req.param('id'))
     const deleted = await inTenant(services.database, principal.schemaId, (client) =>
       deleteOwnSubscription(client, principal, id),
     )
@@ -250,14 +251,14 @@ function notFound(): never {
   throw new AppError('ERR-WEBHOOK-NOT-FOUND')
 }
 
-/** What cannot be an id is nobody's subscription, and would overflow the column it is compared with. */
-function readId(given: string | undefined): string {
-  return given !== undefined && /^\d{1,15}$/.test(given) ? given : notFound()
+/** What cannot be an id is nobody's subscription. */
+function readSubscriptionId(given: string | undefined): string {
+  return readId(given ?? '') ?? notFound()
 }
 
 /** @throws {AppError} as for any other route about a folder */
 function readFolderId(given: string, { folderId: own }: Principal): string {
-  const folderId = /^0*([1-9]\d{0,14})$/.exec(given)?.[1]
+  const folderId = readId(given)
   if (own !== null && folderId !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
   if (folderId === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
   return folderId

@@ -115,15 +115,19 @@ export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: Fold
   )
 }
 
-/** Ascending by start: names of years follow from their order. */
-export function readExercices(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<ExerciceOf> {
+/** Ascending by start: names of years follow from their order. @param timeZone in which they were closed on a day */
+export function readExercices(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+  timeZone: string,
+): Batches<ExerciceOf> {
   return readByCursor(
     client,
     `select id, start_date::text as start, end_date::text as end, lettering,
-       extract(epoch from closed_at)::bigint as "closedAt", closed_by_id as "closedById",
+       (closed_at at time zone $3)::date::text as "closedOn", closed_by_id as "closedById",
        closed_by_first_name as "closedByFirstName", closed_by_last_name as "closedByLastName"
      from exercices where schema_id = $1 and folder_id = $2 order by start_date, id`,
-    [schemaId, folderId],
+    [schemaId, folderId, timeZone],
   )
 }
 

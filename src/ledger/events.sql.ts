@@ -3,7 +3,7 @@
  * behind `lockEvents`.
  *
  * A lettering is what movements of an account and exercice share, so it is one event, with the id and the invoice of
- * the first of them and the mode of payment of whichever has one.
+ * the first of them and the mode of payment of whichever has one, an empty one where none has.
  */
 import type { ClientBase } from 'pg'
 import { paymentMode, paymentModes } from '../formats/mad/payment.ts'
@@ -68,7 +68,7 @@ const shownPayments = [
 /** $1 schema, $2 folder, $3 exercice, $4 to $6 as above. */
 function letterings(condition: string): string {
   return `select min(m.id) as id,
-      min(case when p.id is not null then coalesce(shown.code, $6) end) as payment_type,
+      coalesce(min(case when p.id is not null then coalesce(shown.code, $6) end), '') as payment_type,
       (array_agg(m.invoice_number order by m.id))[1] as piece
     from grandlivre.movements m
     left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)

@@ -5,15 +5,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { applyPatch, type Operation, Pointer } from 'rfc6902'
 import { z } from 'zod'
+import { idPattern, notAnId, readId } from '../db/id.ts'
 import { AppError, invalid } from '../errors.ts'
 import { eventKinds, isEventKind } from '../events/kinds.ts'
 import type { Owner, Subscription } from './subscriptions.sql.ts'
-import { type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
+import { secureUrlPattern, type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
 
 const onEventsMax = 50
 /** Of a patch. There are three fields; each operation may copy the longest of them. */
 const operationsMax = 100
-const largestId = BigInt(Number.MAX_SAFE_INTEGER)
 
 const kind = z
   .string({ error: 'must be the name of a kind of event' })
@@ -24,14 +24,16 @@ const kind = z
   })
   .meta({ enum: eventKinds })
 
-const notAnId = 'must be an id: 1 to 19 digits'
-
-/** Digits, as a string or a number. What is larger than any id there can be comes out as `0`, which is nobody's. */
+/** As a string or a number; comes out without leading zeros. */
 const folderId = z
-  .union([z.string(), z.int(notAnId)], { error: notAnId })
-  .transform(String)
-  .refine((digits) => /^\d{1,19}$/.test(digits), notAnId)
-  .transform((digits) => (BigInt(digits) > largestId ? '0' : String(BigInt(digits))))
+  .union(
+    [
+      z.string().regex(idPattern, notAnId),
+      z.int(notAnId).min(0, notAnId).max(Number.MAX_SAFE_INTEGER, notAnId),
+    ],
+    { error: notAnId },
+  )
+  .transform((given) => readId(String(given))!)
 
 /** The document as a caller sends it, and its name for what is wrong with it as a whole. */
 export function subscriptionDocument(rules: TargetRules) {
@@ -42,8 +44,9 @@ export function subscriptionDocument(rules: TargetRules) {
   return z.strictObject(
     {
       postUrl: postUrl.meta({
-        description: 'Absolute, https, to a public address',
+        description: 'Absolute, https, without a user name, to a public address and not to port 0',
         format: 'uri',
+        pattern: secureUrlPattern,
         maxLength: urlCharactersMax,
         example: 'https://example.com/ledger-events',
       }),
@@ -141,7 +144,11 @@ export const patchDocument = z
     { error: 'must be an array of operations' },
   )
   .max(operationsMax, `must hold at most ${operationsMax} operations`)
-  .meta({ description: 'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId' })
+  .meta({
+    description:
+      'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a text or a number, and ' +
+      'what is moved or copied stays an item or a field. What comes out has to be what POST takes',
+  })
 
 export type Patch = z.output<typeof patchDocument>
 type Step = Patch[number]

@@ -19,6 +19,12 @@ import { limits } from '../config.ts'
 /** Contract, section 7. */
 export const urlCharactersMax = 2048
 
+/**
+ * What a pattern can say of an address where only https is taken: the scheme, and a host without a user name. `vetUrl`
+ * also refuses what no pattern tells apart, such as a private address.
+ */
+export const secureUrlPattern = '^[Hh][Tt][Tt][Pp][Ss]://[^/?#@]+([/?#].*)?$'
+
 const refused4 = new BlockList()
 /** IANA's special-purpose registry of IPv4, all that is not for everyone to reach. */
 const ranges4 = [

@@ -155,6 +155,12 @@ const lastFieldGone = fecFile(ledger)
   .split('\n')
   .map((line, at) => (at === 4 ? line.replace(/\t[^\t]*$/, '') : line))
 
+/** Characters of the longest field that is taken. */
+const longest: Record<string, number> = {
+  ...{ JournalCode: 32, JournalLib: 255, EcritureNum: 64, CompteNum: 32, CompteLib: 255, CompAuxNum: 32 },
+  ...{ CompAuxLib: 255, PieceRef: 255, PieceDate: 32, EcritureLib: 500, EcritureLet: 32 },
+}
+
 /** Files that cannot be a ledger, and where they say so. */
 export const refusals: Record<string, Refusal> = {
   'a missing field': {
@@ -203,6 +209,15 @@ export const refusals: Record<string, Refusal> = {
     column: 'Debit',
     value: '',
   },
+  ...Object.fromEntries(
+    Object.entries(longest).map(([column, max]) => [
+      `a ${column} of ${max + 1} characters`,
+      {
+        ...refusedField(9, column, '0'.repeat(max + 1)),
+        value: max < 60 ? '0'.repeat(max + 1) : `${'0'.repeat(60)}...`,
+      },
+    ]),
+  ),
   'no account': refusedField(5, 'CompteNum', ''),
   'no journal': refusedField(5, 'JournalCode', ''),
   'a currency that is none': refusedField(9, 'Idevise', 'dollars'),

@@ -53,7 +53,8 @@ const statements = [
   `update axes set default_section_id = 73 where §folder and id = 61`,
   `insert into axes (schema_id, folder_id, id, code, name) values (§key, 63, §text, 'Sans section')`,
   `update sections set account_roots = array['60', '7'], closed = true where §folder and id in (72, 74)`,
-  `update exercices set closed_at = '2024-10-01T10:00:00Z', closed_by_id = 7, closed_by_first_name = §text,
+  // The next day in Paris.
+  `update exercices set closed_at = '2024-09-30T22:30:00Z', closed_by_id = 7, closed_by_first_name = §text,
      lettering = 'MULTI' where §folder and id = 11`,
   `insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, validated_at,
        source, currency, comment)

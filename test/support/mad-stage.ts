@@ -84,6 +84,7 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes = 256 * 1024) {
     version: '1.0.0',
     now,
     today,
+    timeZone: 'Europe/Paris',
     chunkBytes,
     room,
   }

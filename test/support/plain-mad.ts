@@ -104,7 +104,7 @@ const queries: Record<string, string> = {
       'period', json_build_object('start', x.start_date, 'end', x.end_date,
         'duration', extract(year from age(x.end_date + 1, x.start_date)) * 12
                   + extract(month from age(x.end_date + 1, x.start_date)),
-        'closed', case when x.closed_at is not null then json_build_object('at', extract(epoch from x.closed_at)::bigint,
+        'closed', case when x.closed_at is not null then json_build_object('at', (x.closed_at at time zone 'Europe/Paris')::date,
           'by', json_build_object('producerId', x.closed_by_id::text, 'firstName', x.closed_by_first_name,
             'lastName', x.closed_by_last_name)) end),
       'state', case when x.closed_at is null then 'open' else 'closed' end,

@@ -31,6 +31,38 @@ export type FecColumn =
 
 const columns: readonly FecColumn[] = [...alwaysThere, ...amountColumns, ...optional]
 
+/**
+ * Characters that a field may have, without the blanks around it. Numbers of accounts by the contract, section 10; the
+ * others some ten times what two real ledgers have (the longest: 40, a name of an account). Amounts: the pattern that reads
+ * them takes time with the square of their length, for 60,000 zeros seconds.
+ */
+export const charactersMax: Readonly<Record<FecColumn, number>> = {
+  JournalCode: 32,
+  JournalLib: 255,
+  EcritureNum: 64,
+  EcritureDate: 32,
+  CompteNum: 32,
+  CompteLib: 255,
+  CompAuxNum: 32,
+  CompAuxLib: 255,
+  PieceRef: 255,
+  PieceDate: 32,
+  EcritureLib: 500,
+  EcritureLet: 32,
+  DateLet: 32,
+  ValidDate: 32,
+  Montantdevise: 64,
+  Idevise: 32,
+  Debit: 64,
+  Credit: 64,
+  Montant: 64,
+  Sens: 32,
+  DateRglt: 32,
+  ModeRglt: 255,
+  NatOp: 255,
+  IdClient: 255,
+}
+
 /** Names that programs are known to write, in lower case: letter case is ignored anyway. */
 const misspellings: Record<string, FecColumn> = {
   ecrturelet: 'EcritureLet',

@@ -1,17 +1,13 @@
 /** The values in the fields of a FEC. Each function gives undefined for what it does not understand. */
 
-/** Padding included. The pattern below takes time with the square of the length, for a field of 60,000 zeros seconds. */
-const amountCharactersMax = 64
-
 /**
  * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. Comma or point, a sign
  * before it and leading zeros are understood; further decimals only where they are zeros, because nothing
  * here rounds.
  * 15 digits before the comma: what a bigint column of the database holds, with room for a few dozen such
- * lines.
+ * lines. Takes time with the square of the length, which `charactersMax` bounds.
  */
 export function parseAmount(text: string, decimals = 2): bigint | undefined {
-  if (text.length > amountCharactersMax) return undefined
   const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)
   if (parts === null) return undefined
   const [, sign, whole = '', fraction = ''] = parts

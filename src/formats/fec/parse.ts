@@ -8,7 +8,7 @@
  * blanks.
  */
 
-import { type FecColumn, type FecHeader, parseHeader } from './columns.ts'
+import { charactersMax, type FecColumn, type FecHeader, parseHeader } from './columns.ts'
 import { decodeLines, type FecEncoding } from './encoding.ts'
 import { parseAmount, parseCurrency, parseDay, parseSide } from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
@@ -113,6 +113,8 @@ class LineReader {
    * A ledger has a few hundred days and millions of fields with one of them; only days that exist are kept.
    */
   readonly #days = new Map<string, string>()
+  /** Of each column that the file has. */
+  readonly #bounds: { column: FecColumn; position: number; max: number }[]
   #number = 0
   #fields: string[] = []
   #valid = true
@@ -121,6 +123,9 @@ class LineReader {
 
   constructor(header: FecHeader, problems: FecProblems) {
     this.#header = header
+    this.#bounds = (Object.entries(header.position) as [FecColumn, number][])
+      .filter(([, position]) => position >= 0)
+      .map(([column, position]) => ({ column, position, max: charactersMax[column] }))
     this.#problems = problems
   }
 
@@ -137,6 +142,8 @@ class LineReader {
       this.#refuse('line', text.trim(), `${expected}, this line has ${this.#fields.length}`)
       return undefined
     }
+    this.#boundFields()
+    if (!this.#valid) return undefined
     const amounts = this.#header.position.Montant < 0 ? this.#debitAndCredit() : this.#amountAndSide()
     const line: FecLine = {
       number,
@@ -167,6 +174,15 @@ class LineReader {
   #hasAllFields(): boolean {
     const surplus = this.#fields.length - this.#header.fieldCount
     return surplus === 0 || (surplus === 1 && this.#fields.at(-1)!.trim() === '')
+  }
+
+  #boundFields(): void {
+    for (const { column, position, max } of this.#bounds) {
+      const field = this.#fields[position]!
+      const length = field.length > max ? field.trim().length : 0
+      if (length > max)
+        this.#refuse(column, field.trim(), `at most ${max} characters are expected, this field has ${length}`)
+    }
   }
 
   #refuse(column: FecColumn | 'line', value: string, message: string): void {

@@ -6,8 +6,8 @@ export interface ExerciceOf {
   start: string
   end: string
   lettering: string
-  /** Epoch seconds, as all moments of items; null: open. */
-  closedAt: string | null
+  /** The day it was closed in the time zone of the platform, `YYYY-MM-DD`; null: open. */
+  closedOn: string | null
   closedById: string | null
   closedByFirstName: string | null
   closedByLastName: string | null
@@ -31,7 +31,7 @@ function nameOf(distance: number): string {
 }
 
 function exerciceItem(exercice: ExerciceOf, name: string): object {
-  const { id, start, end, lettering, closedAt } = exercice
+  const { id, start, end, lettering, closedOn } = exercice
   const by = {
     producerId: exercice.closedById,
     firstName: exercice.closedByFirstName,
@@ -44,9 +44,9 @@ function exerciceItem(exercice: ExerciceOf, name: string): object {
       start,
       end,
       duration: monthsOf(start, end),
-      closed: closedAt === null ? null : { at: Number(closedAt), by },
+      closed: closedOn === null ? null : { at: closedOn, by },
     },
-    state: closedAt === null ? 'open' : 'closed',
+    state: closedOn === null ? 'open' : 'closed',
     additionalProducerProperties: { lettering },
   }
 }

@@ -134,15 +134,8 @@ export function ps5Line({ conversionLossAccount, conversionGainAccount, hasAxes 
     .line()
 }
 
-/**
- * @param rank from 1, of the oldest
- * @param closedOn the day it was closed, `YYYY-MM-DD`; null: open
- */
-export function exoLine(
-  { start, end, lettering }: ExerciceOf,
-  rank: number,
-  closedOn: string | null,
-): Buffer {
+/** @param rank from 1, of the oldest */
+export function exoLine({ start, end, lettering, closedOn }: ExerciceOf, rank: number): Buffer {
   return new LineWriter(layouts.EXO)
     .key('CODE', String(rank).padStart(3, '0'))
     .date('DATEDEBUT', start)

@@ -136,11 +136,11 @@ export const exo: readonly Column[] = [
   ['CODE', 7, 3, 'a', 'M', '001, 002, ... oldest first'],
   ['DATEDEBUT', 10, 8, 'd', 'M', 'exercice.start'],
   ['DATEFIN', 18, 8, 'd', 'M', 'exercice.end'],
-  ['ETATCPTA', 26, 3, 'a', 'M', 'exercice.closedAt: OUV or CDE'],
+  ['ETATCPTA', 26, 3, 'a', 'M', 'exercice.closedOn: OUV or CDE'],
   ['ETATBUDGET', 29, 3, 'a', '-'],
   ['LIBELLE', 32, 35, 'a', '-', 'Exercice au DDMMYYYY'],
   ['ETATANO', 67, 3, 'a', 'M', 'exercice.lettering: MONO H, MULTI OAN'],
-  ['DATECREATION', 70, 8, 'a', 'M', 'exercice.closedAt'],
+  ['DATECREATION', 70, 8, 'a', 'M', 'exercice.closedOn'],
 ]
 
 /** Etablissement, p. 20. */

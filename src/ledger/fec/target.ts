@@ -1,5 +1,6 @@
 /** Where an import goes: the folder, found or made, and the exercice in it. */
 import type { ClientBase } from 'pg'
+import { isId } from '../../db/id.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import {
@@ -84,7 +85,7 @@ function refuseOtherCompany(folder: FolderTarget, wanted: WantedFolder): void {
 }
 
 async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {
-  const folder = /^\d{1,15}$/.test(id) ? await lockFolder(client, id) : undefined
+  const folder = isId(id) ? await lockFolder(client, id) : undefined
   if (folder === undefined)
     throw new Error(`There is no folder ${id}: leave --folder out to have one made, or give the id of one`)
   return folder
