@@ -277,7 +277,7 @@ export const limits = {
   fileLinkSeconds: 3600,
   /** How often files and rows past their time are looked for. */
   retentionEveryMs: 3_600_000,
-  /** A complete file that no export has named for so long is the leftover of an attempt that died. */
+  /** A complete file that no export has named for so long is what an attempt left that died (exports/leftovers.ts). */
   orphanAgeMs: 3_600_000,
   /** Unfinished writes of that age belong to no living attempt: none may take longer than six hours. */
   unfinishedAgeMs: 24 * 3_600_000,

@@ -70,6 +70,8 @@ export interface LogEvents {
   'export.failed': ExportNamed & { requestId: string; cause: string; error: unknown }
   /** Its processes died in all its attempts. */
   'export.abandoned': { schemaId: string; exportId: string; requestId: string }
+  /** What killed attempts left of it in the store could not be removed, and is left to the sweep. */
+  'export.notCleared': { schemaId: string; exportId: string; error: unknown }
   /** The queue of full exports could not be asked; told every ten seconds at the most. */
   'queue.troubled': { error: unknown }
   /** Files and rows past their time were removed; or could not be, and will be. */
@@ -111,6 +113,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'export.axesLeftOut': 'warn',
   'export.failed': 'error',
   'export.abandoned': 'error',
+  'export.notCleared': 'warn',
   'queue.troubled': 'warn',
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',

@@ -113,7 +113,14 @@ describe('past its time', () => {
       [first.schemaId, id, first.folderId, 'f'.repeat(64)],
     )
     expect(await status(id)).toEqual([200, 'INIT'])
+    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
+    // As fresh as can be, and all the same of an attempt that has ended.
+    const writer = await objects.create(key, 'application/json')
+    const files = (await stage.storedKeys()).length
     expect((await sweep()).forgotten).toBe(1)
+    expect((await stage.storedKeys()).length).toBe(files - 1)
+    await writer.abort()
     const { body } = await request(statusUrl(stage.url, id), stage.company)
     expect(body).toEqual({ id, status: 'FAILED', reason: expect.stringContaining('request-old') })
   })

@@ -3,15 +3,20 @@ import { randomBytes } from 'node:crypto'
 import type { ExportFormat } from './job.ts'
 import type { Claim, ExportKey } from './jobs.sql.ts'
 
+/** In which all attempts at an export store their files. */
+export function exportFolder({ schemaId, exportId }: ExportKey): string {
+  return `exports/${schemaId}/${exportId}`
+}
+
 /** Random, so that no two writers ever share a key, whatever they believe their attempt to be. */
-export function freshFileKey({ schemaId, exportId, attempt }: Claim, format: ExportFormat): string {
-  const name = `${attempt}-${randomBytes(8).toString('hex')}.${format.toLowerCase()}`
-  return `exports/${schemaId}/${exportId}/${name}`
+export function freshFileKey(claim: Claim, format: ExportFormat): string {
+  return `${exportFolder(claim)}/${claim.attempt}-${randomBytes(8).toString('hex')}.${format.toLowerCase()}`
 }
 
 /** Undefined for what is none of ours: a bucket may hold other things. */
-export function readFileKey(key: string): ExportKey | undefined {
-  const [, schemaId, exportId] =
-    /^exports\/(\d{1,16})\/(export_[0-9a-f]{32})\/\d+-[0-9a-f]{16}\.(?:json|tra)$/.exec(key) ?? []
-  return schemaId !== undefined && exportId !== undefined ? { schemaId, exportId } : undefined
+export function readFileKey(key: string): Claim | undefined {
+  const [, schemaId, exportId, attempt] =
+    /^exports\/(\d{1,16})\/(export_[0-9a-f]{32})\/(\d+)-[0-9a-f]{16}\.(?:json|tra)$/.exec(key) ?? []
+  if (schemaId === undefined || exportId === undefined) return undefined
+  return { schemaId, exportId, attempt: Number(attempt) }
 }

@@ -13,8 +13,10 @@ import type { FileTotals } from './count-chunks.ts'
 import { dayIn } from './day.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
+import { freshFileKey } from './file-key.ts'
 import type { ExportFormat } from './job.ts'
 import type { StoredFile } from './jobs.sql.ts'
+import { clearEarlier } from './leftovers.ts'
 import { countMovements } from './mad-file.sql.ts'
 import { type MadFileOptions, renderMadFile } from './mad-file.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
@@ -23,13 +25,12 @@ import type { TraSelection } from './tra-selection.ts'
 
 export interface FolderTask {
   exportId: string
+  attempt: number
   version: string
   format: ExportFormat
   /** Of a JSON file: the whole folder. */
   selection: TraSelection
   timeZone: string
-  /** Fresh for each attempt. */
-  fileKey: string
   store: StoreSettings
   /**
    * Movements so far, all movements (NaN until they are counted), bytes: in memory that both threads see, as a message
@@ -88,8 +89,11 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
 }
 
 async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<FolderStored> {
-  const { fileKey } = task
+  const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
+  const fileKey = freshFileKey(claim, task.format)
   const format = formats[task.format]
+  const store = await openStore(task.store)
+  await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined
   // At once, whatever is waited for: a row of the database, or room in the store.
@@ -105,7 +109,7 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     const snapshotOn = dayIn(task.timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
-    writer = await (await openStore(task.store)).create(fileKey, format.contentType)
+    writer = await store.create(fileKey, format.contentType)
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)
     const axesLeftOut: string[] = []

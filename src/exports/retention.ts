@@ -18,6 +18,7 @@ import type { ObjectStore } from '../store/store.ts'
 import { end } from './end.ts'
 import { readFileKey } from './file-key.ts'
 import { reasonOf, statusOf } from './job.ts'
+import { clearEnded } from './leftovers.ts'
 import {
   deleteEnded,
   expiredFiles,
@@ -97,7 +98,9 @@ async function sweepTenant(
     forgottenExports(client, schemaId, retentionDays),
   )) {
     const reason = reasonOf('forgotten', requestId)
-    if (await ofTenant((client) => end(client, { schemaId, exportId }, reason))) swept.forgotten += 1
+    if (!(await ofTenant((client) => end(client, { schemaId, exportId }, reason)))) continue
+    swept.forgotten += 1
+    await clearEnded(database, store, { schemaId, exportId })
   }
 }
 

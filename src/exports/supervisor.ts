@@ -3,7 +3,9 @@
  * while it runs how far it is, and writes down how it ended.
  *
  * A process can lose an export: it was not heard of for too long and another one has it, or staff cancelled it. Then
- * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store.
+ * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store. What a
+ * process leaves that is killed, the next attempt removes; after the last one, whoever finds that the export has ended:
+ * an entry of the queue comes back until somebody has.
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
@@ -14,11 +16,18 @@ import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
-import { freshFileKey } from './file-key.ts'
 import type { FolderStored } from './folder-thread.ts'
 import { reasonOf } from './job.ts'
-import { type Claim, releaseExport, renewExport, type TakenExport, takeExport } from './jobs.sql.ts'
+import {
+  type Claim,
+  type ExportKey,
+  releaseExport,
+  renewExport,
+  type TakenExport,
+  takeExport,
+} from './jobs.sql.ts'
 import { holdLease } from './lease.ts'
+import { clearEnded } from './leftovers.ts'
 import type { ExportQueue, QueueEntry, TakenEntry } from './queue.ts'
 
 export interface SupervisorParts {
@@ -64,7 +73,7 @@ export class Supervisor {
       return inTenant(database, schemaId, (client) => taken.handBack(client, 0))
     const job = await inTenant(database, schemaId, (client) => takeExport(client, taken.entry))
     // It has ended meanwhile: done by the process that seemed dead, or cancelled.
-    if (!job) return
+    if (!job) return this.#clear({ schemaId, exportId })
     const claim: Claim = { schemaId, exportId, attempt: job.attempt }
     const started = performance.now()
     log('export.started', claim)
@@ -82,16 +91,16 @@ export class Supervisor {
 
   #start(claim: Claim, job: TakenExport): Attempt {
     const { threads, storeSettings, timeZone } = this.#parts
-    const { schemaId, exportId } = claim
+    const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
     const period = start !== null && end !== null ? { start, end } : undefined
     return startAttempt(threads, {
       exportId,
+      attempt,
       version,
       format,
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
       timeZone,
-      fileKey: freshFileKey(claim, format),
       store: storeSettings,
     })
   }
@@ -130,9 +139,13 @@ export class Supervisor {
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
     // Where this fails the file stays: it may be written down all the same. Retention finds out.
     const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
-    if (finished) return log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
-    log('export.lost', claim)
-    await store.remove(file.fileKey)
+    if (!finished) {
+      log('export.lost', claim)
+      return store.remove(file.fileKey)
+    }
+    log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
+    // Nearly always it was the first, and the store need not be asked.
+    if (claim.attempt > 1) await this.#clear(claim)
   }
 
   /**
@@ -161,8 +174,9 @@ export class Supervisor {
     }
     const reason = reasonOf(failure.cause, job.requestId, failure.told)
     const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
-    if (failed) log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
-    else log('export.lost', claim)
+    if (!failed) return log('export.lost', claim)
+    log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
+    await this.#clear(claim)
   }
 
   async #giveUp({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
@@ -170,5 +184,13 @@ export class Supervisor {
     const reason = reasonOf('died', requestId)
     const ended = await inTenant(database, schemaId, (client) => end(client, { schemaId, exportId }, reason))
     if (ended) log('export.abandoned', { schemaId, exportId, requestId })
+    await this.#clear({ schemaId, exportId })
+  }
+
+  /** What attempts at an export that has ended left. Its end stands, whatever the store says to that. */
+  async #clear({ schemaId, exportId }: ExportKey): Promise<void> {
+    const { database, store, log } = this.#parts
+    const key = { schemaId, exportId }
+    await clearEnded(database, store, key).catch((error) => log('export.notCleared', { ...key, error }))
   }
 }

@@ -17,8 +17,8 @@ type FilesystemSettings = Extract<StoreSettings, { kind: 'filesystem' }>
 /** A folder does not vanish so often between its making and its first file. */
 const createTries = 100
 
-/** The moment at which the write began, in epoch milliseconds, then what makes the name unique. */
-const unfinishedName = /^\..*\.(\d{13})-[0-9a-f]{12}\.part$/
+/** The name it is to have, the moment at which the write began, in epoch milliseconds, what makes the name unique. */
+const unfinishedName = /^\.(.+)\.(\d{13})-[0-9a-f]{12}\.part$/
 
 /** Left to the end, syncing 1.4 GB took 0.6 s in which nothing else was to be done. */
 const flushBytes = 64 * 1024 * 1024
@@ -84,12 +84,25 @@ export class FilesystemStore implements ObjectStore {
   async sweep(before: Date): Promise<number> {
     let removed = 0
     for await (const path of this.#paths()) {
-      const began = unfinishedName.exec(basename(path))?.[1]
+      const began = unfinishedName.exec(basename(path))?.[2]
       if (began === undefined || Number(began) >= before.getTime()) continue
       await inStoreTerms(path, () => removeFile(path, this.#settings.folder))
       removed += 1
     }
     return removed
+  }
+
+  async clear(folder: string, isLeft: (key: string) => boolean): Promise<void> {
+    checkKey(folder)
+    const root = this.#settings.folder
+    // What is unfinished first: if it is completed just before it would go, it is found among what is complete.
+    for (const unfinished of [true, false])
+      for await (const path of this.#paths(join(root, folder))) {
+        const name = unfinishedName.exec(basename(path))?.[1]
+        const key = relative(root, name === undefined ? path : join(dirname(path), name))
+        if (unfinished === (name !== undefined) && isLeft(key))
+          await inStoreTerms(path, () => removeFile(path, root))
+      }
   }
 
   async *list(before: Date): AsyncIterable<{ key: string; at: Date }> {

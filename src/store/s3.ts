@@ -77,13 +77,29 @@ export class S3Store implements ObjectStore {
     })
   }
 
+  async sweep(before: Date): Promise<number> {
+    return this.#abortUploads(({ initiated }) => initiated < before)
+  }
+
+  async clear(folder: string, isLeft: (key: string) => boolean): Promise<void> {
+    checkKey(folder)
+    const inFolder = `${prefix}${folder}/`
+    // What is unfinished first: if it is completed just before it would go, it is found among what is complete.
+    await this.#abortUploads(({ key }) => key.startsWith(inFolder) && isLeft(key.slice(prefix.length)))
+    for await (const { name } of this.#objects(inFolder)) {
+      const key = name.slice(prefix.length)
+      if (isLeft(key)) await this.remove(key)
+    }
+  }
+
   /**
    * MinIO lists unfinished uploads only without a prefix and only those begun since it was started; it removes the
    * others itself, after a day.
+   * @returns how many
    */
-  async sweep(before: Date): Promise<number> {
+  async #abortUploads(isLeft: (upload: { key: string; initiated: Date }) => boolean): Promise<number> {
     const { bucket } = this.#settings
-    const stale: { key: string; uploadId: string }[] = []
+    const left: { key: string; uploadId: string }[] = []
     let keyMarker = ''
     let uploadIdMarker = ''
     do {
@@ -92,34 +108,41 @@ export class S3Store implements ObjectStore {
       ).catch(unlessAbsent)
       if (!page) break
       for (const { key, uploadId, initiated } of page.uploads)
-        if (key.startsWith(prefix) && initiated < before) stale.push({ key, uploadId })
+        if (key.startsWith(prefix) && isLeft({ key, initiated })) left.push({ key, uploadId })
       keyMarker = page.isTruncated ? page.nextKeyMarker : ''
       uploadIdMarker = page.nextUploadIdMarker
     } while (keyMarker !== '')
-    for (const { key, uploadId } of stale)
+    for (const { key, uploadId } of left)
       await withRetries(`Aborting ${key}`, this.#patience, async () => {
         await this.#client.abortMultipartUpload(bucket, key, uploadId).catch(unlessAbsent)
       })
-    return stale.length
+    return left.length
   }
 
   async *list(before: Date): AsyncIterable<{ key: string; at: Date }> {
+    for await (const { name, at } of this.#objects(prefix))
+      if (at < before) yield { key: name.slice(prefix.length), at }
+  }
+
+  /** @param place the prefix of their names */
+  async *#objects(place: string): AsyncGenerator<{ name: string; at: Date }> {
     for (let after = ''; ; ) {
       const from = after
-      const page = await withRetries('Listing the stored files', this.#patience, () => this.#listPage(from))
-      for (const { name, at } of page) if (at < before) yield { key: name.slice(prefix.length), at }
+      const listPage = () => this.#listPage(place, from)
+      const page = await withRetries('Listing the stored files', this.#patience, listPage)
+      yield* page
       if (page.length < listPageMax) return
       after = page.at(-1)!.name
     }
   }
 
   /** The package tries none of its lists again, and a sweep asks right when idle connections have been closed. */
-  async #listPage(after: string): Promise<{ name: string; at: Date }[]> {
+  async #listPage(place: string, after: string): Promise<{ name: string; at: Date }[]> {
     const page: { name: string; at: Date }[] = []
     try {
       for await (const { name, lastModified } of this.#client.listObjectsV2(
         this.#settings.bucket,
-        prefix,
+        place,
         true,
         after,
       )) {

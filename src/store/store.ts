@@ -3,7 +3,7 @@
  * suite (test/support/store-contract.ts).
  *
  * An object appears whole or not at all: until complete() has resolved nobody sees it, and after a failure, an abort
- * or a crash nobody ever will. What a crash leaves behind, sweep() removes.
+ * or a crash nobody ever will. What a crash leaves behind, clear() removes where its place is known, and sweep() in time.
  */
 import { strict as assert } from 'node:assert'
 import { hkdfSync } from 'node:crypto'
@@ -45,6 +45,14 @@ export interface ObjectStore {
   signedUrl(key: string, fileName: string, seconds: number): Promise<string>
   /** No error where the object is not there. */
   remove(key: string): Promise<void>
+  /**
+   * Removes what lies in a folder of keys, complete or not. A writer that is still at something of it fails, at its
+   * complete() at the latest, and makes no object; only one whose parts an S3 server is joining just then may still make
+   * it.
+   * @param folder as a key without its last segment
+   * @param isLeft whether what is stored, or begun, under that key goes
+   */
+  clear(folder: string, isLeft: (key: string) => boolean): Promise<void>
   /** Removes writes that began before that moment and never ended; gives their number. */
   sweep(before: Date): Promise<number>
   /** Every object that was completed before that moment. */

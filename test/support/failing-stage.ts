@@ -175,11 +175,11 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   }
 }
 
-/** The services make it in their data folder. */
-async function folderIn(dataDir: string): Promise<Files> {
+/** The services make it in that data folder. */
+export async function folderIn(dataDir: string): Promise<Files> {
   const folder = join(dataDir, 'files')
   return {
-    settings: {},
+    settings: { DATA_DIR: dataDir },
     store: await openStore({ kind: 'filesystem', folder, publicUrl: '', signingKey: '' }),
     stored: async () => {
       const names = await readdir(folder, { recursive: true, withFileTypes: true })

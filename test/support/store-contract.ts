@@ -321,6 +321,53 @@ function describeHousekeeping(stage: () => StoreStage): void {
     for (const key of all) await store.remove(key)
   })
 
+  test('clears a folder of what is chosen, complete or not, and touches nothing else', async () => {
+    const { store, leftovers } = stage()
+    const stay = ['5000/a/2-done.json', '5000/ab/1-done.json', '5000/1-done.json']
+    for (const key of [...stay, '5000/a/1-done.json', '5000/a/b/1-done.json'])
+      await put(store, key, randomBytes(10))
+    const begun = ['5000/a/1-begun.json', '5000/a/1-long.json', '5000/a/2-begun.json', '5000/ab/1-begun.json']
+    const writers = await Promise.all(begun.map((key) => store.create(key, 'application/json')))
+    for (const writer of writers) await writer.write(randomBytes(10))
+    // With parts that have arrived: more are written than are kept on the way.
+    await writePieces(writers[1]!, randomBytes(5 * part))
+    const asked = new Set<string>()
+    await store.clear('5000/a', (key) => {
+      asked.add(key)
+      return key.includes('/1-')
+    })
+    expect([...asked].sort()).toEqual(
+      [...begun.slice(0, 3), '5000/a/1-done.json', '5000/a/2-done.json', '5000/a/b/1-done.json'].sort(),
+    )
+    expect(await keysOf(store, later())).toEqual(stay.toSorted())
+    // Of those in the making the cleared ones have failed, and the others go on.
+    const outcomes = await Promise.allSettled([
+      writers[0]!.complete({ bytes: 10 }),
+      writers[1]!.complete({ bytes: 10 + 5 * part }),
+      writers[2]!.complete({ bytes: 10 }),
+      writers[3]!.complete({ bytes: 10 }),
+    ])
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled'])
+    for (const outcome of outcomes.slice(0, 2))
+      expect(outcome).toMatchObject({ reason: expect.any(StoreError) })
+    const kept = [...stay, begun[2]!, begun[3]!].sort()
+    expect(await keysOf(store, later())).toEqual(kept)
+    for (const key of kept) await store.remove(key)
+    expect(await leftovers()).toEqual([])
+  })
+
+  test('clears a folder that is not there, and one with all that is in it', async () => {
+    const { store, leftovers } = stage()
+    await store.clear('6000/never', () => true)
+    await put(store, '6000/a/done.json', randomBytes(10))
+    const writers = await Promise.all(['x', 'y'].map((name) => store.create(`6000/a/${name}`, 'text/plain')))
+    await store.clear('6000/a', () => true)
+    expect(await leftovers()).toEqual([])
+    // Nothing comes back of a place that is gone, either.
+    for (const writer of writers) await expect(writer.complete({ bytes: 0 })).rejects.toThrow(StoreError)
+    expect(await leftovers()).toEqual([])
+  })
+
   test('sweeps what was begun before a moment and never ended', async () => {
     const { store, leftovers } = stage()
     const done = freshKey()
