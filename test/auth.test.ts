@@ -146,7 +146,7 @@ describe('the folder of a request', () => {
   })
 
   test('of another firm, another tenant, or nobody are all the same: not there', async () => {
-    for (const id of ['121', '211', '999', '9999999999999999', '11100000000000000', 'abc'])
+    for (const id of ['121', '211', '999', '0', '9999999999999999', '11100000000000000', 'abc'])
       expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(foreign, { 'society-id': '111' })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])

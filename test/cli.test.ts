@@ -178,7 +178,12 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       /takes --firm <id>, and only that/,
     ],
     ['what is no id', ['token', 'revoke', 'first'], /a number such as 1000, not "first"/],
-    ['an id beyond all ids', ['token', 'revoke', '9007199254740992'], /a number such as 1000/],
+    ['an id of too many digits', ['token', 'revoke', '1'.repeat(17)], /a number such as 1000/],
+    [
+      'an id beyond all ids',
+      ['token', 'revoke', '9007199254740992'],
+      /There is no token 9007199254740992 in use/,
+    ],
   ])('%s', async (_what, words, message) => {
     const { code, out, error } = await cli(...words)
     expect([code, out]).toEqual([1, ''])

@@ -209,6 +209,11 @@ describe('entries', () => {
     expect(json.error.message).toContain('7777')
   })
 
+  test('of journals that are not there are refused by their own ids', async () => {
+    const { json } = await ask('entries', { idExercice: '12', journalIds: '31,099,9999999999999999' })
+    expect(json.error.message).toBe('Not journals of this folder: 99, 9999999999999999')
+  })
+
   test('break off where the database goes away, and never look complete', async () => {
     const { client } = stage.staff
     await client.query(

@@ -30,6 +30,12 @@ test('publishes the service and the files that partners download, and nothing el
   expect(publishing.map(({ name }) => name)).toEqual(['files', 'service'])
 })
 
+test('publishes no files where they are in an S3 server of another place', () => {
+  const files = services.find(({ name }) => name === 'files')!
+  const ports = [.../^ {4}ports:\n((?: {6}.*\n)+)/m.exec(files.lines)![1]!.matchAll(/- '(.*)'/g)]
+  expect(ports.map(([, port]) => port)).toEqual([`\${S3_ENDPOINT:+127.0.0.1:}9000:9000`])
+})
+
 test('demands every secret and has a default for none', () => {
   expect(demanded).toEqual(['MASTER_KEY', 'POSTGRES_PASSWORD', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
   expect(variables.filter(({ name, operator }) => isSecret(name) && operator !== ':?')).toEqual([])

@@ -130,6 +130,8 @@ describe('a subscription is made', () => {
     for (const [body, issues] of wrong) {
       const answer = await post(firm, body)
       expect([codeOf(answer), issuesOf(answer)]).toEqual([[400, 'ERR-VALIDATION'], issues])
+      // Each of them once.
+      expect(answer.body.error.details.issues).toHaveLength(Object.keys(issues).length)
     }
     const misspelt = await send('POST', webhook('?version=1.0.0'), firm, { postUrl, onEvents: ['document'] })
     expect(issuesOf(misspelt)).toEqual({ version: 'is not a parameter of this route' })

@@ -3,7 +3,7 @@
  * check has a code of its own, so that a partner can tell what to mend.
  */
 import { strict as assert } from 'node:assert'
-import { readId } from '../db/id.ts'
+import { isId, readId } from '../db/id.ts'
 import { AppError } from '../errors.ts'
 import type { CallerFacts, Entered, RateWindow } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
@@ -136,8 +136,7 @@ export function folderOf(principal: Principal, names: FolderNames): string | und
   const named = headerOf(names) ?? (isMalformed ? undefined : names.accountingFolderId)
   if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
   // What cannot be an id is nobody's folder.
-  if (own === null && named !== undefined && (readId(named) ?? '0') === '0')
-    throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (own === null && named !== undefined && !isId(named)) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (own === null && named === undefined && !isMalformed) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
   return named ?? own ?? undefined
 }

@@ -137,7 +137,7 @@ export class Supervisor {
     const { database, store, log } = this.#parts
     const { stored: file, axesLeftOut } = outcome
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
-    // Where this fails the file stays: it may be written down all the same. Retention finds out.
+    // Where this fails the file stays: it may be written down all the same. Who takes the export next finds out.
     const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
     if (!finished) {
       log('export.lost', claim)
