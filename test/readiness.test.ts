@@ -98,6 +98,44 @@ describe('a database that is away when the process starts', () => {
     }
   })
 
+  test('is waited for, too, where it goes away while the process starts', async () => {
+    const proxy = await startProxy(url)
+    const prepare = async () => {
+      await proxy.cut()
+      return () => {}
+    }
+    const service = await startTestService({ ownerUrl: proxy.url }, {}, { prepare })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      await proxy.mend()
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    } finally {
+      await service.stop()
+      await proxy.cut()
+    }
+  })
+
+  test('is waited for, too, where its connections are used up while the process starts', async () => {
+    for (const statement of [
+      `create role narrow login createrole connection limit 1 password 'secret'`,
+      'grant grandlivre_service to narrow with admin option, set true',
+      'create database of_narrow owner narrow',
+    ])
+      await ask(server.ownerUrl, statement)
+    const service = await startTestService({
+      ownerUrl: url.replace('books_owner', 'narrow').replace('/books', '/of_narrow'),
+    })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      expect(service.lines.join('')).toContain('does not let us in: too many connections for role')
+      await ask(server.ownerUrl, 'alter role narrow connection limit -1')
+      await until(async () => (await missing(service)) === '')
+    } finally {
+      await service.stop()
+    }
+  })
+
   test('may stay away: the process stops all the same', async () => {
     const service = await startTestService({ ownerUrl: 'postgres://nobody:secret@127.0.0.1:1/none' })
     expect(await missing(service)).toBe('the database of DATABASE_URL')
