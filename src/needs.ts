@@ -6,6 +6,7 @@ import { checkConnection } from './db/check-connection.ts'
 import { latestMigration } from './db/migrate.ts'
 import { connect, createPool } from './db/pool.ts'
 import { readVersion } from './db/version.sql.ts'
+import { AppError } from './errors.ts'
 import { openSnapshot } from './exports/snapshot.ts'
 import type { Need } from './http/readiness.ts'
 import type { ObjectStore } from './store/store.ts'
@@ -28,12 +29,9 @@ export async function needsOf({ config, database, exportUrl, store, threads }: N
   const needs: Need[] = [
     {
       name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',
-      check: () => checkPool(database),
-    },
-    {
-      name: 'the database at the version of this process',
       check: async () => {
-        if ((await readVersion(database)) !== version) throw new Error('The database is at another version')
+        await checkPool(database)
+        await checkVersion(database, version)
       },
     },
     { name: 'the store of files', check: () => store.check() },
@@ -50,6 +48,15 @@ export async function needsOf({ config, database, exportUrl, store, threads }: N
   return { needs, close: () => exports.end() }
 }
 
+async function checkVersion(database: Pool, needed: number): Promise<void> {
+  const found = await readVersion(database)
+  if (found === needed) return
+  throw new AppError('ERR-UNAVAILABLE', {
+    message: `The database is at version ${found}, and this process needs ${needed}`,
+    missing: 'the version of this process',
+  })
+}
+
 /** On a connection that may have been checked long ago: its role may have changed since. */
 async function checkPool(pool: Pool): Promise<void> {
   const client = await connect(pool)
@@ -62,13 +69,18 @@ async function checkPool(pool: Pool): Promise<void> {
   }
 }
 
-/** The two connections and the snapshot that each export begins with, opened for this alone. */
-export async function beginAnExport(exportUrl: string): Promise<void> {
-  const pool = createPool(exportUrl, { max: 2, applicationName: 'grandlivre readiness' })
-  try {
-    const nobody = '0'
-    await (await openSnapshot(pool, nobody)).close()
-  } finally {
-    await pool.end()
+/**
+ * The two connections and the snapshot that each export begins with, opened for this alone, on each address in turn: a
+ * replica has a disk and connections of its own.
+ */
+export async function beginExports(urls: Iterable<string>): Promise<void> {
+  for (const url of new Set(urls)) {
+    const pool = createPool(url, { max: 2, applicationName: 'grandlivre readiness' })
+    try {
+      const nobody = '0'
+      await (await openSnapshot(pool, nobody)).close()
+    } finally {
+      await pool.end()
+    }
   }
 }

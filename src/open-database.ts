@@ -3,9 +3,11 @@
  * not be safe ends with that. A server that cannot be reached is no mistake: it is asked again every second, and the
  * rest starts when it lets us in, is safe and fits. Until then no request is taken.
  */
+import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Config, limits } from './config.ts'
 import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from './db/database.ts'
+import { isConnectionLoss } from './db/outage.ts'
 import type { Readiness } from './http/readiness.ts'
 import type { Log } from './log.ts'
 
@@ -43,10 +45,19 @@ const reportMs = 10_000
 
 /** @throws {Error} of `start`, where the database is not waited for */
 export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
-  if (waiting.away === undefined) return waiting.start()
+  let { away }: { away?: unknown } = waiting
+  if (away === undefined) {
+    try {
+      return await waiting.start()
+    } catch (error) {
+      // A server may go away after it was opened. The embedded one is ours to keep.
+      if (waiting.config.databaseUrl === undefined || !isConnectionLoss(error)) throw error
+      away = error
+    }
+  }
   const stopped = new AbortController()
-  waiting.readiness.close(waiting.away)
-  waiting.log('service.waiting', { error: waiting.away })
+  waiting.readiness.close(away)
+  waiting.log('service.waiting', { error: away })
   const started = tryUntilOpen(waiting, stopped.signal)
   return {
     close: async () => {
@@ -78,11 +89,10 @@ async function tryUntilOpen(
 }
 
 /** False where the process stops first: a migration may wait for another process for half a minute. */
-function opens(config: Config, stopped: AbortSignal): Promise<boolean> {
-  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-  stopped.addEventListener('abort', () => resolve(false), { once: true })
-  openDatabase(config).then(() => resolve(true), reject)
-  return promise
+async function opens(config: Config, stopped: AbortSignal): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  using _heard = addAbortListener(stopped, () => resolve(false))
+  return await Promise.race([openDatabase(config).then(() => true), promise])
 }
 
 /** False where the process stops first. */

@@ -12,7 +12,7 @@ import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
 import { createLog, type Log } from './log.ts'
-import { beginAnExport, needsOf } from './needs.ts'
+import { beginExports, needsOf } from './needs.ts'
 import { openUnlessAway, startWhenOpen } from './open-database.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
@@ -74,7 +74,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const store = await openStore(settings)
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
-  const readiness = new Readiness(needs, () => beginAnExport(exportUrl))
+  const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]))
   const app = createApp({ config, database: pool, places, store, queue, threads, readiness, log })
   bound?.(url)
   const start = () =>

@@ -1,6 +1,8 @@
 /** Which errors are the database's trouble, and what of it is missing. */
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { UnsafeConnection } from '../src/db/check-connection.ts'
+import { DatabaseAway } from '../src/db/database.ts'
 import { missingOf, unavailable, unavailableIfMissing } from '../src/db/outage.ts'
 import { AppError } from '../src/errors.ts'
 
@@ -40,4 +42,18 @@ test('a pool that has no connection in time, and an unsafe connection, are told 
   const refusal = new Error('unsupported startup parameter: options')
   for (const unsafe of [new UnsafeConnection(['because']), Object.assign(refusal, { code: '08P01' })])
     expect(missingOf(unavailable(unsafe))).toBe('a safe connection to the database')
+})
+
+test('a name with several addresses is told with the reason of each', async () => {
+  const addresses = ['127.0.0.1', '::1'].map((address) => ({ address, family: address === '::1' ? 6 : 4 }))
+  const { promise, resolve } = Promise.withResolvers<Error>()
+  connect({ host: 'two.example', port: 1, lookup: (_, __, done) => done(null, addresses) }).on(
+    'error',
+    resolve,
+  )
+  const error = await promise
+  expect(missingOf(error)).toBe('the database')
+  expect(new DatabaseAway('DATABASE_URL', error).message).toMatch(
+    /^The server of DATABASE_URL does not let us in: connect E\w+ 127\.0\.0\.1:1.*; connect E\w+ ::1:1/,
+  )
 })

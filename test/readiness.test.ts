@@ -3,9 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '../src/config.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { Readiness } from '../src/http/readiness.ts'
 import { keyInfo } from './support/caller-stage.ts'
 import { ask } from './support/embedded-stage.ts'
 import { isPgBouncerInstalled, startPgBouncer } from './support/pgbouncer.ts'
@@ -98,6 +101,44 @@ describe('a database that is away when the process starts', () => {
     }
   })
 
+  test('is waited for, too, where it goes away while the process starts', async () => {
+    const proxy = await startProxy(url)
+    const prepare = async () => {
+      await proxy.cut()
+      return () => {}
+    }
+    const service = await startTestService({ ownerUrl: proxy.url }, {}, { prepare })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      await proxy.mend()
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    } finally {
+      await service.stop()
+      await proxy.cut()
+    }
+  })
+
+  test('is waited for, too, where its connections are used up while the process starts', async () => {
+    for (const statement of [
+      `create role narrow login createrole connection limit 1 password 'secret'`,
+      'grant grandlivre_service to narrow with admin option, set true',
+      'create database of_narrow owner narrow',
+    ])
+      await ask(server.ownerUrl, statement)
+    const service = await startTestService({
+      ownerUrl: url.replace('books_owner', 'narrow').replace('/books', '/of_narrow'),
+    })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      expect(service.lines.join('')).toContain('does not let us in: too many connections for role')
+      await ask(server.ownerUrl, 'alter role narrow connection limit -1')
+      await until(async () => (await missing(service)) === '')
+    } finally {
+      await service.stop()
+    }
+  })
+
   test('may stay away: the process stops all the same', async () => {
     const service = await startTestService({ ownerUrl: 'postgres://nobody:secret@127.0.0.1:1/none' })
     expect(await missing(service)).toBe('the database of DATABASE_URL')
@@ -182,6 +223,14 @@ describe('a server that runs', () => {
     await until(async () => (await missing(service)) === '')
   })
 
+  test('at another version is named', async () => {
+    await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
+    expect(await missing(service)).toBe('the database of DATABASE_URL (the version of this process)')
+    expect(service.lines.join('')).toContain('The database is at version 9999, and this process needs ')
+    await ask(url, 'delete from grandlivre.migrations where version = 9999')
+    expect(await missing(service)).toBe('')
+  })
+
   test('without a free connection is named once requests have met it, and recovers by itself', async () => {
     await ask(server.ownerUrl, 'alter role books_owner connection limit 1')
     const ofThreads = `from pg_stat_activity where application_name = 'grandlivre export'`
@@ -191,6 +240,26 @@ describe('a server that runs', () => {
     await ask(server.ownerUrl, 'alter role books_owner connection limit -1')
     await until(async () => (await missing(service)) === '')
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+  })
+
+  test('without a free connection is named for as long, where exports read elsewhere', async () => {
+    await ask(server.ownerUrl, `create role reader login password 'secret'`)
+    await ask(server.ownerUrl, 'grant grandlivre_service to reader with set true')
+    const ofReader = url.replace('books_owner', 'reader')
+    const other = await startTestService({ ownerUrl: ofReader }, { exportDatabaseUrl: url })
+    try {
+      expect(await statuses(other, journals)).toEqual([200])
+      await ask(server.ownerUrl, 'alter role reader connection limit 1')
+      expect(await statuses(other, ...Array(10).fill(journals))).toContain(503)
+      await setTimeout(limits.missingMs)
+      expect(await missing(other)).toBe('a free connection to the database')
+      const failed = other.lines.filter((line) => line.includes('request.failed'))
+      expect(failed.at(-1)).toContain('too many connections for role')
+      await ask(server.ownerUrl, 'alter role reader connection limit -1')
+      await until(async () => (await missing(other)) === '')
+    } finally {
+      await other.stop()
+    }
   })
 
   test('on a full disk is named once requests have met it, and recovers by itself', async ({ skip }) => {
@@ -204,6 +273,23 @@ describe('a server that runs', () => {
     await until(async () => (await missing(service)) === '')
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
   })
+})
+
+test('probes at the same time share one answer, and the next asks anew', async () => {
+  const { promise: asked, reject } = Promise.withResolvers<void>()
+  let times = 0
+  const check = () => {
+    times += 1
+    return asked
+  }
+  const readiness = new Readiness([{ name: 'the store of files', check }], async () => {})
+  const probes = Promise.all([readiness.missing(), readiness.missing()])
+  const error = new Error('It is not there')
+  reject(error)
+  expect(await probes).toEqual(Array(2).fill([{ name: 'the store of files', error }]))
+  expect(times).toBe(1)
+  await readiness.missing()
+  expect(times).toBe(2)
 })
 
 /** To the last byte. */

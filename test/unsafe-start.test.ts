@@ -230,3 +230,19 @@ test('a migration that waits for another tells after its time who holds the lock
   }
   expect(await migrate(url)).toEqual([])
 })
+
+test('of a holder that the server does not show in full, only what is known is told', async () => {
+  const url = urlOf('books_owner')
+  await migrate(url)
+  // A login that may not look at the connections of the administrator.
+  const holder = new pg.Client(urlOf('grandlivre').replace('of_grandlivre', 'of_books_owner'))
+  await holder.connect()
+  await holder.query('select pg_advisory_lock(7301001)')
+  try {
+    await expect(migrate(url, { lockMs: 50 })).rejects.toThrow(
+      / of login grandlivre from an unknown address \(no name\), connected at an unknown time\. /,
+    )
+  } finally {
+    await holder.end()
+  }
+})

@@ -63,7 +63,7 @@ export async function connectSafely(client: pg.Client, actor: Actor): Promise<pg
 export function asUnsafeConnection(error: unknown): unknown {
   const isRefusal = error instanceof Error && /unsupported startup parameter/.test(error.message)
   if (!isRefusal) return error
-  return new UnsafeConnection([`A pooler refuses our settings (${error.message}). ${withoutPooler}`])
+  return new UnsafeConnection([`A pooler refuses our settings (${error.message}). ${withoutPooler}.`])
 }
 
 interface Standing {

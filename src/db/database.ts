@@ -20,7 +20,7 @@ import { connectSafely, serviceRole, UnsafeConnection } from './check-connection
 import { startEmbeddedDatabase } from './embedded.ts'
 import { checkServerVersion, checkVersion, migrate } from './migrate.ts'
 import { isConnectionLoss } from './outage.ts'
-import { ourSettings, withStartupOptions } from './pool.ts'
+import { keepAlive, ourSettings, withStartupOptions } from './pool.ts'
 
 /** The addresses of a database. */
 export interface DatabaseUrls {
@@ -36,7 +36,11 @@ export interface Database extends DatabaseUrls {
 }
 
 /** The server cannot be reached, or lets nobody in at the moment. That is no mistake, and may pass. */
-export class DatabaseAway extends Error {}
+export class DatabaseAway extends Error {
+  constructor(name: string, cause: unknown) {
+    super(refusalOf(name, cause), { cause })
+  }
+}
 
 /**
  * @throws {DatabaseAway} where the server of DATABASE_URL cannot be reached
@@ -88,19 +92,24 @@ async function checkServiceAddress(serviceUrl: string, name: string): Promise<vo
 
 async function openServer(databaseUrl: string): Promise<Database> {
   const { ownerUrl, serviceUrl } = urlsOfServer(databaseUrl)
-  // Before anything is locked or changed.
-  await checkServiceAddress(serviceUrl, 'DATABASE_URL').catch(unlessRoleIsYetToCome)
-  const client = await connectTo(ownerUrl, 'DATABASE_URL', 'owner')
   try {
-    await checkServerVersion(client)
-    const mayMigrate = await mayMigrateHere(client)
-    if (mayMigrate) await migrate(ownerUrl)
-    await ensureMembership(client)
-    if (!mayMigrate) await checkVersion(serviceUrl)
-  } finally {
-    await client.end()
+    // Before anything is locked or changed.
+    await checkServiceAddress(serviceUrl, 'DATABASE_URL').catch(unlessRoleIsYetToCome)
+    const client = await connectTo(ownerUrl, 'DATABASE_URL', 'owner')
+    try {
+      await checkServerVersion(client)
+      const mayMigrate = await mayMigrateHere(client)
+      if (mayMigrate) await migrate(ownerUrl)
+      await ensureMembership(client)
+      if (!mayMigrate) await checkVersion(serviceUrl)
+    } finally {
+      await client.end()
+    }
+    await checkServiceAddress(serviceUrl, 'DATABASE_URL')
+  } catch (error) {
+    // It may go away, or have no connection left, between any two of these.
+    throw isConnectionLoss(error) ? new DatabaseAway('DATABASE_URL', error) : error
   }
-  await checkServiceAddress(serviceUrl, 'DATABASE_URL')
   return { ownerUrl, serviceUrl, close: async () => {} }
 }
 
@@ -119,16 +128,24 @@ async function connectTo(url: string, name: string, actor: 'owner' | 'service'):
       connectionString: withStartupOptions(url, ourSettings),
       application_name: 'grandlivre check',
       connectionTimeoutMillis: limits.databaseConnectMs,
+      // It asks for single rows alone.
+      query_timeout: limits.databaseConnectMs,
+      ...keepAlive,
     })
     client.on('error', () => {})
     return await connectSafely(client, actor)
   } catch (error) {
     if (error instanceof UnsafeConnection) throw new UnsafeConnection(error.causes, name)
-    const told = `The server of ${name} does not let us in: ${(error as Error).message}`
     throw isConnectionLoss(error)
-      ? new DatabaseAway(told, { cause: error })
-      : new Error(told, { cause: error })
+      ? new DatabaseAway(name, error)
+      : new Error(refusalOf(name, error), { cause: error })
   }
+}
+
+function refusalOf(name: string, error: unknown): string {
+  // Where a name has several addresses, Node gives the reason for each, and no message of its own.
+  const reasons = error instanceof AggregateError ? error.errors : [error]
+  return `The server of ${name} does not let us in: ${reasons.map((reason: Error) => reason.message).join('; ')}`
 }
 
 /** Whoever owns the schema, or may create it where there is none. */

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { limits } from '../config.ts'
 import { type Actor, connectSafely } from './check-connection.ts'
-import { ourSettings, withStartupOptions } from './pool.ts'
+import { keepAlive, ourSettings, withStartupOptions } from './pool.ts'
 import { installQueue } from './queue-schema.ts'
 
 const migrationsFolder = fileURLToPath(new URL('./migrations/', import.meta.url))
@@ -186,11 +186,16 @@ async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> 
   }
 }
 
-/** Process, login, address, program and age of the connection that holds the lock, as far as the login may see. */
+/**
+ * Process, login, address, program and age of the connection that holds the lock. Of another login's connections the
+ * server does not show address and age.
+ */
 async function holder(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ holder: string }>(
     `select format('process %s of login %s from %s (%s), connected %s', a.pid, a.usename,
-       coalesce(host(a.client_addr), 'this machine'), coalesce(nullif(a.application_name, ''), 'no name'),
+       coalesce(host(a.client_addr),
+         case when a.backend_start is null then 'an unknown address' else 'the machine of the server' end),
+       coalesce(nullif(a.application_name, ''), 'no name'),
        coalesce('since ' || to_char(a.backend_start, 'YYYY-MM-DD HH24:MI:SS TZ'), 'at an unknown time')) as holder
      from pg_locks l join pg_stat_activity a on a.pid = l.pid
      where l.locktype = 'advisory' and l.granted and l.classid = 0 and l.objid = $1 and l.objsubid = 1
@@ -205,6 +210,7 @@ async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client)
     connectionString: withStartupOptions(url, ourSettings),
     application_name: 'grandlivre migrate',
     connectionTimeoutMillis: limits.databaseConnectMs,
+    ...keepAlive,
   })
   client.on('error', () => {})
   await connectSafely(client, actor)

@@ -46,7 +46,7 @@ export class ExportQueue {
   /** Asks nothing of the database until `start`. */
   constructor(serviceUrl: string, log: Log) {
     this.#boss = new PgBoss({
-      // Handed on to pg.
+      // Handed on to pg. One more connection is not checked: it only listens, and wakes workers, which ask the pool.
       ...pooledConnections(serviceUrl, 'service'),
       application_name: 'grandlivre queue',
       max: 3,

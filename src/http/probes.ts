@@ -34,7 +34,7 @@ export const readyz = openRoute({
     // The log gets the reason, the prober the names.
     throw new AppError('ERR-UNAVAILABLE', {
       message: `Not ready: ${missing.map(({ name }) => name).join(', ')}`,
-      cause: missing.find(({ error }) => error !== undefined)?.error,
+      cause: missing[0]?.error,
     })
   },
 })

@@ -14,20 +14,26 @@ export interface Need {
   check: () => Promise<void>
 }
 
+interface Missing {
+  name: string
+  error: unknown
+}
+
 /** What can be gone for requests while every need is met. */
 const rememberable = /^(room|a free connection|a safe connection|resources) /
 
 export class Readiness {
   readonly #needs: readonly Need[]
   readonly #begin: () => Promise<void>
-  /** What requests have found missing, with the last time. */
-  readonly #found = new Map<string, number>()
+  /** What requests have found missing, as of the last time. */
+  readonly #found = new Map<string, { at: number; error: unknown }>()
   /** Why requests are not taken yet; undefined: they are. */
   #closedBy: unknown
+  #asked: Promise<Missing[]> | undefined
 
   /**
    * @param needs of every request
-   * @param begin does what an export begins with, on connections of its own
+   * @param begin does what exports begin with, on connections of its own
    */
   constructor(needs: readonly Need[], begin: () => Promise<void>) {
     this.#needs = needs
@@ -51,32 +57,48 @@ export class Readiness {
   /** An answer failed. */
   learn(error: unknown): void {
     const missing = missingOf(error)
-    if (missing !== undefined && rememberable.test(missing)) this.#found.set(missing, performance.now())
+    if (missing !== undefined && rememberable.test(missing))
+      this.#found.set(missing, { at: performance.now(), error })
   }
 
-  /** For the prober; empty where requests are taken. The errors are for the log. */
-  async missing(): Promise<{ name: string; error: unknown }[]> {
+  /**
+   * For the prober; empty where requests are taken. The errors are for the log. Probes at the same time are given one
+   * answer: anybody may ask, and each would open connections.
+   */
+  missing(): Promise<Missing[]> {
+    this.#asked ??= this.#ask().finally(() => {
+      this.#asked = undefined
+    })
+    return this.#asked
+  }
+
+  async #ask(): Promise<Missing[]> {
     if (this.#closedBy !== undefined)
       return [{ name: nameOf('the database of DATABASE_URL', this.#closedBy), error: this.#closedBy }]
-    const missing: { name: string; error: unknown }[] = []
-    for (const { name, check } of this.#needs) {
-      // What cannot even be asked is not there.
-      await check().catch((error: unknown) => missing.push({ name: nameOf(name, error), error }))
-    }
-    return missing.concat(await this.#stillMissing())
+    // Side by side: one that is silent takes seconds to be given up.
+    const asked = await Promise.all(
+      this.#needs.map(({ name, check }) =>
+        check().then(
+          () => [],
+          // What cannot even be asked is not there.
+          (error: unknown) => [{ name: nameOf(name, error), error }],
+        ),
+      ),
+    )
+    return [...asked.flat(), ...(await this.#stillMissing())]
   }
 
-  async #stillMissing(): Promise<{ name: string; error: unknown }[]> {
+  async #stillMissing(): Promise<Missing[]> {
     if (this.#found.size === 0) return []
     const now = performance.now()
-    const failure = await this.#begin().then(
-      () => undefined,
-      (error: unknown) => ({ error }),
+    const isBegun = await this.#begin().then(
+      () => true,
+      () => false,
     )
-    for (const [name, at] of this.#found) {
-      if (failure === undefined && now - at >= limits.missingMs) this.#found.delete(name)
+    for (const [name, { at }] of this.#found) {
+      if (isBegun && now - at >= limits.missingMs) this.#found.delete(name)
     }
-    return [...this.#found.keys()].map((name) => ({ name, error: failure?.error }))
+    return [...this.#found].map(([name, { error }]) => ({ name, error }))
   }
 }
 

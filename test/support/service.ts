@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import type { Config } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
-import { startService } from '../../src/start.ts'
+import { type StartOptions, startService } from '../../src/start.ts'
 
 export const testMasterKey = randomBytes(32)
 
@@ -20,6 +20,7 @@ export interface TestService {
 export async function startTestService(
   database: { ownerUrl: string },
   settings: Partial<Config> = {},
+  { prepare }: Pick<StartOptions, 'prepare'> = {},
 ): Promise<TestService> {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-service-'))
   const lines: string[] = []
@@ -46,7 +47,10 @@ export async function startTestService(
     logLevel: 'debug',
     ...settings,
   }
-  const service = await startService(config, { log: createLog(config.logLevel, out) })
+  const service = await startService(config, {
+    log: createLog(config.logLevel, out),
+    ...(prepare ? { prepare } : {}),
+  })
   return {
     url: service.url,
     lines,
