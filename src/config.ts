@@ -29,6 +29,8 @@ export interface Config {
   fileRetentionDays: number
   /** Webhooks may go to http addresses and into private networks: for development alone. */
   webhookAllowInsecure: boolean
+  /** That the tokens of one third party may make in one schema. */
+  webhookSubscriptionsMax: number
   logLevel: LogLevel
 }
 
@@ -126,6 +128,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
+    webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
     logLevel,
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
