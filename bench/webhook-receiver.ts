@@ -6,7 +6,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { quantile } from './statistics.ts'
 
-export const behaviours = ['healthy', 'fail', 'hang', 'slow'] as const
+export type Behaviour = 'healthy' | 'fail' | 'hang' | keyof typeof slowMs
 
 /** The answer to the message `url`. */
 export interface Listening {
@@ -20,6 +20,8 @@ export interface Tally {
   least: number
   requests: number
   events: number
+  /** Requests to all that are not healthy. */
+  otherRequests: number
   /** Events that came a second time, or before an earlier one. */
   repeated: number
   disordered: number
@@ -29,8 +31,10 @@ export interface Tally {
   maxMs: number
 }
 
-const slowMs = 9_000
+/** How long those take that are slow: just in time, and just not long enough to be noticed as slow. */
+const slowMs = { slow: 9_000, sluggish: 900 } as const
 let requests = 0
+let otherRequests = 0
 let repeated = 0
 let disordered = 0
 let delays: number[] = []
@@ -40,9 +44,11 @@ const got = new Map<string, { seen: Set<number>; last: number }>()
 const server = createServer(async (request, response: ServerResponse) => {
   const body = Buffer.concat(await request.toArray().catch(() => []))
   const path = request.url!
+  if (!path.startsWith('/healthy/')) otherRequests += 1
   if (path.startsWith('/fail/')) return response.writeHead(500).end()
   if (path.startsWith('/hang/')) return
-  if (path.startsWith('/slow/')) return setTimeout(() => response.writeHead(204).end(), slowMs)
+  const waitMs = slowMs[path.split('/')[1] as keyof typeof slowMs]
+  if (waitMs !== undefined) return setTimeout(() => response.writeHead(204).end(), waitMs)
   const at = performance.timeOrigin + performance.now()
   const of = got.get(path) ?? { seen: new Set(), last: -1 }
   got.set(path, of)
@@ -64,6 +70,7 @@ function tally(): Tally {
     subscribers: got.size,
     least: counts.length === 0 ? 0 : Math.min(...counts),
     requests,
+    otherRequests,
     events: counts.reduce((sum, count) => sum + count, 0),
     repeated,
     disordered,
@@ -81,7 +88,7 @@ server.listen(0, '127.0.0.1', () => {
     else if (what === 'count') process.send?.([...got.values()].reduce((sum, { seen }) => sum + seen.size, 0))
     else if (what === 'tally') process.send?.(tally())
     else {
-      requests = repeated = disordered = 0
+      requests = otherRequests = repeated = disordered = 0
       delays = []
       got.clear()
       process.send?.('reset')

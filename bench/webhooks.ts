@@ -3,21 +3,13 @@
  * what happens, while twenty others fail, hang or take nine seconds. The service runs as `npm start` does, on the
  * embedded database; the subscribers are a process of their own on the same machine.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import pg from 'pg'
-import { publish } from '../src/events/publish.ts'
-import { insertSubscription } from '../src/webhooks/subscriptions.sql.ts'
-import { type Dataset, openDataset } from './dataset.ts'
 import { startUsage, type Usage } from './measure.ts'
-import { interrupted, nextMessage, type OwnProcess, startPeer } from './own-process.ts'
-import { createProgress, type ReportProgress } from './progress.ts'
+import type { ReportProgress } from './progress.ts'
 import { describeMachine, type Machine } from './results.ts'
-import { startServiceProcess } from './service-process.ts'
 import { median } from './statistics.ts'
-import { behaviours, type Listening, type Tally } from './webhook-receiver.ts'
-import { forgetSubscriptions, readThirdParty } from './webhooks.sql.ts'
+import type { Tally } from './webhook-receiver.ts'
+import { runBench, type WebhookStage } from './webhook-stage.ts'
 
 const backlogEvents = 50_000
 const backlogRounds = 5
@@ -25,6 +17,7 @@ const streamEvents = 10_000
 /** Transactions of five events, so many milliseconds apart: 250 events a second, 7,500 to be delivered. */
 const streamStepMs = 20
 const streamStepEvents = 5
+const subscriber = 'SUBSCRIBER'
 const subscribers = { healthy: 30, fail: 10, hang: 5, slow: 5 } as const
 
 interface WebhookResults {
@@ -35,26 +28,7 @@ interface WebhookResults {
   stream: { events: number; perSecond: number; subscribers: typeof subscribers; tally: Tally; usage: Usage }
 }
 
-interface Stage {
-  client: pg.Client
-  dataset: Dataset
-  thirdPartyId: string
-  receiver: OwnProcess
-  receiverUrl: string
-}
-
-async function measure(progress: ReportProgress, stack: AsyncDisposableStack): Promise<WebhookResults> {
-  const dataset = await openDataset(5_000, progress, stack)
-  const client = new pg.Client(dataset.ownerUrl)
-  await client.connect()
-  stack.defer(() => client.end())
-  await forgetSubscriptions(client)
-  const receiver = startPeer(new URL('./webhook-receiver.ts', import.meta.url))
-  stack.defer(receiver.stop)
-  const { url: receiverUrl } = await ask<Listening>(receiver, 'url')
-  const service = await startServiceProcess(dataset.dataDir, { WEBHOOK_ALLOW_INSECURE: 'true' })
-  stack.defer(service.stop)
-  const stage = { client, dataset, thirdPartyId: await readThirdParty(client), receiver, receiverUrl }
+async function measure(stage: WebhookStage, progress: ReportProgress): Promise<WebhookResults> {
   const rounds: { perSecond: number }[] = []
   for (let round = 0; round <= backlogRounds; round++) {
     progress(`backlog, round ${round} of ${backlogRounds}`, round / backlogRounds)
@@ -63,85 +37,47 @@ async function measure(progress: ReportProgress, stack: AsyncDisposableStack): P
     if (round > 0) rounds.push({ perSecond })
   }
   progress('stream to fifty', 0)
-  const end = startUsage(service.pid)
+  const end = startUsage(stage.service.pid)
   const stream = await measureStream(stage, (share) => progress('stream to fifty', share))
   return {
     at: new Date().toISOString(),
-    machine: describeMachine(dataset.postgresVersion),
+    machine: describeMachine(stage.dataset.postgresVersion),
     backlog: { events: backlogEvents, rounds },
     stream: { ...stream, usage: end() },
   }
 }
 
 /** All events are committed at once; @returns events a second from the commit to the last arrival */
-async function measureBacklog(stage: Stage): Promise<number> {
-  await subscribe(stage, '/healthy/0')
-  await write(stage, backlogEvents, 0)
+async function measureBacklog(stage: WebhookStage): Promise<number> {
+  await stage.subscribe(subscriber, 'healthy', 1)
+  await stage.write(backlogEvents, 0)
   const started = performance.now()
-  while ((await ask<number>(stage.receiver, 'count')) < backlogEvents) await delay(5)
+  while ((await stage.count()) < backlogEvents) await delay(5)
   const seconds = (performance.now() - started) / 1000
-  await clear(stage)
+  await stage.clear()
   return backlogEvents / seconds
 }
 
 async function measureStream(
-  stage: Stage,
+  stage: WebhookStage,
   progress: (share: number) => void,
 ): Promise<Omit<WebhookResults['stream'], 'usage'>> {
-  for (const behaviour of behaviours)
-    for (let number = 0; number < subscribers[behaviour]; number++)
-      await subscribe(stage, `/${behaviour}/${number}`)
+  for (const behaviour of ['healthy', 'fail', 'hang', 'slow'] as const)
+    await stage.subscribe(subscriber, behaviour, subscribers[behaviour])
   const started = performance.now()
   for (let step = 0; step * streamStepEvents < streamEvents; step++) {
-    await write(stage, streamStepEvents, step * streamStepEvents)
+    await stage.write(streamStepEvents, step * streamStepEvents)
     await delay(Math.max(0, started + step * streamStepMs - performance.now()))
     progress((step * streamStepEvents) / streamEvents)
   }
   const perSecond = streamEvents / ((performance.now() - started) / 1000)
-  while ((await ask<number>(stage.receiver, 'count')) < subscribers.healthy * streamEvents) await delay(50)
-  const tally = await ask<Tally>(stage.receiver, 'tally')
-  await clear(stage)
+  while ((await stage.count()) < subscribers.healthy * streamEvents) await delay(50)
+  const tally = await stage.tally()
+  await stage.clear()
   return { events: streamEvents, perSecond, subscribers, tally }
 }
 
-async function subscribe({ client, dataset, thirdPartyId, receiverUrl }: Stage, path: string): Promise<void> {
-  await insertSubscription(client, {
-    schemaId: dataset.year.schemaId,
-    level: 'staff',
-    firmId: null,
-    thirdPartyId,
-    postUrl: receiverUrl + path,
-    onEvents: ['accountingLineEntry'],
-    folderIds: [],
-  })
-}
-
-/** Entries with the numbers from `first` on, in one transaction, as an import tells of them. */
-async function write({ client, dataset }: Stage, count: number, first: number): Promise<void> {
-  const { schemaId, folderId } = dataset.year
-  const events = Array.from({ length: count }, (_, place) => ({
-    name: 'accountingLineEntry' as const,
-    operation: 'CREATE' as const,
-    data: { id: String(first + place) },
-    folderId,
-  }))
-  await client.query('begin')
-  await publish(client, schemaId, events)
-  await client.query('commit')
-}
-
-async function clear({ client, receiver }: Stage): Promise<void> {
-  await forgetSubscriptions(client)
-  await ask(receiver, 'reset')
-}
-
-function ask<Answer>(receiver: OwnProcess, what: string): Promise<Answer> {
-  const answer = nextMessage<Answer>(receiver)
-  receiver.child.send(what)
-  return answer
-}
-
-function reportOf({ machine, backlog, stream }: WebhookResults): string {
+function reportOf({ machine, backlog, stream }: WebhookResults): string[] {
   const rates = backlog.rounds.map(({ perSecond }) => perSecond)
   const { tally, usage } = stream
   return [
@@ -153,25 +89,7 @@ function reportOf({ machine, backlog, stream }: WebhookResults): string {
       `longest ${tally.maxMs.toFixed(0)} ms`,
     `${tally.events} arrived in ${tally.requests} requests, ${tally.repeated} repeated, ${tally.disordered} out of ` +
       `order; service: ${usage.cpuSeconds?.toFixed(1)} s of CPU, ${usage.peakMb?.toFixed(0)} MB`,
-  ].join('\n')
+  ]
 }
 
-async function main(): Promise<void> {
-  const { report, end } = createProgress()
-  await using stack = new AsyncDisposableStack()
-  stack.defer(end)
-  const results = await Promise.race([measure(report, stack), interrupted()])
-  end()
-  const folder = fileURLToPath(new URL('./results/', import.meta.url))
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}webhooks.json`, `${JSON.stringify(results, null, 2)}\n`)
-  process.stdout.write(`${reportOf(results)}\n`)
-}
-
-main().then(
-  () => process.exit(),
-  (error: Error) => {
-    process.stderr.write(`${error.message}\n`)
-    process.exit(1)
-  },
-)
+runBench('webhooks.json', measure, reportOf)

@@ -29,6 +29,8 @@ export interface Config {
   fileRetentionDays: number
   /** Webhooks may go to http addresses and into private networks: for development alone. */
   webhookAllowInsecure: boolean
+  /** That the tokens of one third party may make in one schema. */
+  webhookSubscriptionsMax: number
   logLevel: LogLevel
 }
 
@@ -126,6 +128,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
+    webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
     logLevel,
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
@@ -298,13 +301,21 @@ export const limits = {
   /** Without one success for so long a subscription is disabled (contract, section 7). */
   subscriptionFailingMsMax: 5 * 24 * 3_600_000,
   /**
-   * Subscriptions that one process serves at once: each a socket, and a body of up to `deliveryBytesMax`. Those that
-   * fail, or took longer than `deliverySlowMs` to answer, get no more than the second figure, so that any number of dead
-   * receivers, each holding its place for ten seconds, leaves places to the others.
+   * Subscriptions that one process serves at once: each a socket, and a body of up to `deliveryBytesMax`. They are shared
+   * by third party (`webhooks/slots.ts`).
    */
   deliveriesAtOnceMax: 256,
-  slowDeliveriesAtOnceMax: 192,
+  /** A receiver that took longer to answer than this, or fails, counts as slow. */
   deliverySlowMs: 1_000,
+  /**
+   * Subscriptions of one third party that a search examines, at some 40 microseconds each on a busy machine: as many as it may make in a
+   * schema, unless the operator allows more.
+   */
+  searchSubscriptionsMax: 100,
+  /** Between two searches for the same third party, where it has more: they take a tenth of a processor then. */
+  searchPauseMs: 50,
+  /** A third party of which so many wait for slots is not searched: half of what one search may find. */
+  searchWaitingMax: 50,
   /** How often each process looks for what nobody told it of: a notification that was lost, another one's death. */
   deliveryPollMs: 2_000,
   /** A database that went away is asked again so often, by whoever has an answer to write down. */

@@ -33,6 +33,10 @@ const errorTable = {
   'ERR-METHOD-NOT-ALLOWED': [405, 'This address does not answer to that method'],
   'ERR-NOT-ACCEPTABLE': [406, 'None of the media types of the Accept header can be served'],
   'ERR-PATCH-TEST-FAILED': [409, 'A test of the patch failed; nothing was changed'],
+  'ERR-TOO-MANY-SUBSCRIPTIONS': [
+    409,
+    'The third party has as many subscriptions in this schema as it may; delete one that is not needed',
+  ],
   'ERR-FILE-LINK-EXPIRED': [
     410,
     'This address of a file has expired; read the status of the export for a new one',

@@ -31,6 +31,14 @@ test('webhooks stay outside private networks unless the operator says otherwise'
   ])
 })
 
+test('a third party may make a hundred subscriptions in a schema unless the operator says otherwise', () => {
+  expect(readConfig({}).webhookSubscriptionsMax).toBe(100)
+  expect(readConfig({ WEBHOOK_SUBSCRIPTIONS_MAX: '1000' }).webhookSubscriptionsMax).toBe(1000)
+  expect(mistakesOf({ WEBHOOK_SUBSCRIPTIONS_MAX: '0' })).toEqual([
+    'WEBHOOK_SUBSCRIPTIONS_MAX must be a whole number from 1 to 100000, not "0"',
+  ])
+})
+
 describe('where files are stored', () => {
   test('is a folder of the data directory where nothing is set', () => {
     const config = readConfig({ DATA_DIR: '/somewhere' })

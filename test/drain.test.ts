@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { limits } from '../src/config.ts'
-import { createPool } from '../src/db/pool.ts'
+import { createPool, whileDelivering } from '../src/db/pool.ts'
 import { drain } from '../src/webhooks/drain.ts'
 import { guardedAgent } from '../src/webhooks/target.ts'
 import { testMasterKey } from './support/service.ts'
@@ -29,9 +29,10 @@ test('a receiver whose answer begins at once and ends late is a slow one, and ha
   await stage.publish([documentEvent('a')])
   const took: number[] = []
   await drain(
-    { database, agent, rules, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
+    { agent, rules, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
     {
       subscriptionId,
+      transact: (run) => whileDelivering(database, run),
       goesOn: () => true,
       answered: (tookMs) => took.push(tookMs),
       stopped: new AbortController().signal,

@@ -17,12 +17,14 @@ import {
 import {
   areFoldersOfFirm,
   changeSubscription,
+  countMade,
   deleteOwnSubscription,
   enableSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
   listOwnSubscriptions,
+  lockMaking,
   lockOwnSubscription,
   type Subscription,
 } from '../webhooks/subscriptions.sql.ts'
@@ -55,7 +57,9 @@ const create = tokenRoute({
   ...openness,
   summary: 'Subscribes an address to kinds of events',
   description:
-    'A company token subscribes for its folder; a firm token for folders of its firm, or the whole schema.',
+    'A company token subscribes for its folder; a firm token for folders of its firm, or the whole schema. The tokens of ' +
+    'one third party may make so many subscriptions in one schema (100, unless the operators set another limit), those ' +
+    'that were disabled included; beyond that the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
   query: noQuery,
   body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
   answers: {
@@ -74,6 +78,7 @@ const create = tokenRoute({
     await checkTarget(postUrl, rules)
     const made = await inTenant(services.database, schemaId, async (client) => {
       await checkFolders(client, principal, folderIds)
+      await checkCount(client, principal, services.config.webhookSubscriptionsMax)
       return insertSubscription(client, {
         schemaId,
         level,
@@ -268,6 +273,16 @@ function readFolderId(given: string, { folderId: own }: Principal): string {
 async function checkFolders(client: PoolClient, principal: Principal, folderIds: string[]): Promise<void> {
   if (principal.level === 'firm' && !(await areFoldersOfFirm(client, principal, folderIds)))
     throw new AppError('ERR-FOLDER-NOT-FOUND')
+}
+
+/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be made in this transaction */
+async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
+  await lockMaking(client, principal)
+  if ((await countMade(client, principal)) < most) return
+  const message =
+    `The tokens of a third party may make ${most} subscriptions in a schema, those that were disabled included, and ` +
+    'yours have: delete one that is not needed'
+  throw new AppError('ERR-TOO-MANY-SUBSCRIPTIONS', { message })
 }
 
 async function checkTarget(postUrl: SubscriptionDocument['postUrl'], rules: TargetRules): Promise<void> {

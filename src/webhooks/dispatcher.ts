@@ -1,29 +1,40 @@
 /**
  * Serves every subscription that has something to be sent, in whatever process comes to it first: looks for such
- * subscriptions when it is told of new events, when a retry is due and every other second in any case, takes the lock
- * of each, and drains it.
+ * subscriptions when it is told of new events, when a retry is due and every other second in any case, gives each a slot
+ * when its turn has come, takes its lock, and drains it.
  *
  * A process that dies loses its locks with its connection, and another one finds what it left at its next look.
+ *
+ * Third parties share whatever there is to wait for: searches (rounds), slots, connections (fair turns), and the
+ * statements of the lead. What one of them does to its own receivers delays no other.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
 import { limits } from '../config.ts'
 import { whileDelivering } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import { findWork, movePositions, nextAttemptAt, type Work } from './deliveries.sql.ts'
 import { type DrainParts, drain } from './drain.ts'
+import { FairTurns } from './fair-turns.ts'
 import { Lead } from './lead.ts'
+import { Rounds, type Search } from './rounds.ts'
+import { type Candidate, Slots } from './slots.ts'
+import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
 
 export interface DispatcherParts extends DrainParts {
-  /** As the service role, to PostgreSQL itself. */
+  /** As the service role. */
+  database: Pool
+  /** The same, to PostgreSQL itself. */
   serviceUrl: string
 }
 
-type Lane = 'slow' | 'swift'
+interface Ready extends Candidate {
+  /** Null: of all schemas. */
+  schemaId: string | null
+}
 
 /** A subscription that this process is serving. */
 interface Served {
-  lane: Lane
-  /** It was seen to have something to send, which its drain may have missed at its end. */
+  /** It may have something to send that its drain has left, or missed at its end. */
   again: boolean
   ended: Promise<void>
 }
@@ -32,24 +43,28 @@ interface Served {
 const reportMs = 10_000
 /** How often positions behind which nothing matches are moved to the present. */
 const moveMs = 60_000
+/** Who has a turn at the connections beside third parties, which are numbers. */
+const ownTurns = { look: 'look', move: 'move' } as const
 
 export class Dispatcher {
   readonly #parts: DispatcherParts
   readonly #closing = new AbortController()
   readonly #cutOff = new AbortController()
+  readonly #rounds = new Rounds(limits.searchPauseMs)
+  readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
+  readonly #turns = new FairTurns(limits.deliveryConnectionsMax)
   readonly #served = new Map<string, Served>()
   /** Subscriptions whose last answer to this process took long, or never came. */
   readonly #slow = new Set<string>()
-  /** Whether subscriptions wait until one of those being served gives way. */
-  #waiting = { slow: false, swift: false }
-  /** Schemas that have events since the last look; null: look at all. */
-  #news: Set<string> | null = null
   #wake = Promise.withResolvers<void>()
   #lead: Lead | undefined
   #running: Promise<void> = Promise.resolve()
+  #moving: Promise<void> = Promise.resolve()
   #lookedAtAll = Number.NEGATIVE_INFINITY
   #moved = Number.NEGATIVE_INFINITY
   #reported = Number.NEGATIVE_INFINITY
+  /** Retries up to the first moment are known; the next one is due at the second. Epoch milliseconds. */
+  #retries = { known: 0, next: Number.POSITIVE_INFINITY }
 
   private constructor(parts: DispatcherParts) {
     this.#parts = parts
@@ -71,7 +86,7 @@ export class Dispatcher {
     this.#wake.resolve()
     const cutOff = setTimeout(() => this.#cutOff.abort(), limits.deliveryStopMs)
     await this.#running
-    await Promise.all([...this.#served.values()].map(({ ended }) => ended))
+    await Promise.all([this.#moving, ...[...this.#served.values()].map(({ ended }) => ended)])
     clearTimeout(cutOff)
     await this.#lead?.close()
   }
@@ -81,10 +96,11 @@ export class Dispatcher {
       this.#wake = Promise.withResolvers()
       let sleepMs: number
       try {
-        sleepMs = await this.#look()
+        await this.#look()
+        sleepMs = this.#sleepMs()
       } catch (error) {
         this.#report(error)
-        this.#news = null
+        this.#rounds.restart()
         sleepMs = limits.deliveryRetryMs
       }
       if (this.#closing.signal.aborted) return
@@ -94,97 +110,132 @@ export class Dispatcher {
     }
   }
 
-  /** @returns how long there is nothing to do unless somebody says so, milliseconds */
-  async #look(): Promise<number> {
-    const { database, now } = this.#parts
-    const lead = this.#lead ?? (await this.#open())
-    const started = performance.now()
-    // Without news it is time for a retry, or for what nobody told of.
-    const isNews = this.#news !== null && this.#news.size > 0
-    const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
-    const schemaIds = isNews && !isLate ? [...this.#news!] : null
-    this.#news = new Set()
-    const { work, nextAt } = await whileDelivering(database, async (client) => ({
-      work: await findWork(client, now(), schemaIds),
-      nextAt: await nextAttemptAt(client, now()),
-    }))
-    if (schemaIds === null) this.#lookedAtAll = started
-    await this.#serveAll(lead, work)
-    if (started - this.#moved >= moveMs) {
-      await whileDelivering(database, movePositions)
-      this.#moved = started
-    }
-    const pollMs = this.#lookedAtAll + limits.deliveryPollMs - performance.now()
-    return Math.max(0, Math.min(pollMs, (nextAt ?? Number.POSITIVE_INFINITY) - now()))
+  /** How long there is nothing to do unless somebody says so. */
+  #sleepMs(): number {
+    const at = performance.now()
+    const pollMs = this.#lookedAtAll + limits.deliveryPollMs - at
+    const searchMs = this.#rounds.dueAt(this.#busy()) - at
+    return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#parts.now()))
   }
 
-  async #open(): Promise<Lead> {
+  async #look(): Promise<void> {
+    if (!this.#lead) await this.#open()
+    const started = performance.now()
+    const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
+    if (isLate) this.#rounds.tell(null)
+    const isRetry = this.#parts.now() >= this.#retries.next
+    if (isLate || isRetry || this.#rounds.dueAt(this.#busy()) <= started)
+      await this.#transact(ownTurns.look, async (client) => {
+        if (isLate || isRetry) await this.#lookForRetries(client)
+        for (const search of this.#rounds.searches(started, this.#busy())) await this.#search(client, search)
+      })
+    if (isLate) this.#lookedAtAll = started
+    if (started - this.#moved < moveMs) return
+    this.#moved = started
+    this.#moving = this.#movePositions().catch((error) => this.#report(error))
+  }
+
+  async #open(): Promise<void> {
     const told = (schemaId: string) => {
-      this.#news?.add(schemaId)
+      this.#rounds.tell(schemaId)
       this.#wake.resolve()
     }
     // What happened until now was told to nobody.
-    this.#news = null
+    this.#rounds.restart()
     const lead = await Lead.open(this.#parts.serviceUrl, told)
     this.#lead = lead
     lead.lost.then(() => {
       this.#lead = undefined
-      this.#lookAtAll()
+      this.#rounds.tell(null)
+      this.#wake.resolve()
     })
-    return lead
   }
 
-  #lookAtAll(): void {
-    this.#news = null
-    this.#wake.resolve()
+  async #lookForRetries(client: PoolClient): Promise<void> {
+    const now = this.#parts.now()
+    for (const { thirdPartyId, schemaId } of await findDue(client, this.#retries.known, now))
+      this.#rounds.tellOne(thirdPartyId, schemaId)
+    const next = (await nextRetryAt(client, now)) ?? Number.POSITIVE_INFINITY
+    this.#retries = { known: now, next }
   }
 
-  /** As many as there is room for, in no order: where room is short, each comes to its turn. */
-  async #serveAll(lead: Lead, work: Work[]): Promise<void> {
-    const lanes = new Map<string, Lane>()
-    const count = { slow: 0, swift: 0 }
-    for (const { lane } of this.#served.values()) count[lane] += 1
-    this.#waiting = { slow: false, swift: false }
-    for (const { subscriptionId, failing } of shuffled(work, this.#parts.random)) {
+  async #search(client: PoolClient, search: Search): Promise<void> {
+    const cutOff = new Map<string, string>()
+    for (const work of await findWork(client, this.#parts.now(), search, limits.searchSubscriptionsMax)) {
+      const { subscriptionId, thirdPartyId, schemaId, failing, examined } = work
       const served = this.#served.get(subscriptionId)
-      if (served) {
-        served.again = true
-        continue
+      if (!examined) cutOff.set(thirdPartyId, subscriptionId)
+      else if (served) served.again = true
+      else {
+        const isSlow = failing || this.#slow.has(subscriptionId)
+        this.#slots.wait({ subscriptionId, thirdPartyId, schemaId, isSlow })
       }
-      const lane = failing || this.#slow.has(subscriptionId) ? 'slow' : 'swift'
-      const isFull =
-        count.slow + count.swift >= limits.deliveriesAtOnceMax ||
-        (lane === 'slow' && count.slow >= limits.slowDeliveriesAtOnceMax)
-      if (isFull) {
-        this.#waiting[lane] = true
-        continue
-      }
-      count[lane] += 1
-      lanes.set(subscriptionId, lane)
     }
-    if (lanes.size === 0) return
-    for (const subscriptionId of await lead.lock([...lanes.keys()])) {
-      if (this.#closing.signal.aborted) return
-      this.#serve(lead, subscriptionId, lanes.get(subscriptionId)!)
+    this.#rounds.searched(search, cutOff, performance.now())
+    this.#fill()
+  }
+
+  /** Third parties that have enough waiting. */
+  #busy(): Set<string> {
+    return this.#slots.withWaiting(limits.searchWaitingMax)
+  }
+
+  /** Beside the looks, in parts between which others have their turn. */
+  async #movePositions(): Promise<void> {
+    let from: string | undefined = '0'
+    while (from !== undefined && !this.#closing.signal.aborted) {
+      const first: string = from
+      from = await this.#transact(ownTurns.move, (client) =>
+        movePositions(client, first, limits.searchSubscriptionsMax),
+      )
     }
   }
 
-  #serve(lead: Lead, subscriptionId: string, lane: Lane): void {
-    const served: Served = { lane, again: false, ended: Promise.resolve() }
+  #transact<Result>(whose: string, run: (client: PoolClient) => Promise<Result>): Promise<Result> {
+    return this.#turns.run(whose, () => whileDelivering(this.#parts.database, run))
+  }
+
+  /** Serves as many as there are slots for. */
+  #fill(): void {
+    const lead = this.#lead
+    // Whoever waits is found again by the next connection.
+    if (!lead || this.#closing.signal.aborted) return
+    for (let next = this.#slots.take(); next; next = this.#slots.take()) this.#serve(lead, next)
+  }
+
+  #serve(lead: Lead, ready: Ready): void {
+    const { subscriptionId, thirdPartyId, schemaId } = ready
+    const served: Served = { again: false, ended: Promise.resolve() }
     this.#served.set(subscriptionId, served)
-    const end = async () => {
-      await lead.unlock(subscriptionId)
+    const end = () => {
       this.#served.delete(subscriptionId)
-      if (served.again || lead.isLost || this.#waiting.slow || this.#waiting.swift) this.#lookAtAll()
+      this.#slots.release(ready)
+      if (served.again || lead.isLost) this.#rounds.tellOne(thirdPartyId, schemaId)
+      this.#fill()
+      this.#wake.resolve()
     }
-    served.ended = this.#drain(lead, subscriptionId, lane).finally(end)
+    served.ended = this.#drainLocked(lead, ready, served).finally(end)
   }
 
-  async #drain(lead: Lead, subscriptionId: string, lane: Lane): Promise<void> {
+  async #drainLocked(lead: Lead, ready: Ready, served: Served): Promise<void> {
+    const { subscriptionId } = ready
+    if (!(await lead.lock(subscriptionId))) return
+    await this.#drain(lead, ready, served)
+    await lead.unlock(subscriptionId)
+  }
+
+  async #drain(lead: Lead, ready: Ready, served: Served): Promise<void> {
+    const { subscriptionId, thirdPartyId } = ready
     try {
       await drain(this.#parts, {
         subscriptionId,
-        goesOn: () => !this.#closing.signal.aborted && !lead.isLost && !this.#waiting[lane],
+        transact: (run) => this.#transact(thirdPartyId, run),
+        goesOn: () => {
+          if (this.#closing.signal.aborted || lead.isLost) return false
+          const givesWay = this.#slots.isWanted(ready)
+          if (givesWay) served.again = true
+          return !givesWay
+        },
         answered: (tookMs) => {
           if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
@@ -207,11 +258,4 @@ export class Dispatcher {
     this.#reported = at
     this.#parts.log('dispatcher.troubled', { error })
   }
-}
-
-function shuffled<Item>(items: Item[], random: () => number): Item[] {
-  return items
-    .map((item) => ({ item, place: random() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ item }) => item)
 }

@@ -7,11 +7,10 @@
  * and repeated only where nobody knows whether it arrived.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import type { Dispatcher as Agent } from 'undici'
 import { decrypt } from '../auth/secrets.ts'
 import { limits } from '../config.ts'
-import { whileDelivering } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { packBatch } from './body.ts'
@@ -36,8 +35,6 @@ import type { TargetRules } from './target.ts'
 const successEveryMs = 60_000
 
 export interface DrainParts {
-  /** As the service role. */
-  database: Pool
   /** Under which the secrets of third parties are stored. */
   masterKey: Buffer
   /** Connects to vetted addresses alone. */
@@ -50,8 +47,12 @@ export interface DrainParts {
   random: () => number
 }
 
+/** One transaction of the dispatcher (`whileDelivering`). */
+export type Transact = <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
+
 export interface Turn {
   subscriptionId: string
+  transact: Transact
   /** Whether the next delivery may be begun: this process still has the subscription, and others do not wait. */
   goesOn: () => boolean
   /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
@@ -67,7 +68,7 @@ interface Sending {
 
 export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
   const { subscriptionId } = turn
-  let sending = await whileDelivering(parts.database, async (client) => {
+  let sending = await turn.transact(async (client) => {
     await lockReceiver(client, subscriptionId)
     return next(parts, client, subscriptionId)
   })
@@ -116,7 +117,7 @@ async function settle(
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
   const recordAnd = (goesOn: () => boolean) =>
-    untilThere(parts, turn, (client) =>
+    untilThere(turn, (client) =>
       record(parts, { ...turn, goesOn }, client, { receiver, delivery }, { ...reply, at }, decision),
     )
   const taken = await recordAnd(turn.goesOn).catch(async (error) => {
@@ -161,13 +162,12 @@ async function record(
  * moment is waited for, for as long as the process runs.
  */
 async function untilThere<Result>(
-  { database }: DrainParts,
-  { stopped }: Turn,
+  { transact, stopped }: Turn,
   run: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   for (;;) {
     try {
-      return await whileDelivering(database, run)
+      return await transact(run)
     } catch (error) {
       if (!isAway(error) || stopped.aborted) throw error
       await delay(limits.deliveryRetryMs, undefined, { signal: stopped })

@@ -7,13 +7,16 @@ import pg from 'pg'
 import { limits } from '../config.ts'
 import { connectSafely } from '../db/check-connection.ts'
 import { keepAlive, ourSettings, withStartupOptions } from '../db/pool.ts'
-import { listenForEvents, lockSubscriptions, unlockSubscription } from './locks.sql.ts'
+import { listenForEvents, lockSubscriptions, unlockSubscriptions } from './locks.sql.ts'
 
 export class Lead {
   readonly #client: pg.Client
   readonly #lost = Promise.withResolvers<void>()
   #isLost = false
-  #turn: Promise<unknown> = Promise.resolve()
+  /** What is to be done next, by subscription, with who waits for it. */
+  #toLock = new Map<string, (isOurs: boolean) => void>()
+  #toUnlock = new Map<string, () => void>()
+  #isWorking = false
 
   private constructor(client: pg.Client) {
     this.#client = client
@@ -56,17 +59,15 @@ export class Lead {
   }
 
   /**
-   * @returns those that no other process serves; locked until `unlock`, or the end of the connection
-   * @throws {Error} where the connection is lost
+   * @returns whether no other process serves it, and the connection is there; then it is locked until `unlock`, or the
+   * end of the connection
    */
-  lock(subscriptionIds: string[]): Promise<string[]> {
-    return this.#inTurn(() => lockSubscriptions(this.#client, subscriptionIds))
+  lock(subscriptionId: string): Promise<boolean> {
+    return this.#ask(this.#toLock, subscriptionId)
   }
 
   async unlock(subscriptionId: string): Promise<void> {
-    if (this.#isLost) return
-    // Where it fails, the connection has ended, and it holds no lock.
-    await this.#inTurn(() => unlockSubscription(this.#client, subscriptionId)).catch(() => {})
+    return this.#ask(this.#toUnlock, subscriptionId)
   }
 
   async close(): Promise<void> {
@@ -79,10 +80,40 @@ export class Lead {
     this.#lost.resolve()
   }
 
-  /** A connection runs one statement at a time. One that does not answer may hang rather than be dead: it is ended. */
-  #inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(run)
-    this.#turn = result.catch(() => this.close())
-    return result
+  #ask<Answer>(asked: Map<string, (answer: Answer) => void>, subscriptionId: string): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>()
+    asked.set(subscriptionId, resolve)
+    if (!this.#isWorking) void this.#work()
+    return promise
+  }
+
+  /**
+   * A connection runs one statement at a time. So what is asked meanwhile is done by the next one, whoever asks: a
+   * hundred subscriptions that end at the same moment hold up another by one statement.
+   */
+  async #work(): Promise<void> {
+    this.#isWorking = true
+    // Those that are asked for at once go together.
+    await Promise.resolve()
+    while (this.#toLock.size + this.#toUnlock.size > 0) {
+      const [unlocking, locking] = [this.#toUnlock, this.#toLock]
+      this.#toUnlock = new Map()
+      this.#toLock = new Map()
+      const locked = new Set<string>()
+      try {
+        if (unlocking.size > 0) await unlockSubscriptions(this.#client, [...unlocking.keys()])
+        for (const id of await this.#locked([...locking.keys()])) locked.add(id)
+      } catch {
+        // One that does not answer may hang rather than be dead: once it has ended, it holds no lock.
+        await this.close()
+      }
+      for (const done of unlocking.values()) done()
+      for (const [id, answer] of locking) answer(locked.has(id))
+    }
+    this.#isWorking = false
+  }
+
+  async #locked(subscriptionIds: string[]): Promise<string[]> {
+    return subscriptionIds.length === 0 ? [] : lockSubscriptions(this.#client, subscriptionIds)
   }
 }

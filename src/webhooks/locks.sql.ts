@@ -11,8 +11,11 @@ export async function lockSubscriptions(client: ClientBase, ids: string[]): Prom
   return rows.map(({ id }) => id)
 }
 
-export async function unlockSubscription(client: ClientBase, id: string): Promise<void> {
-  await client.query(`select pg_advisory_unlock(hashtextextended('grandlivre subscription ' || $1, 0))`, [id])
+export async function unlockSubscriptions(client: ClientBase, ids: string[]): Promise<void> {
+  await client.query(
+    `select pg_advisory_unlock(hashtextextended('grandlivre subscription ' || id, 0)) from unnest($1::text[]) as id`,
+    [ids],
+  )
 }
 
 /** Of `publish`; what is told is the id of a schema. */

@@ -39,6 +39,30 @@ export async function insertSubscription(
   return rows[0]!
 }
 
+/** Until the transaction ends nobody else makes a subscription with a token of that third party in that schema. */
+export async function lockMaking(
+  client: ClientBase,
+  { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
+): Promise<void> {
+  await client.query(
+    `select pg_advisory_xact_lock(hashtextextended('grandlivre subscriptions of ' || $2 || ' in ' || $1, 0))`,
+    [schemaId, thirdPartyId],
+  )
+}
+
+/** What tokens of a third party have made in a schema, at all levels, disabled ones included. After `lockMaking`. */
+export async function countMade(
+  client: ClientBase,
+  { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
+): Promise<number> {
+  const { rows } = await client.query<{ made: number }>(
+    `select count(*)::int as made from grandlivre.subscriptions
+     where schema_id = $1 and third_party_id = $2 and level <> 'staff'`,
+    [schemaId, thirdPartyId],
+  )
+  return rows[0]!.made
+}
+
 /** A caller, as far as its subscriptions are concerned. */
 export interface Owner {
   schemaId: string

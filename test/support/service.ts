@@ -44,6 +44,7 @@ export async function startTestService(
     store: { kind: 'filesystem', folder: join(dataDir, 'files') },
     fileRetentionDays: 7,
     webhookAllowInsecure: false,
+    webhookSubscriptionsMax: 100,
     logLevel: 'debug',
     ...settings,
   }

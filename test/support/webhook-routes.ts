@@ -1,4 +1,5 @@
 /** The routes of subscriptions on a service of the test, and callers of every kind. */
+import type { Config } from '../../src/config.ts'
 import { createTestDatabase } from './database.ts'
 import { startNameServer } from './name-server.ts'
 import { type Answer, request, startTestService, type TestService } from './service.ts'
@@ -50,12 +51,13 @@ export const issuesOf = ({ body }: Answer) =>
     ]),
   )
 
-export async function startWebhookRoutes(): Promise<WebhookRoutes> {
+/** @param settings of the service, other than those of every test */
+export async function startWebhookRoutes(settings: Partial<Config> = {}): Promise<WebhookRoutes> {
   const dns = await startNameServer({ 'hooks.test': ['8.8.8.8'], 'inside.test': ['10.0.0.7'] })
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const callers = await callersOf(staff)
-  const service = await startTestService(database)
+  const service = await startTestService(database, settings)
   const info = await request(`${service.url}/api/v1/key/info?mode=extended`, callers.firm)
   const webhook = (rest = '') => `${service.url}/api/v1/webhook${rest}`
   const post = (headers: Headers, body: unknown, type?: string) =>

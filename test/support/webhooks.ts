@@ -6,15 +6,16 @@ import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { publish } from '../../src/events/publish.ts'
 import type { Log, LogEvents } from '../../src/log.ts'
-import { findWork } from '../../src/webhooks/deliveries.sql.ts'
 import { Dispatcher } from '../../src/webhooks/dispatcher.ts'
 import { replayFailedDeliveries } from '../../src/webhooks/replay.ts'
+import type { Search } from '../../src/webhooks/rounds.ts'
 import {
   enableSubscription,
   insertSubscription,
   type Subscription,
 } from '../../src/webhooks/subscriptions.sql.ts'
 import { guardedAgent, type TargetRules } from '../../src/webhooks/target.ts'
+import { findWork } from '../../src/webhooks/work.sql.ts'
 import { createTestDatabase } from './database.ts'
 import { startProxy } from './proxy.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
@@ -117,9 +118,10 @@ export async function setWebhookStage(): Promise<WebhookStage> {
             return Number(rows[0].rows)
           }
           // PostgreSQL plans a prepared statement anew five times, and then perhaps once and for all.
-          for (let time = 0; time < 8; time++) await findWork(client, Date.now(), null)
+          const look = () => findWork(client, Date.now(), everything, limits.searchSubscriptionsMax)
+          for (let time = 0; time < 8; time++) await look()
           const before = await read()
-          const found = (await findWork(client, Date.now(), null)).length
+          const found = (await look()).length
           return { found, rows: (await read()) - before }
         })
       } finally {
@@ -154,6 +156,8 @@ export async function stageOf({ onTestFinished }: TestContext): Promise<WebhookS
   onTestFinished(() => stage.close())
   return stage
 }
+
+const everything: Search = { schemaIds: null, rounds: new Map(), whom: 'others' }
 
 const defaults = { onEvents: ['document'], folderIds: [] as string[] }
 

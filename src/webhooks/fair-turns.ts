@@ -1,0 +1,52 @@
+/**
+ * Work for a few connections, shared by who asks: of those that wait, whoever has the least running is next, and of
+ * several such the one that has waited longest since its last turn. So thousands of transactions of one third party hold up
+ * another's by one at the most.
+ */
+export class FairTurns {
+  readonly #atOnce: number
+  /** What waits, by who asked; in the order in which they had their last turn, or began to wait. */
+  readonly #waiting = new Map<string, (() => void)[]>()
+  readonly #running = new Map<string, number>()
+  #runningInAll = 0
+
+  /** @param atOnce how many run at the most */
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce
+  }
+
+  /** Runs it when its turn has come; those of one key begin in the order in which they were asked for. */
+  async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    await new Promise<void>((begin) => {
+      const queue = this.#waiting.get(key)
+      if (queue) queue.push(begin)
+      else this.#waiting.set(key, [begin])
+      this.#next()
+    })
+    try {
+      return await work()
+    } finally {
+      this.#runningInAll -= 1
+      const left = this.#running.get(key)! - 1
+      if (left === 0) this.#running.delete(key)
+      else this.#running.set(key, left)
+      this.#next()
+    }
+  }
+
+  #next(): void {
+    if (this.#runningInAll >= this.#atOnce) return
+    const runningOf = (key: string) => this.#running.get(key) ?? 0
+    let chosen: string | undefined
+    for (const key of this.#waiting.keys())
+      if (chosen === undefined || runningOf(key) < runningOf(chosen)) chosen = key
+    if (chosen === undefined) return
+    const queue = this.#waiting.get(chosen)!
+    const begin = queue.shift()!
+    this.#waiting.delete(chosen)
+    if (queue.length > 0) this.#waiting.set(chosen, queue)
+    this.#running.set(chosen, runningOf(chosen) + 1)
+    this.#runningInAll += 1
+    begin()
+  }
+}

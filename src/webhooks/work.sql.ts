@@ -1,0 +1,130 @@
+/** How the dispatcher finds subscriptions with something to send, each inside `whileDelivering`. */
+import type { ClientBase } from 'pg'
+import { firstMatch, positions } from './deliveries.sql.ts'
+import type { Search } from './rounds.ts'
+
+/** A subscription with something to send; or, where a third party has more of them than were examined, the next one. */
+export interface Work {
+  subscriptionId: string
+  thirdPartyId: string
+  /** Null: of all schemas. */
+  schemaId: string | null
+  /** Its last delivery failed. */
+  failing: boolean
+  examined: boolean
+}
+
+/**
+ * Subscriptions with something to send at this moment, among the first so many of each third party. `offset 0` has
+ * PostgreSQL ask for the deliveries of each one; it would otherwise read those of all that are pending.
+ * @param now epoch milliseconds
+ * @param most to examine of each third party
+ */
+export async function findWork(
+  client: ClientBase,
+  now: number,
+  { schemaIds, rounds, whom }: Search,
+  most: number,
+): Promise<Work[]> {
+  const { rows } = await client.query<Work>({
+    name: `find-work-of-${whom}`,
+    text: `with round as materialized (
+        select * from unnest($3::bigint[], $4::bigint[]) as round (third_party_id, next_id)
+      ), candidates as materialized (
+        select * from (
+          select s.*, row_number() over (partition by s.third_party_id order by s.id) as place
+          from subscriptions s
+          join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
+          ${whoseSubscriptions[whom]}
+            and s.enabled and ($2::bigint[] is null or s.schema_id is null or s.schema_id = any ($2))
+        ) as s where place <= $5::int + 1
+      )
+      select s.id as "subscriptionId", s.third_party_id as "thirdPartyId", s.schema_id as "schemaId",
+        s.failing_since is not null as failing, place <= $5::int as examined
+      from candidates s
+      where place > $5::int
+        or exists (
+          select from deliveries d
+          where d.subscription_id = s.id and d.state = 'pending' and d.next_attempt_at <= to_timestamp($1 / 1000.0)
+          offset 0)
+        or not exists (
+          select from deliveries d where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay
+          offset 0)
+        and exists (
+          select from ${positions}
+          where ($2::bigint[] is null or at.schema_id = any ($2)) and ${firstMatch} is not null)`,
+    values: [now, schemaIds, [...rounds.keys()], [...rounds.values()], most],
+  })
+  return rows
+}
+
+const whoseSubscriptions = {
+  own: 'join round r on r.third_party_id = s.third_party_id where s.id >= r.next_id',
+  others: 'where s.third_party_id not in (select third_party_id from round)',
+} satisfies Record<Search['whom'], string>
+
+/**
+ * Moves subscriptions to the present that are far behind, with nothing there for them: otherwise each search would have to
+ * pass over the same events again.
+ * @param from the first of so many that are looked at
+ * @returns the first of those that are left; undefined where none is
+ */
+export async function movePositions(
+  client: ClientBase,
+  from: string,
+  most: number,
+): Promise<string | undefined> {
+  const { rows } = await client.query<{ next: string | null }>(
+    `with part as materialized (
+       select id, row_number() over (order by id) as place
+       from (select id from subscriptions where id >= $1 order by id limit $2::int + 1) as s
+     ), behind as materialized (
+       select s.id, at.schema_id, newest.id as position
+       from part p
+       join subscriptions s on s.id = p.id
+       cross join lateral ${positions}
+       cross join lateral (select max(e.id) as id from events e where e.schema_id = at.schema_id) as newest
+       where p.place <= $2::int and s.enabled and newest.id > at.position + 1000 and ${firstMatch} is null
+       for no key update of s skip locked
+     ), moved as (
+       insert into subscription_positions (schema_id, subscription_id, position)
+       select schema_id, id, position from behind
+       on conflict (schema_id, subscription_id) do update
+         set position = greatest(subscription_positions.position, excluded.position)
+     )
+     select max(id) filter (where place > $2::int) as next from part`,
+    [from, most],
+  )
+  return rows[0]!.next ?? undefined
+}
+
+/**
+ * Whose subscriptions have retries that became due between two moments: epoch milliseconds. (A delivery is due as soon as
+ * it is stored, and then on its way to its first attempt.)
+ */
+export async function findDue(
+  client: ClientBase,
+  after: number,
+  until: number,
+): Promise<{ thirdPartyId: string; schemaId: string | null }[]> {
+  const { rows } = await client.query<{ thirdPartyId: string; schemaId: string | null }>({
+    name: 'find-due',
+    text: `select distinct s.third_party_id as "thirdPartyId", s.schema_id as "schemaId"
+      from deliveries d join subscriptions s on s.id = d.subscription_id
+      where d.state = 'pending' and d.attempts > 0
+        and d.next_attempt_at > to_timestamp($1 / 1000.0) and d.next_attempt_at <= to_timestamp($2 / 1000.0)`,
+    values: [after, until],
+  })
+  return rows
+}
+
+/** When the next retry that is not due yet will be: epoch milliseconds, undefined where none is planned. */
+export async function nextRetryAt(client: ClientBase, now: number): Promise<number | undefined> {
+  const { rows } = await client.query<{ at: number | null }>({
+    name: 'next-retry',
+    text: `select extract(epoch from min(next_attempt_at))::float8 * 1000 as at from deliveries
+      where state = 'pending' and attempts > 0 and next_attempt_at > to_timestamp($1 / 1000.0)`,
+    values: [now],
+  })
+  return rows[0]?.at ?? undefined
+}
