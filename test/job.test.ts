@@ -154,7 +154,7 @@ test('the name of a file in the store is never the same, and tells whose it is',
   expect(freshFileKey(claim, 'TRA')).not.toBe(key)
   for (const made of [key, freshFileKey(claim, 'JSON')]) {
     expect(isKey(made)).toBe(true)
-    expect(readFileKey(made)).toEqual({ schemaId: claim.schemaId, exportId: claim.exportId })
+    expect(readFileKey(made)).toEqual(claim)
   }
   for (const other of ['exports/100/x.json', `backup/${key}`, `${key}.gz`, key.replace('export_', 'Export_')])
     expect(readFileKey(other), other).toBeUndefined()

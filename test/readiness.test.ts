@@ -250,7 +250,12 @@ describe('a server that runs', () => {
     try {
       expect(await statuses(other, journals)).toEqual([200])
       await ask(server.ownerUrl, 'alter role reader connection limit 1')
-      expect(await statuses(other, ...Array(10).fill(journals))).toContain(503)
+      // Those that are open wait for a lock, so that the other requests need new ones.
+      await staff.client.query('begin; lock table grandlivre.rate_windows in access exclusive mode')
+      const answers = statuses(other, ...Array(10).fill(journals))
+      await until(() => other.lines.some((line) => line.includes('request.failed')))
+      await staff.client.query('rollback')
+      expect(await answers).toContain(503)
       await setTimeout(limits.missingMs)
       expect(await missing(other)).toBe('a free connection to the database')
       const failed = other.lines.filter((line) => line.includes('request.failed'))
