@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { isConnectionLoss } from '../src/db/outage.ts'
 import { createOwnerPool, createPool, inTenant, inTransaction, withStartupOptions } from '../src/db/pool.ts'
 import { AppError } from '../src/errors.ts'
+import { openSnapshot } from '../src/exports/snapshot.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
 
 let database: TestDatabase
@@ -158,6 +159,20 @@ test('a connection that is cut while nobody uses it or between two queries does 
   })
   await expect(failure).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
   expect(await inTransaction(pool, (client) => addSchema(client, 6))).toBe(1)
+})
+
+test('a connection of a snapshot that is cut while the other is waited for does not end the process', async () => {
+  const small = new pg.Pool({ connectionString: database.serviceUrl, max: 1, connectionTimeoutMillis: 500 })
+  small.on('error', () => {})
+  const heard = new Promise<pg.PoolClient>((resolve) => small.once('acquire', resolve))
+  const opening = openSnapshot(small, '1').catch((error: unknown) => error)
+  const first = await heard
+  const cut = new Promise((resolve) => first.once('end', resolve))
+  const { processID } = first as pg.PoolClient & { processID: number }
+  await terminate(processID)
+  await cut
+  expect(await opening).toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  await small.end()
 })
 
 async function addSchema(client: pg.PoolClient, id: number): Promise<number | null> {

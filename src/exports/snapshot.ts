@@ -19,18 +19,21 @@ export interface Snapshot {
 }
 
 export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Snapshot> {
+  // A connection that dies outside a query tells only its listeners; the next query reports it to the export.
+  const ignore = () => {}
   const first = await connect(pool)
+  // Also while the second one is opened: an error that nobody hears ends the process.
+  first.on('error', ignore)
   let second: pg.PoolClient
   try {
     second = await connect(pool)
   } catch (error) {
+    first.off('error', ignore)
     first.release()
     throw error
   }
+  second.on('error', ignore)
   const clients = [first, second]
-  // A connection that dies outside a query tells only its listeners; the next query reports it to the export.
-  const ignore = () => {}
-  for (const client of clients) client.on('error', ignore)
   let closed = false
   const close = async (error?: Error): Promise<void> => {
     if (closed) return
