@@ -237,17 +237,19 @@ export class Dispatcher {
 
   async #drain(lead: Lead, ready: Ready, served: Served): Promise<void> {
     const { subscriptionId, thirdPartyId } = ready
+    let hasSent = false
     try {
       await drain(this.#parts, {
         subscriptionId,
         transact: (run) => this.#transact(thirdPartyId, run),
         goesOn: () => {
           if (this.#closing.signal.aborted || lead.isLost) return false
-          const givesWay = this.#slots.isWanted(ready)
+          const givesWay = hasSent && this.#slots.isWanted(ready)
           if (givesWay) served.again = true
           return !givesWay
         },
         answered: (tookMs) => {
+          hasSent = true
           if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
         },
