@@ -1,5 +1,7 @@
 /** Dispatchers beside each other, their search for work, their end and the loss of their database. */
+import pg from 'pg'
 import { expect, test } from 'vitest'
+import { limits } from '../src/config.ts'
 import { answerWith } from './support/receiver.ts'
 import { until } from './support/service.ts'
 import { deliveriesOf, documentEvent, documents, namesOf, numbered, stageOf } from './support/webhooks.ts'
@@ -70,6 +72,31 @@ test('stopped, a dispatcher waits for the answer to what it has sent, and begins
   stage.dispatch()
   await until(() => stage.receiver.accepted('/one').length === 2)
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
+})
+
+test('stopped, it begins nothing for those that have a slot and wait for the database', async (context) => {
+  const stage = await stageOf(context)
+  const paths = numbered(20).map((name) => `/${name}`)
+  for (const path of paths) await stage.subscribe(path)
+  const owner = new pg.Client(stage.ownerUrl)
+  await owner.connect()
+  context.onTestFinished(() => owner.end())
+  await owner.query('begin; select from grandlivre.subscriptions for no key update')
+  await stage.publish(documents(['a']))
+  const { close } = stage.dispatch()
+  await until(
+    async () =>
+      (
+        await stage.sql(`select from pg_stat_activity where wait_event_type = 'Lock'
+        and datname = current_database() and query like 'select from subscriptions%'`)
+      ).length === limits.deliveryConnectionsMax,
+  )
+  const closed = close()
+  await owner.query('commit')
+  await closed
+  expect(paths.flatMap((path) => stage.receiver.requests(path))).toEqual([])
+  stage.dispatch()
+  for (const path of paths) await until(() => stage.receiver.accepted(path).length === 1)
 })
 
 test('stopped, it cuts off a receiver that stays silent, whose delivery the next process sends again', async (context) => {

@@ -117,7 +117,7 @@ test('one that waits already keeps its place', () => {
   expect(slots.take()).toEqual(candidate('x', 112))
 })
 
-test('a subscription gives way to those of its own third party, and to no other, though that has fewer slots', () => {
+test('while slots are free, one gives way to those of its own third party alone, though others have fewer', () => {
   const slots = slotsWith(['x', 112])
   const [mine] = takeAll(slots)
   crowd(slots, 'y', 1_000)
@@ -125,6 +125,18 @@ test('a subscription gives way to those of its own third party, and to no other,
   expect(slots.isWanted(mine!)).toBe(false)
   slots.wait(candidate('x', 112))
   expect(slots.isWanted(mine!)).toBe(true)
+})
+
+test('where no slot is left, every one gives way to a third party that holds none', () => {
+  const slots = new Slots<Candidate>(count)
+  for (let other = 0; other < count; other++) slots.wait(candidate(`x${other}`, 0))
+  const [mine] = takeAll(slots)
+  expect(slots.isWanted(mine!)).toBe(false)
+  slots.wait(candidate('new', 0))
+  expect(slots.isWanted(mine!)).toBe(true)
+  slots.release(mine!)
+  slots.wait(mine!)
+  expect(slots.take()).toEqual(candidate('new', 0))
 })
 
 test('a healthy subscription gives way to slow ones only where one of them may take its slot', () => {

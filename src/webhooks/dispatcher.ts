@@ -50,7 +50,11 @@ export class Dispatcher {
   readonly #parts: DispatcherParts
   readonly #closing = new AbortController()
   readonly #cutOff = new AbortController()
-  readonly #rounds = new Rounds(limits.searchPauseMs)
+  /**
+   * Of what is known to be new, and of whatever there may be, every other second. On the same rounds an event waited until
+   * everything of its third party was examined: for 2.2 seconds, at the median, where that has 4,000 subscriptions.
+   */
+  readonly #rounds = { told: new Rounds(limits.searchPauseMs), polled: new Rounds(limits.searchPauseMs) }
   readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
   readonly #turns = new FairTurns(limits.deliveryConnectionsMax)
   readonly #served = new Map<string, Served>()
@@ -100,7 +104,7 @@ export class Dispatcher {
         sleepMs = this.#sleepMs()
       } catch (error) {
         this.#report(error)
-        this.#rounds.restart()
+        this.#rounds.told.restart()
         sleepMs = limits.deliveryRetryMs
       }
       if (this.#closing.signal.aborted) return
@@ -114,7 +118,7 @@ export class Dispatcher {
   #sleepMs(): number {
     const at = performance.now()
     const pollMs = this.#lookedAtAll + limits.deliveryPollMs - at
-    const searchMs = this.#rounds.dueAt(this.#busy()) - at
+    const searchMs = this.#searchDueAt() - at
     return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#parts.now()))
   }
 
@@ -122,12 +126,15 @@ export class Dispatcher {
     if (!this.#lead) await this.#open()
     const started = performance.now()
     const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
-    if (isLate) this.#rounds.tell(null)
+    if (isLate) this.#rounds.polled.tell(null)
     const isRetry = this.#parts.now() >= this.#retries.next
-    if (isLate || isRetry || this.#rounds.dueAt(this.#busy()) <= started)
+    if (isLate || isRetry || this.#searchDueAt() <= started)
       await this.#transact(ownTurns.look, async (client) => {
         if (isLate || isRetry) await this.#lookForRetries(client)
-        for (const search of this.#rounds.searches(started, this.#busy())) await this.#search(client, search)
+        // What the first one finds must not keep the other from going on.
+        const busy = this.#busy()
+        for (const rounds of [this.#rounds.told, this.#rounds.polled])
+          for (const search of rounds.searches(started, busy)) await this.#search(client, rounds, search)
       })
     if (isLate) this.#lookedAtAll = started
     if (started - this.#moved < moveMs) return
@@ -137,16 +144,15 @@ export class Dispatcher {
 
   async #open(): Promise<void> {
     const told = (schemaId: string) => {
-      this.#rounds.tell(schemaId)
+      this.#rounds.told.tell(schemaId)
       this.#wake.resolve()
     }
     // What happened until now was told to nobody.
-    this.#rounds.restart()
+    this.#rounds.told.restart()
     const lead = await Lead.open(this.#parts.serviceUrl, told)
     this.#lead = lead
     lead.lost.then(() => {
       this.#lead = undefined
-      this.#rounds.tell(null)
       this.#wake.resolve()
     })
   }
@@ -154,12 +160,12 @@ export class Dispatcher {
   async #lookForRetries(client: PoolClient): Promise<void> {
     const now = this.#parts.now()
     for (const { thirdPartyId, schemaId } of await findDue(client, this.#retries.known, now))
-      this.#rounds.tellOne(thirdPartyId, schemaId)
+      this.#rounds.told.tellOne(thirdPartyId, schemaId)
     const next = (await nextRetryAt(client, now)) ?? Number.POSITIVE_INFINITY
     this.#retries = { known: now, next }
   }
 
-  async #search(client: PoolClient, search: Search): Promise<void> {
+  async #search(client: PoolClient, rounds: Rounds, search: Search): Promise<void> {
     const cutOff = new Map<string, string>()
     for (const work of await findWork(client, this.#parts.now(), search, limits.searchSubscriptionsMax)) {
       const { subscriptionId, thirdPartyId, schemaId, failing, examined } = work
@@ -171,8 +177,13 @@ export class Dispatcher {
         this.#slots.wait({ subscriptionId, thirdPartyId, schemaId, isSlow })
       }
     }
-    this.#rounds.searched(search, cutOff, performance.now())
+    rounds.searched(search, cutOff, performance.now())
     this.#fill()
+  }
+
+  #searchDueAt(): number {
+    const busy = this.#busy()
+    return Math.min(this.#rounds.told.dueAt(busy), this.#rounds.polled.dueAt(busy))
   }
 
   /** Third parties that have enough waiting. */
@@ -210,7 +221,7 @@ export class Dispatcher {
     const end = () => {
       this.#served.delete(subscriptionId)
       this.#slots.release(ready)
-      if (served.again || lead.isLost) this.#rounds.tellOne(thirdPartyId, schemaId)
+      if (served.again || lead.isLost) this.#rounds.told.tellOne(thirdPartyId, schemaId)
       this.#fill()
       this.#wake.resolve()
     }
@@ -226,17 +237,19 @@ export class Dispatcher {
 
   async #drain(lead: Lead, ready: Ready, served: Served): Promise<void> {
     const { subscriptionId, thirdPartyId } = ready
+    let hasSent = false
     try {
       await drain(this.#parts, {
         subscriptionId,
         transact: (run) => this.#transact(thirdPartyId, run),
         goesOn: () => {
           if (this.#closing.signal.aborted || lead.isLost) return false
-          const givesWay = this.#slots.isWanted(ready)
+          const givesWay = hasSent && this.#slots.isWanted(ready)
           if (givesWay) served.again = true
           return !givesWay
         },
         answered: (tookMs) => {
+          hasSent = true
           if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
         },

@@ -53,7 +53,10 @@ export type Transact = <Result>(run: (client: PoolClient) => Promise<Result>) =>
 export interface Turn {
   subscriptionId: string
   transact: Transact
-  /** Whether the next delivery may be begun: this process still has the subscription, and others do not wait. */
+  /**
+   * Whether the next delivery may be begun, the first one, too: this process still has the subscription, and others do not
+   * wait for a second one.
+   */
   goesOn: () => boolean
   /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
   answered: (tookMs: number) => void
@@ -70,7 +73,7 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
   const { subscriptionId } = turn
   let sending = await turn.transact(async (client) => {
     await lockReceiver(client, subscriptionId)
-    return next(parts, client, subscriptionId)
+    return turn.goesOn() ? next(parts, client, subscriptionId) : undefined
   })
   while (sending) {
     const { receiver, delivery } = sending

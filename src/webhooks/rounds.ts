@@ -35,10 +35,9 @@ export interface Search {
 export class Rounds {
   readonly #pauseMs: number
   /** For all that are not on rounds of their own. */
-  #news: News = 'all'
+  #news: News = nothing
   readonly #own = new Map<string, Round>()
 
-  /** To begin with, everything is new. */
   constructor(pauseMs: number) {
     this.#pauseMs = pauseMs
   }

@@ -92,12 +92,13 @@ export class Slots<Of extends Candidate> {
   }
 
   /**
-   * Whether it is to give way to another one of its own third party after a delivery. Not to a slow one that could not
-   * take its slot.
+   * Whether it is to give way after a delivery: to another one of its own third party, but not to a slow one that could
+   * not take its slot; and where none is free, to a third party that holds none.
    */
   isWanted({ thirdPartyId, isSlow }: Of): boolean {
     const share = this.#shares.get(thirdPartyId)!
-    return share.swift.size > 0 || (share.slow.size > 0 && (isSlow || this.#hasRoomForSlow(share)))
+    if (share.swift.size > 0 || (share.slow.size > 0 && (isSlow || this.#hasRoomForSlow(share)))) return true
+    return this.#free === 0 && [...this.#shares.values()].some(({ held }) => held === 0)
   }
 
   /** Third parties of which so many swift subscriptions wait, or more. */
