@@ -1,6 +1,6 @@
 /**
- * `npm run bench:fairness`: how soon three healthy subscribers of one third party are told of what happens, alone and
- * then beside another third party whose thousands of subscribers to the same events take their time or hang.
+ * `npm run bench:fairness`: how soon events reach three healthy subscriptions of one third party, first alone and then
+ * beside thousands of subscriptions of another one, to the same events, whose receivers are slow or hang.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'

@@ -314,7 +314,7 @@ export const limits = {
   searchSubscriptionsMax: 100,
   /** Between two searches for the same third party, where it has more: they take a tenth of a processor then. */
   searchPauseMs: 50,
-  /** A third party of which so many wait for slots is not searched: half of what one search may find. */
+  /** A third party with this many waiting for slots is not searched: half of what one search may find. */
   searchWaitingMax: 50,
   /** How often each process looks for what nobody told it of: a notification that was lost, another one's death. */
   deliveryPollMs: 2_000,

@@ -23,7 +23,7 @@ interface Crowd {
   letGo(): void
 }
 
-/** So many subscriptions of ONE, whose receivers answer when the test says so. */
+/** Subscriptions of ONE, whose receivers answer when the test says so. */
 async function crowdOf(stage: WebhookStage, count: number): Promise<Crowd> {
   const held: (() => void)[] = []
   let isOpen = false
@@ -126,7 +126,7 @@ test('every subscription of many has its turn before another has its second', {
   for (const path of crowd.asked) expect(namesOf(stage.receiver.accepted(path))).toEqual(numbered(150))
 })
 
-test('what is told is found without a search through thousands of subscriptions of the same third party elsewhere', {
+test('a notified event is found without a search through thousands of subscriptions of the same third party elsewhere', {
   timeout: 120_000,
 }, async (context) => {
   const stage = await stageOf(context)

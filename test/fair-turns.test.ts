@@ -24,7 +24,7 @@ function desk(atOnce: number) {
   }
 }
 
-test('so many run at once, and those of one key in their order', async () => {
+test('no more run at once than may, and those of one key in their order', async () => {
   const { ask, begun, endOne } = desk(2)
   for (const name of ['a', 'b', 'c', 'd']) void ask('x', name)
   await new Promise(setImmediate)
@@ -35,7 +35,7 @@ test('so many run at once, and those of one key in their order', async () => {
   expect(begun).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('whoever comes beside thousands of another key is next', async () => {
+test('a key that comes beside thousands of another is next', async () => {
   const { ask, begun, endOne } = desk(4)
   for (let number = 0; number < 3_000; number++) void ask('crowd')
   void ask('one')

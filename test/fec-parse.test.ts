@@ -82,7 +82,7 @@ test('fields as long as they may be are taken, blanks around them not counted', 
   })
 })
 
-test('a field that is too long is told with its length and what is taken', async () => {
+test('a field that is too long is refused with its length and the bound', async () => {
   const [problem] = await problemsOf(fecFile(changed(5, 'CompteNum', '6'.repeat(5000))))
   expect(problem).toMatchObject({
     ...{ line: 7, column: 'CompteNum', value: `${'6'.repeat(60)}...` },

@@ -36,7 +36,7 @@ test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])('%s is no outage, and 
   expect(unavailableIfMissing(error)).toBe(error)
 })
 
-test('a pool that has no connection in time, and an unsafe connection, are told apart from a lost one', () => {
+test('a pool that has no connection in time, and an unsafe connection, are not taken for a lost one', () => {
   const full = new Error('timeout exceeded when trying to connect')
   expect(missingOf(full)).toBe('a free connection to the database')
   const refusal = new Error('unsupported startup parameter: options')
@@ -44,7 +44,7 @@ test('a pool that has no connection in time, and an unsafe connection, are told 
     expect(missingOf(unavailable(unsafe))).toBe('a safe connection to the database')
 })
 
-test('a name with several addresses is told with the reason of each', async () => {
+test('a name with several addresses is named with the reason of each', async () => {
   const addresses = ['127.0.0.1', '::1'].map((address) => ({ address, family: address === '::1' ? 6 : 4 }))
   const { promise, resolve } = Promise.withResolvers<Error>()
   connect({ host: 'two.example', port: 1, lookup: (_, __, done) => done(null, addresses) }).on(

@@ -63,7 +63,7 @@ test('one that has more than a search examines goes on where it was, after a pau
   expect(rounds.searches(2 * pauseMs, nobody)).toEqual([others(['3'])])
 })
 
-test('what is told during a search is searched afterwards, for all', () => {
+test('news during a search is searched afterwards, for all', () => {
   rounds.tell('1')
   const first = rounds.searches(0, nobody)
   rounds.tell('2')

@@ -41,7 +41,7 @@ test('one greedy third party takes half of what is not kept for newcomers, howev
   expect(takeAll(slots)).toEqual([])
 })
 
-test('two greedy ones take a third each, whoever comes first', () => {
+test('two greedy ones take a third each, in whichever order they come', () => {
   const together = takeAll(slotsWith(['x', 1_000], ['y', 1_000]))
   expect([heldBy('x', together), heldBy('y', together)]).toEqual([75, 75])
   const slots = slotsWith(['x', 1_000])

@@ -231,7 +231,7 @@ test('a migration that waits for another tells after its time who holds the lock
   expect(await migrate(url)).toEqual([])
 })
 
-test('of a holder that the server does not show in full, only what is known is told', async () => {
+test('the message leaves out what the server hides of the holder of the lock', async () => {
   const url = urlOf('books_owner')
   await migrate(url)
   // A login that may not look at the connections of the administrator.

@@ -30,7 +30,7 @@ async function subscribeMany(stage: WebhookStage, count: number): Promise<string
 const idsOf = (work: Work[], examined = true) =>
   work.filter((each) => each.examined === examined).map(({ subscriptionId }) => subscriptionId)
 
-test('a search examines so many of each third party, and tells where the next one goes on', async (context) => {
+test('a search examines a limited number of each third party, and says where the next one goes on', async (context) => {
   const { stage, search } = await deliveringStage(context)
   const ids = await subscribeMany(stage, 25)
   const other = await stage.subscribeOther('/other')

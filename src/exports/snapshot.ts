@@ -22,7 +22,7 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   // A connection that dies outside a query tells only its listeners; the next query reports it to the export.
   const ignore = () => {}
   const first = await connect(pool)
-  // Also while the second one is opened: an error that nobody hears ends the process.
+  // From the start: an `error` without a listener, while the second one is opened, would end the process.
   first.on('error', ignore)
   let second: pg.PoolClient
   try {

@@ -3,9 +3,9 @@
  * while it runs how far it is, and writes down how it ended.
  *
  * A process can lose an export: it was not heard of for too long and another one has it, or staff cancelled it. Then
- * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store. What a
- * process leaves that is killed, the next attempt removes; after the last one, whoever finds that the export has ended:
- * an entry of the queue comes back until somebody has.
+ * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store. The
+ * next attempt removes what a killed process left. After the last attempt the queue's entry comes back until a process
+ * has found the export ended and removed the rest.
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'

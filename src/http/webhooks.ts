@@ -58,8 +58,8 @@ const create = tokenRoute({
   summary: 'Subscribes an address to kinds of events',
   description:
     'A company token subscribes for its folder; a firm token for folders of its firm, or the whole schema. The tokens of ' +
-    'one third party may make so many subscriptions in one schema (100, unless the operators set another limit), those ' +
-    'that were disabled included; beyond that the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
+    'one third party may have 100 subscriptions in one schema, disabled ones included, unless the operators set another ' +
+    'limit; one more is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
   query: noQuery,
   body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
   answers: {

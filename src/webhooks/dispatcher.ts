@@ -1,12 +1,12 @@
 /**
- * Serves every subscription that has something to be sent, in whatever process comes to it first: looks for such
- * subscriptions when it is told of new events, when a retry is due and every other second in any case, gives each a slot
- * when its turn has come, takes its lock, and drains it.
+ * Delivers to every subscription that has something to send; the first process to find it does. It searches for such
+ * subscriptions on a notification, when a retry is due, and every two seconds; it gives each a slot in turn, takes its
+ * lock, and drains it.
  *
  * A process that dies loses its locks with its connection, and another one finds what it left at its next look.
  *
- * Third parties share whatever there is to wait for: searches (rounds), slots, connections (fair turns), and the
- * statements of the lead. What one of them does to its own receivers delays no other.
+ * Third parties share everything that is scarce: searches (rounds), slots, connections (fair turns), and the statements
+ * of the lead. What one of them does to its own receivers delays no other.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
@@ -209,7 +209,7 @@ export class Dispatcher {
   /** Serves as many as there are slots for. */
   #fill(): void {
     const lead = this.#lead
-    // Whoever waits is found again by the next connection.
+    // The next connection finds those that wait again.
     if (!lead || this.#closing.signal.aborted) return
     for (let next = this.#slots.take(); next; next = this.#slots.take()) this.#serve(lead, next)
   }

@@ -1,7 +1,7 @@
 /**
- * Work for a few connections, shared by who asks: of those that wait, whoever has the least running is next, and of
- * several such the one that has waited longest since its last turn. So thousands of transactions of one third party hold up
- * another's by one at the most.
+ * Shares a few connections among keys, here third parties. The next turn goes to the key with the fewest running; ties go
+ * to the key that has waited longest since its last turn. So thousands of transactions of one third party delay another's
+ * by one at most.
  */
 export class FairTurns {
   readonly #atOnce: number

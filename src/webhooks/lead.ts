@@ -88,8 +88,8 @@ export class Lead {
   }
 
   /**
-   * A connection runs one statement at a time. So what is asked meanwhile is done by the next one, whoever asks: a
-   * hundred subscriptions that end at the same moment hold up another by one statement.
+   * A connection runs one statement at a time. All requests that arrive during one statement share the next: a hundred
+   * subscriptions that end at the same moment delay another by one statement.
    */
   async #work(): Promise<void> {
     this.#isWorking = true

@@ -1,11 +1,11 @@
 /**
- * Of whom the subscriptions are to be looked at for something to send (pure).
+ * Decides whose subscriptions to search next for something to send (pure).
  *
- * One search examines so many subscriptions of each third party at the most. Most have fewer, and are searched as a
- * whole whenever something is new. One that has more goes its own rounds: a part at each search, with a pause between
- * them, from the first subscription to the last; what is new meanwhile begins another round. So what it costs to search
- * thousands of subscriptions of one third party holds up no other. One that has enough waiting for slots is not searched
- * at all until it has fewer.
+ * A search examines a limited number of subscriptions of each third party. Most have fewer, and are searched whole
+ * whenever something is new. A larger one goes through rounds of its own: one part per search, with a pause between
+ * parts, from the first subscription to the last; news that arrives meanwhile starts another round. So searching
+ * thousands of subscriptions of one third party delays no other. A third party with enough subscriptions waiting for
+ * slots is not searched until it has fewer.
  */
 
 /** Schemas that have something new; `all`: whatever there may be. */

@@ -3,7 +3,7 @@
  *
  * An eighth of the slots is kept for third parties that hold none. Of the others a third party takes one only while it
  * holds fewer than are free, and for a slow subscription only while its slow ones hold fewer than half of those. So one
- * that takes all it can get holds half of them, two a third each, and some stay free for whoever comes next; a third
+ * that takes all it can get holds half of them, two hold a third each, and some stay free for the next one; a third
  * party whose own receivers are dead has room for its living ones. (A dynamic threshold, as Choudhury and Hahne share the
  * memory of a switch among its ports. By itself it leaves nothing where eight come one after the other and each takes
  * half of what is left, as when a host goes down that many have their receivers on.)
@@ -101,7 +101,7 @@ export class Slots<Of extends Candidate> {
     return this.#free === 0 && [...this.#shares.values()].some(({ held }) => held === 0)
   }
 
-  /** Third parties of which so many swift subscriptions wait, or more. */
+  /** Third parties with at least this many swift subscriptions waiting. */
   withWaiting(least: number): Set<string> {
     const found = [...this.#shares].filter(([, { swift }]) => swift.size >= least)
     return new Set(found.map(([thirdPartyId]) => thirdPartyId))

@@ -15,7 +15,7 @@ export interface Work {
 }
 
 /**
- * Subscriptions with something to send at this moment, among the first so many of each third party. `offset 0` has
+ * Subscriptions with something to send at this moment, among the first `most` of each third party. `offset 0` has
  * PostgreSQL ask for the deliveries of each one; it would otherwise read those of all that are pending.
  * @param now epoch milliseconds
  * @param most to examine of each third party
@@ -66,7 +66,7 @@ const whoseSubscriptions = {
 /**
  * Moves subscriptions to the present that are far behind, with nothing there for them: otherwise each search would have to
  * pass over the same events again.
- * @param from the first of so many that are looked at
+ * @param from the subscription to begin with
  * @returns the first of those that are left; undefined where none is
  */
 export async function movePositions(
