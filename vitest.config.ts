@@ -3,7 +3,11 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/server.ts', 'test/support/s3-programs.ts', 'test/support/pgbouncer.ts'],
+    globalSetup: [
+      'test/support/servers/server.ts',
+      'test/support/servers/s3-programs.ts',
+      'test/support/servers/pgbouncer.ts',
+    ],
     // Processes, not threads: tests kill connections and start threads of their own.
     pool: 'forks',
     // Generous, since a test that waits for something waits for a condition: only a real hang comes near.

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { loadMasterKey } from '../src/auth/master-key.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
-import { ensureDemoFolder } from '../src/demo-folder.ts'
+import { ensureDemoFolder } from '../src/sample/demo-folder.ts'
 import { readTenantOf } from './dataset.sql.ts'
 import type { ReportProgress } from './progress.ts'
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { movementsMax, movementsMin } from '../src/ledger/seed.ts'
+import { movementsMax, movementsMin } from '../src/sample/seed.ts'
 
 export interface BenchOptions {
   movements: number

@@ -26,5 +26,5 @@ export function peerPool({ databaseUrl, schemaId }: YearOfFolder): pg.Pool {
   return createPool(url, { max: 2, applicationName: 'grandlivre bench' })
 }
 
-/** As the service reads: see src/exports/thread.ts. */
+/** As the service reads: see src/export-thread.ts. */
 const peerOptions = '-c max_parallel_workers_per_gather=0 -c random_page_cost=1.1 -c work_mem=32MB'

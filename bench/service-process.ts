@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import packageJson from '../package.json' with { type: 'json' }
-import type { Credentials } from '../src/demo-folder.ts'
+import type { Credentials } from '../src/sample/demo-folder.ts'
 import type { OwnProcess } from './own-process.ts'
 import { startCommand } from './own-process.ts'
 

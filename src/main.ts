@@ -2,8 +2,8 @@
 import { once } from 'node:events'
 import { limits, readConfig } from './config.ts'
 import type { Database } from './db/database.ts'
-import { ensureDemoFolder, writeCredentials } from './demo-folder.ts'
 import { createLog } from './log.ts'
+import { ensureDemoFolder, writeCredentials } from './sample/demo-folder.ts'
 import { startService } from './start.ts'
 import { stopSignal } from './stop-signal.ts'
 

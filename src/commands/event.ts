@@ -7,7 +7,7 @@ import { publish } from '../events/publish.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
 import { schemaExists } from '../webhooks/staff.sql.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkId, checkMost } from './check-id.ts'
+import { checkId, checkMost } from './terminal/check-id.ts'
 
 export function addEventCommands(program: Command): void {
   const event = program.command('event').description('what happened, as subscribers to webhooks are told')

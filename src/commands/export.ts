@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander'
-import { end } from '../exports/end.ts'
-import { type JobState, jobStates, reasonOf } from '../exports/job.ts'
-import { type ExportRecord, findRecord, listExports } from '../exports/jobs.sql.ts'
+import { end } from '../jobs/end.ts'
+import { type JobState, jobStates, reasonOf } from '../jobs/job.ts'
+import { type ExportRecord, findRecord, listExports } from '../jobs/jobs.sql.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkId, checkMost } from './check-id.ts'
-import { checkLine } from './check-line.ts'
+import { checkId, checkMost } from './terminal/check-id.ts'
+import { checkLine } from './terminal/check-line.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
-import { inUnits } from '../ledger/fec/survey.ts'
-import { type FecImported, importFec } from '../ledger/import-fec.ts'
-import { checkLine } from './check-line.ts'
-import { nextSteps } from './next-steps.ts'
-import { createProgressBar, showFileProgress } from './progress-bar.ts'
+import { type FecImported, importFec } from '../ledger/fec/import-fec.ts'
+import { inUnits } from '../ledger/fec/survey/survey.ts'
+import { checkLine } from './terminal/check-line.ts'
+import { nextSteps } from './terminal/next-steps.ts'
+import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addImportCommands(program: Command): void {

@@ -1,10 +1,10 @@
 import { createReadStream, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { printable } from '../formats/fec/problem.ts'
-import { checkTra, type TraSummary } from '../formats/tra/check.ts'
-import { amountText } from '../formats/tra/fixed-width.ts'
+import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
+import { amountText } from '../formats/tra/layouts/fixed-width.ts'
 import { table } from './as-owner.ts'
-import { createProgressBar, showFileProgress } from './progress-bar.ts'
+import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 
 /** So much is read at once: lines of a chunk are checked without a promise each. */
 const chunkBytes = 1024 * 1024

@@ -10,7 +10,7 @@ import {
 import * as thirdParties from '../auth/third-parties.ts'
 import type { Config } from '../config.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkLine } from './check-line.ts'
+import { checkLine } from './terminal/check-line.ts'
 
 export function addPartnerCommands(program: Command): void {
   const partner = program.command('partner').description('third parties: those who call with tokens')

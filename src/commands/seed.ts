@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
-import { type SeededFolder, seed } from '../ledger/seed.ts'
-import { checkLine } from './check-line.ts'
-import { nextSteps } from './next-steps.ts'
-import { createProgressBar } from './progress-bar.ts'
+import { type SeededFolder, seed } from '../sample/seed.ts'
+import { checkLine } from './terminal/check-line.ts'
+import { nextSteps } from './terminal/next-steps.ts'
+import { createProgressBar } from './terminal/progress-bar.ts'
 import { withDatabase } from './with-database.ts'
 
 export function addSeedCommand(program: Command): void {

@@ -3,7 +3,7 @@ import type { Level } from '../auth/secrets.ts'
 import { findFirm, findFolder, listTokens } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkId } from './check-id.ts'
+import { checkId } from './terminal/check-id.ts'
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('access tokens')

@@ -4,7 +4,7 @@ import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
-import { type DeliveryState, deliveryStates } from '../webhooks/delivery.ts'
+import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import {
   listAttempts,
   listDeliveries,
@@ -22,8 +22,8 @@ import {
 } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
 import { asOwner, table } from './as-owner.ts'
-import { checkId, checkMost } from './check-id.ts'
-import { checkLine } from './check-line.ts'
+import { checkId, checkMost } from './terminal/check-id.ts'
+import { checkLine } from './terminal/check-line.ts'
 
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('subscriptions to events, and what is sent to them')

@@ -17,8 +17,8 @@
 import pg from 'pg'
 import { type Config, limits } from '../config.ts'
 import { connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
-import { startEmbeddedDatabase } from './embedded.ts'
-import { checkServerVersion, checkVersion, migrate } from './migrate.ts'
+import { startEmbeddedDatabase } from './embedded/embedded.ts'
+import { checkServerVersion, checkVersion, migrate } from './migrations/migrate.ts'
 import { isConnectionLoss } from './outage.ts'
 import { keepAlive, ourSettings, withStartupOptions } from './pool.ts'
 

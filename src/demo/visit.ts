@@ -3,7 +3,7 @@
  * takes none of the time of the service's threads. Arguments: the file, the number of movements, the folder for files.
  */
 import { readFileSync } from 'node:fs'
-import type { Credentials } from '../demo-folder.ts'
+import type { Credentials } from '../sample/demo-folder.ts'
 import { tour } from './tour.ts'
 
 const [credentialsFile, movements, out] = process.argv.slice(2) as [string, string, string]

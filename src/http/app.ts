@@ -5,46 +5,22 @@
  */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { Pool } from 'pg'
-import type { Piscina } from 'piscina'
-import type { Places } from '../auth/places.ts'
-import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import type { ExportQueue } from '../exports/queue.ts'
-import type { Log } from '../log.ts'
-import type { ObjectStore } from '../store/store.ts'
 import { authenticate, identified } from './authenticate.ts'
 import { readBody } from './body.ts'
-import { collectionRoutes } from './collections.ts'
 import { answerError } from './errors.ts'
-import { addFileRoute } from './files.ts'
-import { fullExport, fullExportStatus } from './full-export.ts'
-import { keyInfo } from './key-info.ts'
-import { movements } from './movements.ts'
-import { describeRoute, openApiDocument, openApiRoute } from './openapi.ts'
-import { healthz, readyz } from './probes.ts'
 import { queryError } from './query.ts'
-import type { Readiness } from './readiness.ts'
 import { acceptRequestId } from './request-id.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
-import { webhookRoutes } from './webhooks.ts'
-
-export interface Services {
-  config: Config
-  /** As the service role: sees one tenant at a time (`inTenant`). */
-  database: Pool
-  /** Running requests by route and folder, over all processes. */
-  places: Places
-  /** Where the files of exports lie. */
-  store: ObjectStore
-  /** Where full exports wait. */
-  queue: ExportQueue
-  /** Where exports run. */
-  threads: Piscina
-  /** Whether requests can be taken; learns from those that fail. */
-  readiness: Readiness
-  log: Log
-}
+import { collectionRoutes } from './routes/collections.ts'
+import { addFileRoute } from './routes/files.ts'
+import { fullExport, fullExportStatus } from './routes/full-export.ts'
+import { keyInfo } from './routes/key-info.ts'
+import { movements } from './routes/movements.ts'
+import { healthz, readyz } from './routes/probes.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
+import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
+import type { Services } from './services.ts'
 
 const routes: readonly Route[] = [
   keyInfo(() => routes),

@@ -13,9 +13,9 @@ import { sha256 } from '../auth/secrets.ts'
 import { isFolderOfFirm } from '../auth/tokens.sql.ts'
 import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import type { Services } from './app.ts'
 import { readAccountingFolderId } from './query.ts'
 import type { Edge, Route } from './route.ts'
+import type { Services } from './services.ts'
 
 /**
  * Who is calling, how often, and for which folder; runs before the parameters are looked at, once the database is there.

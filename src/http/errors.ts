@@ -4,8 +4,8 @@ import type { Context } from 'hono'
 import { unavailableIfMissing } from '../db/outage.ts'
 import { AppError, type ErrorStatus } from '../errors.ts'
 import { withoutSecrets } from '../log.ts'
-import type { Services } from './app.ts'
 import type { Edge } from './route.ts'
+import type { Services } from './services.ts'
 
 export const ErrorBody = z
   .object({

@@ -1,7 +1,7 @@
 /** Which form and encoding of an answer a request gets, and how ETags name them. Pure. */
 import Negotiator from 'negotiator'
-import type { ItemsForm } from '../exports/render-movements.ts'
-import type { Encoding } from '../exports/send.ts'
+import type { ItemsForm } from '../exports/render/render-movements.ts'
+import type { Encoding } from '../exports/run/send.ts'
 
 export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
   json: 'application/json',

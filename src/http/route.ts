@@ -11,7 +11,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { Openness, Principal } from '../auth/principal.ts'
-import type { Services } from './app.ts'
+import type { Services } from './services.ts'
 
 /** `c.env.outgoing` is Node's response: trailers, and the `close` that says that the client left or has it all. */
 export interface Edge {

@@ -4,12 +4,12 @@
  */
 import type { Context } from 'hono'
 import { AppError } from '../errors.ts'
-import type { ExportReader } from '../exports/start.ts'
+import type { ExportReader } from '../exports/run/start.ts'
 import { attachment } from '../store/attachment.ts'
-import type { Services } from './app.ts'
 import type { Representation } from './representation.ts'
 import { etagOf, holdsEtag, mediaTypes, namesSelection, negotiate } from './representation.ts'
 import type { Edge } from './route.ts'
+import type { Services } from './services.ts'
 
 export interface StreamedExport {
   representation: Representation

@@ -10,7 +10,7 @@ const threadHeapMb = 256
 /** @param databaseUrl where exports read */
 export function createThreads(count: number, databaseUrl: string): Piscina {
   return new Piscina({
-    filename: new URL('../exports/thread.ts', import.meta.url).href,
+    filename: new URL('../export-thread.ts', import.meta.url).href,
     minThreads: count,
     maxThreads: count,
     concurrentTasksPerWorker: limits.exportsPerThread,

@@ -1,6 +1,6 @@
 /** What retention asks of events and deliveries, all within `whileDelivering`. Moments are epoch milliseconds. */
 import type { ClientBase } from 'pg'
-import { firstMatch, positions } from './deliveries.sql.ts'
+import { firstMatch, positions } from './dispatch/deliveries.sql.ts'
 
 export async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ schema_id: string }>('select schema_id from schemas order by 1')

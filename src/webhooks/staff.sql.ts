@@ -1,7 +1,7 @@
 /** What staff see of subscriptions and deliveries, and replays. As the owner of the tables. */
 import type { ClientBase } from 'pg'
 import type { Batch, StoredEvent } from './body.ts'
-import type { DeliveryState } from './delivery.ts'
+import type { DeliveryState } from './dispatch/delivery.ts'
 
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 

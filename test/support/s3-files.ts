@@ -1,10 +1,10 @@
 /** A bucket for the exports of a stage, which its services reach by way of a proxy. */
 import { basename } from 'node:path'
 import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
-import type { Files } from './failing-stage.ts'
-import { type S3Proxy, startS3Proxy } from './s3-proxy.ts'
-import type { S3Server } from './s3-servers.ts'
-import { openS3Stage, shortPatience } from './store-stage.ts'
+import { type S3Proxy, startS3Proxy } from './servers/s3-proxy.ts'
+import type { S3Server } from './servers/s3-servers.ts'
+import type { Files } from './stages/failing-stage.ts'
+import { openS3Stage, shortPatience } from './stages/store-stage.ts'
 
 export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3Proxy }> {
   const proxy = await startS3Proxy(server.endpoint)

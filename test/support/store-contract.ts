@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ObjectStore, StoreError } from '../../src/store/store.ts'
 import { until } from './service.ts'
-import type { StoreStage } from './store-stage.ts'
+import type { StoreStage } from './stages/store-stage.ts'
 
 const part = limits.storePartBytes
 const later = () => new Date(Date.now() + 3_600_000)

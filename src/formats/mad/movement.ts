@@ -4,7 +4,7 @@
  *
  * The hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements; what a
  * movement refers to comes rendered from the dictionary; its own columns are copied from the row. Nothing is
- * allocated per movement. The plain renderer in test/support/plain-movement.ts says the same in ten lines and is
+ * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts says the same in ten lines and is
  * compared byte for byte.
  */
 import { strict as assert } from 'node:assert'

@@ -6,9 +6,9 @@ import type { AccountOf, SimplifiedAccount } from '../mad/account.ts'
 import type { BankOf, JournalOf } from '../mad/items.ts'
 import { paymentMode } from '../mad/payment.ts'
 import { countryCode } from './country-code.ts'
-import { LineWriter } from './fixed-width.ts'
 import { axesMax, street } from './folder-records.ts'
-import { layouts } from './layouts.ts'
+import { LineWriter } from './layouts/fixed-width.ts'
+import { layouts } from './layouts/layouts.ts'
 import {
   accountNature,
   type CollectiveAccount,

@@ -5,9 +5,9 @@
  */
 import { Buffer } from 'node:buffer'
 import { paymentMode } from '../mad/payment.ts'
-import { LineWriter } from './fixed-width.ts'
 import { openingState } from './folder-records.ts'
-import { fieldOf, layouts } from './layouts.ts'
+import { LineWriter } from './layouts/fixed-width.ts'
+import { fieldOf, layouts } from './layouts/layouts.ts'
 import { type PartyKind, type PieceRule, pieceRule } from './piece-type.ts'
 
 export interface TraDictionaryRows {

@@ -6,16 +6,16 @@
  * are laid out once per entry and copied into each of its lines (30 ns), then the columns of the movement are written
  * at their places. Accounts, journals, payments and sections come as ready columns, by id. Nothing is allocated per
  * movement, but for amounts in a foreign currency and texts that are not plain French. The plain renderer in
- * test/support/plain-tra.ts says the same with objects and strings and is compared byte for byte.
+ * test/support/plain/plain-tra.ts says the same with objects and strings and is compared byte for byte.
  */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { isNull, readId, writePlain } from '../mad/json-bytes.ts'
 import { noOpening, type TraDictionary } from './dictionary.ts'
-import { LineWriter, noDay, TraOverflow } from './fixed-width.ts'
 import { axesMax, establishmentCode } from './folder-records.ts'
 import { ForeignAmounts } from './foreign-amounts.ts'
-import { fieldOf, layouts } from './layouts.ts'
+import { LineWriter, noDay, TraOverflow } from './layouts/fixed-width.ts'
+import { fieldOf, layouts } from './layouts/layouts.ts'
 import { inCase, unescaped, writeAmount, writeDay, writeRight, writeText } from './line-bytes.ts'
 import type { PieceType } from './piece-type.ts'
 

@@ -5,8 +5,8 @@ import type { ExerciceOf } from '../mad/exercice.ts'
 import type { FolderOf } from '../mad/items.ts'
 import { paymentMode } from '../mad/payment.ts'
 import { countryCode } from './country-code.ts'
-import { amountText, dayText, LineWriter } from './fixed-width.ts'
-import { layouts } from './layouts.ts'
+import { amountText, dayText, LineWriter } from './layouts/fixed-width.ts'
+import { layouts } from './layouts/layouts.ts'
 import type { CollectiveAccounts } from './nature.ts'
 
 /** Of the only establishment, cited by every entry line. */

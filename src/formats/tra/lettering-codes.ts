@@ -2,8 +2,8 @@
  * Lettering codes in the four columns of a TRA file, in upper case; where the state is partial, they are written in lower
  * case. They follow from the set of an account's codes, not from the order in which movements are read.
  */
-import { TraOverflow } from './fixed-width.ts'
-import { fieldOf, layouts } from './layouts.ts'
+import { TraOverflow } from './layouts/fixed-width.ts'
+import { fieldOf, layouts } from './layouts/layouts.ts'
 
 const columns = 4
 const letters = 26

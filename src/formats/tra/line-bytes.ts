@@ -4,8 +4,8 @@
  */
 import { Buffer } from 'node:buffer'
 import { isNull } from '../mad/json-bytes.ts'
-import { amountText, noDay, TraOverflow } from './fixed-width.ts'
-import { layouts, type TraField } from './layouts.ts'
+import { amountText, noDay, TraOverflow } from './layouts/fixed-width.ts'
+import { layouts, type TraField } from './layouts/layouts.ts'
 import { toWindows1252, windows1252Bytes } from './windows-1252.ts'
 
 const blank = 0x20

@@ -2,8 +2,8 @@
  * Codes for as few columns as a TRA file gives them: those that fit stay, the others get one of their own. They depend on
  * the set alone, not on its order, so that two exports of one folder cite the same journal alike.
  */
-import { TraOverflow } from './fixed-width.ts'
-import { fieldOf, layouts, type TraLayout } from './layouts.ts'
+import { TraOverflow } from './layouts/fixed-width.ts'
+import { fieldOf, layouts, type TraLayout } from './layouts/layouts.ts'
 import { toWindows1252 } from './windows-1252.ts'
 
 export interface Coded {

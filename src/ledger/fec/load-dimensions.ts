@@ -3,12 +3,12 @@
  */
 import type { ClientBase } from 'pg'
 import type { IdSource } from '../ids.ts'
-import { accountsByNumber, journalIds, paymentIds } from '../import-fec.sql.ts'
 import { accounts, companies, employees, journals, payments, TableWriter } from '../load.ts'
 import type { CompanyRow, EmployeeRow, FolderKey } from '../rows.ts'
-import { type FecAccount, numberAccounts } from './accounts.ts'
-import { journalTypeByUse } from './journals.ts'
-import type { FecJournal, FecSurvey } from './survey.ts'
+import { accountsByNumber, journalIds, paymentIds } from './import-fec.sql.ts'
+import { type FecAccount, numberAccounts } from './survey/accounts.ts'
+import { journalTypeByUse } from './survey/journals.ts'
+import type { FecJournal, FecSurvey } from './survey/survey.ts'
 
 export interface Dimensions {
   /** Ids by the key of FecAccount. */

@@ -8,10 +8,10 @@ import type { FecLine } from '../../formats/fec/parse.ts'
 import type { IdSource } from '../ids.ts'
 import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 import type { EntryRow, FolderKey, MovementRow } from '../rows.ts'
-import { accountKey } from './accounts.ts'
-import { type DatedLine, EntryFinder, type EntryPiece } from './entries.ts'
-import { paymentCode } from './payments.ts'
-import type { FecSurvey } from './survey.ts'
+import { accountKey } from './survey/accounts.ts'
+import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.ts'
+import { paymentCode } from './survey/payments.ts'
+import type { FecSurvey } from './survey/survey.ts'
 
 /** Where lines go. Accounts by the key of FecAccount, journals and payments by code. */
 export interface LoadTarget extends FolderKey {

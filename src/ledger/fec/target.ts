@@ -3,16 +3,16 @@ import type { ClientBase } from 'pg'
 import { isId } from '../../db/id.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
+import { exercices, TableWriter } from '../load.ts'
+import { createFirm, createFolder, createSchema, findFoldersByReference } from '../tenants.sql.ts'
 import {
   deleteEntriesOfExercice,
   type FolderTarget,
   findExercicesWithin,
   lockFolder,
   lockReference,
-} from '../import-fec.sql.ts'
-import { exercices, TableWriter } from '../load.ts'
-import { createFirm, createFolder, createSchema, findFoldersByReference } from '../tenants.sql.ts'
-import type { Period } from './survey.ts'
+} from './import-fec.sql.ts'
+import type { Period } from './survey/survey.ts'
 
 export interface WantedFolder {
   /** Absent: whichever has the reference, or a new one. */

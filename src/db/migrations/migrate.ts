@@ -1,0 +1,222 @@
+/**
+ * Brings a database to the version of the code: the numbered files of migrations/, in order, each in a transaction
+ * of its own, recorded in grandlivre.migrations. Processes that start together wait for each other at a lock.
+ * There is no way down: a database that is newer than the code is refused, since old code would misread it.
+ */
+import { strict as assert } from 'node:assert'
+import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { limits } from '../../config.ts'
+import { type Actor, connectSafely } from '../check-connection.ts'
+import { keepAlive, ourSettings, withStartupOptions } from '../pool.ts'
+import { installQueue } from './queue-schema.ts'
+
+const migrationsFolder = fileURLToPath(new URL('./', import.meta.url))
+
+/** Any fixed number; it only has to differ from the other advisory locks taken in this database. */
+const migrationLock = 7_301_001
+
+/** SQLSTATE. */
+const lockNotAvailable = '55P03'
+
+/** `set role` needs a grant of its own since PostgreSQL 16, and the statements below speak that language. */
+const serverVersionMin = 160_000
+
+export interface Migration {
+  version: number
+  /** `0002_ledger.sql` */
+  name: string
+  sql: string
+}
+
+export interface MigrateOptions {
+  /** Where the numbered files are, with a slash at its end. */
+  folder?: string
+  /** How long another process may hold the lock. */
+  lockMs?: number
+}
+
+/**
+ * Applies what the database lacks, as the login of the address, which becomes the owner of what is made.
+ * @returns the versions applied now, ascending; empty where there was nothing to do
+ * @throws {Error} when the connection is not safe (before any lock), the database is newer than the code, or another
+ *   process keeps the lock, with what to do
+ */
+export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
+  const { folder = migrationsFolder, lockMs = limits.migrationLockMs } = options
+  const migrations = await readMigrations(folder)
+  return withClient(ownerUrl, 'owner', async (client) => {
+    await checkServerVersion(client)
+    await lockMigrations(client, lockMs)
+    await createMigrationsTable(client)
+    const applied = await appliedVersions(client)
+    refuseNewer(applied, migrations)
+    const missing = migrations.filter((migration) => !applied.includes(migration.version))
+    for (const migration of missing) await apply(client, migration)
+    await letServiceRoleIn(client)
+    await installQueue(client)
+    return missing.map((migration) => migration.version)
+  })
+}
+
+/**
+ * For a login that may not migrate.
+ * @throws {Error} when the database is not exactly at the version of the code, with what to do
+ */
+export async function checkVersion(url: string, folder: string = migrationsFolder): Promise<void> {
+  const migrations = await readMigrations(folder)
+  const applied = await withClient<number[]>(url, 'service', async (client) => {
+    const { rows } = await client.query<{ found: boolean }>(
+      `select to_regclass('grandlivre.migrations') is not null as found`,
+    )
+    return rows[0]?.found ? appliedVersions(client) : []
+  })
+  refuseNewer(applied, migrations)
+  if (migrations.every((migration) => applied.includes(migration.version))) return
+  throw new Error(
+    `The database is at version ${Math.max(0, ...applied)} and this code needs ${migrations.at(-1)?.version}, ` +
+      'but the login of DATABASE_URL may not migrate it. Run once with the address of the owner: ' +
+      'DATABASE_URL=postgres://owner:... npm run cli -- migrate',
+  )
+}
+
+/** The version of the code. */
+export async function latestMigration(): Promise<number> {
+  return (await readMigrations(migrationsFolder)).length
+}
+
+/** @throws {AssertionError} where the folder's numbers are not 1, 2, 3 and so on: a gap is a lost file */
+async function readMigrations(folder: string): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
+  const migrations: Migration[] = []
+  for (const [index, name] of names.entries()) {
+    const version = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1])
+    assert(version === index + 1, `${name} does not carry the next number`)
+    migrations.push({ version, name, sql: await readFile(folder + name, 'utf8') })
+  }
+  assert(migrations.length > 0, `no migrations in ${folder}`)
+  return migrations
+}
+
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  try {
+    await client.query('begin')
+    await client.query(migration.sql)
+    await client.query('insert into migrations (version, name) values ($1, $2)', [
+      migration.version,
+      migration.name,
+    ])
+    await client.query('commit')
+  } catch (error) {
+    // The connection is closed by the caller, which rolls back.
+    throw new Error(`Migration ${migration.name} failed and left no trace: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+async function createMigrationsTable(client: pg.Client): Promise<void> {
+  // `if not exists` asks for the right to create before it looks, and an owner of the schema may lack that right.
+  const { rows } = await client.query<{ schema: boolean; table: boolean }>(
+    `select to_regnamespace('grandlivre') is not null as schema,
+            to_regclass('grandlivre.migrations') is not null as table`,
+  )
+  if (!rows[0]?.schema) await client.query('create schema grandlivre')
+  if (rows[0]?.table) return
+  await client.query(
+    `create table grandlivre.migrations (
+       version integer primary key,
+       name text not null,
+       applied_at timestamptz(0) not null default now()
+     )`,
+  )
+}
+
+/** The service asks for the version with its own role, where its login may not migrate (see database.ts). */
+async function letServiceRoleIn(client: pg.Client): Promise<void> {
+  await client.query('grant select on grandlivre.migrations to grandlivre_service')
+}
+
+async function appliedVersions(client: pg.Client): Promise<number[]> {
+  const { rows } = await client.query<{ version: number }>(
+    'select version from grandlivre.migrations order by version',
+  )
+  return rows.map((row) => row.version)
+}
+
+function refuseNewer(applied: number[], migrations: Migration[]): void {
+  const database = applied.at(-1) ?? 0
+  const code = migrations.at(-1)?.version ?? 0
+  if (database <= code) return
+  throw new Error(
+    `The database is at version ${database} and this code knows versions up to ${code}. ` +
+      `Start the newer code that migrated it, or restore a backup from before version ${code + 1}.`,
+  )
+}
+
+/** @throws {Error} where the server is too old */
+export async function checkServerVersion(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ number: number; text: string }>(
+    `select current_setting('server_version_num')::int as number, current_setting('server_version') as text`,
+  )
+  const [server] = rows
+  assert(server)
+  if (server.number < serverVersionMin)
+    throw new Error(`The server of DATABASE_URL is PostgreSQL ${server.text}; version 16 or newer is needed.`)
+}
+
+/**
+ * A session's lock, not a transaction's: it spans the transactions of all migrations.
+ * @throws {Error} naming who holds it, when it is not free in time
+ */
+async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> {
+  try {
+    await client.query(`set lock_timeout = ${lockMs}`)
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await client.query('reset lock_timeout')
+  } catch (error) {
+    if ((error as pg.DatabaseError).code !== lockNotAvailable) throw error
+    throw new Error(
+      `Another connection has held the lock of the migrations for ${lockMs / 1000} seconds: ${await holder(client)}. ` +
+        'Where that is a process that migrates, wait for it and try again. Where it is none, such as a connection that ' +
+        'a pooler kept, end it: select pg_terminate_backend(<process>)',
+      { cause: error },
+    )
+  }
+}
+
+/**
+ * Process, login, address, program and age of the connection that holds the lock. Of another login's connections the
+ * server does not show address and age.
+ */
+async function holder(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ holder: string }>(
+    `select format('process %s of login %s from %s (%s), connected %s', a.pid, a.usename,
+       coalesce(host(a.client_addr),
+         case when a.backend_start is null then 'an unknown address' else 'the machine of the server' end),
+       coalesce(nullif(a.application_name, ''), 'no name'),
+       coalesce('since ' || to_char(a.backend_start, 'YYYY-MM-DD HH24:MI:SS TZ'), 'at an unknown time')) as holder
+     from pg_locks l join pg_stat_activity a on a.pid = l.pid
+     where l.locktype = 'advisory' and l.granted and l.classid = 0 and l.objid = $1 and l.objsubid = 1
+       and l.database = (select oid from pg_database where datname = current_database())`,
+    [migrationLock],
+  )
+  return rows[0]?.holder ?? 'it has just let go'
+}
+
+async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: withStartupOptions(url, ourSettings),
+    application_name: 'grandlivre migrate',
+    connectionTimeoutMillis: limits.databaseConnectMs,
+    ...keepAlive,
+  })
+  client.on('error', () => {})
+  await connectSafely(client, actor)
+  try {
+    return await run(client)
+  } finally {
+    await client.end()
+  }
+}

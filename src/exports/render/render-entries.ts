@@ -1,0 +1,112 @@
+/**
+ * Merges the entries and the movements of a snapshot into entries with their movements inside, chunk by chunk. An entry
+ * without movements has an empty array.
+ *
+ * The two come in the same order of entries. `all`: every movement belongs to one of the entries, in whatever order.
+ * `selected`: both in ascending entry id; movements of other entries are passed over (see movements.sql.ts).
+ */
+import type { CopyRows } from '../../db/copy-rows.ts'
+import type { Dictionary } from '../../formats/mad/dictionary.ts'
+import { EntryRenderer } from '../../formats/mad/entry.ts'
+import { readId } from '../../formats/mad/json-bytes.ts'
+import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
+import { MoneySum } from '../../formats/money-sum.ts'
+import type { ItemsForm } from './render-movements.ts'
+
+const debit = movementColumns.indexOf('debit')
+const credit = movementColumns.indexOf('credit')
+
+/** What was rendered so far; grows with each chunk. */
+export class EntriesTally {
+  entries = 0
+  movements = 0
+  /** Movements that were read and belong to none of the entries. */
+  strays = 0
+  readonly debit = new MoneySum()
+  readonly credit = new MoneySum()
+
+  /** Counts a movement. Fields: movementColumns, from `row` on. */
+  add(bytes: Uint8Array, fields: Int32Array, row: number): void {
+    this.movements++
+    this.debit.add(bytes, fields[row + debit]!, fields[row + debit + 1]! - 1)
+    this.credit.add(bytes, fields[row + credit]!, fields[row + credit + 1]! - 1)
+  }
+}
+
+const lineFeed = 0x0a
+const comma = 0x2c
+const bracketOpen = 0x5b
+const bracketClose = 0x5d
+
+/**
+ * Where chunks end depends on the rows alone, as in renderMovements.
+ * @param chunkBytes how full a chunk may get; a single movement or entry that needs more gets a chunk of its own
+ * @param room gives at least so many bytes to render into
+ */
+export async function* renderEntries(
+  entries: CopyRows,
+  movements: CopyRows,
+  merge: 'all' | 'selected',
+  dictionary: Dictionary,
+  form: ItemsForm,
+  chunkBytes: number,
+  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  tally: EntriesTally,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const entry = new EntryRenderer(dictionary)
+  const movement = new MovementRenderer(dictionary)
+  const separator = form === 'json' ? comma : lineFeed
+  let out = room(chunkBytes)
+  let at = 0
+  let movementRow = 0
+  const flush = (bytesNeeded: number): Uint8Array<ArrayBuffer> => {
+    const full = out.subarray(0, at)
+    out = room(Math.max(chunkBytes, bytesNeeded))
+    at = 0
+    return full
+  }
+  if (form === 'json') out[at++] = bracketOpen
+
+  while (await entries.fill()) {
+    for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
+      const entryBytesMax = entry.bytesMax(entries.fields, base)
+      if (at + entryBytesMax > out.length) yield flush(entryBytesMax)
+      if (tally.entries > 0) out[at++] = separator
+      at = entry.writeHead(out, at, entries.bytes, entries.fields, base)
+      const entryId = readId(entries.bytes, entries.fields[base]!, entries.fields[base + 1]! - 1)
+
+      for (let written = 0; ; ) {
+        if (movementRow === movements.count) {
+          movementRow = 0
+          if (!(await movements.fill())) break
+        }
+        const { bytes, fields, stride } = movements
+        const row = movementRow * stride
+        const belongsTo = readId(bytes, fields[row]!, fields[row + 1]! - 1)
+        if (belongsTo !== entryId) {
+          if (merge === 'all' || belongsTo > entryId) break
+          tally.strays++
+          movementRow++
+          continue
+        }
+        const bytesMax = movement.bytesMax(fields, row)
+        if (at + bytesMax > out.length) yield flush(bytesMax)
+        if (written++ > 0) out[at++] = comma
+        at = movement.write(out, at, bytes, fields, row)
+        tally.add(bytes, fields, row)
+        movementRow++
+      }
+
+      if (at + entryBytesMax > out.length) yield flush(entryBytesMax)
+      at = entry.writeTail(out, at, entries.bytes, entries.fields, base)
+      tally.entries++
+    }
+  }
+  // Movements behind the last entry: none of ours, but the connection is free only when they are read.
+  tally.strays += movements.count - movementRow
+  while (await movements.fill()) tally.strays += movements.count
+
+  if (form === 'json') out[at++] = bracketClose
+  else if (tally.entries > 0) out[at++] = lineFeed
+  if (at > 0) yield out.subarray(0, at)
+}

@@ -1,0 +1,133 @@
+/**
+ * Merges the entries and the movements of a snapshot into the entry lines of a TRA file, chunk by chunk. Both come in
+ * ascending entry id. Movements of other entries are passed over, entries without movements have no line.
+ */
+import type { CopyRows } from '../../db/copy-rows.ts'
+import { readId } from '../../formats/mad/json-bytes.ts'
+import { MoneySum } from '../../formats/money-sum.ts'
+import type { TraDictionary } from '../../formats/tra/dictionary.ts'
+import {
+  type EntryLines,
+  isDebitLine,
+  traEntryPlaces,
+  traMovementPlaces,
+} from '../../formats/tra/entry-lines.ts'
+import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../formats/tra/piece-type.ts'
+
+const { account_id: account, debit, credit } = traMovementPlaces
+const journal = traEntryPlaces.journal_id
+
+/**
+ * What kind of document an entry is, its first line says already, and a line far behind may decide. So its rows are looked
+ * through before they are rendered, and kept while the rest of them arrives: at most so many bytes, about 150,000
+ * movements. In an entry of more, only those decide.
+ */
+const heldBytesMax = 16 * 1024 * 1024
+
+/** What was rendered so far; grows with each chunk. */
+export class TraTally {
+  entries = 0
+  movements = 0
+  readonly debit = new MoneySum()
+  readonly credit = new MoneySum()
+}
+
+/**
+ * Where chunks end depends on the rows alone.
+ * @param chunkBytes how full a chunk may get; a single movement that needs more, with its shares, gets one of its own
+ * @param room gives at least so many bytes to render into
+ */
+export async function* renderTraEntries(
+  entries: CopyRows,
+  movements: CopyRows,
+  lines: EntryLines,
+  dictionary: TraDictionary,
+  chunkBytes: number,
+  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  tally: TraTally,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let out = room(chunkBytes)
+  let at = 0
+  let row = 0
+  while (await entries.fill()) {
+    for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
+      const entryId = readId(entries.bytes, entries.fields[base]!, entries.fields[base + 1]! - 1)
+      for (let isTaken = false; ; ) {
+        if (row === movements.count) {
+          row = 0
+          if (!(await movements.fill())) break
+        }
+        const belongsTo = entryOf(movements, row)
+        if (belongsTo > entryId) break
+        if (belongsTo < entryId) {
+          row++
+          continue
+        }
+        if (!isTaken) {
+          const rule = ruleOf(entries, base, dictionary)
+          let type = rule === 'other' ? 'OD' : lookAhead(rule, movements, row, dictionary, false)
+          while (type === undefined) {
+            const isAll = movements.bytes.length > heldBytesMax || !(await movements.extend(row))
+            if (!isAll) row = 0
+            type = lookAhead(rule, movements, row, dictionary, isAll)
+          }
+          lines.takeEntry(entries.bytes, entries.fields, base, type)
+          tally.entries++
+          isTaken = true
+        }
+        const { bytes, fields } = movements
+        const from = row * movements.stride
+        const bytesMax = lines.bytesMax(fields, from)
+        if (at + bytesMax > out.length) {
+          if (at > 0) yield out.subarray(0, at)
+          out = room(Math.max(chunkBytes, bytesMax))
+          at = 0
+        }
+        at = lines.write(out, at, bytes, fields, from)
+        tally.movements++
+        tally.debit.add(bytes, fields[from + debit]!, fields[from + debit + 1]! - 1)
+        tally.credit.add(bytes, fields[from + credit]!, fields[from + credit + 1]! - 1)
+        row++
+      }
+    }
+  }
+  // Movements behind the last entry: none of ours, but the connection is free only when they are read.
+  while (await movements.fill());
+  if (at > 0) yield out.subarray(0, at)
+}
+
+function entryOf({ bytes, fields, stride }: CopyRows, row: number): number {
+  const base = row * stride
+  return readId(bytes, fields[base]!, fields[base + 1]! - 1)
+}
+
+function ruleOf({ bytes, fields }: CopyRows, base: number, { journals }: TraDictionary): PieceRule {
+  const journalId = readId(bytes, fields[base + journal]!, fields[base + journal + 1]! - 1)
+  return journals.get(journalId)?.rule ?? 'other'
+}
+
+/**
+ * The type of the entry whose movements begin at that row; undefined where those of the batch do not tell, and more may
+ * come.
+ */
+function lookAhead(
+  rule: PieceRule,
+  movements: CopyRows,
+  first: number,
+  { accounts }: TraDictionary,
+  isAll: boolean,
+): PieceType | undefined {
+  const { bytes, fields, stride, count } = movements
+  const entryId = entryOf(movements, first)
+  let hasCustomer = false
+  for (let row = first; row < count; row++) {
+    if (entryOf(movements, row) !== entryId) return typeOtherwise(rule, hasCustomer)
+    const base = row * stride
+    const accountId = readId(bytes, fields[base + account]!, fields[base + account + 1]! - 1)
+    const party = accounts.get(accountId)?.party
+    const type = typeByLine(rule, party, isDebitLine(bytes, fields, base))
+    if (type) return type
+    hasCustomer ||= party === 'customer'
+  }
+  return isAll ? typeOtherwise(rule, hasCustomer) : undefined
+}

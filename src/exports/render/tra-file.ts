@@ -1,0 +1,114 @@
+/**
+ * The bytes of a TRA file (tra.md): parameter records, then entries by two COPY streams. Memory does not grow with the
+ * entries, but for what they refer to.
+ */
+import { strict as assert } from 'node:assert'
+import type { Buffer } from 'node:buffer'
+import type pg from 'pg'
+import { CopyRows } from '../../db/copy-rows.ts'
+import { renderTraDictionary, type TraDictionary } from '../../formats/tra/dictionary.ts'
+import { EntryLines, traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
+import { axesMax } from '../../formats/tra/folder-records.ts'
+import { letteringCodes } from '../../formats/tra/lettering-codes.ts'
+import { thirdPartyRoot } from '../../formats/tra/nature.ts'
+import { entrySegments } from '../read/entry-segments.ts'
+import type { Snapshot } from '../read/snapshot.ts'
+import { copyTraEntries, copyTraMovements, findEntrySpans, findOddLetterings } from '../read/tra-file.sql.ts'
+import type { TraSelection } from '../tra-selection.ts'
+import { countChunks } from './count-chunks.ts'
+import type { MadFileOptions } from './mad-file.ts'
+import { renderTraEntries, TraTally } from './render-tra-entries.ts'
+import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
+
+export { countTraMovements } from '../read/tra-file.sql.ts'
+
+export interface TraFileOptions extends Pick<MadFileOptions, 'now' | 'chunkBytes' | 'room' | 'counted'> {
+  selection: TraSelection
+  timeZone: string
+  /** Told the codes of the axes that have no place in the file, where there are any. */
+  leftOut: (axisCodes: string[]) => void
+}
+
+/**
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ * @throws {TraOverflow | TraUnfit} for books that do not fit into such a file
+ */
+export async function* renderTraFile(
+  snapshot: Snapshot,
+  options: TraFileOptions,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const tally = new TraTally()
+  yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
+}
+
+async function* partsOf(
+  snapshot: Snapshot,
+  options: TraFileOptions,
+  tally: TraTally,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const { first, second } = snapshot
+  const { selection, timeZone, now, chunkBytes, room } = options
+  // A tenth of a second of the other connection, while the parameters are read and written.
+  const found = lookAtEntries(second, selection)
+  // Told where it is awaited, or not at all where the parameters fail first.
+  found.catch(() => {})
+  const of = await readTraFolder(first, selection, timeZone)
+  const axesLeftOut = of.axes.slice(axesMax).map(({ code }) => code)
+  if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
+  yield* packLines(parameterLines({ client: first, of, now, timeZone }), chunkBytes, room)
+  const { spans, letterings } = await found
+  const dictionary = dictionaryOf(of, letterings)
+  const lines = new EntryLines(dictionary)
+  for (const segment of entrySegments(spans)) {
+    const entryText = copyTraEntries(selection, segment, timeZone)
+    const entries = second.query(new CopyRows(entryText, traEntryColumns.length))
+    const movementText = copyTraMovements(selection, segment)
+    const movements = first.query(new CopyRows(movementText, traMovementColumns.length))
+    yield* renderTraEntries(entries, movements, lines, dictionary, chunkBytes, room, tally)
+  }
+}
+
+async function lookAtEntries(client: pg.ClientBase, selection: TraSelection) {
+  const spans = await findEntrySpans(client, selection)
+  const odd = await findOddLetterings(client, selection)
+  const letterings = new Map(odd.map(({ accountId, codes }) => [Number(accountId), letteringCodes(codes)]))
+  return { spans, letterings }
+}
+
+function dictionaryOf(of: TraFolder, letterings: TraDictionary['letterings']): TraDictionary {
+  const collectiveOf = (number: string) => {
+    const root = thirdPartyRoot(number)
+    return root === undefined ? null : of.collectives.get(root)!.number
+  }
+  return renderTraDictionary({
+    journals: of.journals.map(({ id, type }) => ({ id, code: of.journalCodes.get(id)!, type })),
+    accounts: of.accounts.map(({ id, number }) => ({ id, number, collective: collectiveOf(number) })),
+    payments: of.payments,
+    sections: of.axes.flatMap(({ sections }, i) =>
+      sections.map(({ id }) => ({ id, code: of.sectionCodes.get(id) ?? '', axis: i + 1 })),
+    ),
+    exercices: of.exercices,
+    letterings,
+  })
+}
+
+/** Chunks that are as full as whole lines make them. */
+async function* packLines(
+  lines: AsyncIterable<Buffer>,
+  chunkBytes: number,
+  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let out = room(chunkBytes)
+  let at = 0
+  for await (const line of lines) {
+    assert(line.length <= out.length, 'a chunk holds a line')
+    if (at + line.length > out.length) {
+      yield out.subarray(0, at)
+      out = room(chunkBytes)
+      at = 0
+    }
+    out.set(line, at)
+    at += line.length
+  }
+  if (at > 0) yield out.subarray(0, at)
+}

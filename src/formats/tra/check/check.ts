@@ -1,0 +1,138 @@
+/**
+ * Whether a TRA file is one that another program can import (tra.md): its form, the order and presence of records, what
+ * they cite of each other, and its entries. Memory grows with the accounts and sections of the file, not with its entries.
+ */
+
+import { fieldOf, layouts, type TraRecord } from '../layouts/layouts.ts'
+import { Definitions } from './definitions.ts'
+import { type Balance, EntryCheck, type EntryTotals, isoDay } from './entry-check.ts'
+import { checkForm } from './line-form.ts'
+import { parseTra, type TraLine } from './parse.ts'
+import { type TraProblem, TraProblems } from './problem.ts'
+
+export type { Balance }
+
+export interface TraSummary extends EntryTotals {
+  header: {
+    type: string
+    format: string
+    version: string
+    /** `YYYY-MM-DD HH:MM`. */
+    generatedAt: string
+    user: string
+    firm: string
+  }
+  folder: string
+  /** Names of journals by their code. */
+  journalNames: Map<string, string>
+  /** Lines of each record, bare ones aside, in the order of the file. */
+  records: Map<TraRecord, number>
+  lines: number
+  /** The first of them, in the order of the file; problemCount counts all. */
+  problems: readonly TraProblem[]
+  problemCount: number
+}
+
+/** @param read told the bytes and lines that were read so far, once per chunk */
+export async function checkTra(
+  bytes: AsyncIterable<Uint8Array>,
+  read: (bytes: number, lines: number) => void = () => {},
+): Promise<TraSummary> {
+  const check = new TraCheck()
+  let bytesRead = 0
+  async function* counted() {
+    for await (const chunk of bytes) {
+      bytesRead += chunk.length
+      yield chunk
+    }
+  }
+  for await (const lines of parseTra(counted(), check.problems)) {
+    for (const line of lines) check.take(line)
+    read(bytesRead, check.lines)
+  }
+  return check.end()
+}
+
+const order = Object.keys(layouts) as TraRecord[]
+const journalCode = fieldOf(layouts.JAL, 'CODE')
+const journalName = fieldOf(layouts.JAL, 'LIBELLE')
+
+class TraCheck {
+  readonly problems = new TraProblems()
+  lines = 0
+  readonly #definitions = new Definitions(this.problems)
+  readonly #exercices: { start: string; end: string }[] = []
+  readonly #entries = new EntryCheck(this.problems, this.#definitions, this.#exercices)
+  readonly #records = new Map<TraRecord, number>()
+  /** Records that were there, bare ones as well. */
+  readonly #seen = new Set<TraRecord>()
+  readonly #journalNames = new Map<string, string>()
+  #header: TraSummary['header'] = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
+  #folder = ''
+  #furthest = 0
+
+  take(line: TraLine): void {
+    this.lines += 1
+    checkForm(line, this.problems)
+    const record = line.layout.record as TraRecord
+    if (record === 'ENTRY' || record === 'ANALYTIC') this.#entries.take(line)
+    else this.#takeParameter(line, record)
+    this.#seen.add(record)
+    if (!line.isBare) this.#records.set(record, (this.#records.get(record) ?? 0) + 1)
+  }
+
+  #takeParameter(line: TraLine, record: TraRecord): void {
+    const place = order.indexOf(record)
+    if (this.#seen.has('ENTRY') || place < this.#furthest) {
+      const behind = this.#seen.has('ENTRY') ? 'the first entry' : `the ${order[this.#furthest]} records`
+      const message = `${record} records stand before ${behind}`
+      this.problems.add({ line: line.number, column: 4, field: '', value: record, message })
+    }
+    this.#furthest = Math.max(this.#furthest, place)
+    if (line.isBare) return
+    const text = (name: string) => line.text(fieldOf(line.layout, name))
+    if (record === 'HEADER') this.#header = headerOf(line)
+    else if (record === 'PS1') this.#folder = text('NOM')
+    else if (record === 'EXO')
+      this.#exercices.push({ start: isoDay(text('DATEDEBUT')), end: isoDay(text('DATEFIN')) })
+    else if (record === 'JAL') this.#journalNames.set(line.code(journalCode), line.text(journalName))
+    this.#definitions.take(line)
+  }
+
+  end(): TraSummary {
+    this.#definitions.close()
+    this.#entries.close()
+    if (this.#header.type === 'DOS')
+      for (const record of order) {
+        const isEntry = record === 'ENTRY' || record === 'ANALYTIC'
+        if (isEntry || !layouts[record].mandatory || this.#seen.has(record)) continue
+        const message = `a file of type DOS has a ${record} record, a bare ***${record} at the least`
+        this.problems.add({ line: this.lines, column: 1, field: '', value: '', message })
+      }
+    return {
+      ...this.#entries.totals,
+      header: this.#header,
+      folder: this.#folder,
+      journalNames: this.#journalNames,
+      records: this.#records,
+      lines: this.lines,
+      problems: this.problems.kept.toSorted(
+        (one, other) => one.line - other.line || one.column - other.column,
+      ),
+      problemCount: this.problems.count,
+    }
+  }
+}
+
+function headerOf(line: TraLine): TraSummary['header'] {
+  const text = (name: string) => line.text(fieldOf(layouts.HEADER, name))
+  const moment = text('DATE/HEURE')
+  return {
+    type: text('TYPE FICHIER'),
+    format: text('FORMAT'),
+    version: text('VERSION'),
+    generatedAt: moment === '' ? '' : `${isoDay(moment)} ${moment.slice(8, 10)}:${moment.slice(10, 12)}`,
+    user: text('UTILISATEUR'),
+    firm: text('RAISON SOCIALE'),
+  }
+}

@@ -1,0 +1,251 @@
+/** Whether the entries of a TRA file are whole: what they cite, that they balance, that shares add up (p. 40 to 48). */
+
+import { amountText, noDay } from '../layouts/fixed-width.ts'
+import { fieldOf, layouts, type TraField } from '../layouts/layouts.ts'
+import type { Definitions } from './definitions.ts'
+import type { TraLine } from './parse.ts'
+import type { TraProblems } from './problem.ts'
+
+const field = (name: string) => fieldOf(layouts.ENTRY, name)
+const journal = field('JOURNAL')
+const date = field('DATECOMPTABLE')
+const pieceType = field('TYPE PIECE')
+const general = field('GENERAL')
+const accountType = field('TYPE CPTE')
+const auxiliary = field('AUXILIAIRE OU SECTION')
+const payment = field('MODEPAIE')
+const side = field('SENS')
+const amount = field('MONTANT1')
+const pieceNumber = field('NUMEROPIECE')
+const currency = field('DEVISE')
+const amountCode = field('CODEMONTANT')
+const euroAmount = field('MONTANT2')
+const establishment = field('ETABLISSEMENT')
+const axis = field('AXE')
+const letteringCode = field('LETTRAGE')
+const letteringState = field('ETATLETTRAGE')
+const validated = field('VALIDE')
+const validatedOn = field('VALIDDATE')
+
+/** Minor units of euro. */
+export interface Balance {
+  movements: number
+  debit: bigint
+  credit: bigint
+}
+
+export interface EntryTotals extends Balance {
+  entries: number
+  /** Analytic lines. */
+  shares: number
+  /** By journal code. */
+  journals: Map<string, Balance>
+  /** How many movements have each state: RI, AL, PL, TL. */
+  lettering: Map<string, number>
+  /** `YYYY-MM-DD`; null where there is no entry. */
+  firstDate: string | null
+  lastDate: string | null
+}
+
+/** What the lines of one entry have in common, as it stands in its first one. */
+const ofEntry = [journal, date, pieceType] as const
+/** What an analytic line has in common with the line that it divides. */
+const ofMovement = [journal, date, pieceType, general, side, pieceNumber] as const
+
+export class EntryCheck {
+  readonly totals: EntryTotals = {
+    movements: 0,
+    debit: 0n,
+    credit: 0n,
+    entries: 0,
+    shares: 0,
+    journals: new Map(),
+    lettering: new Map(),
+    firstDate: null,
+    lastDate: null,
+  }
+  readonly #problems: TraProblems
+  readonly #definitions: Definitions
+  readonly #exercices: { start: string; end: string }[]
+  #number = ''
+  /** First line of the entry that is being read, and what its debits exceed its credits by. */
+  #first: TraLine | undefined
+  #balance = 0n
+  /** The movement that analytic lines divide, and what they have of it by axis. */
+  #divided: TraLine | undefined
+  readonly #shares = new Map<string, bigint>()
+
+  /** @param exercices days as `YYYY-MM-DD`; read when an entry is, so they may be added until then */
+  constructor(problems: TraProblems, definitions: Definitions, exercices: { start: string; end: string }[]) {
+    this.#problems = problems
+    this.#definitions = definitions
+    this.#exercices = exercices
+  }
+
+  take(line: TraLine): void {
+    if (line.layout === layouts.ANALYTIC) this.#takeShare(line)
+    else this.#takeMovement(line)
+  }
+
+  /** To be called behind the last line. */
+  close(): void {
+    this.#endMovement()
+    this.#endEntry()
+  }
+
+  #takeMovement(line: TraLine): void {
+    this.#endMovement()
+    const number = line.code(pieceNumber)
+    if (this.#first === undefined || number !== this.#number) {
+      this.#endEntry()
+      this.#beginEntry(line, number)
+    } else this.#compare(line, this.#first, ofEntry, 'the first line of the entry')
+    this.#divided = line
+    const euro = amountIn(line, line.columns(amountCode).startsWith('E') ? amount : euroAmount)
+    this.#count(line, euro)
+    this.#checkCitations(line)
+    this.#checkLettering(line)
+    this.#checkValidation(line)
+  }
+
+  #beginEntry(line: TraLine, number: string): void {
+    const { totals } = this
+    totals.entries += 1
+    // Numbers ascend, so that one that comes back is told without remembering all of them.
+    if (this.#first !== undefined && Number(number) <= Number(this.#number))
+      line.refuse(
+        this.#problems,
+        pieceNumber,
+        `entries are numbered upwards, the one before is ${this.#number}`,
+      )
+    this.#first = line
+    this.#number = number
+    this.#balance = 0n
+    const day = isoDay(line.columns(date))
+    if (totals.firstDate === null || day < totals.firstDate) totals.firstDate = day
+    if (totals.lastDate === null || day > totals.lastDate) totals.lastDate = day
+    if (!this.#exercices.some(({ start, end }) => start <= day && day <= end))
+      line.refuse(this.#problems, date, 'no EXO record of the file contains this day')
+  }
+
+  #count(line: TraLine, euro: bigint): void {
+    const isDebit = line.code(side) === 'D'
+    const code = line.code(journal)
+    const known = this.totals.journals.get(code) ?? { movements: 0, debit: 0n, credit: 0n }
+    this.totals.journals.set(code, known)
+    for (const totals of [this.totals, known]) {
+      totals.movements += 1
+      if (isDebit) totals.debit += euro
+      else totals.credit += euro
+    }
+    this.#balance += isDebit ? euro : -euro
+    const state = line.code(letteringState)
+    this.totals.lettering.set(state, (this.totals.lettering.get(state) ?? 0) + 1)
+  }
+
+  #endEntry(): void {
+    if (this.#first !== undefined && this.#balance !== 0n) {
+      const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
+      const by = amountText(this.#balance < 0n ? -this.#balance : this.#balance)
+      this.#first.refuse(
+        this.#problems,
+        pieceNumber,
+        `the ${debit} of this entry exceed its ${less} by ${by}`,
+      )
+    }
+  }
+
+  #takeShare(line: TraLine): void {
+    this.totals.shares += 1
+    const divided = this.#divided
+    const section = line.code(auxiliary)
+    const rank = line.code(axis)
+    if (!this.#definitions.hasSection(rank, section))
+      line.refuse(this.#problems, auxiliary, `no SAT record of the file defines it on axis ${rank}`)
+    if (divided === undefined) {
+      line.refuse(this.#problems, accountType, 'an analytic line stands behind the line that it divides')
+      return
+    }
+    this.#compare(line, divided, ofMovement, 'the line that it divides')
+    this.#shares.set(rank, (this.#shares.get(rank) ?? 0n) + amountIn(line, amount))
+  }
+
+  #endMovement(): void {
+    if (this.#divided === undefined) return
+    for (const [rank, shares] of this.#shares) {
+      if (shares === amountIn(this.#divided, amount)) continue
+      const message = `its shares on axis ${rank} add up to ${amountText(shares)}`
+      this.#divided.refuse(this.#problems, amount, message)
+    }
+    this.#shares.clear()
+    this.#divided = undefined
+  }
+
+  #compare(line: TraLine, other: TraLine, fields: readonly TraField[], name: string): void {
+    for (const each of fields)
+      if (line.columns(each) !== other.columns(each))
+        line.refuse(this.#problems, each, `${name} has "${other.text(each)}"`)
+  }
+
+  #checkCitations(line: TraLine): void {
+    const definitions = this.#definitions
+    const cite = (record: Parameters<Definitions['has']>[0], cited: TraField) => {
+      const code = line.code(cited)
+      if (code !== '' && !definitions.has(record, code))
+        line.refuse(this.#problems, cited, `no ${record} record of the file defines it`)
+    }
+    cite('JAL', journal)
+    cite('CGN', general)
+    cite('MDP', payment)
+    cite('DEV', currency)
+    cite('ETB', establishment)
+    const thirdParty = line.code(auxiliary)
+    if (line.code(accountType) !== 'X') {
+      if (thirdParty !== '')
+        line.refuse(this.#problems, auxiliary, 'a third party stands on lines of TYPE CPTE X alone')
+      if (definitions.isCollective(line.code(general)))
+        line.refuse(this.#problems, accountType, 'a collective account takes lines of TYPE CPTE X alone')
+      return
+    }
+    if (thirdParty === '') line.refuse(this.#problems, auxiliary, 'a line of TYPE CPTE X names a third party')
+    cite('CAE', auxiliary)
+    const collective = definitions.collectiveOf(thirdParty)
+    if (collective !== undefined && collective !== line.code(general))
+      line.refuse(
+        this.#problems,
+        general,
+        `the CAE record of ${thirdParty} has the collective account ${collective}`,
+      )
+  }
+
+  #checkLettering(line: TraLine): void {
+    const code = line.code(letteringCode)
+    const state = line.code(letteringState)
+    const refuse = (message: string) => line.refuse(this.#problems, letteringCode, message)
+    if (state === 'AL' || state === 'RI') {
+      if (code !== '') refuse(`ETATLETTRAGE ${state} has no code`)
+    } else if (code === '' || code.length > 4) refuse('a code of four characters at the most is expected')
+    else if (state === 'TL' && code !== code.toUpperCase()) refuse('a complete lettering is in upper case')
+    else if (state === 'PL' && code !== code.toLowerCase()) refuse('a partial lettering is in lower case')
+  }
+
+  #checkValidation(line: TraLine): void {
+    const hasDay = line.columns(validatedOn) !== noDay && !line.isBlank(validatedOn)
+    if (hasDay !== (line.code(validated) === 'X'))
+      line.refuse(this.#problems, validatedOn, 'a day of validation goes with VALIDE X, and none without')
+    const hasEuro = line.columns(amountCode).startsWith('DE')
+    if (hasEuro === line.isBlank(euroAmount))
+      line.refuse(this.#problems, euroAmount, 'an amount in euro goes with CODEMONTANT DE-, and none without')
+  }
+}
+
+/** Minor units; 0 where there is no amount, which is told as a problem of form. */
+function amountIn(line: TraLine, field: TraField): bigint {
+  const text = line.code(field)
+  return /^-?\d+,\d\d$/.test(text) ? BigInt(text.replace(',', '')) : 0n
+}
+
+/** `29022024` as `2024-02-29`. */
+export function isoDay(columns: string): string {
+  return `${columns.slice(4, 8)}-${columns.slice(2, 4)}-${columns.slice(0, 2)}`
+}

@@ -1,0 +1,144 @@
+/**
+ * Reads a TRA file: bytes in, batches of lines out, each with the layout of its record, one chunk in memory at a time.
+ * What does not keep to the form of the file is told with its line and column; reading goes on behind it.
+ */
+import { Buffer } from 'node:buffer'
+import { fieldOf, layouts, type TraField, type TraLayout } from '../layouts/layouts.ts'
+import type { TraProblems } from './problem.ts'
+
+/** Lines of a TRA file have 1,407 columns at the most. A text without a line feed for so long is none. */
+const lineBytesMax = 64 * 1024
+
+const blank = 0x20
+const carriageReturn = 0x0d
+const lineFeed = 0x0a
+const capitalA = 0x41
+
+const accountType = fieldOf(layouts.ENTRY, 'TYPE CPTE')
+const byIdentifier = new Map<string, TraLayout>(
+  Object.values(layouts).flatMap((layout) =>
+    layout.identifier === null ? [] : [[layout.identifier, layout]],
+  ),
+)
+const windows1252 = new TextDecoder('windows-1252')
+
+/** One line, without its line end. What it was cut of is blank. */
+export class TraLine {
+  readonly number: number
+  readonly layout: TraLayout
+  readonly bytes: Buffer
+  /** An identifier alone: the folder has nothing for this record. */
+  readonly isBare: boolean
+
+  constructor(number: number, layout: TraLayout, bytes: Buffer) {
+    this.number = number
+    this.layout = layout
+    this.bytes = bytes
+    this.isBare = layout.identifier !== null && bytes.length === 6
+  }
+
+  /** All columns that the line has of a field, a character for a byte. */
+  columns({ at, length }: TraField): string {
+    return this.bytes.toString('latin1', at - 1, Math.min(at - 1 + length, this.bytes.length))
+  }
+
+  /** Without its padding on either side; for comparing, since characters above 0x7f are not decoded. */
+  code(field: TraField): string {
+    return this.columns(field).trim()
+  }
+
+  /** As it reads. */
+  text({ at, length }: TraField): string {
+    return windows1252.decode(this.bytes.subarray(at - 1, at - 1 + length)).trim()
+  }
+
+  isBlank({ at, length }: TraField): boolean {
+    const end = Math.min(at - 1 + length, this.bytes.length)
+    for (let i = at - 1; i < end; i++) if (this.bytes[i] !== blank) return false
+    return true
+  }
+
+  /** To be kept when its chunk is gone: a line alone would hold all of it in memory. */
+  kept(): TraLine {
+    return new TraLine(this.number, this.layout, Buffer.from(this.bytes))
+  }
+
+  /** Adds a problem of one of its fields. */
+  refuse(problems: TraProblems, field: TraField, message: string): void {
+    problems.add({
+      line: this.number,
+      column: field.at,
+      field: `${this.layout.record}.${field.name}`,
+      value: this.text(field),
+      message,
+    })
+  }
+}
+
+/**
+ * Lines whose record is unknown are left out. A file that does not begin as a TRA file is not read further.
+ * @param problems where what is wrong with the form of lines is added
+ */
+export async function* parseTra(
+  bytes: AsyncIterable<Uint8Array>,
+  problems: TraProblems,
+): AsyncGenerator<TraLine[]> {
+  let number = 0
+  const told = (column: number, value: string, message: string) =>
+    problems.add({ line: number, column, field: '', value, message })
+  for await (const texts of splitLines(bytes)) {
+    const batch: TraLine[] = []
+    for (const text of texts) {
+      number += 1
+      const layout = layoutOf(text, number)
+      if (number === 1 && layout === undefined) {
+        told(1, text.toString('latin1', 0, 60).trim(), 'this is no TRA file: it would begin with ***')
+        return
+      }
+      const columns = columnsOf(text)
+      if (text.length > lineBytesMax) {
+        told(lineBytesMax, '', 'a line without an end: nothing behind this is read')
+        return
+      }
+      if (text.length - columns !== 2) told(columns + 1, '', 'the line does not end with CR LF')
+      if (layout !== undefined) batch.push(new TraLine(number, layout, text.subarray(0, columns)))
+      else told(4, text.toString('latin1', 3, 6), 'no record of TRA files of version 011')
+    }
+    yield batch
+  }
+  if (number > 0) return
+  number = 1
+  told(1, '', 'the file is empty')
+}
+
+function layoutOf(text: Buffer, number: number): TraLayout | undefined {
+  const isRecord = text.toString('latin1', 0, 3) === '***'
+  if (number === 1) return isRecord ? layouts.HEADER : undefined
+  if (isRecord) return byIdentifier.get(text.toString('latin1', 3, 6))
+  return text[accountType.at - 1] === capitalA ? layouts.ANALYTIC : layouts.ENTRY
+}
+
+/** Without its line end, whichever of CR LF, LF or none it has. */
+function columnsOf(text: Buffer): number {
+  if (text.at(-1) !== lineFeed) return text.length
+  return text.at(-2) === carriageReturn ? text.length - 2 : text.length - 1
+}
+
+/** Lines with their ends; of one that is longer than any line may be, what was read so far. */
+async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer[]> {
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const piece of bytes) {
+    // Copied in either case: lines stay readable when whoever made the piece writes it again.
+    const chunk = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece])
+    const lines: Buffer[] = []
+    let start = 0
+    for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
+      lines.push(chunk.subarray(start, end + 1))
+      start = end + 1
+    }
+    rest = chunk.subarray(start)
+    yield lines
+    if (rest.length > lineBytesMax) break
+  }
+  if (rest.length > 0) yield [rest]
+}

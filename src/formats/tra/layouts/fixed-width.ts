@@ -1,0 +1,140 @@
+/** Lines of fixed columns (tra.md, Form of the file). */
+import { strict as assert } from 'node:assert'
+import { Buffer } from 'node:buffer'
+import { toWindows1252 } from '../windows-1252.ts'
+import type { TraKind } from './column.ts'
+import { fieldOf, type TraField, type TraLayout } from './layouts.ts'
+
+/** Stands where there is no day. */
+export const noDay = '01011900'
+
+const blank = 0x20
+const valueCharactersShown = 60
+
+/** A value that its columns cannot hold and that must not be cut: no retry helps, the books themselves need a change. */
+export class TraOverflow extends Error {
+  readonly record: string
+  readonly field: string
+
+  constructor(layout: TraLayout, field: TraField, value: string) {
+    const shown = value.length > valueCharactersShown ? `${value.slice(0, valueCharactersShown)}...` : value
+    super(
+      `${layout.record}.${field.name} of a TRA file has ${field.length} columns and cannot hold "${shown}"`,
+    )
+    this.name = 'TraOverflow'
+    this.record = layout.record
+    this.field = field.name
+  }
+}
+
+/**
+ * One line, field by field, at the columns of its layout. What is not written stays blank, but for days (01011900) and
+ * booleans (`-`), which have no blank form.
+ */
+export class LineWriter {
+  readonly #layout: TraLayout
+  readonly #bytes: Buffer
+
+  constructor(layout: TraLayout) {
+    this.#layout = layout
+    this.#bytes = Buffer.alloc(layout.length, blank)
+    if (layout.identifier !== null) this.text('FIXE', '***').text('IDENTIFIANT', layout.identifier)
+    for (const { kind, length, at } of layout.fields) {
+      if (kind === 'b') this.#bytes.write('-', at - 1, 'latin1')
+      if (kind === 'd' && length === noDay.length) this.#bytes.write(noDay, at - 1, 'latin1')
+    }
+  }
+
+  /** Cut where it is longer than its field. */
+  text(name: string, value: string | null | undefined): this {
+    const field = this.#field(name, 'a')
+    return this.#put(field, toWindows1252(value ?? '').subarray(0, field.length), 'left')
+  }
+
+  /** A name in a mandatory field: where nothing of it can be seen, what it is the name of stands there instead. */
+  name(name: string, value: string, otherwise: string): this {
+    return this.text(name, toWindows1252(value).every((byte) => byte === blank) ? otherwise : value)
+  }
+
+  /**
+   * What other lines cite, an account number or a code: cut, it would name something else, or two things.
+   * @throws {TraOverflow}
+   */
+  key(name: string, value: string | null | undefined, side: 'left' | 'right' = 'left'): this {
+    const field = this.#field(name, 'a')
+    const bytes = toWindows1252(value ?? '')
+    if (bytes.length > field.length) throw new TraOverflow(this.#layout, field, value!)
+    return this.#put(field, bytes, side)
+  }
+
+  /**
+   * @param digits as they are to stand there
+   * @throws {TraOverflow}
+   */
+  number(name: string, digits: string): this {
+    const field = this.#field(name, 'n')
+    if (digits.length > field.length) throw new TraOverflow(this.#layout, field, digits)
+    return this.#put(field, Buffer.from(digits, 'latin1'), 'right')
+  }
+
+  /**
+   * @param minor units of a hundredth
+   * @throws {TraOverflow}
+   */
+  amount(name: string, minor: bigint): this {
+    return this.number(name, amountText(minor))
+  }
+
+  /** @param iso `YYYY-MM-DD` */
+  date(name: string, iso: string | null): this {
+    return this.#put(this.#field(name, 'd'), Buffer.from(dayText(iso), 'latin1'), 'left')
+  }
+
+  /** @param iso `YYYY-MM-DDTHH:MM`, and what follows is not looked at */
+  moment(name: string, iso: string): this {
+    const digits = `${dayText(iso)}${iso.slice(11, 13)}${iso.slice(14, 16)}`
+    return this.#put(this.#field(name, 'd'), Buffer.from(digits, 'latin1'), 'left')
+  }
+
+  flag(name: string, value: boolean): this {
+    const field = fieldOf(this.#layout, name)
+    assert(field.length === 1, `${this.#layout.record}.${name} is no flag`)
+    return this.#put(field, Buffer.from(value ? 'X' : '-', 'latin1'), 'left')
+  }
+
+  /** Ended by CR LF; cut behind its last column that is not blank, and not before its last mandatory one. */
+  line(): Buffer {
+    let end = this.#layout.length
+    while (end > this.#layout.mandatoryEnd && this.#bytes[end - 1] === blank) end -= 1
+    return Buffer.concat([this.#bytes.subarray(0, end), Buffer.from('\r\n', 'latin1')])
+  }
+
+  #field(name: string, kind: TraKind): TraField {
+    const field = fieldOf(this.#layout, name)
+    assert(field.kind === kind, `${this.#layout.record}.${name} is of kind ${field.kind}, not ${kind}`)
+    return field
+  }
+
+  #put({ at, length }: TraField, bytes: Uint8Array, side: 'left' | 'right'): this {
+    assert(bytes.length <= length)
+    this.#bytes.fill(blank, at - 1, at - 1 + length)
+    this.#bytes.set(bytes, side === 'left' ? at - 1 : at - 1 + length - bytes.length)
+    return this
+  }
+}
+
+/** A record that the folder has nothing for (p. 2). */
+export function bareLine(layout: TraLayout): Buffer {
+  return Buffer.from(`***${layout.identifier}\r\n`, 'latin1')
+}
+
+/** `120000n` as `1200,00`. */
+export function amountText(minor: bigint): string {
+  const digits = String(minor < 0n ? -minor : minor).padStart(3, '0')
+  return `${minor < 0n ? '-' : ''}${digits.slice(0, -2)},${digits.slice(-2)}`
+}
+
+/** `2024-02-29` as `29022024`. */
+export function dayText(iso: string | null): string {
+  return iso === null ? noDay : `${iso.slice(8, 10)}${iso.slice(5, 7)}${iso.slice(0, 4)}`
+}

@@ -1,0 +1,150 @@
+/**
+ * `/files/{key}?expires&name&signature`: the files of a store that is a folder of this machine. (One that is S3
+ * serves its files itself.) The signature is the caller's only proof; no token or secret is looked at.
+ *
+ * An object never changes, so its ETag names its key. Ranges make a broken download resumable.
+ */
+import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import { limits } from '../../config.ts'
+import { AppError } from '../../errors.ts'
+import { attachment } from '../../store/attachment.ts'
+import { type FileLink, readLink } from '../../store/file-links.ts'
+import { FilesystemStore, type StoredFile } from '../../store/filesystem.ts'
+import { isKey, StoreError } from '../../store/store.ts'
+import { holdsEtag } from '../representation.ts'
+import type { Edge } from '../route.ts'
+import type { Services } from '../services.ts'
+
+export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
+  app.get('/files/*', (c) => answerFile(c, services))
+  app.all('/files/*', () => {
+    throw new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: 'GET, HEAD' } })
+  })
+}
+
+/** By the ending of the key, which is all that a folder keeps of it. */
+const contentTypes: Readonly<Record<string, string>> = {
+  '.json': 'application/json',
+  '.tra': 'text/plain; charset=windows-1252',
+}
+
+async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<Response> {
+  if (!(store instanceof FilesystemStore)) throw new AppError('ERR-NOT-FOUND')
+  const link = checkLink(c.env.incoming.url ?? '', store.signingKey, Date.now())
+  const file = await openFile(store, link.key)
+  const { outgoing } = c.env
+  const close = () => void file.handle.close().catch(() => {})
+  // `close` comes once, however the answer ends; it may have been here already.
+  if (outgoing.closed) close()
+  else outgoing.once('close', close)
+  const etag = `"${createHash('sha256').update(`${link.key} ${file.bytes}`).digest('base64url').slice(0, 27)}"`
+  const headers: Record<string, string> = {
+    ETag: etag,
+    'Last-Modified': file.at.toUTCString(),
+    'Cache-Control': 'private, no-cache',
+    'Accept-Ranges': 'bytes',
+  }
+  if (holdsEtag(c.req.header('if-none-match'), etag)) return c.body(null, 304, headers)
+  const range = sameFile(c.req.header('if-range'), headers) ? c.req.header('range') : undefined
+  const part = rangeOf(range, file.bytes)
+  if (part === 'unsatisfiable')
+    throw new AppError('ERR-RANGE-NOT-SATISFIABLE', {
+      headers: { 'Content-Range': `bytes */${file.bytes}`, 'Accept-Ranges': 'bytes' },
+    })
+  const { start, end } = part ?? { start: 0, end: file.bytes }
+  Object.assign(headers, {
+    'Content-Type': contentTypes[extname(link.key)] ?? 'application/octet-stream',
+    'Content-Disposition': attachment(link.fileName),
+    'Content-Length': String(end - start),
+    // A browser must not take what partners put into their ledgers for a page of this host.
+    'X-Content-Type-Options': 'nosniff',
+    ...(part ? { 'Content-Range': `bytes ${start}-${end - 1}/${file.bytes}` } : {}),
+  })
+  const status = part ? 206 : 200
+  if (c.req.method === 'HEAD') return c.body(null, status, headers)
+  const onFailure = (error: unknown) => {
+    // Closed with the connection of a client that left, in mid-read.
+    if (!outgoing.destroyed) log('file.broken', { requestId: c.get('requestId'), error })
+  }
+  return c.body(stream(file, start, end, onFailure), status, headers)
+}
+
+/** @throws {AppError} 404 for what is no address of a file, 403 where the signature does not fit, 410 once expired */
+function checkLink(target: string, signingKey: string, now: number): FileLink {
+  if (!isKey(target.split('?', 1)[0]!.slice('/files/'.length))) throw new AppError('ERR-NOT-FOUND')
+  const link = readLink(target, signingKey)
+  if (!link) throw new AppError('ERR-FILE-LINK-INVALID')
+  if (link.expires * 1000 <= now) throw new AppError('ERR-FILE-LINK-EXPIRED')
+  return link
+}
+
+async function openFile(store: FilesystemStore, key: string): Promise<StoredFile> {
+  const file = await store.open(key).catch((cause: unknown) => {
+    throw cause instanceof StoreError ? new AppError('ERR-UNAVAILABLE', { cause }) : cause
+  })
+  // Its link was good once: files are removed after their time.
+  if (!file) throw new AppError('ERR-FILE-LINK-EXPIRED', { message: 'The file is no longer kept' })
+  return file
+}
+
+/** `If-Range`: the range is of use only to whoever has the beginning of this very file. */
+function sameFile(ifRange: string | undefined, headers: Record<string, string>): boolean {
+  return ifRange === undefined || ifRange === headers['ETag'] || ifRange === headers['Last-Modified']
+}
+
+/**
+ * The one range asked for, as [start, end). Undefined for what is not served in parts: no range, several, another
+ * unit, nonsense; the whole file is a proper answer to them (RFC 9110, 14.2).
+ */
+function rangeOf(
+  range: string | undefined,
+  bytes: number,
+): { start: number; end: number } | 'unsatisfiable' | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range ?? '') ?? []
+  if (first === '' && last === '') return undefined
+  if (first === '') {
+    const length = Math.min(Number(last), bytes)
+    return length === 0 ? 'unsatisfiable' : { start: bytes - length, end: bytes }
+  }
+  const start = Number(first)
+  if (last !== '' && Number(last) < start) return undefined
+  if (start >= bytes) return 'unsatisfiable'
+  return { start, end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
+}
+
+/** Pull only, as for every streamed answer: an error thrown from pull() reaches the client as a broken transfer. */
+function stream(
+  { handle }: StoredFile,
+  start: number,
+  end: number,
+  onFailure: (error: unknown) => void,
+): ReadableStream<Uint8Array> {
+  let at = start
+  let cancelled = false
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const room = new Uint8Array(Math.min(limits.chunkBytes, end - at))
+          const { bytesRead } =
+            room.length === 0 ? { bytesRead: 0 } : await handle.read(room, 0, room.length, at)
+          if (cancelled) return
+          if (bytesRead === 0 && at < end) throw new Error(`the file ends at ${at} instead of ${end} bytes`)
+          at += bytesRead
+          if (bytesRead > 0) return controller.enqueue(room.subarray(0, bytesRead))
+        } catch (error) {
+          onFailure(error)
+          throw error
+        }
+        controller.close()
+      },
+      cancel() {
+        cancelled = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

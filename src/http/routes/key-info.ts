@@ -1,0 +1,64 @@
+import { z } from '@hono/zod-openapi'
+import { type Principal, refusalOf } from '../../auth/principal.ts'
+import { oneOf, optional } from '../query.ts'
+import { type Route, tokenRoute } from '../route.ts'
+
+const OpenedRoute = z.object({
+  path: z.string().openapi({ example: '/api/v1/mad/movements' }),
+  method: z.enum(['get', 'post', 'put', 'delete']),
+})
+
+const TokenDetails = z.object({
+  target: z.object({
+    type: z.enum(['api', 'firm']),
+    schemaId: z.number(),
+    thirdPartyId: z.number(),
+    societyId: z.number().openapi({ description: 'The folder of a company token, the firm of a firm token' }),
+  }),
+  version: z.object({ current: z.number(), latest: z.number(), beta: z.boolean() }),
+  canBeActivated: z.boolean(),
+  isActivated: z.boolean(),
+  routes: z.array(OpenedRoute),
+})
+
+/** What a token may call, and with `mode=extended` what it is. @param routes the route table */
+export function keyInfo(routes: () => readonly Route[]): Route {
+  return tokenRoute({
+    method: 'get',
+    path: '/api/v1/key/info',
+    levels: ['api', 'firm'],
+    summary: 'The routes open to the token, and with mode=extended the token itself',
+    query: z.strictObject({ mode: optional(oneOf(['extended'])) }),
+    answers: {
+      200: {
+        description: 'An array of routes, or with mode=extended one object',
+        content: { 'application/json': { schema: z.union([z.array(OpenedRoute), TokenDetails]) } },
+      },
+    },
+    answer: ({ c, principal, query }) => {
+      const opened = routesOpenTo(principal, routes())
+      if (query.mode === undefined) return c.json(opened)
+      const details: z.infer<typeof TokenDetails> = {
+        target: {
+          type: principal.level,
+          schemaId: Number(principal.schemaId),
+          thirdPartyId: Number(principal.thirdPartyId),
+          societyId: Number(principal.folderId ?? principal.firmId),
+        },
+        version: { current: 1, latest: 1, beta: false },
+        // Who reads this is connected, or would have been refused; and the token is in use, by this very call.
+        canBeActivated: true,
+        isActivated: true,
+        routes: opened,
+      }
+      return c.json(details)
+    },
+  })
+}
+
+/** PATCH is not among the methods that this answer knows (interface, section 2.6). */
+function routesOpenTo(principal: Principal, routes: readonly Route[]): z.infer<typeof OpenedRoute>[] {
+  return routes
+    .filter((route) => route.scope !== 'open' && refusalOf(principal, route) === undefined)
+    .flatMap(({ path, method }) => (method === 'patch' ? [] : [{ path, method }]))
+}

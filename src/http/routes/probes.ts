@@ -1,0 +1,40 @@
+/** For the operator's probes: whether the process lives, and whether it can take requests. Both need no caller. */
+import { z } from '@hono/zod-openapi'
+import { AppError } from '../../errors.ts'
+import { openRoute } from '../route.ts'
+
+export const healthz = openRoute({
+  method: 'get',
+  path: '/healthz',
+  summary: 'The process is up',
+  query: z.strictObject({}),
+  answers: {
+    200: {
+      description: 'Up',
+      content: { 'application/json': { schema: z.object({ status: z.literal('up') }) } },
+    },
+  },
+  answer: ({ c }) => c.json({ status: 'up' }),
+})
+
+export const readyz = openRoute({
+  method: 'get',
+  path: '/readyz',
+  summary: 'What the process needs is up too',
+  query: z.strictObject({}),
+  answers: {
+    200: {
+      description: 'Ready; with 503 the error says what is missing',
+      content: { 'application/json': { schema: z.object({ status: z.literal('ready') }) } },
+    },
+  },
+  answer: async ({ c, services }) => {
+    const missing = await services.readiness.missing()
+    if (missing.length === 0) return c.json({ status: 'ready' })
+    // The log gets the reason, the prober the names.
+    throw new AppError('ERR-UNAVAILABLE', {
+      message: `Not ready: ${missing.map(({ name }) => name).join(', ')}`,
+      cause: missing[0]?.error,
+    })
+  },
+})

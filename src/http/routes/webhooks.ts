@@ -1,0 +1,291 @@
+/** Subscriptions to events, as their owners make, see, change and delete them (contract, section 7). */
+import { z } from '@hono/zod-openapi'
+import type { PoolClient } from 'pg'
+import type { Principal } from '../../auth/principal.ts'
+import { readId } from '../../db/id.ts'
+import { inTenant } from '../../db/pool.ts'
+import { AppError, invalid } from '../../errors.ts'
+import { eventKinds, isEventKind } from '../../events/kinds.ts'
+import {
+  documentOf,
+  foldersFor,
+  patchDocument,
+  patched,
+  type SubscriptionDocument,
+  subscriptionDocument,
+} from '../../webhooks/subscription.ts'
+import {
+  areFoldersOfFirm,
+  changeSubscription,
+  countMade,
+  deleteOwnSubscription,
+  enableSubscription,
+  findOwnSubscription,
+  insertSubscription,
+  listOwnReceivers,
+  listOwnSubscriptions,
+  lockMaking,
+  lockOwnSubscription,
+  type Subscription,
+} from '../../webhooks/subscriptions.sql.ts'
+import { type TargetRules, vetTarget } from '../../webhooks/target.ts'
+import { checkBody } from '../body.ts'
+import { idForm } from '../query.ts'
+import { type Route, type TokenCall, tokenRoute } from '../route.ts'
+
+const WebhookSubscription = z
+  .object({
+    id: z.number(),
+    postUrl: z.url(),
+    onEvents: z.array(z.enum(eventKinds)),
+    accountingFolderId: z.array(z.string()).openapi({ description: 'Folders; empty: the whole schema' }),
+    thirdPartyId: z.number(),
+  })
+  .openapi('WebhookSubscription')
+
+const one = { content: { 'application/json': { schema: WebhookSubscription } } }
+const many = { content: { 'application/json': { schema: z.array(WebhookSubscription) } } }
+const noQuery = z.strictObject({})
+const openness = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
+
+const subscriptionId = z.object({ id: z.string().openapi({ ...idForm, example: '1000' }) })
+const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
+
+const create = tokenRoute({
+  method: 'post',
+  path: '/api/v1/webhook',
+  ...openness,
+  summary: 'Subscribes an address to kinds of events',
+  description:
+    'A company token subscribes for its folder; a firm token for folders of its firm, or the whole schema. The tokens of ' +
+    'one third party may have 100 subscriptions in one schema, disabled ones included, unless the operators set another ' +
+    'limit; one more is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
+  query: noQuery,
+  body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
+  answers: {
+    201: {
+      ...one,
+      description: 'The subscription',
+      headers: { Location: { description: 'Where it is to be had', schema: { type: 'string' } } },
+    },
+  },
+  answer: async ({ c, services, principal, body }) => {
+    const rules = rulesOf(services)
+    const document = checkBody(subscriptionDocument(rules), body)
+    const folderIds = foldersFor(principal, document)
+    const { schemaId, level, firmId, thirdPartyId } = principal
+    const { postUrl, onEvents } = document
+    await checkTarget(postUrl, rules)
+    const made = await inTenant(services.database, schemaId, async (client) => {
+      await checkFolders(client, principal, folderIds)
+      await checkCount(client, principal, services.config.webhookSubscriptionsMax)
+      return insertSubscription(client, {
+        schemaId,
+        level,
+        firmId,
+        thirdPartyId,
+        postUrl,
+        onEvents,
+        folderIds,
+      })
+    })
+    return c.json(shown(made), 201, { ...uncached, Location: `/api/v1/webhook/${made.id}` })
+  },
+})
+
+const list = tokenRoute({
+  method: 'get',
+  path: '/api/v1/webhook',
+  ...openness,
+  summary: 'The subscriptions of the caller',
+  query: noQuery,
+  answers: {
+    200: { ...many, description: 'Those that its third party has made at this level, oldest first' },
+  },
+  answer: async ({ c, services, principal }) => {
+    const own = await inTenant(services.database, principal.schemaId, (client) =>
+      listOwnSubscriptions(client, principal),
+    )
+    return c.json(own.map(shown), 200, uncached)
+  },
+})
+
+const read = tokenRoute({
+  method: 'get',
+  path: '/api/v1/webhook/{id}',
+  ...openness,
+  summary: 'One subscription of the caller',
+  query: noQuery,
+  params: subscriptionId,
+  answers: { 200: { ...one, description: 'The subscription' } },
+  answer: async ({ c, services, principal }) => {
+    const id = readSubscriptionId(c.req.param('id'))
+    const found = await inTenant(services.database, principal.schemaId, (client) =>
+      findOwnSubscription(client, principal, id),
+    )
+    return c.json(shown(found ?? notFound()), 200, uncached)
+  },
+})
+
+const receiving = {
+  method: 'get',
+  ...openness,
+  query: noQuery,
+  answers: { 200: { ...many, description: 'Enabled subscriptions of the caller, oldest first' } },
+  answer: listReceiving,
+} as const
+
+const listForKind = tokenRoute({
+  ...receiving,
+  path: '/api/v1/webhook/event/{name}',
+  summary: 'The subscriptions of the caller that receive events of that kind',
+  params: z.object({ name: kindName }),
+})
+
+const listForKindAndFolder = tokenRoute({
+  ...receiving,
+  path: '/api/v1/webhook/event/{name}/{accountingFolderId}',
+  summary: 'The subscriptions of the caller that receive events of that kind in that folder',
+  params: z.object({
+    name: kindName,
+    accountingFolderId: z.string().openapi({ ...idForm, example: '1000' }),
+  }),
+})
+
+async function listReceiving({ c, services, principal }: TokenCall<unknown>): Promise<Response> {
+  const { name = '', accountingFolderId } = c.req.param() as { name?: string; accountingFolderId?: string }
+  if (!isEventKind(name)) throw invalid('name', `must be one of ${eventKinds.join(', ')}`)
+  const folderId = accountingFolderId === undefined ? undefined : readFolderId(accountingFolderId, principal)
+  const receivers = await inTenant(services.database, principal.schemaId, async (client) => {
+    if (folderId !== undefined) await checkFolders(client, principal, [folderId])
+    return listOwnReceivers(client, principal, { name, folderId })
+  })
+  return c.json(receivers.map(shown), 200, uncached)
+}
+
+const change = tokenRoute({
+  method: 'patch',
+  path: '/api/v1/webhook/{id}',
+  ...openness,
+  summary: 'Changes a subscription of the caller by a JSON Patch, whole or not at all, and enables it',
+  description:
+    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. A subscription that was disabled ' +
+    'is enabled again by any patch that succeeds, an empty one too, and receives what happens from then on. What waits to be ' +
+    'sent again is sent at once where /postUrl is another one.',
+  query: noQuery,
+  params: subscriptionId,
+  body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },
+  answers: { 200: { ...one, description: 'The subscription as it is now' } },
+  answer: changeOwn,
+})
+
+/**
+ * The row is locked while the patch is applied to it, so that of two patches at once the second sees what the first has
+ * made. But not while a name server is asked about a new address: then the transaction ends without a change, and all of
+ * it is done again with the address vetted. As no operation copies into /postUrl, it is the same one then.
+ */
+async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
+  const id = readSubscriptionId(c.req.param('id'))
+  const rules = rulesOf(services)
+  const patch = checkBody(patchDocument, body)
+  const vetted = new Set<string>()
+  for (;;) {
+    const outcome = await inTenant(services.database, principal.schemaId, async (client) => {
+      const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
+      const document = checkBody(subscriptionDocument(rules), patched(documentOf(before), patch))
+      const folderIds = foldersFor(principal, document)
+      const added = folderIds.filter((folderId) => !before.folderIds.includes(folderId))
+      await checkFolders(client, principal, added)
+      const { postUrl, onEvents } = document
+      if (postUrl !== before.postUrl && !vetted.has(postUrl)) return { toVet: postUrl }
+      await changeSubscription(client, id, { postUrl, onEvents, folderIds })
+      await enableSubscription(client, id)
+      return { ...before, postUrl, onEvents, folderIds }
+    })
+    if (!('toVet' in outcome)) return c.json(shown(outcome), 200, uncached)
+    await checkTarget(outcome.toVet, rules)
+    vetted.add(outcome.toVet)
+  }
+}
+
+const remove = tokenRoute({
+  method: 'delete',
+  path: '/api/v1/webhook/{id}',
+  ...openness,
+  summary: 'Deletes a subscription of the caller, and drops what was still to be sent to it',
+  query: noQuery,
+  params: subscriptionId,
+  answers: { 204: { description: 'It is deleted' } },
+  answer: async ({ c, services, principal }) => {
+    const id = readSubscriptionId(c.req.param('id'))
+    const deleted = await inTenant(services.database, principal.schemaId, (client) =>
+      deleteOwnSubscription(client, principal, id),
+    )
+    if (!deleted) notFound()
+    return c.body(null, 204)
+  },
+})
+
+export const webhookRoutes: readonly Route[] = [
+  create,
+  list,
+  read,
+  listForKind,
+  listForKindAndFolder,
+  change,
+  remove,
+]
+
+const uncached = { 'Cache-Control': 'private, no-store' }
+
+function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription): object {
+  return {
+    id: Number(id),
+    postUrl,
+    onEvents,
+    accountingFolderId: folderIds,
+    thirdPartyId: Number(thirdPartyId),
+  }
+}
+
+function rulesOf({ config }: TokenCall<unknown>['services']): TargetRules {
+  return { allowInsecure: config.webhookAllowInsecure }
+}
+
+function notFound(): never {
+  throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+}
+
+/** What cannot be an id is nobody's subscription. */
+function readSubscriptionId(given: string | undefined): string {
+  return readId(given ?? '') ?? notFound()
+}
+
+/** @throws {AppError} as for any other route about a folder */
+function readFolderId(given: string, { folderId: own }: Principal): string {
+  const folderId = readId(given)
+  if (own !== null && folderId !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
+  if (folderId === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  return folderId
+}
+
+/** Of a company token they are its own. */
+async function checkFolders(client: PoolClient, principal: Principal, folderIds: string[]): Promise<void> {
+  if (principal.level === 'firm' && !(await areFoldersOfFirm(client, principal, folderIds)))
+    throw new AppError('ERR-FOLDER-NOT-FOUND')
+}
+
+/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be made in this transaction */
+async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
+  await lockMaking(client, principal)
+  if ((await countMade(client, principal)) < most) return
+  const message =
+    `The tokens of a third party may make ${most} subscriptions in a schema, those that were disabled included, and ` +
+    'yours have: delete one that is not needed'
+  throw new AppError('ERR-TOO-MANY-SUBSCRIPTIONS', { message })
+}
+
+async function checkTarget(postUrl: SubscriptionDocument['postUrl'], rules: TargetRules): Promise<void> {
+  const wrong = await vetTarget(postUrl, rules)
+  if (wrong !== undefined) throw invalid('postUrl', wrong)
+}

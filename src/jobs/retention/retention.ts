@@ -1,0 +1,114 @@
+/**
+ * Removes what is past its time.
+ *
+ *   file     FILE_RETENTION_DAYS after its export ended (and one link's time, so that no good link leads nowhere)
+ *   row      30 days later; until then its status is 410, afterwards 404
+ *   orphan   a complete file that no export names: its attempt died, or lost the export, before it was written down
+ *   unfinished writes   of attempts that died
+ *   forgotten   exports that did not end within FILE_RETENTION_DAYS and that no process has: they failed
+ *
+ * Each step is repeated by the next sweep where it did not come to its end: a file goes before the row forgets it.
+ */
+import type { Pool } from 'pg'
+import { limits } from '../../config.ts'
+import { connect, inTenant } from '../../db/pool.ts'
+import { startSweeping } from '../../db/sweeping.ts'
+import type { Log } from '../../log.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import { end } from '../end.ts'
+import { readFileKey } from '../file-key.ts'
+import { reasonOf, statusOf } from '../job.ts'
+import { clearEnded } from './leftovers.ts'
+import {
+  deleteEnded,
+  expiredFiles,
+  fileOf,
+  forgetFile,
+  forgottenExports,
+  tenantsWithExports,
+} from './retention.sql.ts'
+
+export interface RetentionParts {
+  /** As the service role. */
+  database: Pool
+  store: ObjectStore
+  retentionDays: number
+  log: Log
+}
+
+export interface Swept {
+  files: number
+  rows: number
+  orphans: number
+  unfinished: number
+  forgotten: number
+}
+
+/** Sweeps at once and then every hour, until it is closed. */
+export function startRetention(parts: RetentionParts): { close(): Promise<void> } {
+  const { database, log } = parts
+  return startSweeping({
+    database,
+    name: 'retention',
+    everyMs: limits.retentionEveryMs,
+    sweep: async (stopped) => {
+      const swept = await sweepExports(parts, new Date(), stopped)
+      if (Object.values(swept).some((count) => count > 0)) log('retention.swept', swept)
+    },
+    troubled: (error) => log('retention.troubled', { error }),
+  })
+}
+
+/** One sweep. @param now for the ages of what lies in the store; rows are judged by the clock of the database */
+export async function sweepExports(parts: RetentionParts, now: Date, stopped?: AbortSignal): Promise<Swept> {
+  const { database, store } = parts
+  const swept: Swept = { files: 0, rows: 0, orphans: 0, unfinished: 0, forgotten: 0 }
+  const client = await connect(database)
+  const tenants = await tenantsWithExports(client).finally(() => client.release())
+  for (const schemaId of tenants) {
+    stopped?.throwIfAborted()
+    await sweepTenant(parts, schemaId, swept)
+  }
+  for await (const { key } of store.list(new Date(now.getTime() - limits.orphanAgeMs))) {
+    stopped?.throwIfAborted()
+    if (!(await isOrphan(database, key))) continue
+    await store.remove(key)
+    swept.orphans += 1
+  }
+  swept.unfinished = await store.sweep(new Date(now.getTime() - limits.unfinishedAgeMs))
+  return swept
+}
+
+async function sweepTenant(
+  { database, store, retentionDays }: RetentionParts,
+  schemaId: string,
+  swept: Swept,
+): Promise<void> {
+  const ofTenant = <T>(run: Parameters<typeof inTenant<T>>[2]) => inTenant<T>(database, schemaId, run)
+  const expired = await ofTenant((client) =>
+    expiredFiles(client, schemaId, { retentionDays, linkSeconds: limits.fileLinkSeconds }),
+  )
+  for (const { exportId, fileKey } of expired) {
+    await store.remove(fileKey)
+    await ofTenant((client) => forgetFile(client, { schemaId, exportId }))
+    swept.files += 1
+  }
+  swept.rows += await ofTenant((client) => deleteEnded(client, schemaId, retentionDays + limits.expiredDays))
+  for (const { exportId, requestId } of await ofTenant((client) =>
+    forgottenExports(client, schemaId, retentionDays),
+  )) {
+    const reason = reasonOf('forgotten', requestId)
+    if (!(await ofTenant((client) => end(client, { schemaId, exportId }, reason)))) continue
+    swept.forgotten += 1
+    await clearEnded(database, store, { schemaId, exportId })
+  }
+}
+
+async function isOrphan(database: Pool, key: string): Promise<boolean> {
+  const named = readFileKey(key)
+  if (!named) return false
+  const file = await inTenant(database, named.schemaId, (client) => fileOf(client, named))
+  // While an export runs, the process that made this file may be about to write it down.
+  if (file && statusOf(file.state) === 'INIT') return false
+  return file?.fileKey !== key
+}

@@ -1,0 +1,196 @@
+/**
+ * Takes full exports from the queue, at most as many at once as there are threads, has each made in a thread, tells
+ * while it runs how far it is, and writes down how it ended.
+ *
+ * A process can lose an export: it was not heard of for too long and another one has it, or staff cancelled it. Then
+ * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store. The
+ * next attempt removes what a killed process left. After the last attempt the queue's entry comes back until a process
+ * has found the export ended and removed the rest.
+ */
+import type { Pool } from 'pg'
+import type { Piscina } from 'piscina'
+import { limits } from '../config.ts'
+import { inTenant } from '../db/pool.ts'
+import type { HandedBackBecause, Log } from '../log.ts'
+import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import { type Attempt, startAttempt } from './attempt.ts'
+import { end, fail, finish } from './end.ts'
+import type { Failure } from './failure.ts'
+import type { FolderStored } from './folder-thread.ts'
+import { reasonOf } from './job.ts'
+import {
+  type Claim,
+  type ExportKey,
+  releaseExport,
+  renewExport,
+  type TakenExport,
+  takeExport,
+} from './jobs.sql.ts'
+import { holdLease } from './lease.ts'
+import type { ExportQueue, QueueEntry, TakenEntry } from './queue.ts'
+import { clearEnded } from './retention/leftovers.ts'
+
+export interface SupervisorParts {
+  /** As the service role. */
+  database: Pool
+  queue: ExportQueue
+  threads: Piscina
+  store: ObjectStore
+  /** Of that store: threads open their own. */
+  storeSettings: StoreSettings
+  /** Exports at once. */
+  concurrency: number
+  timeZone: string
+  log: Log
+}
+
+export class Supervisor {
+  readonly #parts: SupervisorParts
+  readonly #closing = new AbortController()
+
+  private constructor(parts: SupervisorParts) {
+    this.#parts = parts
+  }
+
+  /** Takes exports from now on. */
+  static async start(parts: SupervisorParts): Promise<Supervisor> {
+    const supervisor = new Supervisor(parts)
+    await parts.queue.take(parts.concurrency, (taken) => supervisor.#work(taken))
+    await parts.queue.takeAbandoned((entry) => supervisor.#giveUp(entry))
+    return supervisor
+  }
+
+  /** Takes no more, and hands what is running back to the other processes without using up an attempt. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#parts.queue.stopTaking()
+  }
+
+  async #work(taken: TakenEntry): Promise<void> {
+    const { database, log } = this.#parts
+    const { schemaId, exportId } = taken.entry
+    if (this.#closing.signal.aborted)
+      return inTenant(database, schemaId, (client) => taken.handBack(client, 0))
+    const job = await inTenant(database, schemaId, (client) => takeExport(client, taken.entry))
+    // It has ended meanwhile: done by the process that seemed dead, or cancelled.
+    if (!job) return this.#clear({ schemaId, exportId })
+    const claim: Claim = { schemaId, exportId, attempt: job.attempt }
+    const started = performance.now()
+    log('export.started', claim)
+    const attempt = this.#start(claim, job)
+    const watch = this.#watch(claim, attempt, taken.lost)
+    const outcome = await attempt.outcome
+    const isLost = await watch.end()
+    const ms = Math.round(performance.now() - started)
+    if ('stored' in outcome) return this.#finish(claim, outcome, ms)
+    if (this.#closing.signal.aborted) return this.#handBack(claim, taken, 'stopping')
+    if (isLost) return this.#handBack(claim, taken, 'lost')
+    if ('noPlace' in outcome) return this.#handBack(claim, taken, 'noPlace')
+    await this.#fail(claim, job, outcome.failed, taken.isLast)
+  }
+
+  #start(claim: Claim, job: TakenExport): Attempt {
+    const { threads, storeSettings, timeZone } = this.#parts
+    const { schemaId, exportId, attempt } = claim
+    const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
+    const period = start !== null && end !== null ? { start, end } : undefined
+    return startAttempt(threads, {
+      exportId,
+      attempt,
+      version,
+      format,
+      selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
+      timeZone,
+      store: storeSettings,
+    })
+  }
+
+  /** Tells how far it is, and stops it when it is lost or the process is to end. */
+  #watch(claim: Claim, attempt: Attempt, otherHasIt: AbortSignal): { end(): Promise<boolean> } {
+    const { database } = this.#parts
+    let isLost = false
+    const lose = () => {
+      isLost = true
+      attempt.stop()
+    }
+    const stops = [
+      [otherHasIt, lose],
+      [this.#closing.signal, attempt.stop],
+    ] as const
+    for (const [signal, stop] of stops) {
+      signal.addEventListener('abort', stop)
+      if (signal.aborted) stop()
+    }
+    const renew = () =>
+      inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
+    const lease = holdLease(renew, lose)
+    return {
+      end: async () => {
+        for (const [signal, stop] of stops) signal.removeEventListener('abort', stop)
+        await lease.end()
+        return isLost
+      },
+    }
+  }
+
+  async #finish(claim: Claim, outcome: FolderStored, ms: number): Promise<void> {
+    const { database, store, log } = this.#parts
+    const { stored: file, axesLeftOut } = outcome
+    if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
+    // Where this fails the file stays: it may be written down all the same. Who takes the export next finds out.
+    const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
+    if (!finished) {
+      log('export.lost', claim)
+      return store.remove(file.fileKey)
+    }
+    log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
+    // Nearly always it was the first, and the store need not be asked.
+    if (claim.attempt > 1) await this.#clear(claim)
+  }
+
+  /**
+   * Without using up an attempt. Also where only its entry in the queue is lost: if nobody has taken the export since,
+   * none may be left there, and it would wait for ever.
+   */
+  async #handBack(claim: Claim, taken: TakenEntry, because: HandedBackBecause): Promise<void> {
+    const { database, log } = this.#parts
+    const handedBack = await inTenant(database, claim.schemaId, async (client) => {
+      if (!(await releaseExport(client, claim))) return false
+      // At once it would come back to the same full threads, again and again.
+      await taken.handBack(client, because === 'noPlace' ? limits.exportNoPlaceSeconds : 0)
+      return true
+    })
+    if (handedBack) log('export.handedBack', { ...claim, because })
+    else log('export.lost', claim)
+  }
+
+  async #fail(claim: Claim, job: TakenExport, failure: Failure, isLast: boolean): Promise<void> {
+    const { database, log } = this.#parts
+    const error = { message: failure.message, stack: failure.stack }
+    if (failure.retryable && !isLast) {
+      log('export.interrupted', { ...claim, error })
+      await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
+      throw new Error(failure.message)
+    }
+    const reason = reasonOf(failure.cause, job.requestId, failure.told)
+    const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
+    if (!failed) return log('export.lost', claim)
+    log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
+    await this.#clear(claim)
+  }
+
+  async #giveUp({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
+    const { database, log } = this.#parts
+    const reason = reasonOf('died', requestId)
+    const ended = await inTenant(database, schemaId, (client) => end(client, { schemaId, exportId }, reason))
+    if (ended) log('export.abandoned', { schemaId, exportId, requestId })
+    await this.#clear({ schemaId, exportId })
+  }
+
+  /** What attempts at an export that has ended left. Its end stands, whatever the store says to that. */
+  async #clear({ schemaId, exportId }: ExportKey): Promise<void> {
+    const { database, store, log } = this.#parts
+    const key = { schemaId, exportId }
+    await clearEnded(database, store, key).catch((error) => log('export.notCleared', { ...key, error }))
+  }
+}

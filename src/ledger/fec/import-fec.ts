@@ -1,0 +1,193 @@
+/**
+ * Imports a FEC into one folder and exercice, whole or not at all, with memory that does not grow with the
+ * file.
+ *
+ * The file is read three times: for its encoding (at disk speed), to check everything and to learn what must
+ * be known before the first row (accounts, which entries and letterings balance), and to load it by COPY in
+ * one transaction. Once more, before these checks, where only the days of its lines tell the fiscal year.
+ *
+ * What becomes of the columns (see fec/accounts.ts, fec/entries.ts, fec/journals.ts for the first ones):
+ * - EcritureDate is the entry's date and, as its legal meaning is "date de comptabilisation", also
+ *   accounted_at. ValidDate would not do: many programs validate a whole year on one day long after its end.
+ * - ValidDate is validated_at. A FEC holds validated entries only, so where it is empty EcritureDate stands
+ *   in.
+ * - PieceRef is the movement's invoice number, EcritureLib its description, EcritureLet its lettering.
+ * - Montantdevise and Idevise give the entry's currency and rate where they name a currency other than the
+ *   folder's.
+ * - ModeRglt is the movement's payment where it is one of the six known modes.
+ * - A line of an opening journal from before the fiscal year is dated on its first day; its own date becomes
+ *   the movement's free number.
+ * - PieceDate, DateLet, DateRglt, NatOp and IdClient are checked where they are dates, and have no place in
+ *   the ledger.
+ * - created_at is the moment of the import.
+ */
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type pg from 'pg'
+import { inTransaction } from '../../db/pool.ts'
+import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
+import { type FecLine, parseFec } from '../../formats/fec/parse.ts'
+import { FecProblems } from '../../formats/fec/problem.ts'
+import { IdSource } from '../ids.ts'
+import { publishImport } from '../publish-import.ts'
+import { analyzeLedger } from './import-fec.sql.ts'
+import { loadDimensions } from './load-dimensions.ts'
+import { EntryLoader, type LoadCounts } from './load-entries.ts'
+import { type FecFileName, readFileName } from './survey/file-name.ts'
+import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
+import { FecSurvey, type Period } from './survey/survey.ts'
+import { findOrCreateFolder, takeExercice, type WantedFolder } from './target.ts'
+
+export interface FecImportOptions {
+  /** Path of an ordinary file: it is read more than once. */
+  file: string
+  /**
+   * Decimal digits. Absent: the folder of the same reference (SIREN, else the digits of the file's name, else
+   * `name`), made where there is none.
+   */
+  folderId?: string
+  /** Of a new folder; the file's name where absent. */
+  name?: string
+  /** 9 or 14 digits; from the file's name where absent. */
+  siren?: string
+  /** Fiscal year, `YYYY-MM-DD`; from the file's name where absent, else from the days of its lines. */
+  start?: string
+  end?: string
+  /** Replaces the entries that the exercice holds. */
+  replace?: boolean
+  onProgress?: (progress: FecProgress) => void
+  /** Called when all is committed. What follows are statistics, and may fail or be interrupted without harm. */
+  onLoaded?: (imported: FecImported) => void
+}
+
+export interface FecProgress {
+  /** `dating` only where the days of the lines tell the fiscal year. */
+  step: 'dating' | 'checking' | 'loading'
+  bytes: number
+  bytesTotal: number
+  lines: number
+}
+
+export interface FecImported extends LoadCounts {
+  schemaId: string
+  firmId: string
+  folderId: string
+  folderName: string
+  folderCreated: boolean
+  exerciceId: string
+  period: Period
+  /** Whether only the days of the lines told the period. */
+  isPeriodInferred: boolean
+  encoding: FecEncoding
+  accounts: number
+  journals: number
+}
+
+/**
+ * @param pool connections as the owner of the tables
+ * @throws {FecError} what is wrong in the file, with lines, columns and values; nothing is loaded
+ * @throws {Error} that says what to do, for options, folders and exercices that do not fit; nothing is loaded
+ */
+export async function importFec(pool: pg.Pool, options: FecImportOptions): Promise<FecImported> {
+  const name = readFileName(options.file)
+  const knownPeriod = fiscalYear(name.end, options)
+  const wanted = wantedFolder(name, options)
+  const bytesTotal = await sizeOf(options.file)
+
+  const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
+  const problems = new FecProblems()
+  const read = (step: FecProgress['step']) => readLines(options, encoding, step, bytesTotal, problems)
+  const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
+  const survey = new FecSurvey(period, problems)
+  for await (const lines of read('checking')) for (const line of lines) survey.add(line)
+  survey.end()
+
+  const imported = await inTransaction(pool, async (client) => {
+    const ids = new IdSource(client)
+    const folder = await findOrCreateFolder(client, ids, wanted)
+    const taken = await takeExercice(client, ids, folder, period, options.replace ?? false)
+    const { exerciceId } = taken
+    const dimensions = await loadDimensions(client, ids, folder, survey)
+    const createdAt = new Date().toISOString()
+    const { schemaId, folderId, currency } = folder
+    const target = { schemaId, folderId, currency, exerciceId, createdAt, ...dimensions }
+    const loader = new EntryLoader(client, ids, survey, target)
+    for await (const lines of read('loading')) await loader.add(lines)
+    const counts = await loader.end()
+    if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
+      throw new Error('The file changed while it was imported: nothing was loaded, import it again')
+    const { firmId, name: folderName, created: folderCreated } = folder
+    await publishImport(client, {
+      schemaId,
+      folderId,
+      folderCreated,
+      replaced: taken.isReplaced,
+      deleted: [],
+      created: taken.isNew ? [exerciceId] : [],
+      filled: [exerciceId],
+    })
+    const whole = { schemaId, firmId, folderId, folderName, folderCreated, exerciceId, period, encoding }
+    const isPeriodInferred = knownPeriod === undefined
+    return {
+      ...whole,
+      isPeriodInferred,
+      ...counts,
+      accounts: survey.accounts.size,
+      journals: survey.journals.size,
+    }
+  })
+  options.onLoaded?.(imported)
+  await analyzeLedger(pool)
+  return imported
+}
+
+function wantedFolder(name: FecFileName, options: FecImportOptions): WantedFolder {
+  const siren = options.siren ?? name.siren
+  if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
+    throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
+  if (options.folderId !== undefined && options.name !== undefined)
+    throw new Error('--folder names a folder that exists, --name is for a new one: give one of them')
+  // A SIRET is an establishment of the company whose SIREN it begins with, and a FEC is of a company.
+  const identity = siren?.slice(0, 9) ?? name.reference ?? options.name
+  return {
+    id: options.folderId,
+    reference: identity ?? name.stem,
+    isIdentified: identity !== undefined,
+    name: options.name,
+    fallbackName: name.stem,
+    siren,
+  }
+}
+
+async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> {
+  const days = new LineDays()
+  for await (const lines of batches) for (const line of lines) days.add(line)
+  return days.fiscalYear()
+}
+
+/** Bytes of one read, and of the batches that follow from it. */
+const readBytes = 256 * 1024
+
+async function* readLines(
+  options: FecImportOptions,
+  encoding: FecEncoding,
+  step: FecProgress['step'],
+  bytesTotal: number,
+  problems: FecProblems,
+): AsyncGenerator<FecLine[]> {
+  const file = createReadStream(options.file, { highWaterMark: readBytes })
+  let lines = 0
+  for await (const batch of parseFec(file, encoding, problems)) {
+    yield batch
+    lines += batch.length
+    options.onProgress?.({ step, bytes: file.bytesRead, bytesTotal, lines })
+  }
+}
+
+async function sizeOf(file: string): Promise<number> {
+  const found = await stat(file).catch((cause: unknown) => {
+    throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
+  })
+  if (!found.isFile()) throw new Error(`${file} is not an ordinary file: save the ledger to one first`)
+  return found.size
+}

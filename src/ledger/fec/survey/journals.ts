@@ -1,0 +1,77 @@
+/** What kind of journal a code, a label and the accounts used in it speak of. A FEC does not say. */
+import type { JournalType } from '../../rows.ts'
+
+/**
+ * Labels say more than codes (CA may be Caisse or Crédit Agricole), so all labels are tried before any code.
+ */
+const labels: [RegExp, JournalType][] = [
+  [/\bA[ -]?NOUV|REPORTS? A NOUV|\bOUVERTURE\b/, 'AN'],
+  [/REPRISE.*BALANCE/, 'RBAL'],
+  [/\bA EXTOURNER/, 'A_EXT'],
+  [/EXTOURN/, 'EXT'],
+  [/NOTES? DE FRAIS|\bNDF\b/, 'NFD'],
+  [/EXTRA[ -]?COMPTABLE/, 'OD_EXC'],
+  [/\bPA[IY]ES?\b|SALAIRE|\bSOCIAL/, 'OD_PAIE'],
+  [/\bTVA\b|DECLARATIONS? FISCALE/, 'OD_DECL_FISCALE'],
+  [/LETTRAGE/, 'OD_LET'],
+  [/\bAUDIT\b/, 'OD_AUDIT'],
+  [/\bACHATS?\b|\bFOURNISSEURS?\b/, 'ACH'],
+  [/\bVENTES?\b|\bCLIENTS?\b|\bFACTURATION\b/, 'VTE'],
+  [/\bBANQUES?\b|\bBANCAIRE|CAISSE D.?EPARGNE/, 'BQ'],
+  [/\bCAISSE\b|\bESPECES\b/, 'CAISSE'],
+  [/OPERATIONS? DIVERSES|\bOD\b|\bINVENTAIRE\b/, 'OD'],
+]
+
+const codes: [RegExp, JournalType][] = [
+  [/^(R?AN\d?|ANO|ANV|ANOUV)$/, 'AN'],
+  [/^(PA|PAI|PAIE|PAY|SAL|OD ?PA?)$/, 'OD_PAIE'],
+  [/^(NDF|NF|NFD)$/, 'NFD'],
+  [/^(EXT)$/, 'EXT'],
+  [/^(A|AC|ACH?|ACHA|HA)\d*$/, 'ACH'],
+  [/^(V|VE|VEN?|VT|VTE)\d*$/, 'VTE'],
+  [/^(BQ?|BQE|BNQ|BAN|BNP|CCP)\d*$/, 'BQ'],
+  [/^(CAI|CAIS|CAISSE|CS)\d*$/, 'CAISSE'],
+  [/^(OD|ODS?|DIV)\d*$/, 'OD'],
+]
+
+/** Undefined where neither label nor code is clear: then the accounts decide. */
+export function journalTypeByName(code: string, label: string): JournalType | undefined {
+  const plainLabel = plain(label)
+  const plainCode = plain(code)
+  return (
+    labels.find(([pattern]) => pattern.test(plainLabel))?.[1] ??
+    codes.find(([pattern]) => pattern.test(plainCode))?.[1]
+  )
+}
+
+/** How many lines of a journal stand on accounts that begin with these digits. */
+export interface JournalUse {
+  lines: number
+  bank: number
+  cash: number
+  supplier: number
+  customer: number
+  cost: number
+  income: number
+}
+
+/**
+ * Every entry of a bank journal has a line on 512 and most have one other, so a third of the lines is already
+ * clear; no other kind of journal comes near. The same holds for cash and 53.
+ */
+export function journalTypeByUse(use: JournalUse): JournalType {
+  if (use.bank * 3 >= use.lines) return 'BQ'
+  if (use.cash * 3 >= use.lines) return 'CAISSE'
+  if (use.supplier * 5 >= use.lines && use.cost > use.income) return 'ACH'
+  if (use.customer * 5 >= use.lines && use.income > use.cost) return 'VTE'
+  return 'OD'
+}
+
+/** Opening journals repeat balances of earlier years, some of them item by item with their old dates. */
+export function isOpening(type: JournalType | undefined): boolean {
+  return type === 'AN' || type === 'RBAL'
+}
+
+function plain(text: string): string {
+  return text.normalize('NFD').replace(/\p{M}/gu, '').toUpperCase().trim()
+}

@@ -1,0 +1,142 @@
+/**
+ * The first pass over a FEC: everything that must be known or refused before a row is loaded. Holds what a
+ * ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), not its lines.
+ */
+import type { FecLine } from '../../../formats/fec/parse.ts'
+import type { FecProblems } from '../../../formats/fec/problem.ts'
+import type { JournalType } from '../../rows.ts'
+import { accountKey, type FecAccount, fecAccount, nameAccount } from './accounts.ts'
+import { type DatedLine, EntryGroups } from './entries.ts'
+import { isOpening, type JournalUse, journalTypeByName } from './journals.ts'
+import { OpenBalances } from './open-balances.ts'
+import { paymentCode } from './payments.ts'
+
+/** First and last day of a fiscal year, `YYYY-MM-DD`. */
+export interface Period {
+  start: string
+  end: string
+}
+
+export interface FecJournal {
+  code: string
+  name: string
+  /** By code and label alone; undefined where they are not clear. */
+  type: JournalType | undefined
+  use: JournalUse
+  /**
+   * Lines per account of class 5 (keys of FecAccount): the most used one is the counterpart of a bank
+   * journal.
+   */
+  treasury: Map<string, number>
+}
+
+export class FecSurvey {
+  readonly period: Period
+  readonly accounts = new Map<string, FecAccount>()
+  readonly journals = new Map<string, FecJournal>()
+  readonly paymentCodes = new Set<string>()
+  readonly groups = new EntryGroups()
+  readonly #problems: FecProblems
+  readonly #letterings = new OpenBalances()
+  lines = 0
+  debit = 0n
+  credit = 0n
+  #lastLine = 1
+
+  constructor(period: Period, problems: FecProblems) {
+    this.period = period
+    this.#problems = problems
+  }
+
+  add(line: FecLine): void {
+    this.lines += 1
+    this.#lastLine = line.number
+    this.debit += line.debit
+    this.credit += line.credit
+    const key = accountKey(line)
+    if (key === undefined) {
+      this.#problems.add(line.number, 'CompteNum', line.accountNumber, 'an account number is expected')
+      return
+    }
+    const account = this.accounts.get(key)
+    if (account === undefined) this.accounts.set(key, fecAccount(key, line))
+    else if (!account.hasOwnName) nameAccount(account, line)
+    this.#addToJournal(line, key)
+    const dated = this.dated(line)
+    if (dated.date < this.period.start || dated.date > this.period.end)
+      this.#problems.add(
+        line.number,
+        'EcritureDate',
+        line.date.replaceAll('-', ''),
+        `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected ` +
+          '(--start and --end name another)',
+      )
+    const payment = paymentCode(line.paymentMode)
+    if (payment !== undefined) this.paymentCodes.add(payment)
+    if (line.letteringCode !== '')
+      this.#letterings.add(`${key}\n${line.letteringCode}`, line.debit - line.credit)
+    this.groups.add(dated)
+  }
+
+  /** @throws {FecError} every problem found, or that the ledger does not balance */
+  end(): void {
+    this.#problems.throwIfAny()
+    if (this.debit !== this.credit) {
+      const totals = `debit ${inUnits(this.debit)}, credit ${inUnits(this.credit)}`
+      const message = `both totals must be equal, they differ by ${inUnits(this.debit - this.credit)}`
+      this.#problems.add(this.#lastLine, 'total', totals, message)
+      this.#problems.throwIfAny()
+    }
+    this.groups.end()
+  }
+
+  /**
+   * The line with the date under which the ledger holds it: its own, but that of a line before the fiscal
+   * year in an opening journal is the first day. Some programs open a year with every unpaid item under its
+   * old date; left there, the item would show in exports of a year to which it does not belong, beside its
+   * original.
+   */
+  dated(line: FecLine): DatedLine {
+    if (line.date >= this.period.start || !isOpening(this.journals.get(line.journalCode)?.type)) return line
+    return { ...line, date: this.period.start, originalDate: line.date }
+  }
+
+  /** After `end`: whether the lines of one account with one code balance. */
+  isLetteringComplete(account: string, code: string): boolean {
+    return !this.#letterings.has(`${account}\n${code}`)
+  }
+
+  #addToJournal(line: FecLine, account: string): void {
+    let journal = this.journals.get(line.journalCode)
+    if (journal === undefined) {
+      // Copied, as names of accounts are.
+      const [code, name] = [line.journalCode, line.journalName || line.journalCode].map((text) =>
+        Buffer.from(text).toString(),
+      ) as [string, string]
+      const use = { lines: 0, bank: 0, cash: 0, supplier: 0, customer: 0, cost: 0, income: 0 }
+      journal = { code, name, type: journalTypeByName(code, name), use, treasury: new Map() }
+      this.journals.set(code, journal)
+    }
+    journal.use.lines += 1
+    const kind = kindOfAccount(line.accountNumber)
+    if (kind !== undefined) journal.use[kind] += 1
+    if (kind === 'bank' || kind === 'cash')
+      journal.treasury.set(account, (journal.treasury.get(account) ?? 0) + 1)
+  }
+}
+
+function kindOfAccount(number: string): Exclude<keyof JournalUse, 'lines'> | undefined {
+  if (/^51[1-7]/.test(number)) return 'bank'
+  if (number.startsWith('53')) return 'cash'
+  if (number.startsWith('40')) return 'supplier'
+  if (number.startsWith('41')) return 'customer'
+  if (number.startsWith('6')) return 'cost'
+  if (number.startsWith('7')) return 'income'
+  return undefined
+}
+
+/** Minor units as users read them: 1234.56. */
+export function inUnits(amount: bigint): string {
+  const digits = String(amount < 0n ? -amount : amount).padStart(3, '0')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
+}

@@ -1,0 +1,145 @@
+/**
+ * A folder to try the service with, on the embedded database: a made-up ledger, a third party, a token of each level,
+ * and `credentials.json` in the data folder with all that a first request needs.
+ */
+import { strict as assert } from 'node:assert'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ClientBase } from 'pg'
+import { findCaller } from '../auth/callers.sql.ts'
+import { encrypt, type Level, makePartnerSecret, sha256 } from '../auth/secrets.ts'
+import { insertThirdParty } from '../auth/third-parties.sql.ts'
+import { rotateSecret } from '../auth/third-parties.ts'
+import type { Opened } from '../auth/tokens.sql.ts'
+import { issueToken, revokeTokensOf } from '../auth/tokens.ts'
+import type { Database } from '../db/database.ts'
+import { createOwnerPool, inTransaction } from '../db/pool.ts'
+import { findFoldersByReference } from '../ledger/tenants.sql.ts'
+import { countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
+import { seed } from './seed.ts'
+
+/** Reference of the folder and code of the third party. */
+const demo = 'DEMO'
+
+/** Less than a second of loading: enough to see, and a start remains a start. */
+const movementsDefault = 5_000
+
+export interface Credentials {
+  /** `http://127.0.0.1:8080` */
+  baseUrl: string
+  thirdPartySecret: string
+  companyToken: string
+  firmToken: string
+  /** The folder; a firm token names it in the header society-id. */
+  societyId: string
+  /** Earliest first; days are `YYYY-MM-DD`. */
+  exercices: { id: string; start: string; end: string }[]
+}
+
+export interface DemoOptions {
+  dataDir: string
+  /** Absent: the folder as it is, and 5,000 where there is none. Otherwise it is made anew unless it has as many. */
+  movements?: number
+  onProgress?: (movementsDone: number, movements: number) => void
+}
+
+/** Makes what is missing of the folder and its credentials; what the file holds is kept while it opens the folder. */
+export async function ensureDemoFolder(
+  database: Database,
+  masterKey: Buffer,
+  options: DemoOptions,
+): Promise<Omit<Credentials, 'baseUrl'>> {
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
+  try {
+    const folder = await inTransaction(pool, (client) => findFolder(client, options.movements))
+    const { schemaId, firmId, folderId } =
+      folder ??
+      (await seed(database.ownerUrl, {
+        movements: options.movements ?? movementsDefault,
+        reference: demo,
+        replace: true,
+        ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+      }))
+    return await inTransaction(pool, async (client) => {
+      // For an hour a trigger would be answered with an export of what the folder held before.
+      if (!folder) await forgetExports(client, { schemaId, folderId })
+      const kept = await keptSecrets(client, options.dataDir, folderId)
+      const secrets = kept ?? (await makeSecrets(client, masterKey, { schemaId, firmId, folderId }))
+      return {
+        ...secrets,
+        societyId: folderId,
+        exercices: await listExercices(client, { schemaId, folderId }),
+      }
+    })
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Readable by its owner alone, and never half written. */
+export function writeCredentials(dataDir: string, credentials: Credentials): void {
+  const path = credentialsPath(dataDir)
+  const draft = `${path}.${process.pid}`
+  rmSync(draft, { force: true })
+  writeFileSync(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 })
+  renameSync(draft, path)
+}
+
+function credentialsPath(dataDir: string): string {
+  return join(dataDir, 'credentials.json')
+}
+
+/** Undefined where a folder has to be made or filled anew. */
+async function findFolder(client: ClientBase, movements: number | undefined) {
+  const [found] = await findFoldersByReference(client, demo)
+  if (!found) return undefined
+  const folder = { schemaId: found.schemaId, firmId: found.firmId, folderId: found.id }
+  const isAsWanted = movements === undefined || (await countMovements(client, folder)) === movements
+  return isAsWanted ? folder : undefined
+}
+
+type Secrets = Pick<Credentials, 'thirdPartySecret' | 'companyToken' | 'firmToken'>
+
+async function keptSecrets(
+  client: ClientBase,
+  dataDir: string,
+  folderId: string,
+): Promise<Secrets | undefined> {
+  const kept = readCredentials(dataDir)
+  if (kept?.societyId !== folderId) return undefined
+  const { thirdPartySecret, companyToken, firmToken } = kept
+  for (const token of [companyToken, firmToken]) {
+    const caller = await findCaller(client, sha256(String(thirdPartySecret)), sha256(String(token)))
+    if (!caller?.token) return undefined
+  }
+  return { thirdPartySecret, companyToken, firmToken } as Secrets
+}
+
+function readCredentials(dataDir: string): Partial<Credentials> | undefined {
+  try {
+    return JSON.parse(readFileSync(credentialsPath(dataDir), 'utf8'))
+  } catch (error) {
+    // Gone or spoiled: another one is made.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function makeSecrets(client: ClientBase, masterKey: Buffer, opened: Opened): Promise<Secrets> {
+  const thirdPartySecret = makePartnerSecret()
+  const secret = { hash: sha256(thirdPartySecret), encrypted: encrypt(thirdPartySecret, masterKey) }
+  const isKnown = await rotateSecret(client, demo, secret, 0)
+  if (isKnown) await revokeTokensOf(client, demo)
+  else await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
+  return {
+    thirdPartySecret,
+    companyToken: await issue(client, 'api', opened),
+    firmToken: await issue(client, 'firm', { ...opened, folderId: null }),
+  }
+}
+
+async function issue(client: ClientBase, level: Level, opened: Opened): Promise<string> {
+  const issued = await issueToken(client, { thirdPartyCode: demo, level, opened })
+  assert(issued, 'the third party is there')
+  return issued.token
+}

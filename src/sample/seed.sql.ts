@@ -1,0 +1,47 @@
+/** Statements only seeding needs; it runs as the owner of the tables. */
+import type { ClientBase, Pool } from 'pg'
+import type { FolderKey } from '../ledger/rows.ts'
+
+/** Makes a second seed of the same reference wait until the transaction ends, so that it sees what the first made. */
+export async function lockReference(client: ClientBase, reference: string): Promise<void> {
+  await client.query(`select pg_advisory_xact_lock(hashtextextended('grandlivre seed ' || $1, 0))`, [
+    reference,
+  ])
+}
+
+/**
+ * The third party that is named as sender of seeded entries. Nobody can call in its name: it has no secret, and is
+ * disconnected from the start.
+ * @returns its id, which is `id` unless an earlier seed made it
+ */
+export async function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
+  const { rows } = await client.query<{ id: string }>(
+    `insert into grandlivre.third_parties (id, code, name, kind, disconnected_at, disconnected_reason)
+     values ($1, 'SEED', 'Éditeur « Démo » & Cie', 'partner', now(), 'Stands in seeded folders only')
+     on conflict (code) do update set code = excluded.code
+     returning id`,
+    [id],
+  )
+  return rows[0]!.id
+}
+
+/** Earliest first. */
+export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date',
+    [key.schemaId, key.folderId],
+  )
+  return rows.map((row) => row.id)
+}
+
+/**
+ * Fresh statistics, without which the first exports run with the plans of an empty table, and the marks that a first
+ * reader would otherwise have to write to every page. Not within a transaction.
+ */
+export async function vacuumLedger(pool: Pool): Promise<void> {
+  await pool.query(
+    `vacuum (analyze) grandlivre.folders, grandlivre.accounts, grandlivre.companies, grandlivre.employees,
+       grandlivre.journals, grandlivre.payments, grandlivre.axes, grandlivre.sections, grandlivre.exercices,
+       grandlivre.entries, grandlivre.movements, grandlivre.events`,
+  )
+}

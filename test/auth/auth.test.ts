@@ -1,0 +1,296 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { setMaintenance } from '../../src/auth/maintenance.sql.ts'
+import { disconnectThirdParty, reconnectThirdParty } from '../../src/auth/third-parties.sql.ts'
+import { revokeToken } from '../../src/auth/tokens.ts'
+import {
+  createTenants,
+  credentials,
+  folders,
+  type IssuedToken,
+  type Staff,
+} from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { type Answer, request, startTestService, type TestService } from '../support/service.ts'
+
+let database: TestDatabase
+let staff: Staff
+let service: TestService
+let secret: string
+let otherSecret: string
+let company: IssuedToken
+let firm: IssuedToken
+let foreign: IssuedToken
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  secret = await staff.thirdParty('ONE')
+  otherSecret = await staff.thirdParty('TWO')
+  company = await staff.token('ONE', 'api', folders.first)
+  firm = await staff.token('ONE', 'firm', folders.first)
+  foreign = await staff.token('ONE', 'firm', folders.otherTenant)
+  service = await startTestService(database)
+})
+
+afterAll(async () => {
+  await service?.stop()
+  await staff?.end()
+  await database?.drop()
+})
+
+const keyInfo = '/api/v1/key/info'
+/** A route about a folder. No exercice 1 is there, so who gets as far as that is let in. */
+const movements = '/api/v1/mad/movements?version=1.0.0&idExercice=1'
+
+function get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return request(service.url + path, headers)
+}
+
+/** Status and code, after checking that the body is the error body and quotes the request. */
+function failure(answer: Answer, path: string): [number, string] {
+  expect(Object.keys(answer.body)).toEqual(['error'])
+  const { code, message, details } = answer.body.error
+  expect(message).toEqual(expect.any(String))
+  expect(details).toMatchObject({ url: path, method: 'GET', requestId: answer.headers.get('x-request-id') })
+  expect(new Date(details.requestedAt).toISOString()).toBe(details.requestedAt)
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  return [answer.status, code]
+}
+
+describe('a caller is refused with a code of its own', () => {
+  const refused = async (headers: Record<string, string>, path = keyInfo) => {
+    const answer = await get(path, headers)
+    expect(answer.headers.get('www-authenticate')).toBe(answer.status === 401 ? 'Bearer' : null)
+    return failure(answer, path)
+  }
+
+  test('without Authorization, or with something else in it', async () => {
+    const expected = [401, 'ERR-INVALID-AUTH-HEADER']
+    expect(await refused({})).toEqual(expected)
+    expect(await refused({ 'X-Third-Party-Secret': secret })).toEqual(expected)
+    expect(await refused({ ...credentials(company, secret), Authorization: 'Basic dTpw' })).toEqual(expected)
+  })
+
+  test('without the secret', async () => {
+    const { Authorization } = credentials(company, secret)
+    expect(await refused({ Authorization: Authorization! })).toEqual([401, 'ERR-SECRET-HEADER-NOT-SET'])
+  })
+
+  test('with an unknown secret', async () => {
+    expect(await refused(credentials(company, `${secret}x`))).toEqual([401, 'ERR-INVALID-SECRET'])
+  })
+
+  test('with an unknown token', async () => {
+    expect(await refused(credentials('glv_api_unknown', secret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
+    expect(await refused(credentials('glv_firm_unknown', secret))).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND'])
+  })
+
+  test("with another partner's secret", async () => {
+    expect(await refused(credentials(company, otherSecret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
+    expect(await refused(credentials(firm, otherSecret))).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND'])
+  })
+
+  test('with a token that was revoked, from the next call on', async () => {
+    const revoked = await staff.token('ONE', 'api', folders.first)
+    expect((await get(keyInfo, credentials(revoked, secret))).status).toBe(200)
+    await revokeToken(staff.client, revoked.id)
+    expect(await refused(credentials(revoked, secret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
+  })
+
+  test('while its third party is disconnected, with the reason', async () => {
+    await disconnectThirdParty(staff.client, 'ONE', 'contract ended')
+    try {
+      const answer = await get(keyInfo, credentials(company, secret))
+      expect(failure(answer, keyInfo)).toEqual([403, 'ERR-THIRD-PARTY-DISCONNECTED'])
+      expect(answer.body.error.message).toContain('contract ended')
+      expect(answer.headers.get('x-rate-limit-total')).toBe('100000')
+    } finally {
+      await reconnectThirdParty(staff.client, 'ONE')
+    }
+    expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
+  })
+
+  test('during maintenance, which probes do not notice', async () => {
+    await setMaintenance(staff.client, true)
+    try {
+      const answer = await get(keyInfo, credentials(company, secret))
+      expect(failure(answer, keyInfo)).toEqual([503, 'ERR-API-UNDER-MAINTENANCE'])
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect((await get('/readyz')).status).toBe(200)
+    } finally {
+      await setMaintenance(staff.client, false)
+    }
+    expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
+  })
+
+  test('before anything is said about its parameters', async () => {
+    expect(await refused({}, '/api/v1/mad/movements?nonsense=1')).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
+  })
+})
+
+describe('the folder of a request', () => {
+  const reached = [404, 'ERR-EXERCICE-NOT-FOUND']
+  const of = async (token: IssuedToken, headers: Record<string, string> = {}, query = '') =>
+    failure(await get(movements + query, { ...credentials(token, secret), ...headers }), movements + query)
+
+  test('of a company token is its own, named or not', async () => {
+    expect(await of(company)).toEqual(reached)
+    expect(await of(company, { 'society-id': '111' })).toEqual(reached)
+    expect(await of(company, {}, '&accountingFolderId=111')).toEqual(reached)
+    expect(await of(company, { 'society-id': '112' })).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
+    expect(await of(company, {}, '&accountingFolderId=211')).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
+  })
+
+  test('of a firm token is named, and of its firm', async () => {
+    expect(await of(firm)).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
+    expect(await of(firm, { 'society-id': '111' })).toEqual(reached)
+    expect(await of(firm, { 'society-id': '112' })).toEqual(reached)
+    expect(await of(firm, {}, '&accountingFolderId=112')).toEqual(reached)
+    expect(await of(firm, {}, '&accountingFolderId=')).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
+    expect(await of(firm, { 'society-id': '112' }, '&accountingFolderId=')).toEqual(reached)
+    expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
+  })
+
+  test('of another firm, another tenant, or nobody are all the same: not there', async () => {
+    for (const id of ['121', '211', '999', '0', '9999999999999999', '11100000000000000', 'abc'])
+      expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+    expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+    expect(await of(foreign, { 'society-id': '111' })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+    expect(await of(foreign, { 'society-id': '211' })).toEqual(reached)
+  })
+
+  test('must not be named twice in two ways, which is told with all else that is wrong', async () => {
+    for (const token of [company, firm]) {
+      const headers = { ...credentials(token, secret), 'society-id': '111' }
+      const { status, body } = await get(`${movements}&accountingFolderId=112&foo=1`, headers)
+      expect([status, body.error.code]).toEqual([400, 'ERR-VALIDATION'])
+      expect(body.error.details.issues).toEqual([
+        { parameter: 'accountingFolderId', message: 'must name the same folder as the header society-id' },
+        { parameter: 'foo', message: 'is not a parameter of this route' },
+      ])
+      expect((await get(`${movements}&accountingFolderId=112`, headers)).status).toBe(400)
+    }
+  })
+
+  test('is checked where a header names one without need', async () => {
+    const info = (token: IssuedToken, id: string) =>
+      get(keyInfo, { ...credentials(token, secret), 'society-id': id })
+    expect((await info(firm, '111')).status).toBe(200)
+    expect((await info(firm, ' ')).status).toBe(200)
+    expect((await info(firm, '211')).status).toBe(404)
+    expect((await info(company, '112')).status).toBe(403)
+  })
+})
+
+describe('key/info', () => {
+  const routes = [
+    { path: keyInfo, method: 'get' },
+    { path: '/api/v1/mad/movements', method: 'get' },
+  ]
+
+  test('lists the routes that want a token of that level, all of them and no other', async () => {
+    const { paths } = (await get('/api/v1/openapi.json')).body
+    const wanting: { path: string; method: string }[] = []
+    for (const path of Object.keys(paths))
+      for (const method of Object.keys(paths[path])) {
+        const { status } = await request(service.url + path, {}, method.toUpperCase())
+        if (status === 401 && method !== 'patch') wanting.push({ path, method })
+      }
+    expect(wanting).toEqual(expect.arrayContaining(routes))
+    const sorted = (list: typeof wanting) =>
+      list.toSorted((a, b) => (a.path + a.method < b.path + b.method ? -1 : 1))
+    const listed = async (token: IssuedToken) => sorted((await get(keyInfo, credentials(token, secret))).body)
+    expect(await listed(firm)).toEqual(sorted(wanting))
+    expect(await listed(company)).toEqual(sorted(wanting.filter(({ path }) => path !== '/api/v1/society')))
+  })
+
+  test('tells with mode=extended what the token is', async () => {
+    const thirdParty = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
+    const target = { schemaId: 100, thirdPartyId: Number(thirdParty.rows[0].id) }
+    const rest = {
+      version: { current: 1, latest: 1, beta: false },
+      canBeActivated: true,
+      isActivated: true,
+      routes: expect.arrayContaining(routes),
+    }
+    expect((await get(`${keyInfo}?mode=extended`, credentials(company, secret))).body).toEqual({
+      target: { type: 'api', ...target, societyId: 111 },
+      ...rest,
+    })
+    expect((await get(`${keyInfo}?mode=extended`, credentials(firm, secret))).body).toEqual({
+      target: { type: 'firm', ...target, societyId: 110 },
+      ...rest,
+    })
+  })
+
+  test('knows no other mode', async () => {
+    const path = `${keyInfo}?mode=full`
+    expect(failure(await get(path, credentials(company, secret)), path)).toEqual([400, 'ERR-VALIDATION'])
+  })
+})
+
+describe('activation', () => {
+  const activated = async ({ id }: IssuedToken) => {
+    const { rows } = await staff.client.query('select activated_at from grandlivre.tokens where id = $1', [
+      id,
+    ])
+    return rows[0].activated_at as Date | null
+  }
+
+  test('comes with the first authenticated call of any kind, also one that is refused, and only once', async () => {
+    const token = await staff.token('ONE', 'api', folders.first)
+    expect(await activated(token)).toBeNull()
+    await get(keyInfo, credentials(token, otherSecret))
+    expect(await activated(token)).toBeNull()
+    await get(`${keyInfo}?mode=wrong`, credentials(token, secret))
+    expect(await activated(token)).toBeInstanceOf(Date)
+    await staff.client.query(`update grandlivre.tokens set activated_at = '2020-01-01' where id = $1`, [
+      token.id,
+    ])
+    await get(keyInfo, credentials(token, secret))
+    expect((await activated(token))?.getUTCFullYear()).toBeLessThan(2021)
+  })
+
+  test('is left to a later call while somebody writes events of the schema, and keeps nobody waiting', async () => {
+    const token = await staff.token('ONE', 'api', folders.first)
+    const neighbour = await staff.token('ONE', 'api', folders.otherTenant)
+    await staff.client.query('begin; select grandlivre.lock_events(100)')
+    try {
+      // More than the service has connections.
+      const first = Array.from({ length: 12 }, () => get(keyInfo, credentials(token, secret)))
+      expect((await get(keyInfo, credentials(neighbour, secret))).status).toBe(200)
+      for (const { status } of await Promise.all(first)) expect(status).toBe(200)
+      expect(await activated(token)).toBeNull()
+    } finally {
+      await staff.client.query('rollback')
+    }
+    await get(keyInfo, credentials(token, secret))
+    expect(await activated(token)).toBeInstanceOf(Date)
+  })
+
+  test('does not come for a third party that is disconnected', async () => {
+    const gone = await staff.thirdParty('GONE')
+    const token = await staff.token('GONE', 'api', folders.first)
+    await disconnectThirdParty(staff.client, 'GONE', 'x')
+    await get(keyInfo, credentials(token, gone))
+    expect(await activated(token)).toBeNull()
+  })
+})
+
+test('what is logged names tokens by id and holds no secret', () => {
+  const all = service.lines.join('')
+  expect(all).toContain(`"tokenId":"${company.id}"`)
+  for (const secretText of [secret, otherSecret, company.token, firm.token, foreign.token])
+    expect(all).not.toContain(secretText)
+})
+
+test('the database holds no token or secret as it was sent', async () => {
+  const { rows } = await staff.client.query<{ row: string }>(
+    `select t::text as row from grandlivre.tokens t union all select p::text from grandlivre.third_parties p`,
+  )
+  const stored = rows.map(({ row }) => row).join('\n')
+  for (const text of [secret, company.token, firm.token]) {
+    expect(stored).not.toContain(text)
+    expect(stored).not.toContain(Buffer.from(text).toString('hex'))
+  }
+})

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { credentials, folders } from '../support/ledgers/tenants.ts'
+import { request, startTestService, until } from '../support/service.ts'
+import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+
+let stage: CallerStage
+
+beforeAll(async () => {
+  stage = await setCallerStage()
+})
+
+afterAll(() => stage?.close())
+
+describe('the rate limit', () => {
+  test('counts a token over all processes, and shows on every answer of it', async () => {
+    const rateLimit = { requests: 5, windowMs: 3_600_000, concurrent: 10 }
+    const services = await Promise.all([1, 2].map(() => startTestService(stage.database, { rateLimit })))
+    try {
+      const limited = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
+      const unlimited = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
+      const paths = [keyInfo, `${keyInfo}?mode=wrong`, '/api/v1/mad/movements?version=1.0.0&idExercice=1']
+      const answers = []
+      for (let count = 0; count < 5; count += 1)
+        answers.push(await request(services[count % 2]!.url + paths[count % 3]!, limited))
+      expect(answers.map(({ status }) => status)).toEqual([200, 400, 404, 200, 400])
+      expect(answers.map(({ headers }) => headers.get('x-rate-limit-remaining'))).toEqual([
+        '4',
+        '3',
+        '2',
+        '1',
+        '0',
+      ])
+      for (const { headers } of answers) {
+        expect(headers.get('x-rate-limit-total')).toBe('5')
+        expect(headers.get('x-rate-limit-reset')).toBe(answers[0]!.headers.get('x-rate-limit-reset'))
+      }
+      for (const { url } of services) {
+        const { status, headers, body } = await request(url + keyInfo, limited)
+        expect([status, body.error.code]).toEqual([429, 'ERR-TOO-MANY-REQUEST'])
+        expect(headers.get('x-rate-limit-remaining')).toBe('0')
+        const untilReset = Number(headers.get('x-rate-limit-reset')) - Date.now()
+        expect(Math.abs(Number(headers.get('retry-after')) * 1000 - untilReset)).toBeLessThan(60_000)
+      }
+      expect((await request(services[0]!.url + keyInfo, unlimited)).status).toBe(200)
+    } finally {
+      for (const { stop } of services) await stop()
+    }
+  })
+
+  test('lets a token in again with the next window', async () => {
+    const rateLimit = { requests: 1, windowMs: 100, concurrent: 10 }
+    const limited = await startTestService(stage.database, { rateLimit })
+    try {
+      const headers = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
+      const statuses = new Set<number>()
+      await until(async () => {
+        statuses.add((await request(limited.url + keyInfo, headers)).status)
+        return statuses.size === 2 && (await request(limited.url + keyInfo, headers)).status === 200
+      })
+      expect([...statuses].sort()).toEqual([200, 429])
+    } finally {
+      await limited.stop()
+    }
+  })
+
+  test('counts exactly when requests come at once', async () => {
+    const rateLimit = { requests: 20, windowMs: 3_600_000, concurrent: 10 }
+    const limited = await startTestService(stage.database, { rateLimit })
+    try {
+      const headers = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, () => request(limited.url + keyInfo, headers)),
+      )
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(20)
+      expect(answers.filter(({ status }) => status === 429)).toHaveLength(10)
+    } finally {
+      await limited.stop()
+    }
+  })
+})

@@ -1,0 +1,179 @@
+/** What the role that answers requests may see and do. */
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
+import { fillTenant, folderId } from '../support/ledgers/small-ledger.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let owner: pg.Pool
+let requests: pg.Pool
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
+  // One connection, so that whatever a transaction leaves on it meets the next.
+  requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
+  await inTransaction(owner, async (client) => {
+    await fillTenant(client, '1000')
+    await fillTenant(client, '2000')
+  })
+})
+
+afterAll(async () => {
+  await owner.end()
+  await requests.end()
+  await database.drop()
+})
+
+test('every table of a tenant has row-level security with a policy, and a key that starts with the tenant', async () => {
+  const { rows } = await owner.query(
+    `select c.relname
+     from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'schema_id'
+     where c.relnamespace = 'grandlivre'::regnamespace and c.relkind in ('r', 'p')
+       -- Of these, the ones for all schemas have no tenant.
+       and c.relname <> 'subscriptions'
+       and not (c.relrowsecurity and exists (select from pg_policy where polrelid = c.oid)
+                and exists (select from pg_index where indrelid = c.oid and indisprimary and indkey[0] = a.attnum))`,
+  )
+  expect(rows).toEqual([])
+})
+
+test('a query that forgets its tenant sees no row', async () => {
+  for (const table of await tenantTables()) {
+    expect(await count(owner, table), `${table} has rows to hide`).toBe(2)
+    expect(await count(requests, table), table).toBe(0)
+  }
+})
+
+test('a tenant sees its own rows, all of them and no others', async () => {
+  for (const table of await tenantTables()) {
+    const seen = await inTenant(requests, '2000', (client) => client.query(`select schema_id from ${table}`))
+    expect(seen.rows, table).toEqual([{ schema_id: '2000' }])
+  }
+})
+
+test('the tenant of one transaction is not that of the next on the same connection', async () => {
+  await inTenant(requests, '1000', async (client) => expect(await count(client, 'folders')).toBe(1))
+  expect(await inTransaction(requests, (client) => count(client, 'folders'))).toBe(0)
+  await expect(inTenant(requests, '1000', () => Promise.reject(new Error('fails')))).rejects.toThrow('fails')
+  expect(await count(requests, 'folders')).toBe(0)
+})
+
+test('what the role may one day write, it may write for its own tenant only', async () => {
+  await owner.query('grant insert, update on rate_windows to grandlivre_service')
+  await inTenant(requests, '1000', async (client) => {
+    const others = await client.query('update rate_windows set requests = 9 where schema_id = 2000')
+    expect(others.rowCount).toBe(0)
+  })
+  const intrusion = inTenant(requests, '1000', (client) =>
+    client.query(
+      'insert into rate_windows (schema_id, token_id, started_at, requests) values (2000, 7, now(), 1)',
+    ),
+  )
+  await expect(intrusion).rejects.toThrow('violates row-level security policy')
+  const move = inTenant(requests, '1000', (client) =>
+    client.query('update rate_windows set schema_id = 2000'),
+  )
+  await expect(move).rejects.toThrow('violates row-level security policy')
+  await owner.query('revoke insert, update on rate_windows from grandlivre_service')
+})
+
+test('the ledger, tokens and windows are read only to the role', async () => {
+  for (const statement of [
+    `update folders set name = 'x'`,
+    `delete from movements`,
+    `insert into payments (schema_id, folder_id, id, code) values (1000, ${folderId}, 7, 'CB')`,
+    `update tokens set revoked_at = null`,
+    `update tokens set activated_at = null`,
+    `update rate_windows set requests = 0`,
+    `select * from caller('\\x00', '\\x00')`,
+    `truncate entries`,
+  ])
+    await expect(
+      inTenant(requests, '1000', (client) => client.query(statement)),
+      statement,
+    ).rejects.toThrow('permission denied')
+})
+
+test('of the tables it may write those of full exports and webhooks alone, and past its tenant only two functions see', async () => {
+  const { rows: granted } = await owner.query(
+    `select table_name as name, string_agg(privilege_type, ' ' order by privilege_type) as rights
+     from information_schema.role_table_grants
+     where grantee = 'grandlivre_service' and table_schema = 'grandlivre'
+     group by table_name having string_agg(privilege_type, ' ') <> 'SELECT' order by table_name`,
+  )
+  const all = 'DELETE INSERT SELECT UPDATE'
+  expect(granted).toEqual([
+    { name: 'deliveries', rights: all },
+    { name: 'delivery_attempts', rights: all },
+    { name: 'events', rights: 'DELETE INSERT SELECT' },
+    { name: 'exports', rights: all },
+    { name: 'subscription_positions', rights: all },
+    { name: 'subscriptions', rights: all },
+  ])
+  const { rows: functions } = await owner.query(
+    `select proname as name from pg_proc
+     where pronamespace = 'grandlivre'::regnamespace and prosecdef and prorettype <> 'trigger'::regtype
+       and has_function_privilege('grandlivre_service', oid, 'execute') order by 1`,
+  )
+  expect(functions).toEqual([{ name: 'enter' }, { name: 'tenants_with_exports' }])
+})
+
+test('the role owns nothing and can neither make nor change anything', async () => {
+  const { rows } = await requests.query(
+    `select (select count(*) from pg_shdepend d join pg_roles r on r.oid = d.refobjid
+             where r.rolname = current_user and d.deptype = 'o')::int as owned,
+            rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, rolreplication
+     from pg_roles where rolname = current_user`,
+  )
+  expect(rows).toEqual([
+    {
+      owned: 0,
+      rolsuper: false,
+      rolcreaterole: false,
+      rolcreatedb: false,
+      rolbypassrls: false,
+      rolreplication: false,
+    },
+  ])
+  for (const [statement, refusal] of [
+    ['create table mine (id int)', 'permission denied'],
+    ['create table public.mine (id int)', 'permission denied'],
+    ['create schema mine', 'permission denied'],
+    ['alter table folders disable row level security', 'must be owner'],
+    ['drop policy tenant on folders', 'must be owner'],
+    ['set role grandlivre', 'permission denied'],
+    ["select pg_read_file('/etc/passwd')", 'permission denied'],
+  ] as const)
+    await expect(requests.query(statement), statement).rejects.toThrow(refusal)
+})
+
+test('secrets of third parties are out of reach; a caller is known by hashes alone', async () => {
+  await inTenant(requests, '1000', async (client) =>
+    expect(await count(client, 'third_party_secrets')).toBe(0),
+  )
+  await expect(requests.query('select * from service_state')).rejects.toThrow('permission denied')
+  expect((await requests.query('select code from third_parties')).rows).toEqual([{ code: 'PARTNER' }])
+  const ask = (secret: string, token: string) =>
+    requests.query('select schema_id, token_id from enter(sha256($1), sha256($2), 1000)', [
+      Buffer.from(secret),
+      Buffer.from(token),
+    ])
+  expect((await ask('secret', 'token 2000')).rows).toEqual([{ schema_id: '2000', token_id: '1' }])
+  expect((await ask('secret', 'unknown')).rows).toEqual([{ schema_id: null, token_id: null }])
+  expect((await ask('unknown', 'token 2000')).rows).toEqual([])
+})
+
+async function tenantTables(): Promise<string[]> {
+  const { rows } = await owner.query<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'schema_id'
+     where c.relnamespace = 'grandlivre'::regnamespace and c.relkind = 'r' order by 1`,
+  )
+  return rows.map((row) => row.name)
+}
+
+async function count(client: pg.Pool | pg.PoolClient, from: string): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(`select count(*)::int as count from ${from}`)
+  return rows[0]!.count
+}

@@ -1,0 +1,92 @@
+import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { makePartnerSecret, sha256 } from '../../src/auth/secrets.ts'
+import { rotateSecret } from '../../src/auth/third-parties.ts'
+import { migrate } from '../../src/db/migrations/migrate.ts'
+import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { request, startTestService } from '../support/service.ts'
+
+test('two secrets are accepted until the older one is retired; the newest signs', async () => {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
+  const old = await staff.thirdParty('ROTATED')
+  const token = await staff.token('ROTATED', 'api', folders.first)
+  const rotate = async (keepSeconds: number) => {
+    const plain = makePartnerSecret()
+    const secret = { hash: sha256(plain), encrypted: Buffer.from(plain) }
+    expect(await inTransaction(owner, (client) => rotateSecret(client, 'ROTATED', secret, keepSeconds))).toBe(
+      true,
+    )
+    return plain
+  }
+  const service = await startTestService(database)
+  const answers = async (...secrets: string[]) => {
+    const codes: string[] = []
+    for (const secret of secrets) {
+      const { status, body } = await request(`${service.url}/api/v1/key/info`, credentials(token, secret))
+      codes.push(status === 200 ? 'accepted' : body.error.code)
+    }
+    return codes
+  }
+  const signing = async () => {
+    const { rows } = await staff.client.query(
+      `select convert_from(k.secret_encrypted, 'utf8') as plain from grandlivre.third_party_secrets k
+         join grandlivre.third_parties t on t.id = k.third_party_id where t.code = 'ROTATED' and k.retired_at is null`,
+    )
+    return rows.map((row) => row.plain)
+  }
+  const second = await rotate(3600)
+  expect(await answers(old, second)).toEqual(['accepted', 'accepted'])
+  expect(await signing()).toEqual([second])
+  // A further rotation keeps nothing longer than it was to be kept.
+  const third = await rotate(7200)
+  expect(await answers(old, second, third)).toEqual(['accepted', 'accepted', 'accepted'])
+  await staff.client.query(
+    `update grandlivre.third_party_secrets set retired_at = retired_at - interval '61 minutes' where retired_at is not null`,
+  )
+  expect(await answers(old, second, third)).toEqual(['ERR-INVALID-SECRET', 'accepted', 'accepted'])
+  const fourth = await rotate(0)
+  expect(await answers(old, second, third, fourth)).toEqual([
+    'ERR-INVALID-SECRET',
+    'ERR-INVALID-SECRET',
+    'ERR-INVALID-SECRET',
+    'accepted',
+  ])
+  expect(await signing()).toEqual([fourth])
+  await service.stop()
+  await owner.end()
+  await staff.end()
+  await database.drop()
+})
+
+test('a secret from before there could be two is still accepted', async () => {
+  const database = await createTestDatabase({ empty: true })
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
+  const migrations = fileURLToPath(new URL('../../src/db/migrations/', import.meta.url))
+  for (const name of await readdir(migrations))
+    if (name < '0004') await copyFile(migrations + name, join(folder, name))
+  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
+  await pool.query(
+    `insert into third_parties (id, code, name, kind, secret_hash, secret_encrypted)
+     values (1, 'OLD', 'Old', 'partner', sha256('secret'), 'sealed')`,
+  )
+  expect((await migrate(database.ownerUrl))[0]).toBe(4)
+  const { rows } = await pool.query(
+    `select third_party_id from enter(sha256('secret'), sha256('token'), 1000)`,
+  )
+  expect(rows).toEqual([{ third_party_id: '1' }])
+  const kept = await pool.query(
+    `select convert_from(secret_encrypted, 'utf8') as sealed, retired_at from third_party_secrets`,
+  )
+  expect(kept.rows).toEqual([{ sealed: 'sealed', retired_at: null }])
+  await pool.end()
+  await rm(folder, { recursive: true })
+  await database.drop()
+})

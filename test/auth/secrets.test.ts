@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loadMasterKey } from '../../src/auth/master-key.ts'
+import { decrypt, encrypt, makePartnerSecret, makeToken } from '../../src/auth/secrets.ts'
+
+test('tokens and secrets say what they are, and hold 256 random bits', () => {
+  expect(makeToken('api')).toMatch(/^glv_api_[\w-]{43}$/)
+  expect(makeToken('firm')).toMatch(/^glv_firm_[\w-]{43}$/)
+  expect(makePartnerSecret()).toMatch(/^glv_secret_[\w-]{43}$/)
+  expect(new Set(Array.from({ length: 100 }, () => makeToken('api'))).size).toBe(100)
+})
+
+describe('an encrypted secret', () => {
+  const key = randomBytes(32)
+
+  test('is read under its key, and never looks the same twice', () => {
+    const secret = makePartnerSecret()
+    expect(decrypt(encrypt(secret, key), key)).toBe(secret)
+    expect(encrypt(secret, key)).not.toEqual(encrypt(secret, key))
+    expect(encrypt(secret, key).includes(secret.slice(11))).toBe(false)
+  })
+
+  test('is refused under another key, and where any byte of it was changed or is missing', () => {
+    const sealed = encrypt('glv_secret_x', key)
+    const message = /MASTER_KEY is not the key/
+    expect(() => decrypt(sealed, randomBytes(32))).toThrow(message)
+    for (let at = 0; at < sealed.length; at += 1) {
+      const changed = Buffer.from(sealed)
+      changed[at]! ^= 1
+      expect(() => decrypt(changed, key)).toThrow(message)
+      expect(() => decrypt(sealed.subarray(0, at), key)).toThrow(message)
+    }
+  })
+})
+
+describe('the master key', () => {
+  let dataDir: string
+
+  beforeEach(async () => {
+    dataDir = join(await mkdtemp(join(tmpdir(), 'grandlivre-key-')), 'made', 'by', 'need')
+  })
+
+  afterEach(() => rm(join(dataDir, '../../..'), { recursive: true }))
+
+  test('is the setting where there is one, and then nothing is written', async () => {
+    const masterKey = randomBytes(32)
+    expect(await loadMasterKey({ masterKey, dataDir })).toBe(masterKey)
+    await expect(readdir(dataDir)).rejects.toThrow('ENOENT')
+  })
+
+  test('is made once, also by many that need it at the same time, and only its owner reads it', async () => {
+    const load = () => loadMasterKey({ masterKey: undefined, dataDir })
+    const keys = await Promise.all(Array.from({ length: 20 }, load))
+    expect(keys[0]).toHaveLength(32)
+    for (const key of [...keys, await load()]) expect(key).toEqual(keys[0])
+    expect(await readdir(dataDir)).toEqual(['master.key'])
+    expect((await stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600)
+  })
+
+  test('is not made anew where its file holds something else, which is left as it is', async () => {
+    await loadMasterKey({ masterKey: undefined, dataDir })
+    const path = join(dataDir, 'master.key')
+    for (const content of ['', 'abc', `${'0'.repeat(63)}g`]) {
+      await writeFile(path, content)
+      await expect(loadMasterKey({ masterKey: undefined, dataDir })).rejects.toThrow(
+        `${path} must hold 64 hexadecimal digits`,
+      )
+      expect(await readFile(path, 'utf8')).toBe(content)
+    }
+  })
+})

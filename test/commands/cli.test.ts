@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cli as commandLine, type Ran, startCli } from '../support/cli.ts'
+import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { request, startTestService, type TestService, until } from '../support/service.ts'
+
+let database: TestDatabase
+let staff: Staff
+let service: TestService
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  service = await startTestService(database)
+})
+
+afterAll(async () => {
+  await service?.stop()
+  await staff?.end()
+  await database?.drop()
+})
+
+const cli = (...words: string[]) => commandLine(database.ownerUrl, ...words)
+
+function shown({ out }: Ran): string {
+  return /^(?:Secret|Token): (\S+)$/m.exec(out)![1]!
+}
+
+function keyInfo(headers: Record<string, string>) {
+  return request(`${service.url}/api/v1/key/info?mode=extended`, headers)
+}
+
+describe('a partner', () => {
+  test('is created and gets tokens that work, until they are revoked', async () => {
+    const created = await cli('partner', 'create', '--code', 'ACME', '--name', 'Acme & Söhne')
+    expect(created).toMatchObject({ code: 0, error: '' })
+    expect(created.out).toContain('this once only')
+    const secret = shown(created)
+    expect(secret).toMatch(/^glv_secret_[\w-]{43}$/)
+
+    const issued = await cli('token', 'issue', '--partner', 'ACME', '--level', 'api', '--folder', '111')
+    expect(issued.out).toContain('this once only')
+    expect(shown(issued)).toMatch(/^glv_api_[\w-]{43}$/)
+    const firm = shown(await cli('token', 'issue', '--partner', 'ACME', '--level', 'firm', '--firm', '110'))
+    expect(firm).toMatch(/^glv_firm_[\w-]{43}$/)
+    const company = credentials(shown(issued), secret)
+    expect((await keyInfo(company)).body.target).toMatchObject({ type: 'api', schemaId: 100, societyId: 111 })
+    expect((await keyInfo(credentials(firm, secret))).body.target).toMatchObject({
+      type: 'firm',
+      societyId: 110,
+    })
+
+    const list = (await cli('token', 'list')).out
+    const line = list.split('\n').find((text) => text.includes(shown(issued).slice(-4)))!
+    expect(line).toMatch(/ACME +api +folder 111 .* activated /)
+    for (const text of [secret, shown(issued), firm]) {
+      expect(list).not.toContain(text)
+      expect((await cli('partner', 'list')).out).not.toContain(text)
+    }
+
+    const id = line.split(' ')[0]!
+    expect(await cli('token', 'revoke', id)).toEqual({ code: 0, out: `Token ${id} is revoked.\n`, error: '' })
+    expect((await keyInfo(company)).body.error.code).toBe('ERR-API-TOKEN-NOT-FOUND')
+    expect((await keyInfo(credentials(firm, secret))).status).toBe(200)
+    expect(await cli('token', 'revoke', id)).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('token list'),
+    })
+  })
+
+  test('is disconnected with a reason, and connected again', async () => {
+    const secret = shown(await cli('partner', 'create', '--code', 'GO', '--name', 'Go', '--kind', 'customer'))
+    const token = shown(await cli('token', 'issue', '--partner', 'GO', '--level', 'api', '--folder', '111'))
+    expect((await cli('partner', 'disconnect', '--code', 'GO', '--reason', 'unpaid bills')).code).toBe(0)
+    const { status, body } = await keyInfo(credentials(token, secret))
+    expect([status, body.error.message]).toEqual([403, expect.stringContaining('unpaid bills')])
+    expect((await cli('partner', 'list')).out).toMatch(/GO +customer +disconnected: unpaid bills/)
+    expect((await cli('partner', 'reconnect', '--code', 'GO')).code).toBe(0)
+    expect((await keyInfo(credentials(token, secret))).status).toBe(200)
+  })
+})
+
+test('maintenance is switched on and off', async () => {
+  const secret = await staff.thirdParty('MAINTAINED')
+  const token = await staff.token('MAINTAINED', 'api', { schemaId: '100', firmId: '110', folderId: '111' })
+  expect((await cli('maintenance', 'on')).out).toBe('Maintenance is on.\n')
+  expect((await keyInfo(credentials(token, secret))).body.error.code).toBe('ERR-API-UNDER-MAINTENANCE')
+  expect((await cli('maintenance', 'off')).code).toBe(0)
+  expect((await keyInfo(credentials(token, secret))).status).toBe(200)
+})
+
+test('migrate says at which version the database is', async () => {
+  expect((await cli('migrate')).out).toMatch(/^The database is at version \d+, that of this code\.\n$/)
+})
+
+test('a command that waits for another one to migrate is interrupted at once', async () => {
+  await staff.client.query('begin; select pg_advisory_lock(7301001)')
+  try {
+    const { child, ended } = startCli(database.ownerUrl, 'migrate')
+    await until(async () => {
+      const waiting = `select from pg_locks where locktype = 'advisory' and objid = 7301001 and not granted`
+      return (await staff.client.query(waiting)).rows.length > 0
+    })
+    child.kill('SIGINT')
+    expect((await ended).code).toBe(130)
+  } finally {
+    await staff.client.query('rollback; select pg_advisory_unlock(7301001)')
+  }
+})
+
+describe('a mistake is one line that says what to do, and exit code 1', () => {
+  test.each<[string, string[], RegExp]>([
+    [
+      'a code in lower case',
+      ['partner', 'create', '--code', 'acme', '--name', 'x'],
+      /--code takes .* not "acme"/,
+    ],
+    [
+      'a name that is no line of text',
+      ['partner', 'create', '--code', 'LINES', '--name', 'a\nb'],
+      /--name must be one line of text/,
+    ],
+    [
+      'a reason that would colour a terminal',
+      ['partner', 'disconnect', '--code', 'TAKEN', '--reason', 'x\x1b[31m'],
+      /--reason must be one line of text/,
+    ],
+    [
+      'a name of more than 500 characters',
+      ['partner', 'create', '--code', 'LONG', '--name', 'x'.repeat(501)],
+      /--name takes at most 500 characters, not 501/,
+    ],
+    [
+      'a reference of several lines',
+      ['seed', '--movements', '10', '--folder-reference', 'a\nb'],
+      /--folder-reference must be one line of text/,
+    ],
+    [
+      'a name of a folder without end',
+      ['import', 'fec', 'ledger.txt', '--name', 'x'.repeat(501)],
+      /--name takes at most 500 characters, not 501/,
+    ],
+    [
+      'a reason without end',
+      ['export', 'cancel', 'export_x', '--reason', 'x'.repeat(501)],
+      /--reason takes at most 500 characters, not 501/,
+    ],
+    ['no reason', ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '], /--reason must not be empty/],
+    [
+      'nobody to disconnect',
+      ['partner', 'disconnect', '--code', 'NO', '--reason', 'x'],
+      /no connected .* NO: see/,
+    ],
+    ['nobody to reconnect', ['partner', 'reconnect', '--code', 'NO'], /no disconnected third party NO: see/],
+    [
+      'a token of nobody',
+      ['token', 'issue', '--partner', 'NO', '--level', 'api', '--folder', '111'],
+      /partner create/,
+    ],
+    [
+      'no such folder',
+      ['token', 'issue', '--partner', 'NO', '--level', 'api', '--folder', '999'],
+      /no folder 999/,
+    ],
+    [
+      'no such firm',
+      ['token', 'issue', '--partner', 'NO', '--level', 'firm', '--firm', '111'],
+      /no firm 111/,
+    ],
+    [
+      'a firm for a company',
+      ['token', 'issue', '--partner', 'NO', '--level', 'api', '--firm', '110'],
+      /takes --folder/,
+    ],
+    [
+      'both at once',
+      ['token', 'issue', '--partner', 'NO', '--level', 'firm', '--firm', '110', '--folder', '111'],
+      /takes --firm <id>, and only that/,
+    ],
+    ['what is no id', ['token', 'revoke', 'first'], /a number such as 1000, not "first"/],
+    ['an id of too many digits', ['token', 'revoke', '1'.repeat(17)], /a number such as 1000/],
+    [
+      'an id beyond all ids',
+      ['token', 'revoke', '9007199254740992'],
+      /There is no token 9007199254740992 in use/,
+    ],
+  ])('%s', async (_what, words, message) => {
+    const { code, out, error } = await cli(...words)
+    expect([code, out]).toEqual([1, ''])
+    expect(error).toMatch(message)
+    expect(error.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  test('a code that is taken', async () => {
+    await staff.thirdParty('TAKEN')
+    const { code, error } = await cli('partner', 'create', '--code', 'TAKEN', '--name', 'x')
+    expect([code, error]).toEqual([1, 'There is a third party TAKEN already: choose another --code\n'])
+  })
+
+  test('words that are no command, a missing option, an impossible choice', async () => {
+    const wrong = [['nonsense'], ['partner', 'create', '--name', 'x'], ['maintenance', 'perhaps']]
+    for (const words of wrong) {
+      const { code, out, error } = await cli(...words)
+      expect([code, out]).toEqual([1, ''])
+      expect(error).toMatch(/^error: /)
+      expect(error).not.toContain('    at ')
+    }
+  })
+})

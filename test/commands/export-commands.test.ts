@@ -1,0 +1,66 @@
+/** The commands by which staff list, show and cancel exports. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cli } from '../support/cli.ts'
+import { ended, trigger } from '../support/full-export.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { until } from '../support/service.ts'
+import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+
+const { first } = folders
+
+let stage: TwoServices
+
+beforeAll(async () => {
+  stage = await setTwoServices()
+})
+
+afterAll(() => stage?.close())
+
+describe('staff', () => {
+  test('lists and shows exports', async () => {
+    const { id, sha256 } = await stage.exported()
+    const list = await cli(
+      stage.database.ownerUrl,
+      'export',
+      'list',
+      '--folder',
+      first.folderId.padStart(16, '0'),
+      '--state',
+      'done',
+    )
+    expect(list.out).toMatch(new RegExp(`^${id} +${first.folderId} +JSON +done +1 +(\\d+)/\\1 `, 'm'))
+    const show = await cli(stage.database.ownerUrl, 'export', 'show', id)
+    expect(show.out).toContain(sha256)
+    const none = await cli(stage.database.ownerUrl, 'export', 'show', 'export_none')
+    expect(none).toMatchObject({ code: 1, error: 'There is no export export_none: see export list\n' })
+  })
+
+  test('cancels a running export: it has failed, its process stops, nothing stays in the store', async () => {
+    await stage.passAnHour()
+    const files = await stage.storedKeys()
+    const blocker = await stage.holdExports()
+    const { body } = await trigger(stage.url, stage.company)
+    await until(async () => (await blocker.waiting()) > 0)
+    const cancelled = await cli(
+      stage.database.ownerUrl,
+      'export',
+      'cancel',
+      body.id,
+      '--reason',
+      'the disk is replaced',
+    )
+    expect(cancelled).toEqual({ code: 0, out: `The export ${body.id} is cancelled.\n`, error: '' })
+    const { reason, status } = await ended(stage.url, stage.company, body.id)
+    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('They say: the disk is replaced.')])
+    // It stops by itself while the database still lets it wait.
+    await until(async () => (await blocker.waiting()) === 0)
+    const lines = () =>
+      [...stage.service.lines, ...stage.second.lines].filter((line) => line.includes(body.id))
+    await until(() => lines().some((line) => line.includes('export.lost')))
+    await blocker.release()
+    expect(await stage.storedKeys()).toEqual(files)
+    expect(lines().some((line) => line.includes('export.done'))).toBe(false)
+    const again = await cli(stage.database.ownerUrl, 'export', 'cancel', body.id)
+    expect(again).toMatchObject({ code: 1, error: expect.stringContaining('is failed already') })
+  })
+})

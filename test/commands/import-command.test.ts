@@ -1,0 +1,87 @@
+/** import fec on the command line: what it says, where, and with which exit code. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { cli, type Ran, startCli } from '../support/cli.ts'
+import { changed, fecFile, ledger } from '../support/ledgers/fec-file.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/service.ts'
+
+let database: TestDatabase
+let client: pg.Client
+let folder: string
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-import-'))
+})
+
+afterEach(async () => {
+  await client.end()
+  await database.drop()
+  await rm(folder, { recursive: true })
+})
+
+async function written(name: string, bytes: Buffer): Promise<string> {
+  await writeFile(join(folder, name), bytes)
+  return join(folder, name)
+}
+
+async function importFec(...words: string[]): Promise<Ran> {
+  const ran = await cli(database.ownerUrl, 'import', 'fec', ...words)
+  // On a busy machine it may come to telling how far it is.
+  return { ...ran, error: ran.error.replace(/^(?:checking|loading): .*\n/gm, '') }
+}
+
+test('an import tells folder, exercice, counts and sums; its options reach it', async () => {
+  const file = await written('books.txt', fecFile(ledger))
+  const named = ['--siren', '123456789', '--name', 'Café', '--start', '2023-01-01', '--end', '2023-12-31']
+  const { code, out, error } = await importFec(file, ...named)
+  expect([code, error]).toEqual([0, ''])
+  const { rows } = await client.query(
+    `select f.id, f.firm_id, f.name, x.id as exercice_id from grandlivre.folders f
+     join grandlivre.exercices x on x.folder_id = f.id`,
+  )
+  expect(out.split('\n').slice(0, 6)).toEqual([
+    `Folder ${rows[0].id} (Café, new), firm ${rows[0].firm_id}`,
+    `Exercice ${rows[0].exercice_id}, 2023-01-01 to 2023-12-31`,
+    expect.stringMatching(/^27 lines in 11 entries, 16 accounts, 5 journals, read as utf-8 in [0-9.]+ s$/),
+    'Debit 1965.00, credit 1965.00',
+    '6 lettered lines: 4 complete, 2 partial',
+    'Opening lines from before 2023-01-01, dated on that day: 1',
+  ])
+  const again = await importFec(file, '--folder', rows[0].id)
+  expect(again).toMatchObject({ code: 1, out: '', error: expect.stringMatching(/Import with --replace to/) })
+  expect((await importFec(file, '--folder', rows[0].id, '--replace')).code).toBe(0)
+})
+
+test('what is refused is told on stderr, each problem on a line, with exit code 1', async () => {
+  const file = await written('123456789FEC20231231.txt', fecFile(changed(5, 'Debit', '20,0O')))
+  const { code, out, error } = await importFec(file)
+  expect([code, out]).toEqual([1, ''])
+  expect(error).toMatch(/^The file was not imported: 1 problem\n {2}line 7, Debit "20,0O": an amount .+\n$/)
+  expect(await importFec(join(folder, 'none.txt'))).toEqual({
+    code: 1,
+    out: '',
+    error: `There is no file ${join(folder, 'none.txt')}\n`,
+  })
+})
+
+test.each([
+  ['an import', ['import', 'fec']],
+  ['a seed', ['seed', '--movements', '100']],
+])('%s, interrupted after its commit, has told what it loaded', async (_, words) => {
+  const file = await written('123456789FEC20231231.txt', fecFile(ledger))
+  // Keeps it from what comes behind the commit: statistics.
+  await client.query('begin; lock table grandlivre.accounts in share update exclusive mode')
+  const run = startCli(database.ownerUrl, ...words, ...(words[0] === 'import' ? [file] : []))
+  await until(() => run.soFar.out.includes('Exercice') || run.child.exitCode !== null)
+  run.child.kill('SIGINT')
+  expect(await run.ended).toMatchObject({ code: 130, out: expect.stringMatching(/^Folder \d+/) })
+  await client.query('rollback')
+  expect((await client.query('select from grandlivre.movements limit 1')).rowCount).toBe(1)
+})

@@ -1,0 +1,313 @@
+/** Staff commands on events and subscriptions, each a process of its own. */
+import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
+import { cli, type Ran } from '../support/cli.ts'
+import { answerWith } from '../support/receiver.ts'
+import { until } from '../support/service.ts'
+import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
+
+/** Public, so that it may be registered; nothing is sent to it, as no dispatcher runs where it is. */
+const publicUrl = 'https://1.1.1.1/hook'
+
+interface Stage extends WebhookStage {
+  /** @returns what it printed, when it went well */
+  run(...words: string[]): Promise<string>
+  /** @returns the one line that says what to do */
+  refused(...words: string[]): Promise<string>
+}
+
+async function stageOf({ onTestFinished }: TestContext): Promise<Stage> {
+  const stage = await setWebhookStage()
+  onTestFinished(() => stage.close())
+  return {
+    ...stage,
+    run: async (...words) => {
+      const ran: Ran = await cli(stage.ownerUrl, ...words)
+      expect(ran).toMatchObject({ code: 0, error: '' })
+      return ran.out
+    },
+    refused: async (...words) => {
+      const { code, out, error } = await cli(stage.ownerUrl, ...words)
+      expect([code, out]).toEqual([1, ''])
+      expect(error.trimEnd().split('\n')).toHaveLength(1)
+      return error
+    },
+  }
+}
+
+/** One process after the other, each of which takes seconds on a busy machine. */
+const manyProcessesMs = 180_000
+
+const emitted = (name: string, operation: string, data: unknown, ...place: string[]) => [
+  ...['event', 'emit', '--schema', '100', '--name', name, '--operation', operation],
+  ...['--data', typeof data === 'string' ? data : JSON.stringify(data), ...place],
+]
+const documentData = { id: '7', kind: 'PF', name: 'Facture "É".pdf' }
+
+test('an event that staff emit is told to whoever subscribed to it', {
+  timeout: manyProcessesMs,
+}, async (context) => {
+  const { run, refused, ...stage } = await stageOf(context)
+  await stage.subscribe('/folder', { folderIds: ['111'] })
+  await stage.subscribe('/schema')
+  stage.dispatch()
+  expect(await run(...emitted('document', 'CREATE', documentData, '--folder', '0111'))).toBe(
+    'Told: document CREATE in schema 100, folder 111.\n',
+  )
+  await run(...emitted('document', 'CREATE', { ...documentData, id: '8' }))
+  await until(() => stage.receiver.accepted('/schema').length === 2)
+  await until(() => stage.receiver.accepted('/folder').length === 1)
+  expect(stage.receiver.accepted('/folder')).toMatchObject([
+    {
+      name: 'document',
+      operation: 'CREATE',
+      data: documentData,
+      scope: { schemaId: 100, accountingFolderId: 111 },
+    },
+  ])
+
+  const list = await run('event', 'list', '--schema', '100', '--name', 'document')
+  expect(list.split('\n').map((line) => line.match(/document +CREATE +(.*)$/)?.[1])).toEqual([
+    undefined,
+    JSON.stringify({ ...documentData, id: '8' }),
+    JSON.stringify(documentData),
+    undefined,
+  ])
+  expect(
+    (await run('event', 'list', '--schema', '100', '--folder', '111', '--most', '1')).split('\n'),
+  ).toHaveLength(3)
+})
+
+test('staff subscribe a third party to all schemas, to one, or to folders', {
+  timeout: manyProcessesMs,
+}, async (context) => {
+  const { run, sql } = await stageOf(context)
+  const create = (...place: string[]) => [
+    ...[
+      'webhook',
+      'create',
+      '--partner',
+      'ONE',
+      '--url',
+      publicUrl,
+      '--events',
+      'document, portfolio,document',
+    ],
+    ...place,
+  ]
+  await run(...create('--all-schemas'))
+  await run(...create('--schema', '200'))
+  expect(await run(...create('--folder', '111', '112', '111'))).toMatch(
+    /^Subscription \d+ of ONE is told from now on\.\n$/,
+  )
+  const made = await sql(
+    'select schema_id, folder_ids, level, firm_id, on_events, post_url from subscriptions order by id',
+  )
+  const common = { level: 'staff', firm_id: null, on_events: ['document', 'portfolio'], post_url: publicUrl }
+  expect(made).toEqual([
+    { ...common, schema_id: null, folder_ids: [] },
+    { ...common, schema_id: '200', folder_ids: [] },
+    { ...common, schema_id: '100', folder_ids: ['111', '112'] },
+  ])
+  const list = await run('webhook', 'list')
+  expect(list).toMatch(/ONE +staff +all schemas +enabled +0\/0 +https/)
+  expect(list).toMatch(/ONE +staff +schema 200 +enabled/)
+  expect(list).toMatch(/ONE +staff +folders 111,112 +enabled/)
+})
+
+test('a subscription is shown, disabled with a reason, enabled and deleted', {
+  timeout: manyProcessesMs,
+}, async (context) => {
+  const { run, refused, subscribe, publish, sql } = await stageOf(context)
+  const id = await subscribe('/one')
+  expect(await run('webhook', 'disable', id, '--reason', 'asked for by phone')).toBe(
+    `Subscription ${id} is disabled.\n`,
+  )
+  const shown = await run('webhook', 'show', id)
+  expect(shown).toMatch(/^events +document$/m)
+  expect(shown).toMatch(/^because +asked for by phone$/m)
+  expect(await refused('webhook', 'disable', id)).toContain('no enabled subscription')
+  expect(await refused('event', 'replay', '--subscription', id)).toContain(`webhook enable ${id} first`)
+  expect(await run('webhook', 'enable', id)).toContain(`event replay --subscription ${id}`)
+  expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
+  expect(await run('webhook', 'show', id)).not.toContain('because')
+  await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
+  const behind = await run('webhook', 'show', id)
+  expect(behind).toMatch(/^events behind these +1$/m)
+  expect(behind).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
+  await sql(
+    `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
+  )
+  expect(await run('webhook', 'show', id)).toMatch(/^paused +while its partner is disconnected$/m)
+  expect(await run('webhook', 'list')).toMatch(/ONE +staff +schema 100 +paused +0\/0 /)
+  expect(await run('webhook', 'delete', id)).toBe(`Subscription ${id} is deleted.\n`)
+  expect(await sql('select from subscriptions')).toEqual([])
+})
+
+test('a failed delivery is seen with its attempts, and replayed as it was', {
+  timeout: manyProcessesMs,
+}, async (context) => {
+  const { run, refused, receiver, ...stage } = await stageOf(context)
+  const id = await stage.subscribe('/gone')
+  // What it answers must not write to the terminal of staff.
+  receiver.behave('/gone', (response) => void response.writeHead(410).end('\u001b[2Jgone\n\u202eaway'))
+  stage.dispatch()
+  await stage.publish([documentEvent('a'), documentEvent('b')])
+  await until(async () => (await stage.sql('select from subscriptions where not enabled')).length === 1)
+  expect(await refused('event', 'replay', '--subscription', id)).toContain('disabled')
+
+  const deliveries = await run('webhook', 'deliveries', id, '--state', 'failed')
+  const [, delivery] = deliveries.match(/^(\d+) +100 +2 \(\d+ to \d+\) +failed +1 +410 /m)!
+  const attempts = await run('webhook', 'attempts', id, delivery!)
+  expect(attempts).toMatch(/^1 +20[^ ]+Z +410 +\d+ ms +[^\n]*\[2Jgone +away$/m)
+  for (const character of ['\u001b', '\u202e']) expect(attempts).not.toContain(character)
+
+  // Of a delivery whose retries were used up they begin anew.
+  await stage.sql('update deliveries set attempts = 12')
+  receiver.behave('/gone', answerWith(500))
+  await run('webhook', 'enable', id)
+  expect(await run('event', 'replay', '--subscription', id)).toBe('1 failed delivery is sent again.\n')
+  const triedAgain = `select from deliveries where attempts >= 13 and state = 'pending'`
+  await until(async () => (await stage.sql(triedAgain)).length === 1)
+  receiver.behave('/gone', answerWith(200))
+  await stage.sql(`update deliveries set next_attempt_at = now() where state = 'pending'`)
+  await until(() => receiver.accepted('/gone').length === 2)
+  const [first, ...again] = receiver.requests('/gone')
+  expect(again.length).toBeGreaterThanOrEqual(2)
+  for (const { body } of again) expect(body).toEqual(first!.body)
+  expect(receiver.forged).toEqual([])
+  await until(async () => (await run('webhook', 'deliveries', id)).includes('delivered, replayed'))
+  expect(await refused('event', 'replay', '--subscription', id)).toContain('has no failed delivery')
+  const all = await run('webhook', 'attempts', id, delivery!)
+  expect(all).toMatch(/^13 +20[^ ]+Z +500 /m)
+  expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
+})
+
+test('what a disabled subscription missed is replayed by the span in which it happened, and nothing else', {
+  timeout: manyProcessesMs,
+}, async (context) => {
+  const { run, refused, receiver, ...stage } = await stageOf(context)
+  const id = await stage.subscribe('/one', { folderIds: ['111'] })
+  const everywhere = await stage.subscribe('/all', { schemaId: null, folderIds: [] })
+  await run('webhook', 'disable', id)
+  const names = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => `n${from + index}`)
+  const mine = (from: number, to: number) => names(from, to).map((name) => documentEvent(name, '111'))
+  const other = documentEvent('other', '112')
+  const otherTenant = documentEvent('tenant', '211')
+  await stage.publish([...mine(0, 1_100), other, ...mine(1_100, 1_250)])
+  await stage.publish([otherTenant], '200')
+  // The first fifty happened a day earlier.
+  await stage.sql(
+    `update events set created_at = created_at - interval '1 day'
+     where id in (select id from events where schema_id = 100 order by id limit 50)`,
+  )
+  const hourAgo = new Date(Date.now() - 3_600_000).toISOString()
+  const replay = (subscription: string, ...span: string[]) => [
+    'event',
+    'replay',
+    '--subscription',
+    subscription,
+    ...span,
+  ]
+  await run('webhook', 'enable', id)
+  // Not yet collected, so not to be sent twice.
+  await stage.publish(mine(1_250, 1_260))
+  expect(await run(...replay(id, '--from', hourAgo))).toBe('1200 events are sent again.\n')
+  expect(await run(...replay(everywhere, '--from', hourAgo))).toBe('0 events are sent again.\n')
+
+  stage.dispatch()
+  await until(() => receiver.accepted('/one').length === 1_210)
+  const received = namesOf(receiver.accepted('/one'))
+  expect(received.filter((name) => !names(1_250, 1_260).includes(name))).toEqual(names(50, 1_250))
+  expect(received).toHaveLength(1_210)
+  await until(() => receiver.accepted('/all').length === 1_262)
+
+  // Once more, all that is kept of all tenants: to be dropped by their ids.
+  const before = receiver.accepted('/all').map(({ webhookId }) => webhookId)
+  const yesterday = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10)
+  await until(async () => (await stage.sql(`select from deliveries where state = 'pending'`)).length === 0)
+  expect(await run(...replay(everywhere, '--from', yesterday))).toBe('1262 events are sent again.\n')
+  await until(() => receiver.accepted('/all').length === 2 * 1_262)
+  const again = receiver.accepted('/all').slice(1_262)
+  expect(again.map(({ webhookId }) => webhookId).sort()).toEqual(before.sort())
+})
+
+test('a secret is rotated: both are shown to be good for a while, and webhooks are signed with the new one', {
+  timeout: manyProcessesMs,
+}, async (context) => {
+  const { run, refused, receiver, ...stage } = await stageOf(context)
+  await stage.subscribe('/one')
+  stage.dispatch()
+  const shown = await run('partner', 'rotate-secret', '--code', 'ONE')
+  expect(shown).toContain('for 24 hours more')
+  const secret = /^Secret: (\S+)$/m.exec(shown)![1]!
+  receiver.expectSecret(secret)
+  await stage.publish([documentEvent('a')])
+  await until(() => receiver.accepted('/one').length === 1)
+  expect(receiver.forged).toEqual([])
+  expect(await run('partner', 'rotate-secret', '--code', 'ONE', '--keep', '0')).toContain('before is refused')
+  const keys = await stage.sql(
+    'select retired_at > now() as kept from third_party_secrets where third_party_id = $1 order by created_at',
+    [stage.thirdPartyId],
+  )
+  expect(keys.map(({ kept }) => kept)).toEqual([false, false, null])
+})
+
+describe('a mistake is one line that says what to do, and changes nothing:', () => {
+  let stage: WebhookStage
+  let id: string
+
+  beforeAll(async () => {
+    stage = await setWebhookStage()
+    id = await stage.subscribe('/one')
+  })
+  afterAll(() => stage.close())
+
+  const create = (changed: Record<string, string>, ...place: string[]) => {
+    const options = { '--partner': 'ONE', '--url': publicUrl, '--events': 'document', ...changed }
+    return ['webhook', 'create', ...Object.entries(options).flat(), ...place]
+  }
+  const folder = ['--folder', '111']
+  const replay = (...span: string[]) => ['event', 'replay', '--subscription', '5', ...span]
+  const day = '2026-01-31'
+
+  test.each<[RegExp, string[]]>([
+    [/no kind of event documents/, emitted('documents', 'CREATE', documentData)],
+    [/document knows the operations CREATE, not VOID/, emitted('document', 'VOID', documentData)],
+    [/data\.id: /, emitted('document', 'CREATE', { id: 7 })],
+    [/--data is not JSON/, emitted('document', 'CREATE', '{id: 7}')],
+    [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
+    [/no schema 999/, emitted('document', 'CREATE', documentData, '--schema', '999')],
+    [/no schema 999/, ['event', 'list', '--schema', '999']],
+    [/no folder 211 in schema 100/, ['event', 'list', '--schema', '100', '--folder', '211']],
+    [/no kind of event documents/, ['event', 'list', '--schema', '100', '--name', 'documents']],
+    [/Give one of/, create({})],
+    [/Give one of/, create({}, '--all-schemas', '--schema', '100')],
+    [/no schema 300/, create({}, '--schema', '300')],
+    [/of several schemas/, create({}, '--folder', '111', '211')],
+    [/no folder 999/, create({}, '--folder', '999')],
+    [/no third party NOBODY/, create({ '--partner': 'NOBODY' }, ...folder)],
+    [/^--url .*private/, create({ '--url': 'https://10.0.0.1/' }, ...folder)],
+    [/^--url .*https/, create({ '--url': 'http://1.1.1.1/' }, ...folder)],
+    [/^--events .*"documents" is no kind of event/, create({ '--events': 'documents' }, ...folder)],
+    [/no subscription 5/, ['webhook', 'show', '5']],
+    [/no subscription 5/, ['webhook', 'delete', '5']],
+    [/no subscription 5/, ['webhook', 'deliveries', '5']],
+    [/no attempt of a delivery 9/, ['webhook', 'attempts', '5', '9']],
+    [/--from takes a day or a moment/, replay('--from', 'yesterday')],
+    [/--from takes a day or a moment/, replay('--from', '2026-01-31T08:00')],
+    [/--to goes with --from/, replay('--to', day)],
+    [/must be before/, replay('--from', day, '--to', day)],
+    [/no subscription 5/, replay('--from', day)],
+    [/no subscription 5/, replay()],
+    [/no third party NO/, ['partner', 'rotate-secret', '--code', 'NO']],
+    [/--keep takes/, ['partner', 'rotate-secret', '--code', 'ONE', '--keep', 'long']],
+  ])('%s', async (message, words) => {
+    const { code, out, error } = await cli(stage.ownerUrl, ...words)
+    expect([code, out]).toEqual([1, ''])
+    expect(error).toMatch(message)
+    expect(error.trimEnd().split('\n')).toHaveLength(1)
+    expect(await stage.sql('select from events')).toEqual([])
+    expect(await stage.sql('select id from subscriptions')).toEqual([{ id }])
+  })
+})

@@ -1,0 +1,264 @@
+/** Rows of COPY from the real database, however the network cuts its bytes. */
+import { once } from 'node:events'
+import { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CopyRows } from '../../src/db/copy-rows.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase({ empty: true })
+})
+
+afterAll(() => database?.drop())
+
+/** A socket whose bytes arrive in pieces of such sizes, in turn, each in a turn of the event loop of its own. */
+class ChoppedSocket extends Duplex {
+  sizes: number[] = []
+  readonly #socket = new Socket()
+
+  constructor() {
+    super({ allowHalfOpen: false })
+  }
+
+  connect(port: number, host: string): void {
+    this.#socket.connect(port, host, () => this.emit('connect'))
+    this.#socket.on('error', (error) => this.destroy(error))
+    this.#forward().catch((error) => this.destroy(error))
+  }
+
+  async #forward(): Promise<void> {
+    await once(this.#socket, 'connect')
+    let turn = 0
+    for await (const chunk of this.#socket) {
+      for (let at = 0; at < chunk.length; ) {
+        const size = this.sizes[turn++ % this.sizes.length] ?? chunk.length
+        // A copy, as what a socket gives has its buffer to itself.
+        this.push(Buffer.from(new Uint8Array(chunk.subarray(at, at + size)).buffer))
+        at += size
+        if (this.sizes.length > 0) await nextTurn()
+      }
+    }
+    this.push(null)
+  }
+
+  setNoDelay(): void {
+    this.#socket.setNoDelay()
+  }
+  setKeepAlive(): void {}
+  ref(): void {}
+  unref(): void {}
+
+  override _read(): void {}
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done)
+  }
+  override _final(done: () => void): void {
+    // Of a server that went away in mid-write nothing is left to end.
+    if (this.#socket.destroyed) done()
+    else this.#socket.end(() => done())
+  }
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket.destroy()
+    done(error)
+  }
+}
+
+async function withClient<T>(run: (client: pg.Client, socket: ChoppedSocket) => Promise<T>): Promise<T> {
+  const socket = new ChoppedSocket()
+  const client = new pg.Client({
+    connectionString: database.ownerUrl,
+    stream: () => socket as unknown as Socket,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await run(client, socket)
+  } finally {
+    await client.end()
+  }
+}
+
+async function read(rows: CopyRows): Promise<string[][]> {
+  const found: string[][] = []
+  while (await rows.fill())
+    for (let row = 0; row < rows.count; row++) {
+      const base = row * rows.stride
+      const texts = []
+      for (let k = 0; k < rows.stride - 1; k++)
+        texts.push(rows.bytes.toString('utf8', rows.fields[base + k], rows.fields[base + k + 1]! - 1))
+      found.push(texts)
+    }
+  return found
+}
+
+const text = (rows: number) => `copy (
+  select i, repeat('é' || i, i % 5), case when i % 3 = 0 then null else E'a\\tb' end
+  from generate_series(1, ${rows}) as i order by i) to stdout`
+
+const expected = (rows: number) =>
+  Array.from({ length: rows }, (_, n) => [
+    String(n + 1),
+    `é${n + 1}`.repeat((n + 1) % 5),
+    (n + 1) % 3 === 0 ? '\\N' : 'a\\tb',
+  ])
+
+describe('rows that are kept', () => {
+  test.each([7, 64, 1000])('come again before the next, with pieces of %i bytes', async (size) => {
+    await withClient(async (client, socket) => {
+      socket.sizes = [size, 1, 3 * size]
+      const rows = client.query(new CopyRows(text(300), 3))
+      const idAt = (row: number) => {
+        const base = row * rows.stride
+        return Number(rows.bytes.toString('utf8', rows.fields[base], rows.fields[base + 1]! - 1))
+      }
+      let next = 1
+      let held = 0
+      while (await rows.fill()) {
+        // Every row is looked at with the six before it; rows of other batches are kept for that.
+        for (let row = 0; row < rows.count; row++) {
+          expect(idAt(row)).toBe(next++)
+          const first = Math.max(0, row - 6)
+          if (row < rows.count - 1) continue
+          const kept = Array.from({ length: row - first + 1 }, (_, i) => idAt(first + i))
+          if (await rows.extend(first)) {
+            expect(kept.map((_, i) => idAt(i))).toEqual(kept)
+            expect(rows.count).toBeGreaterThanOrEqual(kept.length)
+            row = kept.length - 1
+            held++
+          } else expect(idAt(row)).toBe(300)
+        }
+      }
+      expect(next).toBe(301)
+      expect(held).toBeGreaterThan(2)
+      expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+    })
+  })
+})
+
+describe('rows come whole', () => {
+  test('cut at every byte', async () => {
+    await withClient(async (client, socket) => {
+      for (let first = 1; first <= 100; first++) {
+        socket.sizes = [first, 1_000_000]
+        expect(await read(client.query(new CopyRows(text(6), 3))), `cut at ${first}`).toEqual(expected(6))
+      }
+    })
+  })
+
+  test.each([[1], [2, 3], [7], [64], [1, 1000]])('in pieces of %j bytes', async (...sizes) => {
+    await withClient(async (client, socket) => {
+      socket.sizes = sizes
+      expect(await read(client.query(new CopyRows(text(40), 3)))).toEqual(expected(40))
+    })
+  })
+
+  test('many at once, without any, and each longer than what the socket gives', async () => {
+    await withClient(async (client) => {
+      expect(await read(client.query(new CopyRows(text(20_000), 3)))).toEqual(expected(20_000))
+      expect(await read(client.query(new CopyRows(text(0), 3)))).toEqual([])
+      const long = `copy (select repeat('x' || i, 200000), i from generate_series(1, 5) as i order by i) to stdout`
+      const rows = await read(client.query(new CopyRows(long, 2)))
+      expect(rows).toEqual([1, 2, 3, 4, 5].map((i) => [`x${i}`.repeat(200_000), String(i)]))
+    })
+  })
+
+  test('from several statements, one after the other, however they are cut', async () => {
+    await withClient(async (client, socket) => {
+      for (const sizes of [[1], [2, 3], [7], [1, 1000], [1_000_000]]) {
+        socket.sizes = sizes
+        const rows = await read(client.query(new CopyRows([text(4), text(0), text(9), text(0)], 3)))
+        expect(rows).toEqual([...expected(4), ...expected(9)])
+        expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+      }
+      const failing = client.query(new CopyRows([text(4), text(2).replace('i % 5', 'i / 0')], 3))
+      await expect(read(failing)).rejects.toThrow('division by zero')
+      expect((await client.query('select 2 as two')).rows).toEqual([{ two: 2 }])
+    })
+  })
+
+  test('and leave the connection fit for the next query, however it is cut', async () => {
+    await withClient(async (client, socket) => {
+      for (const sizes of [[1], [3], [5, 1], [1_000_000]]) {
+        socket.sizes = sizes
+        const rows = client.query(new CopyRows(text(3), 3))
+        const next = client.query('select 42 as answer')
+        expect(await read(rows)).toEqual(expected(3))
+        expect((await next).rows).toEqual([{ answer: 42 }])
+      }
+    })
+  })
+})
+
+describe('a failure is never taken for the end', () => {
+  const failing = `copy (select i, 100 / (4 - i) from generate_series(1, 10) as i order by i) to stdout`
+
+  test('of the query, before and amid rows, cut at every byte', async () => {
+    await withClient(async (client, socket) => {
+      for (const [statement, message] of [
+        [failing, 'division by zero'],
+        ['copy (select 1, 2 from nowhere) to stdout', 'nowhere'],
+      ] as const)
+        for (let first = 1; first <= 130; first++) {
+          socket.sizes = [first, 1_000_000]
+          const rows = client.query(new CopyRows(statement, 2))
+          await expect(read(rows), `cut at ${first}`).rejects.toThrow(message)
+          expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+        }
+    })
+  })
+
+  test('of the connection', async () => {
+    const endless = `copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`
+    await withClient(async (client, socket) => {
+      const rows = client.query(new CopyRows(endless, 2))
+      expect(await rows.fill()).toBe(true)
+      socket.destroy()
+      await expect(read(rows)).rejects.toThrow('Connection terminated')
+    })
+  })
+
+  test('of the server', async () => {
+    const endless = `copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`
+    const staff = new pg.Client({ connectionString: database.ownerUrl })
+    await staff.connect()
+    try {
+      for (const sizes of [[], [100], [65536, 1]])
+        await withClient(async (client, socket) => {
+          const { rows: who } = await client.query('select pg_backend_pid() as pid')
+          socket.sizes = sizes
+          const rows = client.query(new CopyRows(endless, 2))
+          expect(await rows.fill()).toBe(true)
+          await staff.query('select pg_terminate_backend($1)', [who[0].pid])
+          socket.sizes = []
+          await expect(read(rows)).rejects.toThrow(/terminat/)
+        })
+    } finally {
+      await staff.end()
+    }
+  })
+})
+
+test('a reader that does not read holds the database back', async () => {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  try {
+    const socket = (client as unknown as { connection: { stream: Socket } }).connection.stream
+    const before = socket.bytesRead
+    const rows = client.query(
+      new CopyRows(`copy (select i, repeat('x', 1000) from generate_series(1, 30000) as i) to stdout`, 2),
+    )
+    expect(await rows.fill()).toBe(true)
+    // Nobody reads on: the socket is paused by itself, and stays so.
+    while (!socket.isPaused()) await nextTurn()
+    expect(socket.bytesRead - before).toBeLessThan(3 * 1024 * 1024)
+    expect((await read(rows)).length).toBeGreaterThan(25_000)
+    expect(socket.bytesRead - before).toBeGreaterThan(30_000_000)
+  } finally {
+    await client.end()
+  }
+})

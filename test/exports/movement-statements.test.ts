@@ -1,0 +1,44 @@
+/** In which pieces the movements of a selection are read. What they hold is tested over HTTP. */
+import { expect, test } from 'vitest'
+import { entrySegments } from '../../src/exports/read/entry-segments.ts'
+import { copyEntries, copyMovements, type ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
+import { entryColumns } from '../../src/formats/mad/entry.ts'
+
+const resolved: ResolvedSelection = {
+  selection: {
+    schemaId: '1',
+    folderId: '2',
+    exerciceId: undefined,
+    period: { start: '2025-07-01', end: '2026-06-30', dateFilter: 'document' },
+    draft: false,
+    source: undefined,
+    accountRoots: [],
+    lettering: undefined,
+    journalIds: [],
+    timeZone: 'Europe/Paris',
+  },
+  exerciceIds: ['11', '12'],
+  accountIds: undefined,
+  after: undefined,
+  segments: entrySegments([
+    { exerciceId: '12', least: '600', greatest: '900', dense: false },
+    { exerciceId: '11', least: '100', greatest: '500', dense: true },
+  ]),
+}
+
+test('a period over two exercices is read from one after the other, each in the order of its key', () => {
+  const statements = copyMovements(resolved)
+  expect(statements).toHaveLength(2)
+  expect(statements[0]).toMatch(/m\.entry_id between 100 and 500\b.*m\.exercice_id = 11\b/s)
+  expect(statements[1]).toMatch(/m\.entry_id between 600 and 900\b.*m\.exercice_id = 12\b/s)
+})
+
+test('entries are looked up only where few of those between them are selected', () => {
+  const [dense, sparse] = copyMovements(resolved)
+  expect(dense).not.toContain('join entries')
+  expect(sparse).toMatch(/join entries.*e\.exercice_id = 12\b.*e\.date between/s)
+})
+
+test('entries come from both at once, as their key is their id', () => {
+  expect(copyEntries(resolved, entryColumns)).toMatch(/e\.id between 100 and 900\b.*any \('\{11,12\}'/s)
+})

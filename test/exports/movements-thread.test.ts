@@ -1,0 +1,94 @@
+/** The thread of an export dies under it. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Piscina } from 'piscina'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Places } from '../../src/auth/places.ts'
+import { readConfig } from '../../src/config.ts'
+import { createPool } from '../../src/db/pool.ts'
+import { createApp } from '../../src/http/app.ts'
+import { createListener } from '../../src/http/listener.ts'
+import { Readiness } from '../../src/http/readiness.ts'
+import { ExportQueue } from '../../src/jobs/queue.ts'
+import { createLog } from '../../src/log.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import { storeSettings } from '../../src/store/store.ts'
+import { createThreads } from '../../src/threads/pool.ts'
+import { download, movementsUrl, open } from '../support/download.ts'
+import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
+import { testMasterKey, until } from '../support/service.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+
+let stage: ExportStage
+let threads: Piscina
+let url: string
+const closers: (() => unknown)[] = []
+
+/** As start.ts puts the service together, with its threads at hand. */
+beforeAll(async () => {
+  stage = await setExportStage()
+  await addLargeExercice(stage.staff.client, 30_000)
+  const { serviceUrl } = stage.database
+  const log = createLog('silent')
+  const database = createPool(serviceUrl, { max: 4, applicationName: 'grandlivre' })
+  const places = new Places(serviceUrl, 10, log)
+  threads = createThreads(1, serviceUrl)
+  const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
+  const queue = new ExportQueue(serviceUrl, log)
+  await queue.start()
+  const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
+  const readiness = new Readiness([], async () => {})
+  const app = createApp({ config, database, places, threads, store, queue, readiness, log })
+  const server = createListener(app.fetch, log).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  closers.push(
+    () => server.close(),
+    () => threads.destroy(),
+    () => places.close(),
+    () => queue.close(),
+    () => database.end(),
+    () => stage.close(),
+  )
+})
+
+afterAll(async () => {
+  for (const close of closers) await close()
+})
+
+const large = () => movementsUrl(url, { idExercice: largeExercice })
+
+test('a thread that dies in mid-stream breaks its transfers off, and another takes the next export', async () => {
+  const messages = await Promise.all([1, 2, 3].map(() => open(large(), stage.company)))
+  for (const message of messages) {
+    expect(message.statusCode).toBe(200)
+    await once(message, 'readable')
+  }
+  await threads.threads[0]!.terminate()
+  for (const message of messages) {
+    const reading = (async () => {
+      for await (const _ of message);
+    })()
+    await expect(reading).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(message.complete).toBe(false)
+  }
+  const next = await download(large(), stage.company)
+  expect(next.trailers).toEqual({ 'x-row-count': '30000', 'x-content-sha256': next.sha256 })
+  await until(async () => (await runningQueries(stage.staff.client)).length === 0)
+})
+
+test('a thread that dies before the first byte is an error, and another takes the next export', async () => {
+  await stage.staff.client.query('begin; lock table grandlivre.entries in access exclusive mode')
+  const answer = download(large(), stage.company)
+  await until(async () => {
+    const { rowCount } = await stage.staff.client.query(
+      `select from pg_locks where not granted and relation = 'grandlivre.entries'::regclass`,
+    )
+    return rowCount! > 0
+  })
+  await threads.threads[0]!.terminate()
+  const { status, json } = await answer
+  await stage.staff.client.query('rollback')
+  expect([status, json.error.code]).toEqual([500, 'ERR-INTERNAL'])
+  expect((await download(large(), stage.company)).trailers['x-row-count']).toBe('30000')
+})

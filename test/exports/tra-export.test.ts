@@ -1,0 +1,217 @@
+/** The full export in TRA over HTTP: parameters, jobs, files; what it ends in where the books do not fit. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { checkTra } from '../../src/formats/tra/check/check.ts'
+import { ended, type JobAnswer, statusUrl, trigger } from '../support/full-export.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { plainTra } from '../support/plain/plain-tra.ts'
+import type { PlainTra } from '../support/plain/plain-tra-line.ts'
+import { request } from '../support/service.ts'
+import { type ExportStage, folderReference, setExportStage } from '../support/stages/export-stage.ts'
+
+const { first, sameFirm } = folders
+let stage: ExportStage
+let files: string
+let url: string
+
+beforeAll(async () => {
+  files = await mkdtemp(join(tmpdir(), 'grandlivre-tra-'))
+  stage = await setExportStage({ store: { kind: 'filesystem', folder: files } })
+  url = stage.service.url
+})
+
+afterAll(async () => {
+  await stage?.close()
+  if (files) await rm(files, { recursive: true, force: true })
+})
+
+const sql = async (text: string, values: unknown[] = []) =>
+  (await stage.staff.client.query(text, values)).rows
+const passAnHour = () =>
+  sql(`update grandlivre.exports set created_at = created_at - interval '61 minutes' where latest`)
+
+/** Journals as they are written in the query, once or several times. */
+async function ask(query: string, headers = stage.company) {
+  return request(`${url}/api/v1/mad/all?version=1.0.0&${query}`, headers)
+}
+
+async function exported(query: string, headers = stage.company): Promise<JobAnswer> {
+  const { status, body } = await ask(query, headers)
+  expect([status, body.status]).toEqual([200, 'INIT'])
+  return ended(url, headers, body.id)
+}
+
+async function fetched(job: JobAnswer): Promise<Buffer> {
+  return Buffer.from(await (await fetch(job.url!)).arrayBuffer())
+}
+
+/** What SQL says, at the moment that the file names as its own. */
+function expected(bytes: Buffer, chosen: Partial<PlainTra> = {}): Promise<Buffer> {
+  const generatedAt = bytes.toString('latin1', 41, 53)
+  return plainTra(stage.staff.client, { folder: first, generatedAt, ...chosen })
+}
+
+describe('an export', () => {
+  test('in TRA is a file of its folder, whose status says what it holds', async () => {
+    await passAnHour()
+    const job = await exported('format=tra')
+    expect(Object.keys(job)).toEqual(['id', 'status', 'url', 'size', 'rows', 'sha256', 'totals'])
+    const response = await fetch(job.url!)
+    const bytes = Buffer.from(await response.arrayBuffer())
+    expect(bytes.equals(await expected(bytes))).toBe(true)
+    // The header has the day of the snapshot as well: no clock is asked, which may stand before midnight or behind.
+    const day = bytes.toString('latin1', 41, 49).replace(/(..)(..)(....)/, '$3-$2-$1')
+    expect(decodeURIComponent(response.headers.get('content-disposition')!)).toContain(
+      `filename*=UTF-8''${folderReference}_TRA_${day}.tra`,
+    )
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=windows-1252')
+    const found = await checkTra(parts(bytes))
+    const decimals = (minor: bigint) => Number(minor) / 100
+    expect(job).toMatchObject({
+      size: bytes.length,
+      rows: found.movements,
+      totals: { debit: decimals(found.debit), credit: decimals(found.credit) },
+    })
+    expect(found.header).toMatchObject({ type: 'DOS', format: 'ETE', version: '011', firm: 'Firm 110' })
+  })
+
+  const selections: [string, string, Partial<PlainTra>][] = [
+    ['a year', 'idExercice=012', { exerciceId: '12' }],
+    [
+      'a period of nearly 24 months',
+      'startDate=2023-09-01&endDate=2025-08-31',
+      { period: { start: '2023-09-01', end: '2025-08-31' } },
+    ],
+    [
+      'journals of a year',
+      'idExercice=13&journalIds=33,31&journalIds=40',
+      { exerciceId: '13', journalIds: ['31', '33', '40'] },
+    ],
+  ]
+  test.each(selections)('of %s holds that and nothing else', async (_, query, chosen) => {
+    const bytes = await fetched(await exported(`format=TRA&${query}`))
+    expect(bytes.toString('latin1', 8, 14)).toBe('JRLETE')
+    expect(bytes.equals(await expected(bytes, chosen))).toBe(true)
+  })
+
+  test('is the same job for the same set of journals, and another one for any other', async () => {
+    await passAnHour()
+    const journals = ['31,32', '32,31', '31&journalIds=32', '0032,31,31', '32, 31'].map(
+      (ids) => `&journalIds=${ids}`,
+    )
+    const answers = await Promise.all(journals.map((each) => ask(`format=TRA${each}`)))
+    const ids = new Set(answers.map(({ body }) => body.id))
+    expect(ids.size).toBe(1)
+    for (const other of ['', '&journalIds=31', '&journalIds=31,32,33', '&journalIds=31,32&idExercice=12'])
+      ids.add((await ask(`format=TRA${other}`)).body.id)
+    ids.add((await trigger(url, stage.company)).body.id)
+    expect(ids.size).toBe(6)
+    for (const id of ids) expect((await ended(url, stage.company, id)).status).toBe('DONE')
+  })
+})
+
+async function* parts(bytes: Buffer) {
+  yield bytes
+}
+
+describe('refused', () => {
+  test('journals and years that the folder does not have, also where another one does', async () => {
+    await sql(
+      `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
+      values ($1, $2, 777, 'X7', 'of another folder', 'OD')`,
+      [sameFirm.schemaId, sameFirm.folderId],
+    )
+    const refused = async (query: string) => {
+      const { status, body } = await ask(`format=TRA&${query}`)
+      return [status, body.error.code, body.error.message]
+    }
+    expect(await refused('journalIds=31,777,99')).toEqual([
+      404,
+      'ERR-JOURNAL-NOT-FOUND',
+      'Not journals of this folder: 99, 777',
+    ])
+    const codeOf = async (query: string) => (await refused(query)).slice(0, 2)
+    expect(await codeOf('idExercice=9')).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
+    expect(await codeOf('journalIds=,')).toEqual([400, 'ERR-VALIDATION'])
+    expect(await sql(`select from grandlivre.exports where 777 = any (journal_ids)`)).toEqual([])
+  })
+})
+
+describe('books that do not fit', () => {
+  const headers = () => ({ ...stage.firm, 'society-id': sameFirm.folderId })
+  const filesOf = async (id: string) =>
+    (await readdir(files, { recursive: true })).filter(
+      (name) => name.includes(id) && /\.(tra|part)$/.test(name),
+    )
+
+  test('end as FAILED at once, with the field and the value, and nothing in the store', async () => {
+    await passAnHour()
+    await sql(
+      `update grandlivre.accounts set number = '607000000000000000' where folder_id = $1 and id = 110`,
+      [sameFirm.folderId],
+    )
+    const job = await exported('format=TRA', headers())
+    expect(Object.keys(job)).toEqual(['id', 'status', 'reason'])
+    expect(job.status).toBe('FAILED')
+    expect(job.reason).toMatch(
+      /^The folder holds what a file of this format cannot; a new export fails alike until that is mended\. CGN\.CODE of a TRA file has 17 columns and cannot hold "607000000000000000"\. Quote request [\w-]{36} to the operators/,
+    )
+    expect(await filesOf(job.id)).toEqual([])
+    expect(await sql('select attempt, state from grandlivre.exports where id = $1', [job.id])).toEqual([
+      { attempt: 1, state: 'failed' },
+    ])
+    // In JSON it fits, and for an hour the same trigger is answered with the failure.
+    expect((await exported('format=JSON', headers())).status).toBe('DONE')
+    expect((await ask('format=tra', headers())).body).toEqual(job)
+  })
+
+  test('end as FAILED where an amount in the midst of the file is too large, whose part goes away', async () => {
+    await passAnHour()
+    await sql('update grandlivre.accounts set number = $2 where folder_id = $1 and id = 110', [
+      sameFirm.folderId,
+      '607',
+    ])
+    await sql(
+      'update grandlivre.movements set debit = -9223372036854775807, credit = 0 where folder_id = $1 and id = 8990',
+      [sameFirm.folderId],
+    )
+    const job = await exported('format=TRA', headers())
+    expect(job.reason).toContain(
+      'ENTRY.MONTANT1 of a TRA file has 20 columns and cannot hold "-92233720368547758,07".',
+    )
+    expect(await filesOf(job.id)).toEqual([])
+    expect((await request(statusUrl(url, job.id), headers())).body).toEqual(job)
+  })
+
+  test('but for a sixth axis, which is left out and told to the log', async () => {
+    await passAnHour()
+    for (const id of [63, 64, 65, 66])
+      await sql(
+        'insert into grandlivre.axes (schema_id, folder_id, id, code, name) values ($1, $2, $3, $4, $4)',
+        [first.schemaId, first.folderId, id, `AXIS${id}`],
+      )
+    const job = await exported('format=TRA')
+    const line = stage.service.lines.find(
+      (each) => each.includes('export.axesLeftOut') && each.includes(job.id),
+    )
+    expect(JSON.parse(line!)).toMatchObject({ level: 'warn', exportId: job.id, axes: ['AXIS66'] })
+  })
+})
+
+test('the document of the API offers it', async () => {
+  const { body } = await request(`${url}/api/v1/openapi.json`)
+  const { parameters } = body.paths['/api/v1/mad/all'].get
+  const of = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
+  const formats = new RegExp(of('format').schema.pattern)
+  expect(['JSON', 'TRA', 'tRa', 'XML'].map((format) => formats.test(format))).toEqual([
+    true,
+    true,
+    true,
+    false,
+  ])
+  expect(JSON.stringify(parameters)).not.toContain('not offered')
+  for (const name of ['idExercice', 'startDate', 'endDate', 'journalIds'])
+    expect(of(name).required ?? false).toBe(false)
+})

@@ -1,0 +1,333 @@
+/** A TRA file against what SQL says is in the folder. */
+import { Buffer } from 'node:buffer'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
+import { openSnapshot } from '../../src/exports/read/snapshot.ts'
+import type { FileTotals } from '../../src/exports/render/count-chunks.ts'
+import { countTraMovements, renderTraFile } from '../../src/exports/render/tra-file.ts'
+import { checkTra } from '../../src/formats/tra/check/check.ts'
+import { createFolder } from '../../src/ledger/tenants.sql.ts'
+import { addToFolder } from '../support/ledgers/full-ledger.ts'
+import { fillHostileLedger } from '../support/ledgers/hostile-ledger.ts'
+import { addEntry, fillLedger } from '../support/ledgers/ledger.ts'
+import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { plainTra } from '../support/plain/plain-tra.ts'
+import type { PlainTra } from '../support/plain/plain-tra-line.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let staff: Staff
+let pool: pg.Pool
+
+const hostile = { schemaId: '100', folderId: '113' }
+const known = { ...folders, hostile }
+
+type Key = { schemaId: string; folderId: string }
+type Chosen = Pick<PlainTra, 'exerciceId' | 'period' | 'journalIds'>
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
+  for (const [label, { schemaId, folderId }] of Object.entries(folders)) {
+    if (label === 'sameFirm') continue
+    const folder = { schemaId, folderId }
+    await fillLedger(staff.client, { ...folder, label, thirdPartyId: rows[0].id })
+    await addToFolder(staff.client, folder)
+  }
+  await createFolder(staff.client, { ...folders.sameFirm, id: hostile.folderId, name: 'Folder 113' })
+  await fillHostileLedger(staff.client, hostile)
+  pool = createPool(database.serviceUrl, { max: 4, applicationName: 'test' })
+})
+
+afterAll(async () => {
+  await pool?.end()
+  await staff?.end()
+  await database?.drop()
+})
+
+async function file(folder: Key, chosen: Chosen = {}, chunkBytes = 256 * 1024) {
+  const { schemaId, folderId } = folder
+  const { exerciceId, period, journalIds = [] } = chosen
+  const selection = { schemaId, folderId, exerciceId, period, journalIds }
+  const snapshot = await openSnapshot(pool, schemaId)
+  const counts: FileTotals[] = []
+  const leftOut: string[] = []
+  const parts: Buffer[] = []
+  try {
+    const rowsTotal = await countTraMovements(snapshot.second, selection)
+    const chunks = renderTraFile(snapshot, {
+      selection,
+      timeZone: 'Europe/Paris',
+      now: Date.UTC(2026, 6, 31, 22, 5),
+      chunkBytes,
+      room: (bytes) => new Uint8Array(bytes),
+      counted: (totals) => counts.push(totals),
+      leftOut: (axes) => leftOut.push(...axes),
+    })
+    for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+    await snapshot.close()
+    const bytes = Buffer.concat(parts)
+    return { bytes, lines: linesOf(bytes), parts, counts, totals: counts.at(-1)!, rowsTotal, leftOut }
+  } catch (error) {
+    await snapshot.close(error as Error)
+    throw error
+  }
+}
+
+const sql = async (text: string, values: unknown[] = []) => (await staff.client.query(text, values)).rows
+
+async function* once(bytes: Buffer) {
+  yield bytes
+}
+const checked = (bytes: Buffer) => checkTra(once(bytes))
+
+const linesOf = (bytes: Buffer) => bytes.toString('latin1').split('\r\n')
+
+/** The lines of what SQL says, which a failing test can show better than bytes. */
+async function expected({ schemaId, folderId }: Key, chosen: Chosen = {}): Promise<string[]> {
+  return linesOf(
+    await plainTra(staff.client, { folder: { schemaId, folderId }, generatedAt: '010820260005', ...chosen }),
+  )
+}
+
+describe('a file', () => {
+  test.each(['first', 'otherFirm', 'otherTenant', 'sameFirm', 'hostile'] as const)(
+    'of the whole folder %s is what SQL says, byte for byte',
+    async (name) => {
+      expect((await file(known[name])).lines).toEqual(await expected(known[name]))
+    },
+  )
+
+  const parts: [string, Chosen][] = [
+    ['a year', { exerciceId: '12' }],
+    ['a period in the midst of years', { period: { start: '2024-05-15', end: '2024-09-01' } }],
+    ['a day', { period: { start: '2024-09-01', end: '2024-09-01' } }],
+    ['one journal', { journalIds: ['32'] }],
+    ['journals of a year', { exerciceId: '11', journalIds: ['31', '33', '37', '40'] }],
+    [
+      'journals of a period',
+      { period: { start: '2024-01-01', end: '2025-12-31' }, journalIds: ['33', '34'] },
+    ],
+  ]
+  test.each(parts)('of %s is what SQL says, and holds nothing of other entries', async (_, chosen) => {
+    for (const folder of [known.first, known.hostile]) {
+      const { lines, totals, rowsTotal } = await file(folder, chosen)
+      expect(lines).toEqual(await expected(folder, chosen))
+      expect(lines[0]!.slice(8, 14)).toBe('JRLETE')
+      expect(totals.rows).toBe(rowsTotal)
+      if (folder === known.hostile) expect(totals.rows).toBeGreaterThan(0)
+    }
+  })
+
+  test('has its entries by id, also where those of two years interleave, and numbers them without a gap', async () => {
+    const entries = (await file(known.first)).lines.filter((line) => line.length === 1407)
+    const ids = entries.map((line) => Number(line.slice(222, 257)))
+    expect(ids).toEqual(ids.toSorted((a, b) => a - b))
+    const numbers = [...new Set(entries.map((line) => Number(line.slice(151, 159))))]
+    expect(numbers).toEqual(numbers.map((_, i) => i + 1))
+    expect(new Set(ids).size).toBe(numbers.length)
+  })
+
+  test('is the same whatever the size of its chunks', async () => {
+    const whole = await file(known.hostile)
+    for (const chunkBytes of [1500, 4096, 20_000]) {
+      const { lines, parts } = await file(known.hostile, {}, chunkBytes)
+      expect(lines).toEqual(whole.lines)
+      expect(parts.length).toBeGreaterThan(whole.parts.length)
+      expect(parts.filter((part) => part.length === 0)).toEqual([])
+    }
+  })
+
+  test('of a folder that is not there is refused before its first byte', async () => {
+    for (const folder of [
+      { schemaId: '100', folderId: '999' },
+      { schemaId: '100', folderId: '211' },
+    ])
+      await expect(file(folder)).rejects.toMatchObject({ code: 'ERR-FOLDER-NOT-FOUND' })
+  })
+
+  test('has the totals of SQL to the cent, and they never go back', async () => {
+    const { totals, counts, bytes, rowsTotal } = await file(known.hostile, {}, 4096)
+    const [sums] = await sql(
+      `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
+       from grandlivre.movements where schema_id = $1 and folder_id = $2`,
+      [known.hostile.schemaId, known.hostile.folderId],
+    )
+    expect(totals).toEqual({
+      rows: Number(sums.count),
+      entries: Number(sums.entries),
+      bytes: bytes.length,
+      debit: BigInt(sums.debit),
+      credit: BigInt(sums.credit),
+    })
+    expect(rowsTotal).toBe(totals.rows)
+    for (const [i, later] of counts.slice(1).entries()) expect(later.bytes).toBeGreaterThan(counts[i]!.bytes)
+  })
+})
+
+describe('a hostile folder', () => {
+  test('gives files that have no fault, whole and in parts', async () => {
+    for (const chosen of [{}, { exerciceId: '12' }, { journalIds: ['31', '33'] }]) {
+      const { problems, problemCount, ...found } = await checked((await file(known.hostile, chosen)).bytes)
+      expect(problems).toEqual([])
+      expect(problemCount).toBe(0)
+      expect(found.debit).toBe(found.credit)
+      expect(found.movements).toBeGreaterThan(10)
+    }
+  })
+
+  test('has its names in Windows-1252, cut, one blank for a run of controls', async () => {
+    const { bytes } = await file(known.hostile)
+    const names = bytes
+      .toString('latin1')
+      .split('\r\n')
+      .filter((line) => line.startsWith('***JAL'))
+      .map((line) => new TextDecoder('windows-1252').decode(Buffer.from(line.slice(9, 44), 'latin1')).trim())
+    expect(names.slice(0, 9)).toEqual([
+      'É'.repeat(35),
+      'tab line break',
+      'bell  delete  next  line separator',
+      '? emoji ?????',
+      '????????? ? ???',
+      'é à combining, o two at once',
+      `${'x'.repeat(34)}é`,
+      'œuvre « € » – — ’ “” …',
+      '?ódz, Istanbul, fin, 1, Wide, ????',
+    ])
+  })
+
+  test('has short codes that nobody shares', async () => {
+    const { lines } = await file(known.hostile)
+    const journals = lines.filter((line) => line.startsWith('***JAL')).map((line) => line.slice(6, 9))
+    expect(journals.slice(0, 3)).toEqual(['AC1', 'AC2', 'J33'])
+    expect(new Set(journals).size).toBe(journals.length)
+    const entries = lines.filter((line) => line.length === 1407)
+    const letterings = (number: string) => [
+      ...new Set(
+        entries
+          .filter((line) => line.slice(31, 48).trim() === number)
+          .map((line) => `${line.slice(1013, 1018).trim()} ${line.slice(1020, 1023).trim()}`),
+      ),
+    ]
+    // Of two codes that differ in case alone, the one in capitals stays.
+    expect(letterings('411DUPONT')).toEqual(
+      expect.arrayContaining(['AB TL', expect.stringMatching(/^[a-z]{4} PL$/), ' AL']),
+    )
+    expect(letterings('401ALPHA')).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^[A-Z]{4} TL$/),
+        expect.stringMatching(/^[a-z]{4} PL$/),
+      ]),
+    )
+  })
+
+  test('has no share of its sixth axis, which is told', async () => {
+    const { lines, leftOut } = await file(known.hostile)
+    expect(leftOut).toEqual(['AXIS66'])
+    const axes = lines.filter((line) => line.length === 1231).map((line) => line.slice(218, 220))
+    expect(new Set(axes)).toEqual(new Set(['A1', 'A2', 'A4', 'A5']))
+    expect((await file(known.first)).leftOut).toEqual([])
+  })
+})
+
+describe('what kind of document an entry is', () => {
+  const typesOf = async (folder: Key, entryId: string) => {
+    const { lines } = await file(folder)
+    const own = lines.filter((line) => line.length === 1407 && line.slice(222, 257).trim() === entryId)
+    return [own.length, [...new Set(own.map((line) => line.slice(11, 13)))]]
+  }
+
+  test('is known in its first line, however far behind the line stands that decides it', async () => {
+    const many = Array.from({ length: 800 }, (_, i) => ({
+      accountId: '110',
+      credit: 1n,
+      description: `line ${i} ${'of many '.repeat(120)}`,
+    }))
+    const lines = (lines: object[], from: number) =>
+      lines.map((line, i) => ({ ...line, id: String(from + i) }))
+    const folder = known.otherFirm
+    await addEntry(staff.client, folder, { id: '90001', journalId: '31' }, [
+      ...lines(many, 100_000),
+      { id: '199999', accountId: '102', debit: 800n },
+    ])
+    await addEntry(staff.client, folder, { id: '90002', journalId: '33' }, [
+      { id: '200000', accountId: '104', debit: 1n },
+      ...lines(many, 200_001),
+      { id: '299999', accountId: '102', debit: 799n },
+    ])
+    await addEntry(staff.client, folder, { id: '90003', journalId: '33' }, [
+      ...lines(many, 300_000),
+      { id: '399999', accountId: '104', debit: 800n },
+    ])
+    await addEntry(staff.client, folder, { id: '90004', journalId: '32' }, lines(many, 400_000))
+    expect(await typesOf(folder, '90001')).toEqual([801, ['AF']])
+    expect(await typesOf(folder, '90002')).toEqual([802, ['RF']])
+    expect(await typesOf(folder, '90003')).toEqual([801, ['RC']])
+    expect(await typesOf(folder, '90004')).toEqual([800, ['FC']])
+    expect((await file(folder)).lines).toEqual(await expected(folder))
+  })
+})
+
+describe('refused, with the field that is too small', () => {
+  const refused = async (change: string, undo: string, message: RegExp) => {
+    const { schemaId, folderId } = known.otherTenant
+    const own = (text: string) =>
+      sql(text.replaceAll('§', `schema_id = ${schemaId} and folder_id = ${folderId}`))
+    await own(change)
+    try {
+      await expect(file(known.otherTenant)).rejects.toThrow(message)
+    } finally {
+      await own(undo)
+    }
+  }
+
+  test('account numbers of 18 characters', async () => {
+    for (const id of ['102', '110'])
+      await refused(
+        `update grandlivre.accounts set number = rpad(number, 18, '0') where § and id = ${id}`,
+        `update grandlivre.accounts set number = rtrim(number, '0') where § and id = ${id}`,
+        id === '102'
+          ? /^(?:CRR|CAE)\.CODE .* 17 columns .*"401ALPHA0000000000"$/
+          : /^CGN\.CODE .*"607000000000000000"$/,
+      )
+  })
+
+  test('amounts of 21 characters', async () => {
+    await refused(
+      'update grandlivre.movements set debit = -9223372036854775807, credit = 0 where § and id = 8990',
+      'update grandlivre.movements set debit = 1 where § and id = 8990',
+      /^ENTRY\.MONTANT1 .* 20 columns .*"-92233720368547758,07"$/,
+    )
+  })
+
+  test('amounts that a currency makes so', async () => {
+    await refused(
+      `update grandlivre.movements set debit = 9223372036854775807, credit = 0, entry_id = entry_id
+       where § and id = (select min(m.id) from grandlivre.movements m join grandlivre.entries e
+         on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
+         where m.schema_id = 200 and e.rate = 0.000001)`,
+      'update grandlivre.movements set debit = 1 where § and debit = 9223372036854775807',
+      /^ENTRY\.MONTANT1 .*"92233720368547758070000,00"$/,
+    )
+  })
+
+  test('rates of more than ten characters', async () => {
+    await refused(
+      `update grandlivre.entries set rate = 12345678.123456 where § and currency = 'USD'`,
+      `update grandlivre.entries set rate = 1.5 where § and currency = 'USD'`,
+      /^ENTRY\.TAUXDEV .*"12345678,123456"$/,
+    )
+  })
+
+  test('books that are not kept in euro', async () => {
+    const { folderId } = known.otherTenant
+    await refused(
+      `update grandlivre.folders set currency = 'USD' where id = ${folderId}`,
+      `update grandlivre.folders set currency = 'EUR' where id = ${folderId}`,
+      /^A TRA file holds books in euro, and this folder is kept in USD$/,
+    )
+  })
+})

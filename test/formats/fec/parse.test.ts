@@ -1,0 +1,204 @@
+/** The FEC parser: every form of the same ledger gives the same lines, and every mistake its place. */
+import { createReadStream } from 'node:fs'
+import iconv from 'iconv-lite'
+import { expect, test } from 'vitest'
+import { detectEncoding } from '../../../src/formats/fec/encoding.ts'
+import { parseAmount } from '../../../src/formats/fec/fields.ts'
+import { type FecLine, parseFec } from '../../../src/formats/fec/parse.ts'
+import { FecError } from '../../../src/formats/fec/problem.ts'
+import { changed, columns, fecFile, forms, ledger, refusals } from '../../support/ledgers/fec-file.ts'
+import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
+
+/** In pieces of so many bytes, so that characters, line ends and fields are cut anywhere. */
+async function* inPieces(file: Buffer, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < file.length; at += bytes) yield file.subarray(at, at + bytes)
+}
+
+async function parse(file: Buffer, bytes = 7): Promise<FecLine[]> {
+  const encoding = await detectEncoding(inPieces(file, bytes))
+  return (await Array.fromAsync(parseFec(inPieces(file, bytes), encoding))).flat()
+}
+
+async function problemsOf(file: Buffer): Promise<FecError['problems']> {
+  const error = await parse(file).catch((refused: unknown) => refused)
+  expect(error).toBeInstanceOf(FecError)
+  return (error as FecError).problems
+}
+
+test('a line says what its columns hold', async () => {
+  const lines = await parse(fecFile(ledger))
+  expect(lines).toHaveLength(ledger.length)
+  expect(lines[9]).toEqual({
+    number: 11,
+    journalCode: 'HA',
+    journalName: 'Achats',
+    entryNumber: '9',
+    date: '2023-02-02',
+    accountNumber: '401000',
+    accountName: 'Fournisseurs',
+    thirdPartyNumber: 'F.IT',
+    thirdPartyName: 'F. I. T.',
+    pieceReference: 'INV-5',
+    pieceDate: '2023-02-02',
+    description: 'Beans',
+    debit: 0n,
+    credit: 9000n,
+    letteringCode: '',
+    letteredOn: undefined,
+    validatedOn: '2023-02-28',
+    amountInCurrency: -100_000n,
+    currency: 'USD',
+    settledOn: undefined,
+    paymentMode: '',
+  })
+  expect(lines[11]).toMatchObject({ description: 'Vente "spéciale" \\ août', debit: 60_000n })
+  expect(lines[14]).toMatchObject({ thirdPartyName: 'Müller', debit: -6000n, credit: 0n })
+})
+
+test.each(Object.entries(forms))('%s: the same lines', async (_, form) => {
+  expect(await parse(fecFile(ledger, form))).toEqual(await parse(fecFile(ledger)))
+})
+
+test.each(Object.entries(refusals))(
+  '%s is refused, with its place',
+  async (_, { file, line, column, value }) => {
+    const [problem, ...others] = await problemsOf(file)
+    expect(problem).toMatchObject({ line, column, value, message: expect.stringMatching(/\w{3}/) })
+    // A side that is none is so in every line of that file.
+    if (column !== 'Sens') expect(others).toEqual([])
+  },
+)
+
+test('fields as long as they may be are taken, blanks around them not counted', async () => {
+  const codes = { JournalCode: 'J'.repeat(32), CompteNum: '6'.repeat(32), CompAuxNum: 'A'.repeat(32) }
+  const texts = { EcritureNum: 'N'.repeat(64), CompteLib: 'é'.repeat(255), EcritureLib: 'L'.repeat(500) }
+  const long = { ...ledger[5]!, ...codes, ...texts, Debit: '20,00'.padStart(64, '0') }
+  const padded = Object.entries(long).map(([column, value]) => [column, `${' '.repeat(600)}${value} `])
+  const [line] = await parse(fecFile([Object.fromEntries(padded)]))
+  expect(line).toMatchObject({
+    ...{ journalCode: codes.JournalCode, accountNumber: codes.CompteNum, thirdPartyNumber: codes.CompAuxNum },
+    ...{ entryNumber: texts.EcritureNum, accountName: texts.CompteLib, description: texts.EcritureLib },
+    debit: 2000n,
+  })
+})
+
+test('a field that is too long is refused with its length and the bound', async () => {
+  const [problem] = await problemsOf(fecFile(changed(5, 'CompteNum', '6'.repeat(5000))))
+  expect(problem).toMatchObject({
+    ...{ line: 7, column: 'CompteNum', value: `${'6'.repeat(60)}...` },
+    message: 'at most 32 characters are expected, this field has 5000',
+  })
+})
+
+test('many problems are reported at once, in the order of the file, and no more than 20', async () => {
+  const wrong = ledger.map((row, at) => ({
+    ...row,
+    ...(at % 2 === 0 && { Debit: '?' }),
+    PieceDate: '20239999',
+  }))
+  const problems = await problemsOf(fecFile(wrong))
+  expect(problems).toHaveLength(20)
+  expect(problems.slice(0, 3)).toMatchObject([
+    { line: 2, column: 'Debit' },
+    { line: 2, column: 'PieceDate' },
+    { line: 3, column: 'PieceDate' },
+  ])
+})
+
+test('what a file writes for terminals is shown, not obeyed', async () => {
+  const rows = changed(5, 'Debit', '\x1b[2J\x9b1;31m20,0O')
+  const error = await parse(fecFile(rows)).catch((refused: unknown) => refused)
+  expect((error as FecError).message).toContain('line 7, Debit "\\x1b[2J\\x9b1;31m20,0O"')
+  const apart = await parse(refusals['a surplus field']!.file).catch((refused: unknown) => refused)
+  expect((apart as FecError).message).toContain('"HA\\tAchats\\t9')
+})
+
+test('all mistakes of a header are reported at once', async () => {
+  const names = [...columns.filter((column) => column !== 'Credit'), 'Couleur', 'EcritureLib']
+  const problems = await problemsOf(fecFile(ledger, { columns: names }))
+  expect(problems.map(({ message }) => message)).toEqual([
+    'a FEC has no such column',
+    expect.stringContaining('EcritureLib is there twice'),
+    expect.stringContaining('Credit is missing'),
+  ])
+})
+
+test.each([
+  ['an accent in the last line only, UTF-8', 'Facture réglée', 'utf8', 'utf-8'],
+  ['no accent at all', 'Facture', 'utf8', 'utf-8'],
+  ['accents', 'Report à nouveau, réglé', 'cp850', 'cp850'],
+  ['accents', 'Report à nouveau, réglé', 'iso-8859-15', 'iso-8859-15'],
+  ['a euro', '12 € à régler', 'iso-8859-15', 'iso-8859-15'],
+  ['a euro', '12 € à régler', 'windows-1252', 'windows-1252'],
+  ['a typographic apostrophe', 'L’acompte', 'windows-1252', 'windows-1252'],
+  ['capitals', 'RÉGLÉ À PÂQUES', 'windows-1252', 'iso-8859-15'],
+  ['capitals', 'RÉGLÉ À PÂQUES', 'cp850', 'cp850'],
+  ['a quote behind a capital', 'RÉGLÉ À «CAFÉ»', 'windows-1252', 'iso-8859-15'],
+  ['a quote behind a space', 'Réglé «\u00a0Payé\u00a0»', 'windows-1252', 'iso-8859-15'],
+  ['a padded capital', `CAFÉ${'\u00a0'.repeat(9)}-`, 'windows-1252', 'iso-8859-15'],
+])('%s (%s in %s) is read as %s', async (_, text, written, expected) => {
+  const rows = ledger.map((row) => ({
+    ...row,
+    JournalLib: 'J',
+    CompteLib: 'C',
+    CompAuxLib: 'A',
+    EcritureLib: 'L',
+  }))
+  const file = iconv.encode(
+    fecFile(rows.map((row, at) => (at === rows.length - 1 ? { ...row, EcritureLib: text } : row))).toString(),
+    written,
+  )
+  expect(await detectEncoding(inPieces(file, 7))).toBe(expected)
+  expect((await parse(file)).at(-1)).toMatchObject({ description: text })
+})
+
+test('lines of another encoding, and characters cut in two, spoil nothing around them', async () => {
+  const lines = fecFile(ledger).toString().split('\n')
+  const whole = await parse(fecFile(ledger))
+  for (const share of [0.1, 0.3]) {
+    const cut = Math.floor(lines.length * share)
+    const [first, second] = [lines.slice(0, cut).join('\n'), `\n${lines.slice(cut).join('\n')}`]
+    const file = Buffer.concat([iconv.encode(first, 'windows-1252'), Buffer.from(second)])
+    expect(await detectEncoding(inPieces(file, 7))).toBe('utf-8')
+    expect(await parse(file)).toEqual(whole)
+  }
+  const text = 'Réglé – 12 €'
+  const bytes = fecFile(changed(3, 'EcritureLib', text))
+  const end = bytes.indexOf('€') + 2
+  const read = await parse(Buffer.concat([bytes.subarray(0, end), bytes.subarray(end + 1)]))
+  expect(read[3]).toMatchObject({ description: 'Réglé – 12 â‚', thirdPartyName: "Société Générale d'été" })
+  expect(read.toSpliced(3, 1)).toEqual(whole.toSpliced(3, 1))
+})
+
+test.each([
+  ['0', 0n],
+  ['0,01', 1n],
+  ['-0.01', -1n],
+  ['+12,5', 1250n],
+  [',5', 50n],
+  ['0000012,30', 1230n],
+  ['90071992547409,93', 9_007_199_254_740_993n],
+  ['999999999999999,99', 99_999_999_999_999_999n],
+  ['1,2300', 123n],
+  [`${'0'.repeat(60)},01`, 1n],
+  ['', undefined],
+  ['-', undefined],
+  [',', undefined],
+  ['1,234', undefined],
+  ['1.234,56', undefined],
+  ['1e3', undefined],
+  ['0x10', undefined],
+])('the amount "%s"', (text, expected) => {
+  expect(parseAmount(text)).toBe(expected)
+})
+
+test.skipIf(!haveRealLedgers).each(realLedgers)(
+  '$file: every line, to the cent',
+  async ({ file, lines, total, lettered }) => {
+    const encoding = await detectEncoding(createReadStream(file))
+    const read = (await Array.fromAsync(parseFec(createReadStream(file), encoding))).flat()
+    const sum = (side: 'debit' | 'credit') => read.reduce((sum, line) => sum + line[side], 0n)
+    expect([read.length, sum('debit'), sum('credit')]).toEqual([lines, total, total])
+    expect(read.filter((line) => line.letteringCode !== '')).toHaveLength(lettered)
+  },
+)

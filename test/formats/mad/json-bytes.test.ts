@@ -1,0 +1,134 @@
+/** JSON written byte by byte, against arithmetic and JSON.stringify. */
+import { expect, test } from 'vitest'
+import { writeAttachments } from '../../../src/formats/mad/attachments.ts'
+import { bytesOf, readId, writeDecimal, writeJson, writeText } from '../../../src/formats/mad/json-bytes.ts'
+
+const written = (write: (out: Uint8Array, at: number) => number): string => {
+  // Not at the start of the buffer, and between bytes that must stay.
+  const out = new Uint8Array(2048).fill(0x23)
+  const end = write(out, 5)
+  expect([...out.subarray(0, 5), out[end]]).toEqual([0x23, 0x23, 0x23, 0x23, 0x23, 0x23])
+  return new TextDecoder().decode(out.subarray(5, end))
+}
+
+const decimal = (units: bigint, decimals: number): string => {
+  const bytes = bytesOf(`7${units}7`)
+  return written((out, at) => writeDecimal(out, at, bytes, 1, bytes.length - 1, decimals))
+}
+
+/** By arithmetic on whole numbers: the quotient, and the remainder without zeros at its end. */
+function expectedDecimal(units: bigint, decimals: number): string {
+  const scale = 10n ** BigInt(decimals)
+  const size = units < 0n ? -units : units
+  const fraction = String(size % scale)
+    .padStart(decimals, '0')
+    .replace(/0+$/, '')
+  return `${units < 0n ? '-' : ''}${size / scale}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+test('a decimal is exact at any size', () => {
+  const edges = [9_007_199_254_740_991n, 9_007_199_254_740_993n, 9_223_372_036_854_775_807n]
+  const powers = Array.from({ length: 19 }, (_, i) => 10n ** BigInt(i))
+  const small = Array.from({ length: 2001 }, (_, i) => BigInt(i))
+  const near = [...edges, ...powers].flatMap((value) => [value - 1n, value, value + 1n])
+  for (const size of [...small, ...near, ...near.map((value) => value * 3n)])
+    for (const units of [size, -size])
+      for (const decimals of [2, 4]) expect(decimal(units, decimals)).toBe(expectedDecimal(units, decimals))
+})
+
+test('a decimal is a JSON number, without noise', () => {
+  for (const [units, text] of [
+    [0n, '0'],
+    [1n, '0.01'],
+    [-1n, '-0.01'],
+    [10n, '0.1'],
+    [100n, '1'],
+    [26444n, '264.44'],
+    [10_000n, '100'],
+    [-9_223_372_036_854_775_807n, '-92233720368547758.07'],
+  ] as const) {
+    expect(decimal(units, 2)).toBe(text)
+    expect(JSON.parse(text)).toBe(Number(text))
+  }
+  expect([decimal(1_000_000n, 4), decimal(333_333n, 4), decimal(1n, 4), decimal(-5n, 4)]).toEqual([
+    '100',
+    '33.3333',
+    '0.0001',
+    '-0.0005',
+  ])
+})
+
+/** What COPY's text format makes of a text. */
+const copied = (text: string): string => {
+  const letters: Record<string, string> = {
+    '\b': 'b',
+    '\f': 'f',
+    '\n': 'n',
+    '\r': 'r',
+    '\t': 't',
+    '\v': 'v',
+    '\\': '\\',
+  }
+  return text.replace(/[\b\f\n\r\t\v\\]/g, (sign) => `\\${letters[sign]}`)
+}
+
+test('every character, alone and among others, is written as JSON.stringify does', () => {
+  const signs = [
+    ...Array.from({ length: 0x2ff }, (_, i) => String.fromCodePoint(i + 1)),
+    '\u2028',
+    '\uffff',
+    '😀',
+  ]
+  for (const sign of signs)
+    for (const text of [sign, `a${sign}`, `${sign}b`, `é${sign}${sign}中`]) {
+      const bytes = bytesOf(`x${copied(text)}x`)
+      expect(written((out, at) => writeText(out, at, bytes, 1, bytes.length - 1))).toBe(JSON.stringify(text))
+    }
+})
+
+test('JSON keeps its strings and digits, and loses the blanks between its parts', () => {
+  for (const text of [
+    '',
+    ' ',
+    'a b',
+    '"',
+    '\\',
+    '\\"',
+    '\\\\n',
+    '\n\t\u0001',
+    '{": "}',
+    'é😀\u2028',
+    'C:\\dir\\',
+  ])
+    for (const json of [
+      JSON.stringify(text),
+      `{${JSON.stringify(text)}: [1,  0.10, ${JSON.stringify(text)}]}`,
+    ]) {
+      const bytes = bytesOf(`x${copied(json)}x`)
+      const compact = written((out, at) => writeJson(out, at, bytes, 1, bytes.length - 1))
+      expect(JSON.parse(compact)).toEqual(JSON.parse(json))
+      expect(compact).toBe(
+        json.startsWith('{') ? `{${JSON.stringify(text)}:[1,0.10,${JSON.stringify(text)}]}` : json,
+      )
+    }
+})
+
+test('attachments become files with a type, whatever their names and addresses hold', () => {
+  for (const name of ['a.pdf', 'a "b": c.pdf', 'back\\slash', '\\"', 'é: {😀}'])
+    for (const address of ['https://example.com/1', 'x" : "y', 'C:\\dir\\', '']) {
+      const bytes = bytesOf(
+        `x${copied(`{${JSON.stringify(name)}: ${JSON.stringify(address)}, "z": "https://z"}`)}x`,
+      )
+      const files = { [name]: { type: 'URL', value: address }, z: { type: 'URL', value: 'https://z' } }
+      expect(written((out, at) => writeAttachments(out, at, bytes, 1, bytes.length - 1))).toBe(
+        JSON.stringify(files),
+      )
+    }
+})
+
+test('an id is read from its digits', () => {
+  for (const id of ['1', '10', '9007199254740991']) {
+    const bytes = bytesOf(`5${id}5`)
+    expect(readId(bytes, 1, bytes.length - 1)).toBe(Number(id))
+  }
+})

@@ -1,0 +1,388 @@
+import { expect, test } from 'vitest'
+import { checkTra, type TraSummary } from '../../../src/formats/tra/check/check.ts'
+import { fieldOf, layouts, type TraRecord } from '../../../src/formats/tra/layouts/layouts.ts'
+import {
+  entryWriter,
+  purchase,
+  shareLine,
+  smallEntries,
+  smallParameters,
+} from '../../support/ledgers/small-tra.ts'
+
+const sound = [...smallParameters(), ...smallEntries()]
+
+async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+const check = (lines: Buffer[], size = 64 * 1024) => checkTra(inPieces(Buffer.concat(lines), size))
+
+/** From 0, of the nth line (from 0) of a record. */
+function lineOf(record: TraRecord, nth = 0): number {
+  const starts = (line: Buffer) => {
+    const text = line.toString('latin1')
+    if (record === 'HEADER') return text.startsWith('***S5')
+    if (record !== 'ENTRY' && record !== 'ANALYTIC') return text.startsWith(`***${record}`)
+    return !text.startsWith('***') && (text[30] === 'A') === (record === 'ANALYTIC')
+  }
+  return sound.map((line, at) => (starts(line) ? at : -1)).filter((at) => at >= 0)[nth]!
+}
+
+/** The sound file with a field of the nth line of a record overwritten. */
+function planted(record: TraRecord, field: string, value: string, nth = 0): Buffer[] {
+  const { at, length } = fieldOf(layouts[record], field)
+  return changed(lineOf(record, nth), (line) => {
+    const wide = Buffer.from(
+      line
+        .toString('latin1')
+        .slice(0, -2)
+        .padEnd(at - 1 + length),
+      'latin1',
+    )
+    wide.write(value.padEnd(length), at - 1, 'latin1')
+    return Buffer.concat([wide, Buffer.from('\r\n')])
+  })
+}
+
+const changed = (at: number, change: (line: Buffer) => Buffer) => sound.with(at, change(sound[at]!))
+const resized = (at: number, change: (text: string) => string) =>
+  changed(at, (line) => Buffer.from(change(line.toString('latin1')), 'latin1'))
+
+test('a sound file has no problem, and is summed up', async () => {
+  const summary = await check(sound)
+  expect(summary.problems).toEqual([])
+  expect(summary).toMatchObject({
+    header: {
+      type: 'DOS',
+      format: 'ETE',
+      version: '011',
+      generatedAt: '2024-04-02 09:05',
+      user: 'Grandlivre',
+      firm: 'Cabinet Lefèvre',
+    },
+    folder: 'Société Bérénice',
+    lines: sound.length,
+    problemCount: 0,
+    movements: 5,
+    entries: 2,
+    shares: 2,
+    debit: 240_000n,
+    credit: 240_000n,
+    firstDate: '2024-03-15',
+    lastDate: '2024-03-15',
+  })
+  expect(Object.fromEntries(summary.journals)).toEqual({
+    AC: { movements: 3, debit: 120_000n, credit: 120_000n },
+    BQ: { movements: 2, debit: 120_000n, credit: 120_000n },
+  })
+  expect(Object.fromEntries(summary.lettering)).toEqual({ TL: 2, RI: 3 })
+  expect(Object.fromEntries(summary.journalNames)).toEqual({ AC: 'Achats', AN: 'À nouveaux', BQ: 'Banque' })
+  expect(Object.fromEntries(summary.records)).toMatchObject({
+    HEADER: 1,
+    CGN: 7,
+    CAE: 1,
+    ENTRY: 5,
+    ANALYTIC: 2,
+  })
+  expect(summary.records.has('SSA')).toBe(false)
+})
+
+test.each([1, 7, 1407, 1409, 5000])('read in pieces of %s bytes it is the same file', async (size) => {
+  expect(await check(sound, size)).toEqual(await check(sound))
+})
+
+test('lines stay what they were when their buffer is written again', async () => {
+  const buffer = Buffer.alloc(3000)
+  async function* reused() {
+    for await (const piece of inPieces(Buffer.concat(sound), buffer.length)) {
+      buffer.set(piece)
+      yield buffer.subarray(0, piece.length)
+    }
+  }
+  expect(await checkTra(reused())).toEqual(await check(sound))
+})
+
+interface Planted {
+  lines: Buffer[]
+  /** Line from 1 and column from 1 of the only problem, and what its message says. */
+  line: number
+  column: number
+  message: RegExp
+}
+
+const field = (record: TraRecord, name: string, value: string, message: RegExp, nth = 0): Planted => ({
+  lines: planted(record, name, value, nth),
+  line: lineOf(record, nth) + 1,
+  column: fieldOf(layouts[record], name).at,
+  message,
+})
+const share = lineOf('ANALYTIC')
+const lastEntry = sound.length - 1
+const length = (at: number) => sound[at]!.length - 2
+
+const problems: Record<string, Planted> = {
+  'a line that ends with LF alone': {
+    lines: resized(2, (text) => text.replace('\r\n', '\n')),
+    line: 3,
+    column: length(2) + 1,
+    message: /does not end with CR LF/,
+  },
+  'a last line without an end': {
+    lines: resized(lastEntry, (text) => text.slice(0, -2)),
+    line: lastEntry + 1,
+    column: 1408,
+    message: /does not end with CR LF/,
+  },
+  'a tab': {
+    lines: resized(1, (text) => `${text.slice(0, 20)}\t${text.slice(21)}`),
+    line: 2,
+    column: 21,
+    message: /no printable character/,
+  },
+  'a byte that Windows-1252 leaves undefined': {
+    lines: resized(1, (text) => `${text.slice(0, 20)}\x81${text.slice(21)}`),
+    line: 2,
+    column: 21,
+    message: /no printable character/,
+  },
+  'a carriage return inside of a line': {
+    lines: resized(1, (text) => `${text.slice(0, 20)}\r${text.slice(21)}`),
+    line: 2,
+    column: 21,
+    message: /no printable character/,
+  },
+  'a line that is too long': {
+    lines: resized(lastEntry, (text) => text.replace('\r\n', 'x\r\n')),
+    line: lastEntry + 1,
+    column: 1408,
+    message: /last column, 1407/,
+  },
+  'a line that is cut too early': {
+    lines: resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
+    line: lineOf('REG') + 1,
+    column: 16,
+    message: /last mandatory column, 44/,
+  },
+  'a number that is cut': {
+    lines: resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
+    line: lineOf('TVA') + 1,
+    column: 58,
+    message: /number on the right/,
+  },
+  'an unknown record': {
+    lines: sound.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
+    line: 4,
+    column: 4,
+    message: /no record of TRA files/,
+  },
+  'a mandatory field that is blank': field('CGN', 'NATURE', '', /value is required/, 2),
+  'a day that is none': field('EXO', 'DATEFIN', '31022024', /DDMMYYYY/),
+  'a number that is none': field('ENTRY', 'TAUXDEV', '      1.00', /number on the right/),
+  'a number on the left': field('ENTRY', 'NUMEROPIECE', '1', /number on the right/),
+  'a boolean that is none': field('CGN', 'POINTABLE', 'O', /X or -/),
+  'a value outside of its list': field('JAL', 'NATURE', 'XXX', /one of ACH\|ANA/),
+  'a format other than ETE': field('HEADER', 'FORMAT', 'STD', /one of ETE/),
+  'a journal that is not defined': field('ENTRY', 'JOURNAL', 'ZZ', /no JAL record/, 4),
+  'an account that is not defined': field('ENTRY', 'GENERAL', '445661', /no CGN record/, 1),
+  'a third party that is not defined': field(
+    'ENTRY',
+    'AUXILIAIRE OU SECTION',
+    '401MARTIN',
+    /no CAE record/,
+    2,
+  ),
+  'a third party under another collective': field(
+    'ENTRY',
+    'GENERAL',
+    '471000',
+    /collective account 401000/,
+    2,
+  ),
+  'a third party on a general line': field(
+    'ENTRY',
+    'AUXILIAIRE OU SECTION',
+    '401DUPONT',
+    /TYPE CPTE X alone/,
+  ),
+  'a collective without a third party': {
+    ...field('ENTRY', 'TYPE CPTE', ' ', /takes lines of TYPE CPTE X alone/, 2),
+    lines: changed(lineOf('ENTRY', 2), () =>
+      entryWriter({ account: '401000', credit: 120_000n }).text('ETATLETTRAGE', 'AL').line(),
+    ),
+  },
+  'a payment that is not defined': field('ENTRY', 'MODEPAIE', 'LCR', /no MDP record/),
+  'a currency that is not defined': field('ENTRY', 'DEVISE', 'CHF', /no DEV record/),
+  'an establishment that is not defined': field('ENTRY', 'ETABLISSEMENT', '002', /no ETB record/),
+  'a section that is not defined': field(
+    'ANALYTIC',
+    'AUXILIAIRE OU SECTION',
+    'NORD',
+    /no SAT record .* axis A1/,
+  ),
+  'a default section that is not defined': field('PS2', 'SECT2ATTEND', 'SIEGE', /no SAT record/),
+  'a suspense account that is not defined': field('PS2', 'GENATTEND', '472000', /no CGN record/),
+  'an opening journal that is not defined': field('PS3', 'JALOUVRE', 'RAN', /no JAL record/),
+  'a default collective that is not defined': field('PS3', 'CLIDEFAUT', '411000', /no CGN record/),
+  'a payment of a condition that is not defined': field('MDR', 'MP1', 'VIR', /no MDP record/),
+  'a correspondence that is not defined': field('CGN', 'CORRESP1', '281831', /no CRR record/, 1),
+  'a condition of a third party that is not defined': field('CAE', 'MODE REGLEMENT', 'VIR', /no MDR record/),
+  'a journal account that is not defined': field('JAL', 'COMPTE', '512001', /no CGN record/, 2),
+  'a bank account that is not defined': field('RIB', 'AUXILIAIRE', '512001', /no CAE or CGN record/),
+  'a code that is defined twice': {
+    lines: sound.toSpliced(lineOf('JAL', 1), 0, sound[lineOf('JAL')]!),
+    line: lineOf('JAL', 1) + 1,
+    column: 7,
+    message: /another JAL record/,
+  },
+  'a record out of its order': {
+    lines: sound.toSpliced(lineOf('JAL'), 0, sound[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
+    line: lineOf('JAL'),
+    column: 4,
+    message: /REG records stand before the CAE records/,
+  },
+  'a parameter behind an entry': {
+    lines: [...sound, sound[lineOf('RIB')]!],
+    line: sound.length + 1,
+    column: 4,
+    message: /before the first entry/,
+  },
+  'a mandatory record that is missing': {
+    lines: sound.toSpliced(lineOf('SOU'), 1),
+    line: sound.length - 1,
+    column: 1,
+    message: /DOS has a SOU record/,
+  },
+  'an entry that does not balance': {
+    lines: changed(lineOf('ENTRY', 1), () => entryWriter({ account: '445660', debit: 20_001n }).line()),
+    line: lineOf('ENTRY') + 1,
+    column: 152,
+    message: /debits of this entry exceed its credits by 0,01/,
+  },
+  'a last entry that does not balance': {
+    lines: sound.slice(0, -1),
+    line: lineOf('ENTRY', 3) + 1,
+    column: 152,
+    message: /exceed its credits by 1200,00/,
+  },
+  'shares that do not add up': {
+    lines: changed(share, () => shareLine(purchase, 'A1', 'SIEGE', 60_001n)),
+    line: lineOf('ENTRY') + 1,
+    column: 131,
+    message: /axis A1 add up to 1000,01/,
+  },
+  'shares of another line': field('ANALYTIC', 'SENS', 'C', /line that it divides has "D"/),
+  'a day of its own in an entry': {
+    ...field('ENTRY', 'DATECOMPTABLE', '16032024', /first line of the entry has "15032024"/, 1),
+  },
+  'an entry outside of the years': {
+    lines: sound.with(
+      lineOf('EXO'),
+      Buffer.from(sound[lineOf('EXO')]!.toString('latin1').replace('0101202431122024', '0104202431122024')),
+    ),
+    line: lineOf('ENTRY') + 1,
+    column: 4,
+    message: /no EXO record/,
+  },
+  'a lettering in the wrong case': field('ENTRY', 'LETTRAGE', 'AAaA', /upper case/, 2),
+  'a lettering without a code': field('ENTRY', 'LETTRAGE', '', /four characters/, 2),
+  'a lettering code of five': field('ENTRY', 'LETTRAGE', 'AAAAA', /four characters/, 2),
+  'a code without a lettering': field('ENTRY', 'LETTRAGE', 'AAAA', /RI has no code/),
+  'a partial lettering in upper case': {
+    ...field('ENTRY', 'ETATLETTRAGE', 'PL', /lower case/, 2),
+    column: 1014,
+  },
+  'a validation without its day': field('ENTRY', 'VALIDDATE', '01011900', /day of validation/),
+  'a foreign amount without one in euro': {
+    ...field('ENTRY', 'CODEMONTANT', 'DE-', /amount in euro/, 4),
+    column: 176,
+  },
+  'an amount with one decimal': field('ENTRY', 'MONTANT1', '1200,0'.padStart(20), /two decimals/, 4),
+}
+
+/** Other problems that follow from the planted one: entries outside of a year that ends on no day, and so on. */
+const broughtAlong: Record<string, number> = {
+  'a day that is none': 2,
+  'a number on the left': 2,
+  'a journal that is not defined': 1,
+  'an entry outside of the years': 1,
+  'a foreign amount without one in euro': 1,
+  'an amount with one decimal': 1,
+}
+
+test.each(Object.entries(problems))('%s is found at its line and column', async (name, planted) => {
+  const { lines, line, column, message } = planted
+  const { problems: found } = await check(lines)
+  expect(found).toContainEqual(
+    expect.objectContaining({ line, column, message: expect.stringMatching(message) }),
+  )
+  expect(found).toHaveLength(1 + (broughtAlong[name] ?? 0))
+})
+
+test('shares of the last line are added up, too', async () => {
+  const credit = entryWriter({ account: '445660', credit: 100_000n }).line()
+  const lines = [credit, entryWriter(purchase).line(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
+  const { problems: found } = await check([...smallParameters(), ...lines])
+  expect(found).toEqual([expect.objectContaining({ column: 131, value: '1000,00' })])
+})
+
+test('a share behind no movement is told', async () => {
+  const lines = [...smallParameters(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
+  expect((await check(lines)).problems).toContainEqual(
+    expect.objectContaining({
+      column: 31,
+      message: expect.stringContaining('behind the line that it divides'),
+    }),
+  )
+})
+
+test('an entry whose number comes back is told', async () => {
+  const again = [...smallEntries(), ...smallEntries().slice(0, 5)]
+  const { problems: found } = await check([...smallParameters(), ...again])
+  expect(found).toEqual([
+    expect.objectContaining({
+      line: sound.length + 1,
+      column: 152,
+      message: expect.stringContaining('before is 2'),
+    }),
+  ])
+})
+
+test('a JRL file needs no bare records', async () => {
+  const lines = planted('HEADER', 'TYPE FICHIER', 'JRL').filter(
+    (line) => !/^\*{3}[A-Z]{3}\r\n$/.test(line.toString('latin1')),
+  )
+  expect(lines.length).toBe(sound.length - 4)
+  expect((await check(lines)).problems).toEqual([])
+})
+
+test.each([
+  ['nothing', '', 1, /empty/],
+  ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /no TRA file/],
+  ['a text without an end', `***S5${'x'.repeat(200_000)}`, 1, /without an end/],
+])('%s is no TRA file, and is not read further', async (_, text, line, message) => {
+  const { problems: found, problemCount } = await check([Buffer.from(text)])
+  expect(problemCount).toBe(1)
+  expect(found[0]).toMatchObject({ line, message: expect.stringMatching(message) })
+})
+
+test('a line that never ends is given up', async () => {
+  let pieces = 0
+  async function* endless() {
+    yield Buffer.concat(sound)
+    for (; pieces < 10_000; pieces++) yield Buffer.alloc(64 * 1024, 'x')
+  }
+  expect((await checkTra(endless())).problemCount).toBe(1)
+  expect(pieces).toBeLessThan(5)
+})
+
+test('what stands before a line without an end is read', async () => {
+  const { problems: found, lines } = await check([...sound, Buffer.alloc(200_000, 'x')], 1024 * 1024)
+  expect(lines).toBe(sound.length)
+  expect(found).toEqual([expect.objectContaining({ line: sound.length + 1 })])
+})
+
+test('a mistake in every line is counted, and told for the first ones', async () => {
+  const bad = entryWriter({ account: '999999', debit: 0n }).line()
+  const summary: TraSummary = await check([...smallParameters(), ...Array<Buffer>(1000).fill(bad)])
+  expect(summary.problemCount).toBe(1000)
+  expect(summary.problems).toHaveLength(100)
+})

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest'
+import { countryCode } from '../../../src/formats/tra/country-code.ts'
+import { isPlainLettering, letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
+import {
+  accountNature,
+  collectiveAccounts,
+  journalNature,
+  thirdPartyRoot,
+} from '../../../src/formats/tra/nature.ts'
+import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
+
+const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
+/** As code -> what is written, whatever the order the codes come in. */
+const shortened = (codes: string[], by = journalCodes) => {
+  const items = coded(codes)
+  const written = by(items)
+  expect(Object.fromEntries(by(items.toReversed()))).toEqual(Object.fromEntries(written))
+  expect(new Set(written.values()).size).toBe(codes.length)
+  return items.map(({ id }) => written.get(id))
+}
+
+describe('a journal has a code of three characters', () => {
+  test.each([
+    ['its own, where it fits', ['AC', 'BQ2', 'X', 'ac'], ['AC', 'BQ2', 'X', 'ac']],
+    ['its beginning and its last character', ['AC01', 'AC02', 'PAIE'], ['AC1', 'AC2', 'PAE']],
+    ['which another journal may have', ['AC1', 'AC01'], ['AC1', 'AC0']],
+    [
+      'and a number where that is taken as well',
+      ['AC01', 'AC11', 'AC21', 'AC0'],
+      ['AC1', 'AC2', 'AC3', 'AC0'],
+    ],
+    ['not one that Windows-1252 would turn into another', ['ЖО', 'ЖЖ', 'É'], ['1', '0', 'E']],
+    ['not one that blanks would hide', ['A ', ' A', 'A', ' '], ['A1', 'A0', 'A', '0']],
+  ])('%s', (_, codes, expected) => {
+    expect(shortened(codes)).toEqual(expected)
+  })
+
+  test('in a folder with 1,500 journals that all begin alike, too', () => {
+    const written = shortened(Array.from({ length: 1500 }, (_, at) => `JOURNAL${at}`))
+    expect(written.every((code) => /^[0-9A-Z]{3}$/.test(code!))).toBe(true)
+  })
+})
+
+test('sections have 17 characters', () => {
+  const long = 'CHANTIER-2024-000'
+  expect(shortened([long, `${long}1`, `${long}2`], sectionCodes)).toEqual([
+    long,
+    'CHANTIER20240001',
+    'CHANTIER20240002',
+  ])
+})
+
+describe('lettering codes', () => {
+  const written = (codes: string[]) => {
+    const forward = letteringCodes(codes)
+    expect(Object.fromEntries(letteringCodes(codes.toReversed()))).toEqual(Object.fromEntries(forward))
+    expect(new Set(forward.values()).size).toBe(new Set(codes).size)
+    return codes.map((code) => forward.get(code)!)
+  }
+
+  test('of four characters and less stay, in upper case', () => {
+    expect(written(['AAAA', 'b', 'C1', 'zz'])).toEqual(['AAAA', 'B', 'C1', 'ZZ'])
+  })
+
+  test('that are longer become four letters, each its own', () => {
+    for (const code of written(['LETTRAGE1', 'LETTRAGE2', 'AAAAA'])) expect(code).toMatch(/^[A-Z]{4}$/)
+  })
+
+  test('that differ in letter case alone stay apart', () => {
+    const [upper, lower] = written(['AB', 'ab'])
+    expect(upper).toBe('AB')
+    expect(lower).toMatch(/^[A-Z]{4}$/)
+  })
+
+  test('that are no plain text, or hold blanks, become letters', () => {
+    for (const code of written(['é', 'А', 'A B', ' A', '😀', '\t'])) expect(code).toMatch(/^[A-Z]{4}$/)
+    expect(['AAAA', 'a-1', 'ABCDE', 'é', 'A B', ''].map(isPlainLettering)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ])
+  })
+
+  test('keep what they became when an account has one lettering more', () => {
+    const codes = Array.from({ length: 500 }, (_, at) => `LETTRAGE${at}`)
+    const before = letteringCodes(codes)
+    const after = letteringCodes([...codes, 'AAAAAA'])
+    expect(codes.filter((code) => before.get(code) !== after.get(code)).length).toBeLessThan(3)
+  })
+
+  test('are as many as there are, and then end with a reason', () => {
+    const four = 26 ** 4
+    const plain = Array.from({ length: four - 1 }, (_, at) =>
+      Array.from({ length: 4 }, (_, place) =>
+        String.fromCharCode(65 + (Math.floor(at / 26 ** place) % 26)),
+      ).join(''),
+    )
+    expect(letteringCodes([...plain, 'LONGER']).get('LONGER')).toBe('ZZZZ')
+    expect(() => letteringCodes([...plain, 'LONGER', 'LONGEST'])).toThrow('ENTRY.LETTRAGE of a TRA file')
+  })
+})
+
+test.each([
+  ['101000', false, 'DIV'],
+  ['164000', false, 'DIV'],
+  ['218300', false, 'IMO'],
+  ['370000', false, 'DIV'],
+  ['401000', true, 'COF'],
+  ['411000', true, 'COC'],
+  ['421000', true, 'COS'],
+  ['404000', false, 'TIC'],
+  ['416000', false, 'TID'],
+  ['455000', true, 'COD'],
+  ['445660', false, 'DIV'],
+  ['428000', false, 'DIV'],
+  ['467000', false, 'DIV'],
+  ['471000', false, 'DIV'],
+  ['512000', false, 'BQE'],
+  ['530000', false, 'CAI'],
+  ['580000', false, 'DIV'],
+  ['607000', false, 'CHA'],
+  ['707000', false, 'PRO'],
+  ['890000', false, 'EXT'],
+  ['901000', false, 'EXT'],
+  ['ABC', false, 'DIV'],
+])('the account %s, collective: %s, is %s', (number, isCollective, nature) => {
+  expect(accountNature(number, isCollective)).toBe(nature)
+})
+
+test.each([
+  ['ACH', 'ACH'],
+  ['VTE', 'VTE'],
+  ['BQ', 'BQE'],
+  ['CAISSE', 'CAI'],
+  ['AN', 'ANO'],
+  ['OD_EXC', 'EXT'],
+  ...['A_EXT', 'EXT', 'NFD', 'RBAL', 'OD', 'OD_AUDIT', 'OD_PAIE', 'OD_LET', 'OD_DECL_FISCALE'].map((type) => [
+    type,
+    'OD',
+  ]),
+])('a journal of type %s is %s', (type, nature) => {
+  expect(journalNature(type!)).toBe(nature)
+})
+
+describe('the account that third parties hang from', () => {
+  const collectives = (...numbers: string[]) =>
+    Object.fromEntries(
+      [...collectiveAccounts(numbers.map((number, at) => ({ id: String(at + 1), number, name: 'N' })))].map(
+        ([root, { id, number }]) => [root, `${number} ${id ?? 'new'}`],
+      ),
+    )
+
+  test.each([
+    ['the root and zeros', ['401DUPONT', '401000', '607000'], { '401': '401000 2' }],
+    ['the shortest of several, in any order', ['4110000', '411', '41100'], { '411': '411 2' }],
+    [
+      'a new one, where there is none',
+      ['401DUPONT', '4010001', '421X'],
+      { '401': '401000 new', '421': '421000 new' },
+    ],
+    ['found behind third parties', ['411A', '4110', '411B'], { '411': '4110 2' }],
+    ['none, for a root without third parties', ['404000', '512000', '4090'], {}],
+  ])('is %s', (_, numbers, expected) => {
+    expect(collectives(...numbers)).toEqual(expected)
+  })
+
+  test('third parties have three roots', () => {
+    expect(['401', '4011', '411X', '42100', '422', '408', '4'].map(thirdPartyRoot)).toEqual([
+      '401',
+      '401',
+      '411',
+      '421',
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+})
+
+test.each([
+  ['FRANCE', 'FRA'],
+  ['France', 'FRA'],
+  ['fr', 'FRA'],
+  ['FRA', 'FRA'],
+  ['Royaume-Uni', 'GBR'],
+  ['ETATS UNIS', 'USA'],
+  ['Germany', 'DEU'],
+  ['Allemagne', 'DEU'],
+  ["Côte d'Ivoire", 'CIV'],
+  ['La Réunion', 'REU'],
+  ['Atlantide', 'ATL'],
+  ['', ''],
+  ['Россия', ''],
+  [null, ''],
+])('the country %s is %s', (country, code) => {
+  expect(countryCode(country)).toBe(code)
+})

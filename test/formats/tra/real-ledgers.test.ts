@@ -1,0 +1,87 @@
+/** Real ledgers, imported and exported: what a bookkeeping program reads in the file is what the books hold. */
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
+import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
+import { renderTraFile } from '../../../src/exports/render/tra-file.ts'
+import { checkTra } from '../../../src/formats/tra/check/check.ts'
+import { importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+
+let database: TestDatabase
+let owner: pg.Pool
+let exports: pg.Pool
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  owner = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'test' })
+  exports = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
+})
+
+afterAll(async () => {
+  await owner?.end()
+  await exports?.end()
+  await database?.drop()
+})
+
+test.skipIf(!haveRealLedgers).each(realLedgers)(
+  'a ledger of $lines lines keeps its movements, journals and letterings',
+  async ({ file, lines, total }) => {
+    const { schemaId, folderId } = await importFec(owner, { file })
+    const snapshot = await openSnapshot(exports, schemaId)
+    const found = await checkTra(
+      renderTraFile(snapshot, {
+        selection: { schemaId, folderId, exerciceId: undefined, period: undefined, journalIds: [] },
+        timeZone: 'Europe/Paris',
+        now: snapshot.at,
+        chunkBytes: 64 * 1024,
+        room: (bytes) => new Uint8Array(bytes),
+        counted: () => {},
+        leftOut: () => {},
+      }),
+    )
+    await snapshot.close()
+    expect(found.problems).toEqual([])
+    expect([found.movements, found.debit, found.credit]).toEqual([lines, total, total])
+    const journals = [...found.journals].map(([code, sums]) => [
+      found.journalNames.get(code),
+      ...Object.values(sums),
+    ])
+    expect(journals.toSorted(byName)).toEqual((await journalsOf(folderId)).toSorted(byName))
+    const lettering = found.lettering
+    expect([lettering.get('TL') ?? 0, lettering.get('PL') ?? 0]).toEqual(await letteringOf(folderId))
+    expect((lettering.get('AL') ?? 0) + (lettering.get('RI') ?? 0)).toBeGreaterThan(0)
+  },
+)
+
+type Journal = [name: string, movements: number, debit: bigint, credit: bigint]
+
+const byName = ([one]: unknown[], [other]: unknown[]) => (String(one) < String(other) ? -1 : 1)
+
+async function journalsOf(folderId: string): Promise<Journal[]> {
+  const { rows } = await owner.query(
+    `select left(j.name, 35) as name, count(*)::int as movements, sum(m.debit) as debit, sum(m.credit) as credit
+     from grandlivre.movements m
+     join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
+     join grandlivre.journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)
+     where m.folder_id = $1 group by j.id, j.name`,
+    [folderId],
+  )
+  return rows.map(({ name, movements, debit, credit }) => [
+    name.trim(),
+    movements,
+    BigInt(debit),
+    BigInt(credit),
+  ])
+}
+
+async function letteringOf(folderId: string): Promise<number[]> {
+  const { rows } = await owner.query(
+    `select count(*) filter (where lettering_state = 'complete')::int as complete,
+       count(*) filter (where lettering_state = 'partial')::int as partial
+     from grandlivre.movements where folder_id = $1`,
+    [folderId],
+  )
+  return [rows[0].complete, rows[0].partial]
+}

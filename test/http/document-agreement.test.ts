@@ -1,0 +1,143 @@
+/** What the document of the API allows is taken, and what it does not allow is refused: values tried against both. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, request } from '../support/service.ts'
+import { postUrl, startWebhookRoutes, type WebhookRoutes } from '../support/stages/webhook-routes.ts'
+
+interface Schema {
+  type?: string
+  enum?: unknown[]
+  pattern?: string
+  format?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  minItems?: number
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+interface Parameter {
+  name: string
+  in: string
+  schema: Schema
+  allowEmptyValue?: boolean
+}
+
+let routes: WebhookRoutes
+// biome-ignore lint/suspicious/noExplicitAny: a document of JSON
+let document: any
+
+beforeAll(async () => {
+  routes = await startWebhookRoutes()
+  document = (await request(`${routes.service.url}/api/v1/openapi.json`)).body
+})
+
+afterAll(() => routes?.close())
+
+/** As JSON Schema has it, for the words that the document uses. */
+function fits(schema: Schema, value: unknown): boolean {
+  if (schema.anyOf) return schema.anyOf.some((one) => fits(one, value))
+  const { type, items } = schema
+  if (type === 'array')
+    return (
+      Array.isArray(value) &&
+      value.length >= (schema.minItems ?? 0) &&
+      value.every((each) => fits(items ?? {}, each))
+    )
+  if (type === 'integer')
+    return Number.isInteger(value) && Number(value) >= schema.minimum! && Number(value) <= schema.maximum!
+  if (typeof value !== 'string') return false
+  if (schema.enum && !schema.enum.includes(value)) return false
+  if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(value)) return false
+  if (value.length < (schema.minLength ?? 0) || value.length > (schema.maxLength ?? Infinity)) return false
+  if (schema.format === 'date') return !Number.isNaN(Date.parse(value)) && !value.includes('02-30')
+  return schema.format !== 'uri' || (URL.canParse(value) && !/[\s\\]/.test(value))
+}
+
+const texts = [
+  ...['', '0', '007', '1'.repeat(16), '1'.repeat(17), '-1', '1.5', '1e3', ' 1', '١'],
+  ...['6', '6'.repeat(18), '60%', '%', '6%0', 'é', 'x', 'a'.repeat(17)],
+  ...['2026-01-31', '2026-02-30', '2026-1-1', '0000-01-01', '9999-12-31', '2026-01-31T00:00:00Z'],
+  ...['JSON', 'jSoN', 'tra', 'XML', 'none', 'None', 'FEC', 'fec', 'platform', 'extended', '1.0.0', '1.0'],
+]
+
+function refuses({ status, body }: Answer, place: string): boolean {
+  if (body.error?.code === 'ERR-UNSUPPORTED-VERSION') return place === 'version'
+  const issues: { parameter: string }[] = status === 400 ? body.error.details.issues : []
+  return issues.some(({ parameter }) => parameter.split('.')[0] === place)
+}
+
+/** Other parameters are there so that none is missing; those that a route does not know are told by their own names. */
+function queryWith(name: string, value: string): URLSearchParams {
+  const query = { version: '1.0.0', format: 'TRA', exportId: 'x', idExercice: '1' }
+  if (name.endsWith('Date'))
+    return new URLSearchParams({ ...query, startDate: value, endDate: value, idExercice: '' })
+  if (name === 'dateFilter' || (name === 'idExercice' && value === ''))
+    return new URLSearchParams({ startDate: '2026-01-01', endDate: '2026-01-31', [name]: value })
+  return new URLSearchParams({ ...query, [name]: value })
+}
+
+test('a query is taken where its values fit the document, and refused where not', async () => {
+  const paths = Object.entries<{ get?: { parameters?: Parameter[] } }>(document.paths)
+  const parameters = paths.flatMap(([path, { get }]) =>
+    (get?.parameters ?? [])
+      .filter((parameter) => parameter.in === 'query')
+      .map((each) => ({ path, ...each })),
+  )
+  expect(parameters.length).toBeGreaterThan(30)
+  for (const { path, name, schema, allowEmptyValue = false } of parameters) {
+    const outcomes = new Set<boolean>()
+    for (const text of texts) {
+      const answer = await request(`${routes.service.url}${path}?${queryWith(name, text)}`, routes.company)
+      const allowed =
+        // Blanks around the values of a list are dropped.
+        (allowEmptyValue && text === '') || fits(schema, schema.type === 'array' ? [text.trim()] : text)
+      expect([path, name, text, refuses(answer, name)]).toEqual([path, name, text, !allowed])
+      outcomes.add(allowed)
+    }
+    // Any text will do for `draft`.
+    expect([path, name, outcomes.size]).toEqual([path, name, name === 'draft' ? 1 : 2])
+  }
+})
+
+test('a subscription is taken where it fits the document, and refused where not', async () => {
+  const { properties } = document.paths['/api/v1/webhook'].post.requestBody.content['application/json'].schema
+  const ids = [...texts, 0, 111, -1, 1.5, 2 ** 53 - 1, 2 ** 53, true, null]
+  const values: Record<string, unknown[]> = {
+    postUrl: [
+      ...texts,
+      ...[
+        'https://hooks.test',
+        'HTTPS://hooks.test/?a=@',
+        'http://hooks.test/',
+        'ftp://hooks.test/',
+        'hooks.test',
+      ],
+      ...[
+        'https:///x',
+        'https://a@hooks.test/',
+        'https://@hooks.test/',
+        'https://hooks.test/a b',
+        'https:hooks.test',
+      ],
+      ...[2048, 2049].map((length) => 'https://hooks.test/'.padEnd(length, 'x')),
+      7,
+    ],
+    onEvents: [
+      'document',
+      [],
+      ['document', 'document'],
+      ...texts.map((text) => [text]),
+      [7],
+      ['document', 'x'],
+    ],
+    accountingFolderId: ['111', [], ...ids.map((id) => [id]), ['111', '']],
+  }
+  expect(Object.keys(properties)).toEqual(Object.keys(values))
+  for (const [name, tried] of Object.entries(values))
+    for (const value of tried) {
+      const answer = await routes.post(routes.firm, { postUrl, onEvents: ['document'], [name]: value })
+      expect([name, value, refuses(answer, name)]).toEqual([name, value, !fits(properties[name], value)])
+    }
+})

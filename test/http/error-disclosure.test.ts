@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { request, until } from '../support/service.ts'
+import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+
+let stage: CallerStage
+
+beforeAll(async () => {
+  stage = await setCallerStage()
+})
+
+afterAll(() => stage?.close())
+
+test('no secret comes back in an error or gets into the log, also where a caller puts it into the URL', async () => {
+  const url = `${stage.service.url}${keyInfo}?token=${stage.company.token}&${stage.secret}=1`
+  const { status, body } = await request(url, { ...stage.signed, 'x-request-id': stage.company.token })
+  expect(status).toBe(400)
+  await request(`${stage.service.url}/${stage.company.token}`)
+  await until(() => stage.service.lines.some((line) => line.includes('glv_api_***')))
+  for (const text of [JSON.stringify(body), stage.service.lines.join('')]) {
+    expect(text).not.toContain(stage.company.token)
+    expect(text).not.toContain(stage.secret)
+  }
+  for (const line of stage.service.lines) expect(JSON.parse(line).event).toEqual(expect.any(String))
+})
+
+test('a fault of our own is a 500 that tells nothing, and a line in the log that tells all', async () => {
+  const broken = await setCallerStage()
+  try {
+    await broken.staff.client.query('drop function grandlivre.enter')
+    const { status, body } = await request(broken.service.url + keyInfo, broken.signed)
+    expect([status, body.error.code]).toEqual([500, 'ERR-INTERNAL'])
+    expect(JSON.stringify(body)).not.toMatch(/caller|function|grandlivre|\.ts/)
+    const line = JSON.parse(broken.service.lines.find((text) => text.includes('request.failed'))!)
+    expect(line).toMatchObject({ level: 'error', requestId: body.error.details.requestId })
+    expect(line.error.message).toContain('grandlivre.enter')
+  } finally {
+    await broken.close()
+  }
+})

@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { request as rawRequest } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createListener } from '../../src/http/listener.ts'
+import { createLog } from '../../src/log.ts'
+import { request, until } from '../support/service.ts'
+import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+
+let stage: CallerStage
+
+beforeAll(async () => {
+  stage = await setCallerStage()
+})
+
+afterAll(() => stage?.close())
+
+describe('a request that is too large', () => {
+  const refused = [413, 'ERR-PAYLOAD-TOO-LARGE']
+
+  test('in its URL', async () => {
+    const { status, headers, body } = await request(`${stage.service.url}/healthz?${'a'.repeat(20_000)}`)
+    expect([status, body.error.code]).toEqual(refused)
+    expect(body.error.details.url.length).toBeLessThan(4096)
+    expect(headers.get('x-request-id')).toBe(body.error.details.requestId)
+  })
+
+  test('in its headers', async () => {
+    const { status, body } = await request(`${stage.service.url}/healthz`, { 'x-long': 'a'.repeat(50_000) })
+    expect([status, body.error.code]).toEqual(refused)
+  })
+
+  test('in its body', async () => {
+    const response = await fetch(stage.service.url + keyInfo, { method: 'POST', body: 'a'.repeat(70_000) })
+    const { error } = (await response.json()) as { error: { code: string } }
+    expect([response.status, error.code]).toEqual(refused)
+  })
+})
+
+describe('what is no request of this service', () => {
+  async function raw(
+    text: string,
+  ): Promise<{ head: string; error: { code: string; details: { requestId: string } } }> {
+    const socket = connect(Number(new URL(stage.service.url).port), '127.0.0.1')
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.write(text)
+    await once(socket, 'close')
+    const [head, body] = Buffer.concat(chunks).toString().split('\r\n\r\n')
+    return { head: head!, ...JSON.parse(body!) }
+  }
+
+  test.each([
+    ['no HTTP at all', 'hello\r\n\r\n', 400],
+    ['no host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['two hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+    ['an odd host', 'GET /healthz HTTP/1.1\r\nHost: a/b?c\r\n\r\n', 400],
+    ['no path', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['a backslash in the path', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 404],
+    ['an odd expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: gold\r\n\r\n', 400],
+  ])('%s is answered in the same shape', async (_what, text, status) => {
+    const { head, error } = await raw(text)
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(error.code).toBe(status === 400 ? 'ERR-VALIDATION' : 'ERR-NOT-FOUND')
+    expect(head.toLowerCase()).toContain(`x-request-id: ${error.details.requestId}`)
+  })
+
+  test('a body that is no body is answered in the same shape, before the app has anything to say', async () => {
+    const headers = Object.entries({ ...stage.signed, 'Content-Type': 'application/json' })
+    const { head, error } = await raw(
+      `POST /api/v1/webhook HTTP/1.1\r\nHost: a\r\n${headers.map((pair) => `${pair.join(': ')}\r\n`).join('')}` +
+        'Transfer-Encoding: chunked\r\n\r\nno length\r\n',
+    )
+    expect(head).toMatch(/^HTTP\/1.1 400 /)
+    expect(error.code).toBe('ERR-VALIDATION')
+    await until(() => stage.service.lines.some((line) => line.includes('"path":"/api/v1/webhook"')))
+    const ended = stage.service.lines.find((line) => line.includes('"path":"/api/v1/webhook"'))!
+    expect(JSON.parse(ended)).toMatchObject({ event: 'request.ended', cutOff: true })
+    expect(JSON.parse(ended)).not.toHaveProperty('status')
+    expect(stage.service.lines.filter((line) => line.includes('request.failed'))).toEqual([])
+  })
+})
+
+test.each(['a:', 'LocalHost:80', '[::FFFF:127.0.0.1]', '[0:0:0:0:0:0:0:1]:8080'])(
+  'any way of writing a host is taken: %s',
+  async (host) => {
+    const outgoing = rawRequest(`${stage.service.url}/healthz`, { headers: { host }, agent: false }).end()
+    const [response] = await once(outgoing, 'response')
+    response.resume()
+    expect(response.statusCode).toBe(200)
+  },
+)
+
+test.each([
+  ['headers', 'POST / HTTP/1.1\r\nHost: a\r\n'],
+  ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfour'],
+])('a request that does not end in its %s is told so, and not that it is no HTTP', async (_what, text) => {
+  const read = async (asked: Request) => new Response(await asked.text())
+  const server = createListener(read, createLog('silent'))
+  // Looked at every five seconds; it is too late at once.
+  server.headersTimeout = 1
+  server.requestTimeout = 1
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write(text)
+  let answer = ''
+  for await (const chunk of socket) answer += chunk
+  const [head, body] = answer.split('\r\n\r\n')
+  expect(head).toMatch(/^HTTP\/1.1 400 /)
+  expect(JSON.parse(body!).error.details.issues).toEqual([
+    { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
+  ])
+  await new Promise((done) => server.close(done))
+})
+
+describe('a connection on which nothing was sent yet', () => {
+  test('is not answered, however late its first request comes', async () => {
+    const server = createListener(() => new Response('there'), createLog('silent'))
+    // Looked at every five seconds; it is too late at once.
+    server.headersTimeout = 1
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    let answer = ''
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    await once(server, 'clientError')
+    server.headersTimeout = 10_000
+    expect(answer).toBe('')
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    await once(socket, 'close')
+    expect([answer.split('\r\n')[0], answer.slice(-5)]).toEqual(['HTTP/1.1 200 OK', 'there'])
+    await new Promise((done) => server.close(done))
+  })
+})
+
+test('a request on a connection that is kept open is answered like the first', async () => {
+  const { port } = new URL(stage.service.url)
+  const socket = connect(Number(port), '127.0.0.1')
+  await once(socket, 'connect')
+  for (let count = 0; count < 3; count += 1) {
+    const outgoing = rawRequest({
+      createConnection: () => socket,
+      path: '/healthz',
+      headers: { Host: 'x', Connection: 'keep-alive' },
+    })
+    outgoing.end()
+    const [response] = await once(outgoing, 'response')
+    response.resume()
+    await once(response, 'end')
+    expect(response.statusCode).toBe(200)
+  }
+  socket.destroy()
+})

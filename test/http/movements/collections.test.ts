@@ -1,0 +1,297 @@
+/** The collections of a folder as routes of their own, and the folders of a firm. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createFolder } from '../../../src/ledger/tenants.sql.ts'
+import { type Download, download } from '../../support/download.ts'
+import { addToFolder } from '../../support/ledgers/full-ledger.ts'
+import { credentials, folders } from '../../support/ledgers/tenants.ts'
+import { collectionNames, readPlainCollection, readPlainEntries } from '../../support/plain/plain-mad.ts'
+import { until } from '../../support/service.ts'
+import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
+
+let stage: ExportStage
+
+beforeAll(async () => {
+  stage = await setExportStage()
+  await addToFolder(stage.staff.client, folders.first)
+  await addToFolder(stage.staff.client, folders.otherTenant)
+  await createFolder(stage.staff.client, { ...emptyFolder, id: emptyFolder.folderId, name: 'Empty' })
+})
+
+afterAll(() => stage?.close())
+
+/** Of firm 110, as the filled folders 111 and 112. */
+const emptyFolder = { schemaId: '100', firmId: '110', folderId: '113' }
+
+type Query = Record<string, string | string[]>
+
+function urlOf(name: string, query: Query = {}): string {
+  const url = new URL(`/api/v1/mad/${name}`, stage.service.url)
+  for (const [key, value] of Object.entries({ version: '1.0.0', ...query }))
+    for (const single of [value].flat()) url.searchParams.append(key, single)
+  return url.href
+}
+
+const ask = (name: string, query: Query = {}, headers: Record<string, string> = {}, method = 'GET') =>
+  download(urlOf(name, query), { ...stage.company, ...headers }, method)
+
+/** The day that the service names years after. */
+const today = () => new Intl.DateTimeFormat('sv', { timeZone: 'Europe/Paris' }).format()
+const plain = (name: string, folder: { schemaId: string; folderId: string } = folders.first) =>
+  readPlainCollection(stage.staff.client, folder, name, today())
+
+function expectWhole(answer: Download, text: string, rows: number): void {
+  expect(answer.status).toBe(200)
+  expect(answer.text).toBe(text)
+  expect(answer.trailers).toEqual({ 'x-row-count': String(rows), 'x-content-sha256': answer.sha256 })
+}
+
+describe.each(collectionNames)('the route of %s', (name) => {
+  const body = (items: unknown[]) => JSON.stringify(name === 'accountingFolder' ? items[0] : items)
+
+  test('answers what the full export holds, in every form and encoding', async () => {
+    const items = await plain(name)
+    expect(items.length).toBeGreaterThan(name === 'accountingFolder' ? 0 : 1)
+    const lines = items.map((item) => `${JSON.stringify(item)}\n`).join('')
+    for (const encoding of ['identity', 'gzip', 'zstd']) {
+      const headers = { 'Accept-Encoding': encoding }
+      const answer = await ask(name, {}, headers)
+      expectWhole(answer, body(items), items.length)
+      expect(answer.headers['content-encoding']).toBe(encoding === 'identity' ? undefined : encoding)
+      expectWhole(await ask(name, {}, { ...headers, Accept: 'application/x-ndjson' }), lines, items.length)
+    }
+  })
+
+  test('answers a firm for each of its folders, and for no other', async () => {
+    const other = await plain(name, folders.sameFirm)
+    expectWhole(await ask(name, { accountingFolderId: '112' }, stage.firm), body(other), other.length)
+    const empty = await plain(name, emptyFolder)
+    const answer = await ask(name, {}, { ...stage.firm, 'society-id': '113' })
+    expectWhole(answer, body(empty), empty.length)
+    if (name !== 'accountingFolder') expect(answer.text).toBe('[]')
+    for (const foreign of ['121', '211', '999']) {
+      const { status, json } = await ask(name, {}, { ...stage.firm, 'society-id': foreign })
+      expect([status, json.error.code]).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+    }
+    const { status, json } = await ask(name, {}, { 'society-id': '112' })
+    expect([status, json.error.code]).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
+  })
+
+  test('has an ETag that lasts until the ledger changes', async () => {
+    const first = await ask(name)
+    const etag = String(first.headers.etag)
+    expect(first.headers['cache-control']).toBe('private, no-cache')
+    const again = await ask(name, {}, { 'If-None-Match': etag })
+    expect([again.status, again.bytes.length, again.headers.etag]).toEqual([304, 0, etag])
+    expect((await ask(name, {}, { 'If-None-Match': etag, 'Accept-Encoding': 'gzip' })).status).toBe(200)
+    await stage.staff.client.query(`update grandlivre.payments set code = code || 'x' where folder_id = 112`)
+    expect((await ask(name, {}, { 'If-None-Match': etag })).status).toBe(304)
+    await stage.staff.client.query(
+      `update grandlivre.folders set capital = capital + 1 where schema_id = 100 and id = 111`,
+    )
+    const changed = await ask(name, {}, { 'If-None-Match': etag })
+    expect(changed.status).toBe(200)
+    expect(changed.headers.etag).not.toBe(etag)
+    expect((await ask(name, {}, { 'If-Match': etag })).status).toBe(412)
+  })
+
+  test('answers HEAD with the headers alone, and refuses what it does not know', async () => {
+    const { status, bytes, headers } = await ask(name, {}, {}, 'HEAD')
+    expect([status, bytes.length]).toEqual([200, 0])
+    const disposition = String(headers['content-disposition'])
+    expect(decodeURIComponent(disposition.split("UTF-8''")[1]!)).toBe(`${folderReference}_${name}.json`)
+    for (const query of [{ journalIds: '31' }, { version: '2' }, { idExercice: '11' }] as Query[]) {
+      const refused = await ask(name, query)
+      expect([refused.status, refused.json.error.details.issues[0].parameter]).toEqual([
+        400,
+        Object.keys(query)[0],
+      ])
+    }
+    expect((await ask(name, {}, { Accept: 'text/csv' })).status).toBe(406)
+    expect((await ask(name, {}, {}, 'POST')).headers.allow).toBe('GET, HEAD')
+  })
+})
+
+test('a fiscal year is closed on a day of the time zone of the service', async () => {
+  const { json } = await ask('exercices')
+  const closed = json.filter(({ state }: { state: string }) => state === 'closed')
+  // At half past ten in the evening of the day before, UTC.
+  expect(closed.map(({ period }: { period: { closed: object } }) => period.closed)).toEqual([
+    { at: '2024-10-01', by: { producerId: '7', firstName: expect.any(String), lastName: null } },
+  ])
+})
+
+const platformDay = `(e.created_at at time zone 'Europe/Paris')::date`
+// biome-ignore format: a table
+const selections: [query: Query, where: string][] = [
+  [{ idExercice: '12' }, 'e.exercice_id = 12'],
+  [{ startDate: '2024-03-15', endDate: '2024-10-20' }, `e.date between '2024-03-15' and '2024-10-20'`],
+  [{ startDate: '2024-01-01', endDate: '2024-12-31', dateFilter: 'accounting' }, `e.accounted_at between '2024-01-01' and '2024-12-31'`],
+  [{ startDate: '2024-10-20', endDate: '2025-04-01', dateFilter: 'platform' }, `${platformDay} between '2024-10-20' and '2025-04-01'`],
+]
+const filters: [query: Query, where: string][] = [
+  [{}, 'true'],
+  [{ source: 'E' }, `e.source = 'E'`],
+  [{ journalIds: '31' }, 'e.journal_id = 31'],
+  [{ journalIds: ['33,0031', '45', '31'] }, 'e.journal_id in (31, 33, 45)'],
+  [{ journalIds: '32', source: 'API' }, `e.journal_id = 32 and e.source = 'API'`],
+]
+const cases = selections.flatMap((selection) =>
+  filters.flatMap((filter) =>
+    [false, true].map((draft): [Query, string] => [
+      { ...selection[0], ...filter[0], ...(draft ? { draft: '' } : {}) },
+      `${selection[1]} and ${filter[1]} and e.validated_at is ${draft ? 'null' : 'not null'}`,
+    ]),
+  ),
+)
+
+describe('entries', () => {
+  test('are those that every selection and filter names, drafts and those without movements, too', async () => {
+    let found = 0
+    for (const [i, [query, where]] of cases.entries()) {
+      const entries = await readPlainEntries(stage.staff.client, folders.first, where, 'e.id')
+      const lines = i % 2 === 1
+      const answer = await ask('entries', query, lines ? { Accept: 'application/x-ndjson' } : {})
+      const text = lines
+        ? entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
+        : JSON.stringify(entries)
+      expect(answer.text, JSON.stringify(query)).toBe(text)
+      expectWhole(answer, text, entries.length)
+      if (entries.length > 0) found++
+    }
+    expect(found / cases.length).toBeGreaterThan(0.5)
+    const { text } = await ask('entries', { idExercice: '12', journalIds: '31' })
+    expect(text).toContain('"movements":[]')
+  })
+
+  test('continue behind any of them, while the ledger stays as it is', async () => {
+    const query = { idExercice: '12' }
+    const lines = { Accept: 'application/x-ndjson' }
+    const whole = await ask('entries', query, lines)
+    const ids = whole.text.match(/^\{"producerId":"\d+/gm)!.map((text) => text.match(/\d+/)![0])
+    const rows = whole.text.split(/(?<=\n)/)
+    for (const at of [0, 1, 7, ids.length - 2, ids.length - 1]) {
+      const headers = { ...lines, 'If-Match': String(whole.headers.etag) }
+      const rest = await ask('entries', { ...query, after: ids[at]! }, headers)
+      expect(rest.text).toBe(rows.slice(at + 1).join(''))
+      expect(rest.headers.etag).not.toBe(whole.headers.etag)
+    }
+    const unknown = await ask('entries', { ...query, after: '999999' })
+    expect([unknown.status, unknown.json.error.details.issues[0].parameter]).toEqual([400, 'after'])
+    const movements = await ask('movements', query, { 'If-Match': String(whole.headers.etag) })
+    expect(movements.status).toBe(412)
+  })
+})
+
+describe('entries', () => {
+  test.each([
+    [{}, 400, 'ERR-VALIDATION'],
+    [{ idExercice: '12', startDate: '2024-01-01', endDate: '2024-02-01' }, 400, 'ERR-VALIDATION'],
+    [{ startDate: '2024-01-01' }, 400, 'ERR-VALIDATION'],
+    [{ startDate: '2024-01-01', endDate: '2025-01-01' }, 400, 'ERR-VALIDATION'],
+    [{ idExercice: '12', classAccount: '6' }, 400, 'ERR-VALIDATION'],
+    [{ idExercice: '12', lettering: 'none' }, 400, 'ERR-VALIDATION'],
+    [{ idExercice: '12', journalIds: 'AC' }, 400, 'ERR-VALIDATION'],
+    [{ idExercice: '12', journalIds: ',' }, 400, 'ERR-VALIDATION'],
+    [{ idExercice: '99' }, 404, 'ERR-EXERCICE-NOT-FOUND'],
+    [{ idExercice: '12', journalIds: ['31', '99'] }, 404, 'ERR-JOURNAL-NOT-FOUND'],
+    [{ idExercice: '12', journalIds: '9999999999999999' }, 404, 'ERR-JOURNAL-NOT-FOUND'],
+  ] as [Query, number, string][])('are refused for %j with %i %s', async (query, status, code) => {
+    const answer = await ask('entries', query)
+    expect([answer.status, answer.json.error.code]).toEqual([status, code])
+  })
+
+  test('of a journal that only another folder has are refused', async () => {
+    await stage.staff.client.query(
+      `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type) values (100, 112, 7777, 'X', 'X', 'OD')`,
+    )
+    const { status, json } = await ask('entries', { idExercice: '12', journalIds: '7777' })
+    expect([status, json.error.code]).toEqual([404, 'ERR-JOURNAL-NOT-FOUND'])
+    expect(json.error.message).toContain('7777')
+  })
+
+  test('of journals that are not there are refused by their own ids', async () => {
+    const { json } = await ask('entries', { idExercice: '12', journalIds: '31,099,9999999999999999' })
+    expect(json.error.message).toBe('Not journals of this folder: 99, 9999999999999999')
+  })
+
+  test('break off where the database goes away, and never look complete', async () => {
+    const { client } = stage.staff
+    await client.query(
+      `update grandlivre.entries set comment = repeat('x', 200000) where schema_id = 100 and folder_id = 111`,
+    )
+    const response = await fetch(urlOf('entries', { idExercice: '12' }), { headers: stage.company })
+    expect(response.status).toBe(200)
+    const reader = response.body!.getReader()
+    await reader.read()
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'grandlivre export' and datname = current_database()`,
+    )
+    const rest = async () => {
+      while (!(await reader.read()).done);
+    }
+    await expect(rest()).rejects.toThrow()
+    await until(() => stage.service.lines.some((line) => line.includes('"stream.broken"')))
+  })
+})
+
+describe('the folders of a firm', () => {
+  const society = (headers: Record<string, string>, query = '') =>
+    download(`${stage.service.url}/api/v1/society${query}`, headers)
+
+  test('are listed to its token', async () => {
+    const answer = await society(stage.firm)
+    const text = JSON.stringify([
+      {
+        id: '111',
+        name: JSON.parse((await ask('accountingFolder')).text).name,
+        reference: folderReference,
+        SIRET: '12345678901234',
+      },
+      { id: '112', name: 'Folder 112', reference: null, SIRET: null },
+      { id: '113', name: 'Empty', reference: null, SIRET: null },
+    ])
+    expectWhole(answer, text, 3)
+    expect(answer.headers.etag).toBeUndefined()
+  })
+
+  test('are nobody else’s', async () => {
+    const secret = stage.firm['X-Third-Party-Secret']!
+    for (const [opened, ids] of [
+      [folders.otherFirm, ['121']],
+      [folders.otherTenant, ['211']],
+    ] as const) {
+      const token = await stage.staff.token('PARTNER', 'firm', opened)
+      const { json } = await society(credentials(token, secret))
+      expect(json.map(({ id }: { id: string }) => id)).toEqual(ids)
+    }
+  })
+
+  test('are not open to a company token, which is not told of the route', async () => {
+    const { status, json } = await society(stage.company)
+    expect([status, json.error.code]).toEqual([403, 'ERR-FORBIDDEN-ROUTE'])
+    const paths = async (headers: Record<string, string>) =>
+      (await download(`${stage.service.url}/api/v1/key/info`, headers)).json.map(
+        (route: { path: string }) => route.path,
+      )
+    expect(await paths(stage.company)).not.toContain('/api/v1/society')
+    expect(await paths(stage.firm)).toContain('/api/v1/society')
+    expect(await paths(stage.company)).toContain('/api/v1/mad/accounts')
+  })
+
+  test('take no parameters', async () => {
+    expect((await society(stage.firm, '?version=1.0.0')).status).toBe(400)
+  })
+})
+
+test('the documentation shows the items of every collection', async () => {
+  const { json } = await download(`${stage.service.url}/api/v1/openapi.json`, {})
+  for (const name of [...collectionNames, 'entries'])
+    expect(
+      json.paths[`/api/v1/mad/${name}`].get.responses['200'].content['application/json'].schema,
+    ).toBeDefined()
+  const schemas = 'AccountingFolder Payment Bank Journal Account Exercice AnalyticalAxe Entry Society'.split(
+    ' ',
+  )
+  expect(Object.keys(json.components.schemas)).toEqual(expect.arrayContaining(schemas))
+})

@@ -1,0 +1,257 @@
+/** ETags, the requests that depend on them, and exports that are resumed. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { addEntry } from '../../support/ledgers/ledger.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+
+let stage: ExportStage
+
+beforeAll(async () => {
+  stage = await setExportStage()
+})
+
+afterAll(() => stage?.close())
+
+const json = { Accept: 'application/json' }
+const ndjson = { Accept: 'application/x-ndjson' }
+const selected = { idExercice: '12', source: 'FEC' }
+
+const ask = (query: Record<string, string>, headers: Record<string, string> = {}): Promise<Download> =>
+  download(movementsUrl(stage.service.url, query), { ...stage.company, ...headers })
+
+async function etag(query: Record<string, string> = selected, headers: Record<string, string> = {}) {
+  return String((await ask(query, headers)).headers.etag)
+}
+
+const change = (sql: string) => stage.staff.client.query(sql)
+const ofFolder = `schema_id = 100 and folder_id = 111`
+
+describe('an ETag', () => {
+  test('is strong, and another for each form, encoding and part of the selection', async () => {
+    const asked: Parameters<typeof etag>[] = [
+      [selected, json],
+      [selected, ndjson],
+      [selected, { 'Accept-Encoding': 'gzip' }],
+      [selected, { 'Accept-Encoding': 'zstd' }],
+      [selected, { ...ndjson, 'Accept-Encoding': 'gzip' }],
+      [{ ...selected, draft: '1' }],
+      [{ ...selected, lettering: 'none' }],
+      [{ ...selected, classAccount: '6' }],
+      [{ ...selected, source: 'API' }],
+      [{ ...selected, idExercice: '11' }],
+      [{ startDate: '2024-07-01', endDate: '2025-06-30' }],
+      [{ startDate: '2024-07-01', endDate: '2025-06-30', dateFilter: 'platform' }],
+    ]
+    const tags: string[] = []
+    for (const parameters of asked) tags.push(await etag(...parameters))
+    expect(new Set(tags).size).toBe(tags.length)
+    for (const tag of tags) expect(tag).toMatch(/^"[\w.-]+"$/)
+    const { headers } = await ask(selected)
+    expect(headers['cache-control']).toBe('private, no-cache')
+    const vary = String(headers.vary).toLowerCase().split(/, */)
+    expect(vary).toEqual(expect.arrayContaining(['accept', 'accept-encoding', 'authorization', 'society-id']))
+  })
+
+  test('is the same for the same selection said in other words, and for another caller of the folder', async () => {
+    const tag = await etag({ ...selected, classAccount: '60,401' })
+    expect(await etag({ ...selected, idExercice: '012', classAccount: '401%,60,60' })).toBe(tag)
+    expect(await etag(selected, { ...stage.firm, 'society-id': '111' })).toBe(await etag(selected))
+    const period = { startDate: '2024-07-01', endDate: '2025-06-30' }
+    expect(await etag({ ...period, dateFilter: 'document' })).toBe(await etag(period))
+  })
+
+  test('differs between folders', async () => {
+    const tag = (id: string) => etag(selected, { ...stage.firm, 'society-id': id })
+    expect(await tag('111')).not.toBe(await tag('112'))
+  })
+})
+
+describe('an ETag', () => {
+  test.each([
+    [
+      'an account is renamed',
+      `update grandlivre.accounts set name = name || '!' where ${ofFolder} and id = 110`,
+    ],
+    [
+      'an account that nothing uses appears',
+      `insert into grandlivre.accounts (schema_id, folder_id, id, number, name)
+        values (100, 111, 4711, '4711', 'Neu')`,
+    ],
+    [
+      'a draft is validated',
+      `update grandlivre.entries set validated_at = date where ${ofFolder} and id = 3`,
+    ],
+    [
+      'a movement of another exercice changes',
+      `update grandlivre.movements set description = 'x'
+        where ${ofFolder} and exercice_id = 11 and lettering_state = 'none'`,
+    ],
+    ['an entry goes', `delete from grandlivre.entries where ${ofFolder} and id = 12`],
+    ['a section is renamed', `update grandlivre.sections set name = 'x' where ${ofFolder} and id = 71`],
+    ['the folder gets another name', `update grandlivre.folders set name = 'x' where id = 111`],
+  ])('changes when %s', async (_what, sql) => {
+    const before = await etag()
+    await change(sql)
+    const after = await etag()
+    expect(after).not.toBe(before)
+    expect(await etag()).toBe(after)
+    expect((await ask(selected, { 'If-None-Match': before })).status).toBe(200)
+  })
+
+  test('changes when an entry is added, and not with changes elsewhere', async () => {
+    const before = await etag()
+    const other = { schemaId: '100', folderId: '112' }
+    await addEntry(stage.staff.client, other, { id: '500001' }, [{ id: '500001' }])
+    await change(`update grandlivre.accounts set name = 'x' where schema_id = 200`)
+    await change(`update grandlivre.third_parties set disconnected_reason = null`)
+    await ask({ idExercice: '11' })
+    expect(await etag()).toBe(before)
+    await addEntry(stage.staff.client, { ...other, folderId: '111' }, { id: '500001' }, [{ id: '500001' }])
+    expect(await etag()).not.toBe(before)
+  })
+
+  test('changes where a partner is renamed whose entries the folder shows, on every route, and nowhere else', async () => {
+    await stage.staff.thirdParty('OTHER')
+    await change(`update grandlivre.entries set third_party_id = (select id from grandlivre.third_parties where code = 'OTHER')
+      where schema_id = 100 and folder_id = 112 and source = 'API'`)
+    const address = movementsUrl(stage.service.url, { idExercice: '12' })
+    const seen = async (folder: string, headers: Record<string, string> = {}) => {
+      const answers = ['movements', 'entries'].map((route) =>
+        download(address.replace('movements', route), { ...stage.firm, 'society-id': folder, ...headers }),
+      )
+      return Promise.all(answers)
+    }
+    const tags = async (folder: string) => (await seen(folder)).map(({ headers }) => headers.etag)
+    const before = { first: await tags('111'), second: await tags('112') }
+    await change(`update grandlivre.third_parties set name = 'Nouveau nom' where code = 'OTHER'`)
+    expect(await tags('111')).toEqual(before.first)
+    const renamed = await seen('112', { 'If-None-Match': before.second.join(', ') })
+    expect(renamed.map(({ status }) => status)).toEqual([200, 200])
+    for (const { text } of renamed) expect(text).toContain('{"name":"Nouveau nom","code":"OTHER"}')
+    const after = await tags('112')
+    await change(`update grandlivre.third_parties set code = 'PARTNER-2' where code = 'PARTNER'`)
+    expect(await tags('112')).toEqual(after)
+    for (const [i, tag] of (await tags('111')).entries()) expect(tag).not.toBe(before.first[i])
+    await change(`update grandlivre.third_parties set code = 'PARTNER' where code = 'PARTNER-2'`)
+  })
+
+  test('does not change with a change that is taken back', async () => {
+    const before = await etag()
+    await change('begin')
+    await change(`update grandlivre.accounts set name = 'never' where ${ofFolder} and id = 101`)
+    expect(await etag()).toBe(before)
+    await change('rollback')
+    expect(await etag()).toBe(before)
+  })
+})
+
+describe('If-None-Match', () => {
+  test('answers 304 without a body where it holds the tag', async () => {
+    const tag = await etag()
+    for (const given of [tag, `"other", ${tag}`, `${tag},"other"`, '*', `W/${tag}`]) {
+      const { status, headers, bytes } = await ask(selected, { 'If-None-Match': given })
+      expect([status, bytes.length, headers.etag], given).toEqual([304, 0, tag])
+      expect(headers['cache-control']).toBe('private, no-cache')
+      expect(headers.vary).toBeDefined()
+    }
+  })
+
+  test('answers 200 where it does not', async () => {
+    const tag = await etag()
+    for (const given of [
+      `"${tag.slice(1, -2)}x"`,
+      tag.slice(1, -1),
+      '""',
+      '"*"',
+      await etag(selected, ndjson),
+    ])
+      expect((await ask(selected, { 'If-None-Match': given })).status, given).toBe(200)
+    expect((await ask(selected, { 'If-None-Match': tag, 'Accept-Encoding': 'gzip' })).status).toBe(200)
+  })
+})
+
+describe('an export that is resumed', () => {
+  const year = { idExercice: '12' }
+
+  test('in NDJSON continues byte for byte behind any movement', async () => {
+    const whole = await ask(year, ndjson)
+    const lines = whole.text.split(/(?<=\n)/)
+    expect(lines.length).toBeGreaterThan(50)
+    for (const [i, line] of lines.entries()) {
+      const after: string = JSON.parse(line).producerId
+      const rest = await ask({ ...year, after }, { ...ndjson, 'If-Match': String(whole.headers.etag) })
+      expect(rest.status).toBe(200)
+      expect(rest.text, after).toBe(lines.slice(i + 1).join(''))
+      expect(rest.trailers['x-row-count']).toBe(String(lines.length - i - 1))
+      expect(rest.headers.etag).not.toBe(whole.headers.etag)
+    }
+  })
+
+  test('keeps its filters, and begins behind a movement that they leave out', async () => {
+    const all: { producerId: string; account: { number: string } }[] = (await ask(year)).json
+    const filtered = { ...year, classAccount: '4' }
+    const ids = all.map((movement) => movement.producerId)
+    for (const after of ids.filter((_, i) => i % 9 === 4)) {
+      const expected = all
+        .slice(ids.indexOf(after) + 1)
+        .filter(({ account }) => account.number.startsWith('4'))
+      expect((await ask({ ...filtered, after })).json).toEqual(expected)
+    }
+    const period = { startDate: '2024-07-01', endDate: '2025-06-30', lettering: 'partial' }
+    const partial = (await ask(period)).json
+    expect((await ask({ ...period, after: partial[1].producerId })).json).toEqual(partial.slice(2))
+  })
+
+  test('behind a movement of an entry that is not selected, too', async () => {
+    const elsewhere = (await ask({ idExercice: '11' })).json.at(-1)
+    const own: { entry: { producerId: string } }[] = (await ask(year)).json
+    const rest = (await ask({ ...year, after: elsewhere.producerId })).json
+    expect(rest).toEqual(
+      own.filter(({ entry }) => Number(entry.producerId) > Number(elsewhere.entry.producerId)),
+    )
+  })
+
+  test('accepts the tag of any representation, and no other', async () => {
+    const after: string = (await ask(year)).json[3].producerId
+    const resume = async (tag: string, query = {}) => {
+      const answer = await ask({ ...year, after, ...query }, { ...ndjson, 'If-Match': tag })
+      return [answer.status, answer.status === 200 ? null : answer.json.error.code]
+    }
+    for (const headers of [
+      json,
+      ndjson,
+      { 'Accept-Encoding': 'zstd' },
+      { ...ndjson, 'Accept-Encoding': 'gzip' },
+    ])
+      expect(await resume(await etag(year, headers))).toEqual([200, null])
+    const tag = await etag(year)
+    expect(await resume(`"other", ${tag}`)).toEqual([200, null])
+    expect(await resume('*')).toEqual([200, null])
+    expect(await resume(await etag({ ...year, after }))).toEqual([200, null])
+    const refused = [412, 'ERR-PRECONDITION-FAILED']
+    expect(await resume('"other"')).toEqual(refused)
+    expect(await resume(tag, { lettering: 'none' })).toEqual(refused)
+    expect(await resume(await etag({ idExercice: '11' }))).toEqual(refused)
+    expect(await resume(await etag(year, { ...stage.firm, 'society-id': '112' }))).toEqual(refused)
+  })
+
+  test('is refused where the ledger has changed meanwhile, and goes on where it has not', async () => {
+    const whole = await ask(year, ndjson)
+    const after: string = JSON.parse(whole.text.split('\n')[5]!).producerId
+    const headers = { ...ndjson, 'If-Match': String(whole.headers.etag) }
+    await change(`update grandlivre.accounts set name = 'x' where schema_id = 100 and folder_id = 112`)
+    expect((await ask({ ...year, after }, headers)).status).toBe(200)
+    await change(`update grandlivre.journals set name = name || '.' where ${ofFolder} and id = 31`)
+    const refused = await ask({ ...year, after }, headers)
+    expect([refused.status, refused.json.error.code]).toEqual([412, 'ERR-PRECONDITION-FAILED'])
+    expect((await ask({ ...year, after })).status).toBe(200)
+  })
+
+  test('never begins in another folder', async () => {
+    const only = { schemaId: '100', folderId: folders.sameFirm.folderId }
+    await addEntry(stage.staff.client, only, { id: '600001' }, [{ id: '600001' }])
+    const { status, json: body } = await ask({ ...year, after: '600001' })
+    expect([status, body.error.details.issues[0].parameter]).toEqual([400, 'after'])
+  })
+})

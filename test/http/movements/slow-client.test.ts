@@ -1,0 +1,180 @@
+/** One client that reads slowly, and what it must not cost: memory, other callers, the consistency of its export. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../../src/config.ts'
+import { download, movementsUrl, open } from '../../support/download.ts'
+import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
+import { plainBody, readPlainMovements } from '../../support/plain/plain-movement.ts'
+import { until } from '../../support/service.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+
+const movements = 60_000
+
+let stage: ExportStage
+let url: string
+
+beforeAll(async () => {
+  stage = await setExportStage()
+  await addLargeExercice(stage.staff.client, movements)
+  url = movementsUrl(stage.service.url, { idExercice: largeExercice })
+})
+
+afterAll(() => stage?.close())
+
+const megabyte = 1024 * 1024
+
+interface SlowReader {
+  message: IncomingMessage
+  /** Bytes read so far. */
+  bytes: number
+  /** Reads so many bytes, or to the end, and gives them to the hash. */
+  read(bytes: number): Promise<void>
+  digest(): string
+}
+
+async function slowReader(headers: Record<string, string> = {}): Promise<SlowReader> {
+  const message = await open(url, { ...stage.company, ...headers })
+  expect(message.statusCode).toBe(200)
+  const hash = createHash('sha256')
+  const reader: SlowReader = {
+    message,
+    bytes: 0,
+    digest: () => hash.digest('hex'),
+    async read(bytes) {
+      const target = reader.bytes + bytes
+      while (reader.bytes < target && !message.readableEnded) {
+        const chunk = message.read() as Buffer | null
+        if (chunk) {
+          hash.update(chunk)
+          reader.bytes += chunk.length
+        } else {
+          const heard = new AbortController()
+          const { signal } = heard
+          await Promise.race(['readable', 'end'].map((event) => once(message, event, { signal }))).finally(
+            () => heard.abort(),
+          )
+        }
+      }
+    },
+  }
+  return reader
+}
+
+test('memory stays flat and small routes answer while a client reads a megabyte a second', async () => {
+  // Twice, so that what V8 and the allocator keep for good is there before it is measured.
+  await download(url, stage.company)
+  await download(url, stage.company)
+  const before = process.memoryUsage.rss()
+  let most = before
+  const reader = await slowReader()
+  for (let second = 0; second < 4; second++) {
+    const next = new Promise((resolve) => setTimeout(resolve, 1000))
+    await reader.read(megabyte)
+    const small = await download(`${stage.service.url}/api/v1/key/info`, stage.company)
+    expect(small.status).toBe(200)
+    await next
+    most = Math.max(most, process.memoryUsage.rss())
+  }
+  expect(reader.bytes).toBeLessThan(10 * megabyte)
+  expect((most - before) / megabyte).toBeLessThan(40)
+  expect(await runningQueries(stage.staff.client), 'the database waits with it').not.toEqual([])
+  await reader.read(Number.POSITIVE_INFINITY)
+  expect(reader.message.complete).toBe(true)
+  expect(reader.bytes).toBeGreaterThan(60 * megabyte)
+  expect(reader.message.trailers).toEqual({
+    'x-row-count': String(movements),
+    'x-content-sha256': reader.digest(),
+  })
+})
+
+test('many slow clients of one thread each get their own bytes', async () => {
+  const readers = await Promise.all(Array.from({ length: limits.exportsPerThread }, () => slowReader()))
+  for (let round = 0; round < 12; round++)
+    await Promise.all(readers.map((reader, i) => reader.read(((round * 7 + i * 3) % 11) * 100_000)))
+  const other = await download(movementsUrl(stage.service.url, { idExercice: '11' }), {
+    ...stage.company,
+    'If-None-Match': '*',
+  })
+  expect(other.status).toBe(304)
+  await Promise.all(readers.map((reader) => reader.read(Number.POSITIVE_INFINITY)))
+  const digests = readers.map((reader) => reader.digest())
+  for (const [i, reader] of readers.entries())
+    expect(reader.message.trailers['x-content-sha256']).toBe(digests[i])
+  expect(new Set(digests).size).toBe(1)
+})
+
+test('what changes while an export runs does not show in it', async () => {
+  const { client } = stage.staff
+  const reader = await slowReader()
+  const etag = reader.message.headers.etag!
+  await reader.read(megabyte)
+  // Behind what any buffer on the way can hold, in every table that the export reads.
+  await client.query(`delete from grandlivre.entries where folder_id = 111 and id = 1005999`)
+  await client.query(
+    `update grandlivre.movements set description = 'later' where folder_id = 111 and id = 1059980`,
+  )
+  await client.query(
+    `update grandlivre.entries set validated_at = null where folder_id = 111 and id = 1005997`,
+  )
+  await client.query(`update grandlivre.accounts set name = 'later' where folder_id = 111 and id = 101`)
+  await client.query(
+    `insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
+       invoice_number, debit, credit) values (100, 111, 99, 1005998, 2000000, 101, 'later', '', 0, 0)`,
+  )
+  await reader.read(Number.POSITIVE_INFINITY)
+  expect(reader.message.trailers).toEqual({
+    'x-row-count': String(movements),
+    'x-content-sha256': reader.digest(),
+  })
+  const next = await download(url, stage.company)
+  expect(next.headers.etag).not.toBe(etag)
+  expect(next.trailers['x-row-count']).toBe(String(movements - 10 - 10 + 1))
+  expect(next.text).toContain('"later"')
+  const expected = await readPlainMovements(
+    client,
+    folders.first,
+    'e.exercice_id = 99 and e.validated_at is not null',
+  )
+  expect(next.text === plainBody(expected, 'json'), 'tens of megabytes are the oracle’s too').toBe(true)
+  await until(async () => (await runningQueries(client)).length === 0)
+})
+
+test.each(['accounts', 'movements', 'entries'])(
+  'what is committed before an export comes to %s, and after it began, does not show in it',
+  async (table) => {
+    const { client } = stage.staff
+    const where = 'e.exercice_id = 12 and e.validated_at is not null'
+    const before = await readPlainMovements(client, folders.first, where)
+    const small = movementsUrl(stage.service.url, { idExercice: '12' })
+    await client.query(`begin; lock table grandlivre.${table} in access exclusive mode`)
+    await client.query(`update grandlivre.accounts set name = $1 where folder_id = 111`, [table])
+    await client.query(
+      `update grandlivre.entries set comment = $1 where folder_id = 111 and exercice_id = 12`,
+      [table],
+    )
+    await client.query(
+      `update grandlivre.movements set description = $1 where folder_id = 111 and exercice_id = 12`,
+      [table],
+    )
+    await client.query(`delete from grandlivre.entries where folder_id = 111 and id = $1`, [
+      before[0]!.entry.producerId,
+    ])
+    const answer = download(small, stage.company)
+    await until(async () => {
+      const { rowCount } = await client.query(
+        `select from pg_locks where not granted and relation = $1::regclass`,
+        [`grandlivre.${table}`],
+      )
+      return rowCount! > 0
+    })
+    await client.query('commit')
+    const { text } = await answer
+    expect(text).toBe(plainBody(before, 'json'))
+    const after = await readPlainMovements(client, folders.first, where)
+    expect((await download(small, stage.company)).text).toBe(plainBody(after, 'json'))
+    expect(after.length).toBeLessThan(before.length)
+  },
+)

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, request } from '../support/service.ts'
+import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+
+let stage: CallerStage
+
+beforeAll(async () => {
+  stage = await setCallerStage()
+})
+
+afterAll(() => stage?.close())
+
+describe('the OpenAPI document', () => {
+  test('lists every route of the table with its parameters', async () => {
+    const { status, body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    expect(status).toBe(200)
+    expect(body.openapi).toBe('3.1.0')
+    const { body: opened } = await request(stage.service.url + keyInfo, stage.signed)
+    for (const { path, method } of opened) expect(body.paths[path][method].security[0]).toBeDefined()
+    expect(Object.keys(body.paths)).toEqual(
+      expect.arrayContaining([
+        '/healthz',
+        '/readyz',
+        keyInfo,
+        '/api/v1/mad/movements',
+        '/api/v1/openapi.json',
+      ]),
+    )
+    const { parameters, responses } = body.paths['/api/v1/mad/movements'].get
+    const names = parameters.map((parameter: { name: string }) => parameter.name)
+    expect(names).toEqual(expect.arrayContaining(['version', 'idExercice', 'classAccount', 'society-id']))
+    expect(new Set(names).size).toBe(names.length)
+    expect(responses['200'].content['application/json'].schema).toBeDefined()
+    expect(responses['default'].content['application/json'].schema).toBeDefined()
+  })
+
+  test('says of every parameter which values it takes', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    interface Parameter {
+      name: string
+      schema: { enum?: unknown; pattern?: unknown; format?: unknown; items?: Parameter['schema'] }
+    }
+    const parameters = Object.values(body.paths)
+      .flatMap((methods) => Object.values(methods as Record<string, { parameters?: Parameter[] }>))
+      .flatMap((route) => route.parameters ?? [])
+    expect(parameters.length).toBeGreaterThan(20)
+    const isSaid = ({ enum: words, pattern, format, items }: Parameter['schema']): boolean =>
+      Boolean(words ?? pattern ?? format) || (items !== undefined && isSaid(items))
+    // Any text will do for `draft`; ETags are copied; what is no id of an export is answered with 404.
+    const free = ['draft', 'if-match', 'if-none-match', 'exportId']
+    const unsaid = parameters.filter(({ schema }) => !isSaid(schema)).map(({ name }) => name)
+    expect(unsaid.filter((name) => !free.includes(name))).toEqual([])
+  })
+
+  test('describes every header that is answered', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    const { parameters, responses } = body.paths['/api/v1/mad/movements'].get
+    expect(parameters.map((parameter: { name: string }) => parameter.name)).toEqual(
+      expect.arrayContaining(['if-none-match', 'if-match']),
+    )
+    const ask = (headers: Record<string, string>, method?: string) => {
+      const query = 'version=1.0.0&startDate=2026-01-01&endDate=2026-01-31'
+      return request(`${stage.service.url}/api/v1/mad/movements?${query}`, headers, method)
+    }
+    const whole = await ask({ ...stage.signed, 'Accept-Encoding': 'gzip' })
+    const etag = whole.headers.get('etag')!
+    const answers: [Answer, number, string][] = [
+      [whole, 200, '200'],
+      [await ask({ ...stage.signed, 'Accept-Encoding': 'gzip', 'If-None-Match': etag }), 304, '304'],
+      [await ask({ ...stage.signed, 'If-Match': '"another"' }), 412, 'default'],
+      [await ask({}), 401, 'default'],
+      [await ask(stage.signed, 'POST'), 405, 'default'],
+    ]
+    const ofHttp = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding']
+    for (const [{ status, headers }, expected, described] of answers) {
+      expect(status).toBe(expected)
+      const named = Object.keys(responses[described].headers).map((name) => name.toLowerCase())
+      expect(named).toEqual(
+        expect.arrayContaining([...headers.keys()].filter((name) => !ofHttp.includes(name))),
+      )
+    }
+  })
+
+  test('refers to nothing that is not in it', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1]!)
+    expect(references.length).toBeGreaterThan(0)
+    for (const reference of references) {
+      const found = reference.split('/').reduce((place, key) => place?.[key], body)
+      expect(found, reference).toBeDefined()
+    }
+  })
+})

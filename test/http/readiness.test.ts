@@ -1,0 +1,314 @@
+/** What the service answers, and says of itself, while the database cannot give what requests need. */
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
+import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
+import { migrate } from '../../src/db/migrations/migrate.ts'
+import { Readiness } from '../../src/http/readiness.ts'
+import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
+import { startProxy } from '../support/servers/proxy.ts'
+import { request, startTestService, type TestService, until } from '../support/service.ts'
+import { keyInfo } from '../support/stages/caller-stage.ts'
+import { ask } from '../support/stages/embedded-stage.ts'
+
+/** A disk of its own for the server where the rights to mount one are there. */
+let disk: string
+let isMounted: boolean
+let server: EmbeddedDatabase
+/** As a login that is no superuser, so that limits bind it. */
+let url: string
+let staff: Staff
+let signed: Record<string, string>
+
+const journals = '/api/v1/mad/journals?version=1.0.0'
+
+beforeAll(async () => {
+  disk = await mkdtemp(join(tmpdir(), 'grandlivre-readiness-'))
+  isMounted = mount(disk)
+  await chmod(disk, 0o755)
+  server = await startEmbeddedDatabase({ dataDir: join(disk, 'data'), durable: false })
+  await ask(server.ownerUrl, `create role books_owner login createrole password 'secret'`)
+  await ask(server.ownerUrl, 'grant grandlivre_service to books_owner with admin option, set true')
+  await ask(server.ownerUrl, 'create database books owner books_owner')
+  const address = new URL(server.ownerUrl)
+  url = Object.assign(address, { username: 'books_owner', password: 'secret', pathname: '/books' }).href
+  await migrate(url)
+  staff = await createTenants(url)
+  const secret = await staff.thirdParty('ONE')
+  signed = credentials(await staff.token('ONE', 'api', folders.first), secret)
+})
+
+afterAll(async () => {
+  await staff?.end()
+  await server?.stop()
+  if (isMounted) execFileSync('umount', ['-l', disk])
+  await rm(disk, { recursive: true, force: true })
+})
+
+function mount(path: string): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256m', 'tmpfs', path], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What /readyz says is missing; empty where it is ready. */
+async function missing(service: TestService): Promise<string> {
+  const { status, headers, body } = await request(`${service.url}/readyz`)
+  if (status === 200) return ''
+  expect([status, body.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(JSON.stringify(body)).not.toMatch(/ECONN|postgres:|127\.0\.0\.1|books_owner|SQL/)
+  return body.error.message.replace('Not ready: ', '')
+}
+
+async function statuses(service: TestService, ...paths: string[]): Promise<number[]> {
+  const answers = await Promise.all(paths.map((path) => request(service.url + path, signed)))
+  for (const { status, headers, body } of answers)
+    if (status !== 200) {
+      expect(body.error.code).toBe('ERR-UNAVAILABLE')
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+    }
+  return answers.map(({ status }) => status)
+}
+
+describe('a database that is away when the process starts', () => {
+  test('is named until it is there; then requests are answered and exports made', async () => {
+    const proxy = await startProxy(url)
+    await proxy.cut()
+    const service = await startTestService({ ownerUrl: proxy.url })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      expect(await statuses(service, '/healthz', keyInfo, journals)).toEqual([200, 503, 503])
+      expect(service.lines.some((line) => line.includes('service.waiting'))).toBe(true)
+      await proxy.mend()
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+      const trigger = '/api/v1/mad/all?version=1.0.0&format=JSON'
+      const { body } = await request(service.url + trigger, signed)
+      const status = `/api/v1/mad/all/status?exportId=${body.id}`
+      await until(async () => (await request(service.url + status, signed)).body.status === 'DONE')
+    } finally {
+      await service.stop()
+      await proxy.cut()
+    }
+  })
+
+  test('is waited for, too, where it goes away while the process starts', async () => {
+    const proxy = await startProxy(url)
+    const prepare = async () => {
+      await proxy.cut()
+      return () => {}
+    }
+    const service = await startTestService({ ownerUrl: proxy.url }, {}, { prepare })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      await proxy.mend()
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    } finally {
+      await service.stop()
+      await proxy.cut()
+    }
+  })
+
+  test('is waited for, too, where its connections are used up while the process starts', async () => {
+    for (const statement of [
+      `create role narrow login createrole connection limit 1 password 'secret'`,
+      'grant grandlivre_service to narrow with admin option, set true',
+      'create database of_narrow owner narrow',
+    ])
+      await ask(server.ownerUrl, statement)
+    const service = await startTestService({
+      ownerUrl: url.replace('books_owner', 'narrow').replace('/books', '/of_narrow'),
+    })
+    try {
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      expect(service.lines.join('')).toContain('does not let us in: too many connections for role')
+      await ask(server.ownerUrl, 'alter role narrow connection limit -1')
+      await until(async () => (await missing(service)) === '')
+    } finally {
+      await service.stop()
+    }
+  })
+
+  test('may stay away: the process stops all the same', async () => {
+    const service = await startTestService({ ownerUrl: 'postgres://nobody:secret@127.0.0.1:1/none' })
+    expect(await missing(service)).toBe('the database of DATABASE_URL')
+    await service.stop()
+  })
+
+  test('is named where only exports read from it, and other requests are answered', async () => {
+    const proxy = await startProxy(url)
+    await proxy.cut()
+    const service = await startTestService({ ownerUrl: url }, { exportDatabaseUrl: proxy.url })
+    try {
+      expect(await missing(service)).toBe('the database of EXPORT_DATABASE_URL')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 503])
+      await proxy.mend()
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, journals)).toEqual([200])
+    } finally {
+      await service.stop()
+      await proxy.cut()
+    }
+  })
+})
+
+describe.skipIf(!isPgBouncerInstalled)('connections that come back through a pooler, as another role', () => {
+  test.each(['DATABASE_URL', 'EXPORT_DATABASE_URL'])('by %s take no request, and are named', async (name) => {
+    const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
+    const proxy = await startProxy(url)
+    const isMain = name === 'DATABASE_URL'
+    const service = await startTestService(
+      { ownerUrl: isMain ? proxy.url : url },
+      isMain ? {} : { exportDatabaseUrl: proxy.url },
+    )
+    try {
+      expect(await missing(service)).toBe('')
+      proxy.leadTo(bouncer.through(url))
+      await until(async () => (await missing(service)) !== '')
+      expect(await missing(service)).toContain(`the database of ${name} (a safe connection to the database)`)
+      expect(await statuses(service, keyInfo, journals)).toEqual([isMain ? 503 : 200, 503])
+      proxy.leadTo(url)
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    } finally {
+      await service.stop()
+      await proxy.cut()
+      await bouncer.stop()
+    }
+  })
+
+  test('by an address that was away at the start', async () => {
+    const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
+    const proxy = await startProxy(url)
+    await proxy.cut()
+    const service = await startTestService({ ownerUrl: proxy.url })
+    try {
+      proxy.leadTo(bouncer.through(url))
+      await proxy.mend()
+      await until(async () => (await missing(service)).includes('a safe connection to the database'))
+      expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
+      proxy.leadTo(url)
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    } finally {
+      await service.stop()
+      await proxy.cut()
+      await bouncer.stop()
+    }
+  })
+})
+
+describe('a server that runs', () => {
+  let service: TestService
+  beforeAll(async () => {
+    service = await startTestService({ ownerUrl: url })
+  })
+  afterAll(() => service?.stop())
+
+  test('with a service role that row-level security no longer binds is named', async () => {
+    expect(await missing(service)).toBe('')
+    await ask(server.ownerUrl, 'alter role grandlivre_service bypassrls')
+    expect(await missing(service)).toContain('a safe connection to the database')
+    await ask(server.ownerUrl, 'alter role grandlivre_service nobypassrls')
+    await until(async () => (await missing(service)) === '')
+  })
+
+  test('at another version is named', async () => {
+    await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
+    expect(await missing(service)).toBe('the database of DATABASE_URL (the version of this process)')
+    expect(service.lines.join('')).toContain('The database is at version 9999, and this process needs ')
+    await ask(url, 'delete from grandlivre.migrations where version = 9999')
+    expect(await missing(service)).toBe('')
+  })
+
+  test('without a free connection is named once requests have met it, and recovers by itself', async () => {
+    await ask(server.ownerUrl, 'alter role books_owner connection limit 1')
+    const ofThreads = `from pg_stat_activity where application_name = 'grandlivre export'`
+    await ask(server.ownerUrl, `select pg_terminate_backend(pid, 10000) ${ofThreads}`)
+    expect(await statuses(service, ...Array(10).fill(journals))).toEqual(Array(10).fill(503))
+    expect(await missing(service)).toContain('a free connection to the database')
+    await ask(server.ownerUrl, 'alter role books_owner connection limit -1')
+    await until(async () => (await missing(service)) === '')
+    expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+  })
+
+  test('without a free connection is named for as long, where exports read elsewhere', async () => {
+    await ask(server.ownerUrl, `create role reader login password 'secret'`)
+    await ask(server.ownerUrl, 'grant grandlivre_service to reader with set true')
+    const ofReader = url.replace('books_owner', 'reader')
+    const other = await startTestService({ ownerUrl: ofReader }, { exportDatabaseUrl: url })
+    try {
+      expect(await statuses(other, journals)).toEqual([200])
+      await ask(server.ownerUrl, 'alter role reader connection limit 1')
+      // Those that are open wait for a lock, so that the other requests need new ones.
+      await staff.client.query('begin; lock table grandlivre.rate_windows in access exclusive mode')
+      const answers = statuses(other, ...Array(10).fill(journals))
+      await until(() => other.lines.some((line) => line.includes('request.failed')))
+      await staff.client.query('rollback')
+      expect(await answers).toContain(503)
+      await setTimeout(limits.missingMs)
+      expect(await missing(other)).toBe('a free connection to the database')
+      const failed = other.lines.filter((line) => line.includes('request.failed'))
+      expect(failed.at(-1)).toContain('too many connections for role')
+      await ask(server.ownerUrl, 'alter role reader connection limit -1')
+      await until(async () => (await missing(other)) === '')
+    } finally {
+      await other.stop()
+    }
+  })
+
+  test('on a full disk is named once requests have met it, and recovers by itself', async ({ skip }) => {
+    if (!isMounted) skip('needs the rights to mount a disk')
+    expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    const filler = join(disk, 'filler')
+    await fill(filler)
+    expect(await statuses(service, ...Array(5).fill(journals))).toEqual(Array(5).fill(503))
+    expect(await missing(service)).toContain('room on the disk of the database')
+    await rm(filler)
+    await until(async () => (await missing(service)) === '')
+    expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+  })
+})
+
+test('probes at the same time share one answer, and the next asks anew', async () => {
+  const { promise: asked, reject } = Promise.withResolvers<void>()
+  let times = 0
+  const check = () => {
+    times += 1
+    return asked
+  }
+  const readiness = new Readiness([{ name: 'the store of files', check }], async () => {})
+  const probes = Promise.all([readiness.missing(), readiness.missing()])
+  const error = new Error('It is not there')
+  reject(error)
+  expect(await probes).toEqual(Array(2).fill([{ name: 'the store of files', error }]))
+  expect(times).toBe(1)
+  await readiness.missing()
+  expect(times).toBe(2)
+})
+
+/** To the last byte. */
+async function fill(path: string): Promise<void> {
+  const file = await open(path, 'w')
+  try {
+    for (let bytes = 1024 * 1024; bytes >= 1; bytes = Math.floor(bytes / 2)) {
+      try {
+        for (;;) await file.write(Buffer.alloc(bytes))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      }
+    }
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,66 @@
+/** The addresses of the routes: their methods, their description. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { request } from '../../support/service.ts'
+import { codeOf, startWebhookRoutes, type WebhookRoutes } from '../../support/stages/webhook-routes.ts'
+
+let routes: WebhookRoutes
+beforeAll(async () => {
+  routes = await startWebhookRoutes()
+})
+afterAll(() => routes?.close())
+
+describe('the addresses of webhooks', () => {
+  test('say with 405 what else they answer to', async () => {
+    const { firm, webhook } = routes
+    for (const [path, allowed] of [
+      ['', 'POST, GET, HEAD'],
+      ['/7', 'GET, HEAD, PATCH, DELETE'],
+      ['/event/document', 'GET, HEAD'],
+      ['/event/document/111', 'GET, HEAD'],
+    ] as const) {
+      const answer = await request(webhook(path), firm, 'PUT')
+      expect([path, codeOf(answer), answer.headers.get('allow')]).toEqual([
+        path,
+        [405, 'ERR-METHOD-NOT-ALLOWED'],
+        allowed,
+      ])
+    }
+    expect(codeOf(await request(webhook('/7/8'), firm))).toEqual([404, 'ERR-NOT-FOUND'])
+    expect(codeOf(await request(webhook(), {}, 'POST'))).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
+  })
+
+  test('hold ids of 1 to 16 digits', async () => {
+    const { firm, webhook, make } = routes
+    const id = String(await make(firm))
+    const answers = async (path: string) => codeOf(await request(webhook(path), firm))
+    expect(await answers(`/${id.padStart(16, '0')}`)).toEqual([200, undefined])
+    expect(await answers(`/event/document/${'111'.padStart(16, '0')}`)).toEqual([200, undefined])
+    for (const none of ['0', '9007199254740992', id.padStart(17, '0')])
+      expect(await answers(`/${none}`)).toEqual([404, 'ERR-WEBHOOK-NOT-FOUND'])
+    for (const none of ['0', '9007199254740992', '111'.padStart(17, '0')])
+      expect(await answers(`/event/document/${none}`)).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+  })
+
+  test('are described with what they take and what is sent to subscribers', async () => {
+    const { service } = routes
+    const { body } = await request(`${service.url}/api/v1/openapi.json`)
+    const made = body.paths['/api/v1/webhook'].post
+    expect(made.requestBody.content['application/json'].schema.required).toEqual(['postUrl', 'onEvents'])
+    const { postUrl: address, onEvents } = made.requestBody.content['application/json'].schema.properties
+    expect(address).toMatchObject({ format: 'uri', maxLength: 2048 })
+    expect(onEvents.items.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
+    expect(made.responses['201'].headers).toHaveProperty('Location')
+    const changed = body.paths['/api/v1/webhook/{id}'].patch
+    expect(Object.keys(changed.requestBody.content)).toEqual([
+      'application/json-patch+json',
+      'application/json',
+    ])
+    const operation = changed.requestBody.content['application/json-patch+json'].schema.items
+    expect(operation.oneOf).toHaveLength(6)
+    expect(changed.parameters.map(({ name }: { name: string }) => name)).toEqual(['id'])
+    const sent = body.webhooks.notification.post
+    expect(sent.requestBody.content['application/json'].schema.items).toEqual({
+      $ref: '#/components/schemas/Notification',
+    })
+  })
+})

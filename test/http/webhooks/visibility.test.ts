@@ -1,0 +1,139 @@
+/** Which subscriptions a caller sees, and which callers see none. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { credentials, folders } from '../../support/ledgers/tenants.ts'
+import { request } from '../../support/service.ts'
+import {
+  codeOf,
+  issuesOf,
+  postUrl,
+  startWebhookRoutes,
+  type WebhookRoutes,
+} from '../../support/stages/webhook-routes.ts'
+
+let routes: WebhookRoutes
+beforeAll(async () => {
+  routes = await startWebhookRoutes()
+})
+afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
+afterAll(() => routes?.close())
+
+describe('a caller sees its own subscriptions and no others', () => {
+  test('by level, folder, firm, tenant and third party', async () => {
+    const {
+      company,
+      sibling,
+      firm,
+      otherFirm,
+      otherTenant,
+      stranger,
+      staff,
+      webhook,
+      patch,
+      make,
+      idsOf,
+      thirdPartyId,
+    } = routes
+    const callers = { company, sibling, firm, otherFirm, otherTenant, stranger }
+    const made: Record<string, number> = {}
+    for (const [name, headers] of Object.entries(callers)) made[name] = await make(headers)
+    const { rows } = await staff.client.query(
+      `insert into grandlivre.subscriptions
+         (id, schema_id, level, third_party_id, post_url, on_events, folder_ids, start_position)
+       select nextval('grandlivre.ids'), schema_id, 'staff', $1, 'https://staff.test/', '{document}', folder_ids, 0
+       from (values (100, '{}'::bigint[]), (100, '{111}'), (null, '{}')) as t (schema_id, folder_ids) returning id`,
+      [thirdPartyId],
+    )
+    for (const [name, headers] of Object.entries(callers)) {
+      expect([name, await idsOf('', headers)]).toEqual([name, [made[name]]])
+      expect([name, await idsOf('/event/document', headers)]).toEqual([name, [made[name]]])
+      const others = [...Object.values(made), ...rows.map(({ id }) => Number(id))].filter(
+        (id) => id !== made[name],
+      )
+      for (const id of others) {
+        const single = webhook(`/${id}`)
+        for (const answer of [
+          await request(single, headers),
+          await request(single, headers, 'DELETE'),
+          await patch(headers, id, [{ op: 'replace', path: '/postUrl', value: 'https://hooks.test/taken' }]),
+        ])
+          expect([name, codeOf(answer)]).toEqual([name, [404, 'ERR-WEBHOOK-NOT-FOUND']])
+      }
+    }
+    for (const nothing of [
+      '1',
+      '0',
+      'event',
+      'x',
+      '-1',
+      '9'.repeat(19),
+      '9'.repeat(30),
+      '%00',
+      `${made['firm']}.0`,
+    ])
+      expect([nothing, codeOf(await request(webhook(`/${nothing}`), firm))]).toEqual([
+        nothing,
+        [404, 'ERR-WEBHOOK-NOT-FOUND'],
+      ])
+    expect((await staff.client.query('select from grandlivre.subscriptions')).rowCount).toBe(9)
+  })
+
+  test('and which of them receive a kind of event, here or there', async () => {
+    const { company, firm, staff, webhook, make, idsOf } = routes
+    const whole = await make(firm, { onEvents: ['document', 'portfolio'] })
+    const tied = await make(firm, { onEvents: ['document'], accountingFolderId: ['112'] })
+    const off = await make(firm, { onEvents: ['document'] })
+    await staff.client.query(
+      `update grandlivre.subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'x' where id = $1`,
+      [off],
+    )
+    expect(await idsOf('/event/document', firm)).toEqual([whole, tied])
+    expect(await idsOf('/event/portfolio', firm)).toEqual([whole])
+    expect(await idsOf('/event/exercice', firm)).toEqual([])
+    expect(await idsOf('/event/document/111', firm)).toEqual([whole])
+    expect(await idsOf('/event/document/112', firm)).toEqual([whole, tied])
+    expect(codeOf(await request(webhook('/event/document/121'), firm))).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+    expect(codeOf(await request(webhook('/event/document/abc'), firm))).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
+    const own = await make(company)
+    expect(await idsOf('/event/document', company)).toEqual([own])
+    expect(await idsOf('/event/document/111', company)).toEqual([own])
+    expect(codeOf(await request(webhook('/event/document/112'), company))).toEqual([
+      403,
+      'ERR-FORBIDDEN-ACCESS',
+    ])
+    const unknown = await request(webhook('/event/nothing'), firm)
+    expect(issuesOf(unknown)).toEqual({ name: expect.stringContaining('must be one of connector,') })
+  })
+
+  test('and no customer with firm access sees any', async () => {
+    const { company, firm, staff, service, webhook, post, patch } = routes
+    const secret = await staff.thirdParty('CUSTOMER', 'customer')
+    const asFirm = credentials(await staff.token('CUSTOMER', 'firm', folders.first), secret)
+    const asCompany = credentials(await staff.token('CUSTOMER', 'api', folders.first), secret)
+    const answers = [
+      await request(webhook(), asFirm),
+      await request(webhook('/1'), asFirm),
+      await request(webhook('/event/document'), asFirm),
+      await request(webhook('/event/document/111'), asFirm),
+      await request(webhook('/1'), asFirm, 'DELETE'),
+      await post(asFirm, { postUrl, onEvents: ['document'] }),
+      await patch(asFirm, 1, []),
+    ]
+    for (const answer of answers) expect(codeOf(answer)).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
+    const openTo = async (headers: Record<string, string>) =>
+      (await request(`${service.url}/api/v1/key/info`, headers)).body
+        .filter(({ path }: { path: string }) => path.startsWith('/api/v1/webhook'))
+        .map(({ path, method }: { path: string; method: string }) => `${method} ${path}`)
+    const all = [
+      'post /api/v1/webhook',
+      'get /api/v1/webhook',
+      'get /api/v1/webhook/{id}',
+      'get /api/v1/webhook/event/{name}',
+      'get /api/v1/webhook/event/{name}/{accountingFolderId}',
+      'delete /api/v1/webhook/{id}',
+    ]
+    expect(await openTo(asFirm)).toEqual([])
+    for (const headers of [asCompany, company, firm])
+      expect((await openTo(headers)).toSorted()).toEqual(all.toSorted())
+    expect((await post(asCompany, { postUrl, onEvents: ['document'] })).status).toBe(201)
+  })
+})

@@ -1,0 +1,127 @@
+/** What becomes of an export and its file past their time, and of files that no export names. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
+import { sweepExports } from '../../src/jobs/retention/retention.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import { statusUrl } from '../support/full-export.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { request } from '../support/service.ts'
+import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+
+const { first } = folders
+
+let stage: TwoServices
+
+beforeAll(async () => {
+  stage = await setTwoServices()
+})
+
+afterAll(() => stage?.close())
+
+describe('past its time', () => {
+  const move = (id: string, ago: string) =>
+    stage.sql('update grandlivre.exports set finished_at = clock_timestamp() - $2::interval where id = $1', [
+      id,
+      ago,
+    ])
+  const sweep = async (now = new Date()) => {
+    const database = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test sweep' })
+    const signed = { ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) }
+    try {
+      return await sweepExports(
+        { database, store: await openStore(signed), retentionDays: 7, log: () => {} },
+        now,
+      )
+    } finally {
+      await database.end()
+    }
+  }
+  const status = async (id: string) => {
+    const { status: code, body } = await request(statusUrl(stage.url, id), stage.company)
+    return [code, body.status ?? body.error.code]
+  }
+
+  test('an export answers 410, then its file is removed, then it is forgotten', async () => {
+    await sweep()
+    const { id, url: address } = await stage.exported()
+    await move(id, '6 days 23:59')
+    expect(await status(id)).toEqual([200, 'DONE'])
+    await move(id, '7 days 00:01')
+    expect(await status(id)).toEqual([410, 'ERR-EXPORT-EXPIRED'])
+    // An address that was given out just before is still good for its hour.
+    expect((await sweep()).files).toBe(0)
+    expect((await fetch(address!, { method: 'HEAD' })).status).toBe(200)
+    await move(id, '7 days 01:01')
+    expect(await sweep()).toMatchObject({ files: 1, rows: 0, orphans: 0 })
+    expect((await fetch(address!, { method: 'HEAD' })).status).toBe(410)
+    expect(await status(id)).toEqual([410, 'ERR-EXPORT-EXPIRED'])
+    await move(id, '38 days')
+    expect(await sweep()).toMatchObject({ files: 0, rows: 1 })
+    expect(await status(id)).toEqual([404, 'ERR-EXPORT-NOT-FOUND'])
+  })
+
+  test('a file that no export names is removed, but not while it is fresh; other things stay', async () => {
+    const { id } = await stage.exported()
+    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const strays = [
+      `exports/100/${id}/1-${'0'.repeat(16)}.json`,
+      `exports/100/export_${'0'.repeat(32)}/1-${'0'.repeat(16)}.json`,
+    ]
+    for (const key of [...strays, 'backup/of-others.json']) {
+      const writer = await objects.create(key, 'application/json')
+      await writer.write(Buffer.from('{}'))
+      await writer.complete({ bytes: 2 })
+    }
+    const unfinished = await objects.create(`exports/100/${id}/9-${'0'.repeat(16)}.json`, 'application/json')
+    await unfinished.write(Buffer.from('{'))
+    expect(await sweep()).toMatchObject({ orphans: 0, unfinished: 0 })
+    const files = (await stage.storedKeys()).length
+    expect(await sweep(new Date(Date.now() + 2 * 3_600_000))).toMatchObject({ orphans: 2, unfinished: 0 })
+    expect(await sweep(new Date(Date.now() + 25 * 3_600_000))).toMatchObject({ orphans: 0, unfinished: 1 })
+    expect((await stage.storedKeys()).length).toBe(files - 3)
+    expect((await stage.storedKeys()).filter((key) => key.endsWith('of-others.json'))).toHaveLength(1)
+    expect(await status(id)).toEqual([200, 'DONE'])
+    await objects.remove('backup/of-others.json')
+    await unfinished.abort()
+  })
+
+  test('a file is kept while its export runs: it may be about to be named', async () => {
+    const id = `export_${'d'.repeat(32)}`
+    await stage.sql(
+      `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)
+       values ($1, $2, $3, '1.0.0', 'JSON', $4, 'request', 'running', 1)`,
+      [first.schemaId, id, first.folderId, 'd'.repeat(64)],
+    )
+    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
+    const writer = await objects.create(key, 'application/json')
+    await writer.complete({ bytes: 0 })
+    const later = new Date(Date.now() + 2 * 3_600_000)
+    expect(await sweep(later)).toMatchObject({ orphans: 0 })
+    await stage.sql(
+      `update grandlivre.exports set state = 'failed', finished_at = now(), reason = 'reason' where id = $1`,
+      [id],
+    )
+    expect(await sweep(later)).toMatchObject({ orphans: 1 })
+  })
+
+  test('an export that never came to its end has failed', async () => {
+    const id = `export_${'f'.repeat(32)}`
+    await stage.sql(
+      `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, created_at)
+       values ($1, $2, $3, '1.0.0', 'JSON', $4, 'request-old', clock_timestamp() - interval '8 days')`,
+      [first.schemaId, id, first.folderId, 'f'.repeat(64)],
+    )
+    expect(await status(id)).toEqual([200, 'INIT'])
+    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
+    // As fresh as can be, and all the same of an attempt that has ended.
+    const writer = await objects.create(key, 'application/json')
+    const files = (await stage.storedKeys()).length
+    expect((await sweep()).forgotten).toBe(1)
+    expect((await stage.storedKeys()).length).toBe(files - 1)
+    await writer.abort()
+    const { body } = await request(statusUrl(stage.url, id), stage.company)
+    expect(body).toEqual({ id, status: 'FAILED', reason: expect.stringContaining('request-old') })
+  })
+})

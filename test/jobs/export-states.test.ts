@@ -1,0 +1,74 @@
+/** The states of an export in the database against the table of transitions. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool, inTenant } from '../../src/db/pool.ts'
+import { type JobEvent, jobEvents, jobStates, transitions } from '../../src/jobs/job.ts'
+import * as jobs from '../../src/jobs/jobs.sql.ts'
+import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+const { first } = folders
+
+let database: TestDatabase
+let staff: Staff
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+})
+
+afterAll(async () => {
+  await staff?.end()
+  await database?.drop()
+})
+
+test('the statements change states as the table of transitions says, and no final one', async () => {
+  const id = `export_${'e'.repeat(32)}`
+  const claim = { schemaId: first.schemaId, exportId: id, attempt: 1 }
+  const file = {
+    fileKey: 'k',
+    rows: 1,
+    bytes: 1,
+    sha256: '0'.repeat(64),
+    debit: 1n,
+    credit: 1n,
+    snapshotOn: '2026-01-01',
+  }
+  const events: Record<JobEvent, (client: import('pg').PoolClient, key: jobs.Claim) => Promise<unknown>> = {
+    take: (client, key) => jobs.takeExport(client, key),
+    release: (client, key) => jobs.releaseExport(client, key),
+    finish: (client, key) => jobs.finishExport(client, key, file),
+    fail: (client, key) => jobs.failExport(client, key, 'reason'),
+    end: (client, key) => jobs.endExport(client, key, 'reason'),
+  }
+  const prepare: Record<string, string> = {
+    queued: `state = 'queued'`,
+    running: `state = 'running'`,
+    done: `state = 'done', finished_at = now(), sha256 = repeat('0', 64), debit = 1, credit = 1, snapshot_on = now()`,
+    failed: `state = 'failed', finished_at = now(), reason = 'reason'`,
+  }
+  const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'test states' })
+  const owner = staff.client
+  const attempted = async (state: string, event: JobEvent, attempt: number) => {
+    await owner.query('delete from grandlivre.exports where id = $1', [id])
+    await owner.query(
+      `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, attempt)
+       values ($1, $2, $3, '1.0.0', 'JSON', repeat('e', 64), 'request', 1)`,
+      [first.schemaId, id, first.folderId],
+    )
+    await owner.query(`update grandlivre.exports set ${prepare[state]} where id = $1`, [id])
+    await inTenant(pool, first.schemaId, (client) => events[event](client, { ...claim, attempt }))
+    return (await owner.query('select state from grandlivre.exports where id = $1', [id])).rows[0].state
+  }
+  for (const state of jobStates)
+    for (const event of jobEvents)
+      expect(await attempted(state, event, 1), `${state}, ${event}`).toBe(transitions[state][event] ?? state)
+  // What a process says of an attempt that is no longer its own changes nothing.
+  for (const event of ['release', 'finish', 'fail'] as const)
+    for (const attempt of [0, 2]) expect(await attempted('running', event, attempt), event).toBe('running')
+  await attempted('done', 'take', 1)
+  await expect(
+    owner.query(`update grandlivre.exports set state = 'queued' where id = $1`, [id]),
+  ).rejects.toThrow('final')
+  await owner.query('delete from grandlivre.exports where id = $1', [id])
+  await pool.end()
+})

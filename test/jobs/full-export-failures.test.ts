@@ -1,0 +1,372 @@
+/**
+ * Full exports through everything that can happen to a process, its database and its store: each ends DONE with the
+ * right file, or FAILED with a reason, and nothing else is left behind. Exports read through a gate, so that a test
+ * stops them exactly where it wants them.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, type TestContext, test } from 'vitest'
+import {
+  backwards,
+  ended,
+  type Progress,
+  statusUrl,
+  trigger,
+  triggerAmongMany,
+} from '../support/full-export.ts'
+import type { ServiceProcess } from '../support/process.ts'
+import type { Gate } from '../support/servers/gate.ts'
+import { startOwnDatabase } from '../support/servers/own-database.ts'
+import { request, until } from '../support/service.ts'
+import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+
+/** Fifteen seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
+const timeout = 300_000
+
+async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
+  const stage = await setFailingStage()
+  onTestFinished(() => stage.close())
+  return stage
+}
+
+const rowOf = async (stage: FailingStage, id: string) =>
+  (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
+
+test.concurrent('an export is finished by another process when its own is killed at 10, 50 and 90 %', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
+  for (const part of [0.1, 0.5, 0.9]) {
+    const { service, gate } = await stage.startGated()
+    const id = await stage.begin(service)
+    expect(service.logged('export.started', id)).toBe(true)
+    victims.push({ service, gate, part, id, seen: [] })
+  }
+  // Not before all are busy: one that still had room would take over what a killed one leaves.
+  await Promise.all(
+    victims.map(async ({ service, gate, part, id, seen }) => {
+      const reached = await stage.readUpTo(part, gate, service, id)
+      expect(reached.rows).toBeLessThan(reached.rowsTotal!)
+      seen.push(reached)
+      await service.kill()
+    }),
+  )
+  expect((await stage.stored()).length).toBe(3)
+  // The heir is stopped far behind where they were, and says so twice, before it may go on.
+  const { service: heir, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
+  await until(() => victims.every(({ id }) => heir.logged('export.started', id)))
+  for (let i = 0; i < 2; i++) {
+    await stage.sql('update grandlivre.exports set renewed_at = null')
+    await until(
+      async () => (await stage.sql('select from grandlivre.exports where renewed_at is null')).length === 0,
+    )
+    for (const { id, seen } of victims) seen.push((await stage.progress(heir, id))!)
+  }
+  gate.open()
+  await Promise.all(
+    victims.map(async ({ id, seen }) => {
+      await stage.expectRightFile(heir, id, seen)
+      expect(backwards(seen)).toEqual([])
+      expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+    }),
+  )
+})
+
+test.concurrent('an export has failed when its process is killed in the last attempt', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  await stage.readUpTo(0.3, gate, service, id)
+  await stage.sql('update pgboss.job set retry_count = retry_limit')
+  await service.kill()
+  const heir = await stage.start()
+  const { status, reason } = await ended(heir.url, stage.headers, id)
+  expect([status, reason]).toEqual([
+    'FAILED',
+    expect.stringMatching(/interrupted each time.* request [\w-]{36} /),
+  ])
+  expect(heir.logged('export.abandoned', id)).toBe(true)
+  expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+  await until(async () => (await stage.stored()).length === 0)
+})
+
+test.concurrent('an export cannot be finished by a process that was frozen and lost it', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  await stage.readUpTo(0.5, gate, service, id)
+  service.child.kill('SIGSTOP')
+  const heir = await stage.start()
+  const { sha256 } = await stage.expectRightFile(heir, id)
+  // What the frozen one has open is gone for all others already.
+  expect(await stage.stored()).toEqual([expect.stringMatching(/^2-[0-9a-f]{16}\.json$/)])
+  gate.open()
+  service.child.kill('SIGCONT')
+  await until(() => service.logged('export.lost', id))
+  expect(service.logged('export.done', id)).toBe(false)
+  await until(async () => (await stage.stored()).length === 1)
+  expect((await request(statusUrl(service.url, id), stage.headers)).body).toMatchObject({
+    status: 'DONE',
+    sha256,
+  })
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+})
+
+test.concurrent('an export stops where its attempt is not the last any more, and leaves no file', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  await stage.readUpTo(0.5, gate, service, id)
+  await stage.sql('update grandlivre.exports set attempt = attempt + 1 where id = $1', [id])
+  // It learns so from its next word, in the midst of waiting for the database.
+  await until(() => service.logged('export.lost', id))
+  gate.open()
+  expect(await stage.stored()).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'running', attempt: 2 })
+  expect(service.logged('export.done', id)).toBe(false)
+})
+
+test.concurrent('an export that another process took while its file was completed loses the file', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  await stage.readUpTo(0.5, gate, service, id)
+  // Locked, the row neither moves nor tells anything: the process hears of its loss behind the last byte only.
+  await stage.sql('begin')
+  await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
+  gate.open()
+  await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+  await stage.sql('update grandlivre.exports set attempt = attempt + 1 where id = $1', [id])
+  await stage.sql('commit')
+  await until(() => service.logged('export.lost', id))
+  await until(async () => (await stage.stored()).length === 0)
+  expect(await rowOf(stage, id)).toEqual({ state: 'running', attempt: 2 })
+})
+
+test.concurrent('an export is handed on at SIGTERM without using up an attempt', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const seen: Progress[] = []
+  let id: string | undefined
+  // Four times, where three attempts are all there is.
+  for (let i = 0; i < 4; i++) {
+    const { service, gate } = await stage.startGated()
+    const taken = id ?? (await stage.begin(service))
+    id = taken
+    await until(() => service.logged('export.started', taken))
+    seen.push(await stage.readUpTo(0.2, gate, service, taken))
+    service.child.kill('SIGTERM')
+    expect(await service.ended).toEqual([0, null])
+    expect(service.logged('export.handedBack', taken)).toBe(true)
+    expect(await rowOf(stage, taken)).toEqual({ state: 'queued', attempt: i + 1 })
+    expect(await stage.stored()).toEqual([])
+  }
+  const heir = await stage.start()
+  await stage.expectRightFile(heir, id!, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(heir.logged('export.interrupted')).toBe(false)
+  expect(await stage.stored()).toHaveLength(1)
+})
+
+test.concurrent('an export survives the loss of all connections to the database', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  await stage.terminateConnections()
+  gate.open()
+  await stage.expectRightFile(service, id, seen)
+  expect(service.logged('export.interrupted', id)).toBe(true)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  expect(await stage.stored()).toHaveLength(1)
+})
+
+test.concurrent('an export has failed when the store fails three times', { timeout }, async (context) => {
+  const stage = await stageOf(context)
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-nowhere-'))
+  context.onTestFinished(() => rm(dataDir, { recursive: true }))
+  // A file where the folder of files should be.
+  await writeFile(join(dataDir, 'files'), '')
+  const service = await stage.start({ DATA_DIR: dataDir })
+  const id = await stage.begin(service)
+  const { status, reason } = await ended(service.url, stage.headers, id)
+  expect([status, reason]).toEqual([
+    'FAILED',
+    expect.stringContaining('could not be stored, although it was tried again'),
+  ])
+  expect(reason).not.toContain(dataDir)
+  expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 3 })
+})
+
+test.concurrent('an export has failed at once when the disk is full, and leaves nothing on it', {
+  timeout,
+}, async (context) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-small-disk-'))
+  context.onTestFinished(() => rm(dataDir, { recursive: true }))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', dataDir], { stdio: 'ignore' })
+  } catch {
+    context.skip('a small disk can only be mounted by root')
+  }
+  context.onTestFinished(() => void execFileSync('umount', ['-l', dataDir]))
+  const stage = await stageOf(context)
+  const service = await stage.start({ DATA_DIR: dataDir })
+  const id = await stage.begin(service)
+  const { status, reason } = await ended(service.url, stage.headers, id)
+  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have made room')])
+  expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+  const used = execFileSync('find', [dataDir, '-type', 'f'], { encoding: 'utf8' })
+  expect(used).toBe('')
+})
+
+async function restartableStageOf({ onTestFinished }: TestContext) {
+  const database = await startOwnDatabase()
+  const stage = await setFailingStage({ database })
+  onTestFinished(() => stage.close())
+  return { stage, database }
+}
+
+/** The process that saw the database go is still there, and makes a further export in one attempt. */
+async function expectGoesOn(stage: FailingStage, service: ServiceProcess): Promise<void> {
+  expect([service.child.exitCode, service.child.signalCode]).toEqual([null, null])
+  const id = await stage.begin(service)
+  await stage.expectRightFile(service, id)
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+}
+
+test.concurrent('an export survives a restart of the database', { timeout }, async (context) => {
+  const { stage, database } = await restartableStageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  await database.stop()
+  await database.start()
+  gate.open()
+  await stage.expectRightFile(service, id, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await expectGoesOn(stage, service)
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+})
+
+test.concurrent('an export survives a database that is away for a while', { timeout }, async (context) => {
+  const { stage, database } = await restartableStageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  await database.stop()
+  gate.open()
+  // All that ask the database have heard that it is away: the export, the queue, callers.
+  await until(() => service.logged('export.interrupted', id) && service.logged('queue.troubled'))
+  expect((await request(statusUrl(service.url, id), stage.headers)).status).toBe(503)
+  // What the attempt had written it took back without the database.
+  expect(await stage.stored()).toEqual([])
+  await database.start()
+  await stage.expectRightFile(service, id, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await expectGoesOn(stage, service)
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+})
+
+test.concurrent('an export whose file was whole, but not written down, at the restart is made again', {
+  timeout,
+}, async (context) => {
+  const { stage, database } = await restartableStageOf(context)
+  const { service, gate } = await stage.startGated()
+  const id = await stage.begin(service)
+  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  // Locked, the row takes no word.
+  await stage.sql('begin')
+  await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
+  gate.open()
+  await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+  await database.stop()
+  await database.start()
+  await stage.expectRightFile(service, id, seen)
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  expect(await stage.stored()).toHaveLength(1)
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+})
+
+test.concurrent('100 identical triggers at once, over two processes, make one export and one file', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const processes = await Promise.all([1, 2].map(() => stage.start({ RATE_LIMIT_CONCURRENT: '100' })))
+  // Held up together where they would make the export, and let go in the same instant.
+  await stage.sql('begin')
+  await stage.sql('lock table grandlivre.exports in share mode')
+  const triggers = Array.from({ length: 100 }, (_, i) =>
+    triggerAmongMany(processes[i % 2]!.url, stage.headers),
+  )
+  const waiting = async () =>
+    (
+      await stage.sql(
+        `select count(*)::int as n from pg_locks
+         where not granted and relation = 'grandlivre.exports'::regclass`,
+      )
+    )[0].n
+  // A process has eight connections for such questions: more than that are of both.
+  await until(async () => (await waiting()) > 8)
+  await stage.sql('commit')
+  const answers = await Promise.all(triggers)
+  expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+  const ids = new Set(answers.map(({ body }) => body.id))
+  expect(ids.size).toBe(1)
+  const id = answers[0]!.body.id
+  for (const service of processes) await stage.expectRightFile(service, id)
+  expect(processes.filter(({ logged }) => logged('export.started'))).toHaveLength(1)
+  expect(
+    await stage.sql(
+      `select (select count(*)::int from grandlivre.exports) as rows,
+              (select count(*)::int from pgboss.job where name = 'exports') as entries`,
+    ),
+  ).toEqual([{ rows: 1, entries: 1 }])
+  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+  expect(await stage.stored()).toHaveLength(1)
+})
+
+test.concurrent('two processes share the exports, and one goes on when the other is killed', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const [one, other] = [await stage.startGated(), await stage.startGated()]
+  const begun = [await stage.begin(one.service), await stage.begin(other.service)]
+  const ofProcess = ({ service }: typeof one) => begun.filter((id) => service.logged('export.started', id))
+  expect([ofProcess(one).length, ofProcess(other).length]).toEqual([1, 1])
+  const [lost, kept] = [ofProcess(one)[0]!, ofProcess(other)[0]!]
+  const seen: Progress[] = [await stage.readUpTo(0.5, one.gate, one.service, lost)]
+  await stage.readUpTo(0.5, other.gate, other.service, kept)
+  await one.service.kill()
+  // While nobody knows of the death yet, the other one is asked for more.
+  await stage.sql('update grandlivre.exports set latest = false')
+  const further = (await trigger(other.service.url, stage.headers)).body.id
+  other.gate.open()
+  await Promise.all([
+    stage.expectRightFile(other.service, kept),
+    stage.expectRightFile(other.service, further),
+    stage.expectRightFile(other.service, lost, seen),
+  ])
+  expect(backwards(seen)).toEqual([])
+  expect(await rowOf(stage, kept)).toEqual({ state: 'done', attempt: 1 })
+  expect(await rowOf(stage, further)).toEqual({ state: 'done', attempt: 1 })
+  expect(await rowOf(stage, lost)).toEqual({ state: 'done', attempt: 2 })
+  expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+})

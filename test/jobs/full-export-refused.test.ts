@@ -1,0 +1,135 @@
+/** What the trigger and the status of a full export refuse, and with which answer. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { statusUrl, trigger } from '../support/full-export.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { type Answer, request } from '../support/service.ts'
+import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+
+const { sameFirm, otherFirm } = folders
+
+let stage: TwoServices
+
+beforeAll(async () => {
+  stage = await setTwoServices()
+})
+
+afterAll(() => stage?.close())
+
+const issuesOf = ({ status, body }: Answer) => [
+  status,
+  body.error.code,
+  (body.error.details.issues ?? []).map((issue: { parameter: string }) => issue.parameter).sort(),
+]
+
+const refusals: [string, Record<string, string>, string[]][] = [
+  ['no format', { format: '' }, ['format']],
+  ['another format', { format: 'XML' }, ['format']],
+  ['idExercice with JSON', { idExercice: '12' }, ['idExercice']],
+  ['a period with JSON', { startDate: '2024-01-01', endDate: '2024-12-31' }, ['endDate', 'startDate']],
+  ['journals with JSON', { journalIds: '31,32' }, ['journalIds']],
+  ['journals without a value', { format: 'TRA', journalIds: '' }, ['journalIds']],
+  ['a parameter there is not', { draft: '1' }, ['draft']],
+  ['TRA with a year and a date', { format: 'TRA', idExercice: '12', endDate: '2024-12-31' }, ['endDate']],
+  ['TRA with half a period', { format: 'tra', startDate: '2024-01-01' }, ['endDate']],
+  ['TRA backwards', { format: 'TRA', startDate: '2024-01-02', endDate: '2024-01-01' }, ['endDate']],
+  [
+    'TRA for more than 24 months',
+    { format: 'TRA', startDate: '2023-01-01', endDate: '2025-01-01' },
+    ['endDate'],
+  ],
+  ['a day that is not', { format: 'TRA', startDate: '2023-02-30', endDate: '2024-12-31' }, ['startDate']],
+  ['journals that are no ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
+]
+
+describe('refused', () => {
+  test.each(refusals)('%s', async (_, query, parameters) => {
+    expect(issuesOf(await trigger(stage.url, stage.company, query))).toEqual([
+      400,
+      'ERR-VALIDATION',
+      parameters,
+    ])
+  })
+
+  test('a parameter given twice, a missing one, an unknown version', async () => {
+    const all = `${stage.url}/api/v1/mad/all`
+    const ask = (query: string) => request(`${all}?${query}`, stage.company)
+    expect(issuesOf(await ask('version=1.0.0&format=JSON&format=JSON'))).toEqual([
+      400,
+      'ERR-VALIDATION',
+      ['format'],
+    ])
+    expect(issuesOf(await ask(''))).toEqual([400, 'ERR-VALIDATION', ['format', 'version']])
+    expect((await ask('version=2.0.0&format=JSON')).body.error.code).toBe('ERR-UNSUPPORTED-VERSION')
+    expect(issuesOf(await request(`${all}/status`, stage.company))).toEqual([
+      400,
+      'ERR-VALIDATION',
+      ['exportId'],
+    ])
+    expect(issuesOf(await request(`${all}/status?exportId=`, stage.company))).toEqual([
+      400,
+      'ERR-VALIDATION',
+      ['exportId'],
+    ])
+    const twice = await request(`${all}/status?exportId=a&exportId=b`, stage.company)
+    expect(issuesOf(twice)).toEqual([400, 'ERR-VALIDATION', ['exportId']])
+    expect((await request(statusUrl(stage.url, 'a'), stage.company, 'POST')).headers.get('allow')).toBe(
+      'GET, HEAD',
+    )
+  })
+
+  test('but not parameters without a value, which are as if absent', async () => {
+    const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '' }
+    const job = await trigger(stage.url, stage.company, empty)
+    expect([job.status, job.body.id]).toEqual([200, (await trigger(stage.url, stage.company)).body.id])
+    const status = await request(`${statusUrl(stage.url, job.body.id)}&version=`, stage.company)
+    expect(status.status).toBe(200)
+  })
+
+  test('HEAD, by which clients only look: it starts nothing', async () => {
+    await stage.passAnHour()
+    const count = () => stage.sql('select count(*) from grandlivre.exports')
+    const before = await count()
+    const address = `${stage.url}/api/v1/mad/all?version=1.0.0&format=JSON`
+    const looked = await request(address, stage.company, 'HEAD')
+    expect([looked.status, looked.headers.get('allow'), looked.body]).toEqual([405, 'GET', ''])
+    expect((await request(address, stage.company, 'POST')).headers.get('allow')).toBe('GET')
+    expect(await count()).toEqual(before)
+    const { id } = await stage.exported()
+    expect((await request(statusUrl(stage.url, id), stage.company, 'HEAD')).status).toBe(200)
+  })
+
+  test('a caller without a token, and a folder that is not the firm’s', async () => {
+    expect((await trigger(stage.url, {})).status).toBe(401)
+    expect((await trigger(stage.url, stage.firm)).status).toBe(400)
+    expect((await trigger(stage.url, stage.asFirm(otherFirm.folderId))).status).toBe(404)
+    expect((await trigger(stage.url, { ...stage.company, 'society-id': sameFirm.folderId })).status).toBe(403)
+  })
+
+  test('an export of another folder or tenant, and one that is not: the same answer', async () => {
+    const { id } = await stage.exported()
+    const status = (exportId: string, headers: Record<string, string>) =>
+      request(statusUrl(stage.url, exportId), headers)
+    const answers = [
+      await status(id, stage.asFirm(sameFirm.folderId)),
+      await status(id, await stage.strangers()),
+      await status(`export_${'0'.repeat(32)}`, stage.company),
+      ...(await Promise.all(
+        [
+          id.toUpperCase(),
+          id.slice(0, -1),
+          `${id}0`,
+          `${id}\n`,
+          id.slice(7),
+          "export_' or 1=1",
+          '\u0000',
+        ].map((malformed) => status(malformed, stage.company)),
+      )),
+    ]
+    for (const { status: code, body } of answers)
+      expect([code, body.error.code, body.error.message]).toEqual([
+        404,
+        'ERR-EXPORT-NOT-FOUND',
+        'No such export in this folder',
+      ])
+  })
+})

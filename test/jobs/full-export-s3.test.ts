@@ -1,0 +1,224 @@
+/**
+ * Full exports into real S3 servers, through what can happen to the process and to the store. An outage of thirty
+ * seconds really lasts that long: it is what the pauses between tries are made for, and nothing shorter would cross
+ * all of them.
+ */
+import { expect, type TestContext, test } from 'vitest'
+import { backwards, ended, type Progress, trigger } from '../support/full-export.ts'
+import type { ServiceProcess } from '../support/process.ts'
+import { openS3Files } from '../support/s3-files.ts'
+import type { Gate } from '../support/servers/gate.ts'
+import type { S3Proxy, SeenRequest } from '../support/servers/s3-proxy.ts'
+import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
+import { until } from '../support/service.ts'
+import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+
+const timeout = 300_000
+
+/** Some 24 MB: three parts. */
+const threeParts = { movements: 30_000 }
+
+interface Scene extends FailingStage {
+  proxy: S3Proxy
+}
+
+async function setScene(
+  server: S3Server,
+  { onTestFinished }: TestContext,
+  size: { movements?: number } = {},
+): Promise<Scene> {
+  const files = await openS3Files(server)
+  const stage = await setFailingStage({ files, ...size })
+  onTestFinished(async () => {
+    await stage.close()
+    await files.proxy.close()
+  })
+  return { ...stage, proxy: files.proxy }
+}
+
+const rowOf = async (stage: FailingStage, id: string) =>
+  (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
+
+/** Whether the request sends that part of the file of that attempt at that export. */
+const sends = (request: SeenRequest, part: number, attempt: number, id = ''): boolean =>
+  request.part === part && request.path.includes(`${id}/${attempt}-`)
+
+/** The exports it starts next run in their last attempt: those before them are used up. */
+async function triggerInLastAttempt(stage: FailingStage, url: string): Promise<string> {
+  await stage.sql('update grandlivre.exports set latest = false')
+  const { body } = await trigger(url, stage.headers)
+  const used = await stage.sql(
+    `update pgboss.job set retry_count = retry_limit
+     where state = 'created' and data ->> 'exportId' = $1 returning id`,
+    [body.id],
+  )
+  expect(used).toHaveLength(1)
+  return body.id
+}
+
+describeOnS3(
+  (server) => {
+    describeProcess(server)
+    describeOutage(server)
+    describeRefusal(server)
+  },
+  { concurrent: true },
+)
+
+function describeProcess(server: () => S3Server): void {
+  test.concurrent('an export is finished by another process when its own is killed at 10, 50 and 90 %', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
+    for (const part of [0.1, 0.5, 0.9]) {
+      const { service, gate } = await stage.startGated()
+      victims.push({ service, gate, part, id: await stage.begin(service), seen: [] })
+    }
+    // Not before all are busy: one that still had room would take over what a killed one leaves.
+    await Promise.all(
+      victims.map(async ({ service, gate, part, id, seen }) => {
+        seen.push(await stage.readUpTo(part, gate, service, id))
+        await service.kill()
+      }),
+    )
+    expect((await stage.stored()).filter((name) => name.endsWith('(unfinished)'))).toHaveLength(3)
+    const heir = await stage.start()
+    await Promise.all(victims.map(({ id, seen }) => stage.expectRightFile(heir, id, seen)))
+    for (const { id, seen } of victims) {
+      expect(backwards(seen)).toEqual([])
+      expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+    }
+    expect(await stage.stored()).toHaveLength(3)
+    expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+  })
+
+  test.concurrent('an export is finished by another process when its own is killed with the file complete', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const { service, gate } = await stage.startGated()
+    const id = await stage.begin(service)
+    const seen = [await stage.readUpTo(0.5, gate, service, id)]
+    // Locked, the row takes no word.
+    await stage.sql('begin')
+    await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
+    gate.open()
+    await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+    await service.kill()
+    await stage.sql('commit')
+    const heir = await stage.start()
+    await stage.expectRightFile(heir, id, seen)
+    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+    expect(await stage.stored()).toHaveLength(1)
+    expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
+  })
+}
+
+const outageMs = 30_000
+
+function describeOutage(server: () => S3Server): void {
+  test.concurrent('an export waits for a store that refuses connections from its start, for 30 s', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const service = await stage.start()
+    stage.proxy.down()
+    const id = await stage.begin(service)
+    setTimeout(() => stage.proxy.up(), outageMs)
+    const before = stage.proxy.seen.length
+    const seen: Progress[] = []
+    await stage.expectRightFile(service, id, seen)
+    expect(seen[0]).toMatchObject({ rows: 0 })
+    expect(stage.proxy.seen.length).toBeGreaterThan(before)
+    expect(backwards(seen)).toEqual([])
+    // The pauses between the tries are spread: they may end just before the outage does.
+    expect((await rowOf(stage, id)).attempt).toBeLessThanOrEqual(2)
+    expect(await stage.stored()).toHaveLength(1)
+  })
+
+  test.concurrent('an export survives a store that falls silent in mid-export, for 30 s', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const { service, gate } = await stage.startGated()
+    const id = await stage.begin(service)
+    const seen = [await stage.readUpTo(0.5, gate, service, id)]
+    stage.proxy.inflict(() => 'silent')
+    const before = stage.proxy.seen.length
+    gate.open()
+    await until(() => stage.proxy.seen.length > before)
+    setTimeout(() => stage.proxy.inflict(() => undefined), outageMs)
+    await stage.expectRightFile(service, id, seen)
+    expect(backwards(seen)).toEqual([])
+    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+    expect(await stage.stored()).toHaveLength(1)
+  })
+}
+
+function describeRefusal(server: () => S3Server): void {
+  test.concurrent('an export is done in one attempt where each part is refused once', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context, threeParts)
+    const refused = new Set<number>()
+    stage.proxy.inflict(({ part }) => {
+      if (part === undefined || refused.has(part)) return undefined
+      refused.add(part)
+      return 503
+    })
+    const service = await stage.start()
+    const id = await stage.begin(service)
+    await stage.expectRightFile(service, id)
+    expect([...refused].sort()).toEqual([1, 2, 3])
+    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+    expect(await stage.stored()).toHaveLength(1)
+  })
+
+  test.concurrent('an export is done in its second attempt where a part is refused throughout the first', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context, threeParts)
+    stage.proxy.inflict((request) => (sends(request, 3, 1) ? 503 : undefined))
+    const service = await stage.start()
+    const id = await stage.begin(service)
+    await stage.expectRightFile(service, id)
+    expect(stage.proxy.seen.filter((request) => sends(request, 3, 1)).length).toBeGreaterThan(1)
+    expect(service.logged('export.interrupted', id)).toBe(true)
+    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+    expect(await stage.stored()).toHaveLength(1)
+  })
+
+  test.concurrent('an export has failed where a part is refused throughout the last attempt', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context, threeParts)
+    // The only thread is busy until the entry of the next export is prepared.
+    const { service, gate } = await stage.startGated()
+    const first = await stage.begin(service)
+    const id = await triggerInLastAttempt(stage, service.url)
+    stage.proxy.inflict((request) => (sends(request, 2, 1, id) ? 503 : undefined))
+    gate.open()
+    const { status, reason } = await ended(service.url, stage.headers, id)
+    expect([status, reason]).toEqual([
+      'FAILED',
+      expect.stringMatching(/could not be stored, although.* request [\w-]{36} /),
+    ])
+    expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+    await stage.expectRightFile(service, first)
+    expect(await stage.stored()).toHaveLength(1)
+  })
+
+  test.concurrent('an export has failed at once where the store denies a part', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context, threeParts)
+    stage.proxy.inflict(({ part }) => (part === 2 ? { status: 403, code: 'AccessDenied' } : undefined))
+    const service = await stage.start()
+    const id = await stage.begin(service)
+    const { status, reason } = await ended(service.url, stage.headers, id)
+    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have made room or given access')])
+    expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+    expect(await stage.stored()).toEqual([])
+  })
+}

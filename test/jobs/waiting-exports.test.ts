@@ -1,0 +1,81 @@
+/** Exports for which the threads have no place yet: in which order they get one, and who no longer needs one. */
+import type { Piscina } from 'piscina'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
+import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
+import { createThreads } from '../../src/threads/pool.ts'
+import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
+import { insertDimensions } from '../support/ledgers/ledger.ts'
+import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+const { schemaId, folderId } = folders.first
+const selection = {
+  schemaId,
+  folderId,
+  exerciceId: largeExercice,
+  period: undefined,
+  draft: false,
+  source: undefined,
+  accountRoots: [],
+  lettering: undefined,
+  journalIds: [],
+  timeZone: 'Europe/Paris',
+}
+const task = { schemaId, selection, after: undefined, form: 'json', encoding: 'identity' } as const
+
+let database: TestDatabase
+let staff: Staff
+let threads: Piscina
+let running: ExportReader[]
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  await insertDimensions(staff.client, { schemaId, folderId }, 'waiting')
+  await addLargeExercice(staff.client, 10_000)
+})
+
+afterAll(async () => {
+  await staff?.end()
+  await database?.drop()
+})
+
+const start = () => startExport(threads, 'exportMovements', task)
+
+/** One thread, whose places are all taken by exports that nobody reads. */
+beforeEach(async () => {
+  threads = createThreads(1, database.serviceUrl)
+  running = Array.from({ length: limits.exportsPerThread }, start)
+  await Promise.all(running.map((reader) => reader.head()))
+})
+
+afterEach(async () => {
+  for (const reader of running) reader.cancel()
+  await threads.destroy()
+})
+
+test('exports that wait for a place get it in the order in which they came', async () => {
+  const begun: number[] = []
+  const waiting = Array.from({ length: 12 }, start)
+  const served = waiting.map(async (reader, i) => {
+    await reader.head()
+    begun.push(i)
+    // Its place is the next one's.
+    reader.cancel()
+  })
+  running.pop()?.cancel()
+  await Promise.all(served)
+  expect(begun).toEqual(waiting.map((_, i) => i))
+})
+
+test('whose client has left while it waited keeps nobody else from waiting', async () => {
+  const left = Array.from({ length: limits.exportQueueMax }, start)
+  await expect(start().head()).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  for (const reader of left) reader.cancel()
+  expect(threads.queueSize).toBe(0)
+  const next = start()
+  running.pop()?.cancel()
+  await expect(next.head()).resolves.toMatchObject({ ledgerVersion: expect.any(String) })
+  next.cancel()
+})

@@ -1,0 +1,273 @@
+/** import fec: what is refused changes nothing; what is there already is replaced on demand only. */
+import { appendFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { FecError } from '../../src/formats/fec/problem.ts'
+import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
+import { changed, fecFile, ledger, refusals } from '../support/ledgers/fec-file.ts'
+import { fecImports } from '../support/ledgers/fec-imports.ts'
+import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
+
+const { importFile, importRows, pool } = fecImports()
+
+const later: typeof refusals = {
+  ...refusals,
+  'a line before the fiscal year': {
+    file: fecFile(changed(7, 'EcritureDate', '20221231')),
+    line: 9,
+    column: 'EcritureDate',
+    value: '20221231',
+  },
+  'a line after the fiscal year': {
+    file: fecFile(changed(0, 'EcritureDate', '20240101')),
+    line: 2,
+    column: 'EcritureDate',
+    value: '20240101',
+  },
+  'an account without a digit': {
+    file: fecFile(changed(7, 'CompteNum', '--')),
+    line: 9,
+    column: 'CompteNum',
+    value: '--',
+  },
+  'totals that differ': {
+    file: fecFile(changed(7, 'Credit', '240,01')),
+    line: 28,
+    column: 'total',
+    value: 'debit 1965.00, credit 1965.01',
+  },
+}
+
+test('whatever is refused leaves nothing behind, not even a folder', async () => {
+  const nothing = await rowCounts(pool())
+  for (const [name, { file, line, column, value }] of Object.entries(later)) {
+    const error = await importFile(file).catch((refused: unknown) => refused)
+    expect(error, name).toBeInstanceOf(FecError)
+    expect((error as FecError).problems[0], name).toMatchObject({ line, column, value })
+    expect((error as FecError).message, name).toContain(`line ${line}, ${column}`)
+  }
+  // Refused by the database itself, in the middle of the load.
+  await pool().query(`alter table grandlivre.movements add check (description <> 'Frais')`)
+  await expect(importRows(ledger)).rejects.toThrow('violates check constraint')
+  expect(await rowCounts(pool())).toEqual(nothing)
+  expect(Object.values(nothing).every((count) => count === 0)).toBe(true)
+})
+
+test('a file that grows between its check and its load is not loaded', async () => {
+  const file = join(await mkdtemp(join(tmpdir(), 'grandlivre-fec-')), '123456789FEC20231231.txt')
+  await writeFile(file, fecFile(ledger))
+  const header = fecFile([]).length
+  const onProgress = ({ step, bytes, bytesTotal }: FecProgress) => {
+    if (step === 'checking' && bytes === bytesTotal)
+      appendFileSync(file, fecFile(ledger.slice(16, 18)).subarray(header))
+  }
+  await expect(importFec(pool(), { file, onProgress })).rejects.toThrow(
+    'The file changed while it was imported',
+  )
+  expect(await rowCounts(pool())).toMatchObject({ folders: 0, entries: 0, movements: 0 })
+  await rm(dirname(file), { recursive: true })
+})
+
+test('the same file again is refused, and replaced with replace', async () => {
+  const first = await importRows(ledger)
+  const before = await rowCounts(pool())
+  const content = await ledgerContent(pool(), first.folderId)
+  await expect(importRows(ledger)).rejects.toThrow(
+    `Folder ${first.folderId} (123456789FEC20231231) already holds a ledger for 2023-01-01 to 2023-12-31. Import with --replace`,
+  )
+  expect(await rowCounts(pool())).toEqual(before)
+
+  // A refused replacement leaves the ledger that is there.
+  await expect(importFile(later['totals that differ']!.file, { replace: true })).rejects.toThrow(FecError)
+  expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
+
+  const again = await importRows(ledger, { replace: true })
+  expect(again).toMatchObject({
+    folderId: first.folderId,
+    exerciceId: first.exerciceId,
+    folderCreated: false,
+  })
+  expect(await rowCounts(pool())).toEqual(before)
+  expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
+
+  const shorter = ledger.filter((row) => row['JournalCode'] !== 'PA')
+  await importRows(shorter, { replace: true })
+  expect(await rowCounts(pool())).toEqual({ ...before, entries: 10, movements: 25 })
+})
+
+test('the next year joins the same folder, its accounts and journals; years that overlap are refused', async () => {
+  const first = await importRows(ledger)
+  const before = await rowCounts(pool())
+  const nextYear = ledger.map((row) => ({
+    ...row,
+    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+  }))
+  const next = await importRows(nextYear, { file: '123456789FEC20241231.txt' })
+  expect(next.folderId).toBe(first.folderId)
+  const both = { ...before, exercices: 2, entries: 22, movements: 54 }
+  expect(await rowCounts(pool())).toEqual(both)
+
+  await expect(
+    importRows(nextYear, { file: '123456789FEC20241231.txt', start: '2023-12-31', replace: true }),
+  ).rejects.toThrow(`folder ${first.folderId} already has the exercice 2023-01-01 to 2023-12-31`)
+  // Replacing one year leaves the other.
+  await importRows(nextYear, { file: '123456789FEC20241231.txt', replace: true })
+  expect(await rowCounts(pool())).toEqual(both)
+})
+
+test('a closed exercice is not replaced', async () => {
+  await importRows(ledger)
+  await pool().query('update grandlivre.exercices set closed_at = now()')
+  await expect(importRows(ledger, { replace: true })).rejects.toThrow('a closed exercice cannot be changed')
+})
+
+test('options say what the file name does not', async () => {
+  await expect(importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
+  await expect(importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
+  await expect(importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
+  await expect(importRows(ledger, { siren: '12345' })).rejects.toThrow('--siren must be 9 digits')
+  for (const folderId of ['77', '9007199254740992', '7'.repeat(17), 'x'])
+    await expect(importRows(ledger, { folderId })).rejects.toThrow(`There is no folder ${folderId}`)
+  await expect(importFec(pool(), { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
+    'not an ordinary file',
+  )
+
+  const named = { file: 'export.txt', name: 'Café Noël', siren: '987654321', end: '2023-12-31' }
+  const imported = await importRows(ledger, named)
+  expect(imported).toMatchObject({
+    folderName: 'Café Noël',
+    period: { start: '2023-01-01', end: '2023-12-31' },
+  })
+  // By its id, a folder takes any file that names no other company.
+  const other = await importRows(ledger, {
+    file: 'b.txt',
+    start: '2023-01-01',
+    folderId: imported.folderId,
+    replace: true,
+  })
+  expect(other).toMatchObject({ folderId: imported.folderId, period: { end: '2023-12-31' } })
+})
+
+test('a fiscal year of the file name begins twelve months before its end, leap years included', async () => {
+  const pair = (day: string) => [16, 17].map((at) => ({ ...ledger[at]!, EcritureDate: day }))
+  const imported = await importRows(pair('20230301'), { file: '123456789FEC20240229.txt' })
+  expect(imported.period).toEqual({ start: '2023-03-01', end: '2024-02-29' })
+  const error = importRows(pair('20230228'), { file: '123456780FEC20240229.txt' })
+  await expect(error).rejects.toThrow(
+    'line 2, EcritureDate "20230228": a day of the fiscal year 2023-03-01 to 2024-02-29',
+  )
+})
+
+test('the days of the lines tell the fiscal year where they leave no choice, and what to give otherwise', async () => {
+  const pair = (first: string, last: string) => [
+    { ...ledger[16]!, EcritureDate: first, EcritureNum: '1' },
+    { ...ledger[17]!, EcritureDate: first, EcritureNum: '1' },
+    { ...ledger[16]!, EcritureDate: last, EcritureNum: '2' },
+    { ...ledger[17]!, EcritureDate: last, EcritureNum: '2' },
+  ]
+  // The opening line of 2022 is no sign of the year.
+  const calendar = await importRows(ledger, { file: 'books.txt' })
+  expect(calendar).toMatchObject({
+    period: { start: '2023-01-01', end: '2023-12-31' },
+    isPeriodInferred: true,
+    movedOpeningLines: 1,
+  })
+  const broken = await importRows(pair('20230215', '20240105'), { file: 'broken.txt' })
+  expect(broken.period).toEqual({ start: '2023-02-01', end: '2024-01-31' })
+  expect(await importRows(ledger)).toMatchObject({ isPeriodInferred: false })
+
+  const before = await rowCounts(pool())
+  for (const [first, last, hint] of [
+    ['20230110', '20230930', 'dated 2023-01-10 to 2023-09-30. Give .* --start 2023-01-01 --end 2023-12-31'],
+    ['20231001', '20240630', '--start 2023-10-01 --end 2024-09-30'],
+    ['20221005', '20231225', '--start 2022-10-01 --end 2023-12-31'],
+    ['20200105', '20231225', 'Import a file for each year'],
+  ] as const)
+    await expect(importRows(pair(first, last), { file: 'export.txt' })).rejects.toThrow(new RegExp(hint))
+  // What is wrong in the lines is said first.
+  await expect(importRows(changed(5, 'Debit', '20,0O'), { file: 'export.txt' })).rejects.toThrow(
+    'line 7, Debit "20,0O"',
+  )
+  expect(await rowCounts(pool())).toEqual(before)
+})
+
+test('a file whose name and options do not say whose it is never joins a folder that is there', async () => {
+  const nextYear = ledger.map((row) => ({
+    ...row,
+    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+  }))
+  const first = await importRows(ledger, { file: 'ledger.txt' })
+  const before = await rowCounts(pool())
+  const hint = `If it is, give --folder ${first.folderId}; if not, give the --siren`
+  await expect(importRows(nextYear, { file: 'ledger.txt' })).rejects.toThrow(hint)
+  await expect(importRows(ledger, { file: 'ledger.txt', replace: true })).rejects.toThrow(hint)
+  expect(await rowCounts(pool())).toEqual(before)
+  await expect(importRows(ledger, { file: 'ledger.txt', folderId: first.folderId })).rejects.toThrow(
+    '--replace',
+  )
+  expect(await importRows(nextYear, { file: 'ledger.txt', folderId: first.folderId })).toMatchObject({
+    folderId: first.folderId,
+    folderCreated: false,
+  })
+
+  // A name is an answer, and each name a folder.
+  const [one, two] = [
+    await importRows(ledger, { file: 'ledger.txt', name: 'Un' }),
+    await importRows(ledger, { file: 'ledger.txt', name: 'Deux' }),
+  ]
+  expect(new Set([first.folderId, one.folderId, two.folderId]).size).toBe(3)
+  await expect(importRows(ledger, { file: 'ledger.txt', name: 'Un' })).rejects.toThrow(
+    `Folder ${one.folderId} (Un) already holds a ledger`,
+  )
+  await expect(importRows(ledger, { name: 'Un', folderId: one.folderId })).rejects.toThrow('give one of them')
+
+  // Digits that are no SIREN name a ledger again, unless the name given says otherwise; zeros name no company.
+  const numbered = await importRows(ledger, { file: '17FEC20231231.txt' })
+  expect((await importRows(nextYear, { file: '17FEC20241231.txt' })).folderId).toBe(numbered.folderId)
+  await expect(
+    importRows(ledger, { file: '17FEC20231231.txt', name: 'Autre', replace: true }),
+  ).rejects.toThrow('give the --siren of its company')
+  const zeros = await importRows(ledger, { file: '000000000FEC20231231.txt' })
+  await expect(importRows(ledger, { file: '000000000FEC20231231.txt' })).rejects.toThrow('--replace')
+  expect((await importRows(nextYear, { file: '000000000FEC20241231.txt' })).folderId).not.toBe(zeros.folderId)
+})
+
+test('a company is known by its SIREN, also within a SIRET, and keeps others out of its folder', async () => {
+  const first = await importRows(ledger, { file: 'a.txt', siren: '12345678900018' })
+  await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
+  const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
+  await expect(importRows(ledger, other)).rejects.toThrow(
+    `of the company 987654321, but folder ${first.folderId} (a) is of 12345678900018. Give another --folder`,
+  )
+  expect(await importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
+    folderId: first.folderId,
+  })
+})
+
+test.each([
+  ['a new ledger', undefined],
+  ['one folder by its id', '--folder'],
+])('of two imports of %s at once, one is told of the other', async (_, byId) => {
+  const folderId = byId && (await importRows(ledger)).folderId
+  const nextYear = ledger.map((row) => ({
+    ...row,
+    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+  }))
+  const options = { file: '123456789FEC20241231.txt', ...(folderId && { folderId }) }
+  const holder = await pool().connect()
+  await holder.query('begin; lock table grandlivre.entries in access exclusive mode')
+  const both = Promise.allSettled([importRows(nextYear, options), importRows(nextYear, options)])
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  try {
+    // Neither can commit before both have looked for what is there.
+    await expect.poll(async () => (await pool().query(waiting)).rows.length, { timeout: 30_000 }).toBe(2)
+  } finally {
+    await holder.query('commit')
+    holder.release()
+  }
+  const refused = (await both).filter((one) => one.status === 'rejected').map(({ reason }) => reason.message)
+  expect(refused).toEqual([expect.stringContaining('already holds a ledger for 2024-01-01 to 2024-12-31')])
+  expect(await rowCounts(pool())).toMatchObject({ folders: 1, exercices: byId ? 2 : 1 })
+})

@@ -1,0 +1,298 @@
+/** import fec: a ledger is loaded whole, as the file says, whatever its form. */
+import { randomInt } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
+import { changed, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
+import { fecImports } from '../support/ledgers/fec-imports.ts'
+import { ledgerContent } from '../support/ledgers/ledger-content.ts'
+import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts'
+
+const { importFile, importRows, pool } = fecImports()
+
+test('a ledger becomes a folder, an exercice, accounts, journals, entries and movements', async () => {
+  const imported = await importRows(ledger)
+  expect(imported).toMatchObject({
+    folderName: '123456789FEC20231231',
+    folderCreated: true,
+    period: { start: '2023-01-01', end: '2023-12-31' },
+    lines: 27,
+    entries: 11,
+    unbalancedEntries: 0,
+    debit: 196_500n,
+    credit: 196_500n,
+    letteredLines: { complete: 4, partial: 2 },
+    movedOpeningLines: 1,
+  })
+  const content = (await ledgerContent(pool(), imported.folderId)).map((entry) => JSON.parse(entry))
+  const year = ['2023-01-01', '2023-12-31']
+  const none = ['none', null, null]
+  const complete = (code: string) => ['complete', code, null]
+  const noel = ['411C01', 'Éts Noël & fils', 'Éts Noël & fils', null]
+  // The opening is one entry on the first day; the old date of the unpaid invoice is kept.
+  expect(content).toContainEqual([
+    ...[
+      'AN',
+      'À nouveaux',
+      'AN',
+      null,
+      '2023-01-01',
+      null,
+      '2023-01-01',
+      '2023-01-10',
+      'FEC',
+      'EUR',
+      null,
+      ...year,
+    ],
+    [
+      ['101000', 'Capital', null, null, 'Report à nouveau', 'RAN', null, 0, 30_000, ...none],
+      [...noel, 'Facture impayée', 'F-99', '2022-06-15', 10_000, 0, ...complete('A')],
+      ['512000', 'Banque', null, null, 'Report à nouveau', 'RAN', null, 20_000, 0, ...none],
+    ],
+  ])
+  // F.IT gives way to FIT, which is written as account numbers are; 90 EUR for 100 USD.
+  expect(content).toContainEqual([
+    ...[
+      'HA',
+      'Achats',
+      'ACH',
+      null,
+      '2023-02-02',
+      null,
+      '2023-02-02',
+      '2023-02-28',
+      'FEC',
+      'USD',
+      0.9,
+      ...year,
+    ],
+    [
+      ['401FITX2', 'F. I. T.', 'F. I. T.', null, 'Beans', 'INV-5', null, 0, 9000, ...none],
+      ['607000', 'Achats de café', null, null, 'Beans', 'INV-5', null, 9000, 0, ...none],
+    ],
+  ])
+  // Root 404 is neither 401 nor a company.
+  expect(content).toContainEqual(
+    expect.arrayContaining([
+      [
+        ['215000', 'Matériel', null, null, 'Machine à café', 'F 13', null, 24_000, 0, ...none],
+        ['404FIT', 'Société', null, null, 'Machine à café', 'F 13', null, 0, 24_000, ...none],
+      ],
+    ]),
+  )
+  // Without ValidDate an entry is validated on its own date. The label goes to the employee's name.
+  expect(content).toContainEqual([
+    ...[
+      'PA',
+      'OD Paie',
+      'OD_PAIE',
+      null,
+      '2023-03-31',
+      null,
+      '2023-03-31',
+      '2023-03-31',
+      'FEC',
+      'EUR',
+      null,
+      ...year,
+    ],
+    [
+      ['421DUPRE', 'Dupré Zoé', null, 'Dupré Zoé', 'Paie de mars', '03', null, 0, 25_000, ...none],
+      ['641000', 'Salaires', null, null, 'Paie de mars', '03', null, 25_000, 0, ...none],
+    ],
+  ])
+  // Number 0 names nothing: each payment of the day is an entry. The journal's accounts say that it is a bank's.
+  const bank = ['CRA', 'Crédit Agricole', 'BQ', '512000']
+  expect(content).toContainEqual([
+    ...[...bank, '2023-03-01', null, '2023-03-01', '2023-03-01', 'FEC', 'EUR', null, ...year],
+    [
+      [
+        '401FIT',
+        "Société Générale d'été",
+        "Société Générale d'été",
+        null,
+        'Règlement',
+        '',
+        null,
+        12_000,
+        0,
+        ...complete('B'),
+      ],
+      ['512000', 'Banque', null, null, 'Règlement', '', null, 0, 12_000, ...none],
+    ],
+  ])
+  expect(content).toContainEqual([
+    ...[...bank, '2023-03-01', null, '2023-03-01', '2023-03-01', 'FEC', 'EUR', null, ...year],
+    [
+      [...noel, 'Acompte', '', null, 0, 20_000, 'partial', 'C', null],
+      ['512000', 'Banque', null, null, 'Acompte', '', null, 20_000, 0, ...none],
+    ],
+  ])
+  const { rows } = await pool().query(`select name, reference, siret, currency from grandlivre.folders`)
+  expect(rows).toEqual([
+    { name: '123456789FEC20231231', reference: '123456789', siret: '123456789', currency: 'EUR' },
+  ])
+})
+
+test('every form of the same ledger gives the same content', async () => {
+  const first = await importRows(ledger)
+  const expected = await ledgerContent(pool(), first.folderId)
+  expect(expected).toHaveLength(11)
+  for (const [name, form] of Object.entries(forms)) {
+    const imported = await importFile(fecFile(ledger, form), { replace: true })
+    expect(imported.folderId).toBe(first.folderId)
+    expect(await ledgerContent(pool(), first.folderId), name).toEqual(expected)
+    expect(imported).toMatchObject({ lines: 27, entries: 11, letteredLines: { complete: 4, partial: 2 } })
+  }
+})
+
+test('lines in any order give the same entries, where numbers name them', async () => {
+  let payments = 0
+  // The three payments of the bank and the fees get numbers of their own.
+  const rows = ledger.map((row, at): FecRow => {
+    if (row['JournalCode'] === 'CRA' && at <= 24 && at % 2 === 0) payments += 1
+    return { ...row, EcritureNum: row['JournalCode'] === 'CRA' ? `B${payments}` : row['EcritureNum']! }
+  })
+  const first = await importRows(rows)
+  const expected = await ledgerContent(pool(), first.folderId)
+  expect(first.entries).toBe(11)
+  for (let round = 0; round < 20; round += 1) {
+    const order = rows.map((row) => ({ row, place: randomInt(1_000_000) }))
+    const shuffled = order.toSorted((one, other) => one.place - other.place).map(({ row }) => row)
+    const imported = await importRows(shuffled, { replace: true })
+    const described = shuffled.map((row) => `${row['EcritureNum']} ${row['CompteNum']}`).join(', ')
+    expect(await ledgerContent(pool(), first.folderId), described).toEqual(expected)
+    expect(imported).toMatchObject({ entries: 11, unbalancedEntries: 0 })
+  }
+})
+
+test('numbers that count lines instead of entries: runs that balance are the entries', async () => {
+  // Without the line of zero, which balances by itself and is an entry where its number says so.
+  const rows = ledger.filter((row) => row['CompteLib'] !== 'Arrondis')
+  const numbered = rows.map((row, at) => ({ ...row, EcritureNum: String(at + 1) }))
+  const expected = await ledgerContent(pool(), (await importRows(rows)).folderId)
+  const imported = await importRows(numbered, { replace: true })
+  expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
+})
+
+test('a line of zero ends no run: under number 0 it stays with the lines behind it', async () => {
+  const expected = await ledgerContent(pool(), (await importRows(ledger)).folderId)
+  const zeroFirst = [...ledger.slice(0, 3), ledger[6]!, ...ledger.slice(3, 6), ...ledger.slice(7)]
+  const imported = await importRows(
+    zeroFirst.map((row) => ({ ...row, EcritureNum: '00' })),
+    { replace: true },
+  )
+  expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
+})
+
+test('what never balances stays together by journal, number and date, and no line is lost', async () => {
+  // 5.00 of wages moved from one day to another: neither entry balances, the ledger does.
+  const rows = [
+    ...changed(16, 'EcritureDate', '20230330').filter((row) => row['JournalCode'] !== 'CRA'),
+    ...ledger.filter((row) => row['JournalCode'] === 'CRA').toReversed(),
+  ]
+  const imported = await importRows(rows)
+  expect(imported).toMatchObject({ lines: 27, debit: 196_500n, credit: 196_500n, unbalancedEntries: 2 })
+  const { rows: wages } = await pool().query(
+    `select e.date::text, count(*)::int as lines, sum(m.debit - m.credit)::int as balance
+     from grandlivre.entries e join grandlivre.journals j on j.id = e.journal_id
+     join grandlivre.movements m on m.entry_id = e.id where j.code = 'PA' group by e.id, e.date order by e.date`,
+  )
+  expect(wages).toEqual([
+    { date: '2023-03-30', lines: 1, balance: 25_000 },
+    { date: '2023-03-31', lines: 1, balance: -25_000 },
+  ])
+})
+
+test('an entry longer than a batch is one entry', async () => {
+  const pair = [ledger[16]!, ledger[17]!]
+  const rows = Array.from({ length: 24_000 }, (_, at) => ({ ...pair[at % 2]! }))
+  for (const number of ['1', '0']) {
+    // For 0, a run that balances only at its very end.
+    const ordered =
+      number === '1' ? rows : rows.toSorted((one, other) => (one['Debit']! > other['Debit']! ? -1 : 1))
+    const numbered = ordered.map((row) => ({ ...row, EcritureNum: number }))
+    const imported = await importRows(numbered, { replace: true })
+    expect(imported).toMatchObject({ lines: 24_000, entries: 1, unbalancedEntries: 0 })
+    const { rows: counts } = await pool().query(
+      `select count(*)::int from grandlivre.movements group by entry_id`,
+    )
+    expect(counts).toEqual([{ count: 24_000 }])
+  }
+})
+
+test('progress is told for both steps, to the last byte', async () => {
+  const told: FecProgress[] = []
+  await importFile(fecFile(ledger), { onProgress: (progress) => told.push(progress) })
+  const bytes = fecFile(ledger).length
+  expect(told.filter(({ step }) => step === 'checking').at(-1)).toMatchObject({
+    bytes,
+    bytesTotal: bytes,
+    lines: 27,
+  })
+  expect(told.at(-1)).toEqual({ step: 'loading', bytes, bytesTotal: bytes, lines: 27 })
+})
+
+test("an import does not wait for another folder's that is still loading", async () => {
+  // So many that the planner knows the tables, and that each load is more than its first batch.
+  const rowsOf = (day: string) =>
+    Array.from({ length: 2_400 }, (_, at) => ({
+      ...ledger[16 + (at % 2)]!,
+      EcritureNum: `${1 + Math.floor(at / 2)}`,
+      EcritureDate: day,
+    }))
+  const { schemaId } = await importRows(rowsOf('20230331'))
+  const holder = await pool().connect()
+  await holder.query('begin')
+  await holder.query('select grandlivre.lock_events($1)', [schemaId])
+  const count = async (sql: string) => (await holder.query(sql)).rows.length
+  // Events are the last of an import: all its lines are loaded when it waits for them.
+  const slow = importRows(rowsOf('20240331'), { file: '123456789FEC20241231.txt' })
+  await expect
+    .poll(
+      () =>
+        count(`select from pg_locks where locktype = 'advisory' and not granted and database =
+      (select oid from pg_database where datname = current_database())`),
+      { timeout: 20_000 },
+    )
+    .toBe(1)
+  const other = importRows(rowsOf('20230331'), { file: '987654321FEC20231231.txt' })
+  try {
+    await expect
+      .poll(() => count(`select from grandlivre.folders where reference = '987654321'`), { timeout: 20_000 })
+      .toBe(1)
+  } finally {
+    await holder.query('commit')
+    holder.release()
+    expect(await Promise.all([slow, other])).toMatchObject([{ lines: 2_400 }, { lines: 2_400 }])
+  }
+})
+
+test.skipIf(!haveRealLedgers)('real ledgers are in the database line by line, to the cent', async () => {
+  for (const [at, { file, lines, total, lettered }] of realLedgers.entries()) {
+    const imported = await importFec(pool(), { file })
+    expect(imported).toMatchObject({ lines, debit: total, credit: total, unbalancedEntries: 0 })
+    const { rows } = await pool().query(
+      `select count(*)::int as lines, sum(debit) as debit, sum(credit) as credit, count(distinct entry_id)::int as entries,
+         count(*) filter (where lettering_state <> 'none')::int as lettered
+       from grandlivre.movements where exercice_id = $1`,
+      [imported.exerciceId],
+    )
+    // The second has one opening under many dates, and number 0 on every line.
+    const entries = [2033, 666][at]!
+    expect(rows).toEqual([{ lines, debit: String(total), credit: String(total), entries, lettered }])
+    const { rows: unbalanced } = await pool().query(
+      `select entry_id from grandlivre.movements where exercice_id = $1 group by entry_id having sum(debit) <> sum(credit)`,
+      [imported.exerciceId],
+    )
+    expect(unbalanced).toEqual([])
+    const { rows: misjudged } = await pool().query(
+      `select account_id, lettering_code from grandlivre.movements where exercice_id = $1 and lettering_code is not null
+       group by account_id, lettering_code
+       having (sum(debit) = sum(credit)) <> bool_and(lettering_state = 'complete')`,
+      [imported.exerciceId],
+    )
+    expect(misjudged).toEqual([])
+    await expect(importFec(pool(), { file })).rejects.toThrow('--replace')
+  }
+})

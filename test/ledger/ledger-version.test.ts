@@ -1,0 +1,216 @@
+/** folders.ledger_version, which every ETag names: it moves with the ledger, and only with it. */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { withStartupOptions } from '../../src/db/pool.ts'
+import { fillTenant, folderId, insertFolder, ledgerInserts } from '../support/ledgers/small-ledger.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+const schemaId = '1000'
+const otherFolderId = '2'
+
+let database: TestDatabase
+let client: pg.Client
+let rival: pg.Client
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  client = await connect()
+  rival = await connect()
+  await fillTenant(client, schemaId)
+  await insertFolder(client, schemaId, otherFolderId)
+  // For the rows of companies and employees, whose key is an account's.
+  await client.query(ledgerInserts['accounts']!(schemaId, 2))
+})
+
+beforeEach(async () => {
+  await client.query('rollback')
+  await rival.query('rollback')
+})
+
+afterAll(async () => {
+  await client.end()
+  await rival.end()
+  await database.drop()
+})
+
+test('the tables tested here are all that hold the ledger of a folder', async () => {
+  const { rows } = await client.query<{ name: string }>(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'folder_id'
+     where c.relnamespace = 'grandlivre'::regnamespace and c.relkind = 'r'
+       and c.relname not in ('tokens', 'exports', 'events') order by 1`,
+  )
+  expect(rows.map((row) => row.name)).toEqual(Object.keys(ledgerInserts).sort())
+})
+
+test.each(Object.keys(ledgerInserts))(
+  'advances when a row of %s is inserted, updated or deleted',
+  async (table) => {
+    const id = table === 'accounts' ? 3 : 2
+    const key = table === 'companies' || table === 'employees' ? 'account_id' : 'id'
+    const other = await version(otherFolderId)
+    const column = changeable[table]!
+    await advances(ledgerInserts[table]!(schemaId, id))
+    await advances(`update ${table} set ${column} where schema_id = ${schemaId} and ${key} = ${id}`)
+    await advances(`delete from ${table} where schema_id = ${schemaId} and ${key} = ${id}`)
+    expect(await version(otherFolderId), 'the other folder stays').toBe(other)
+  },
+)
+
+const changeable: Record<string, string> = {
+  payments: `code = 'VIR'`,
+  vat_codes: 'rate = 550',
+  accounts: 'closed = true',
+  companies: `ceo = 'Zoé'`,
+  employees: `first_name = 'Zoé'`,
+  journals: 'locked = true',
+  banks: 'is_default = true',
+  axes: `name = 'Chantier'`,
+  sections: 'closed = true',
+  exercices: 'closed_at = now()',
+  entries: 'validated_at = null',
+  movements: `lettering_state = 'complete', lettering_code = 'AA'`,
+}
+
+test("advances with the folder's own columns, and with an entry that takes its movements along", async () => {
+  await advances(`update folders set name = 'Autre' where id = ${folderId}`)
+  await advances(`update folders set currency = 'CHF' where id = ${folderId}`)
+  await client.query(ledgerInserts['entries']!(schemaId, 8))
+  await advances(`delete from entries where id = 8`)
+})
+
+test('advances for every folder that one statement changes', async () => {
+  await client.query(ledgerInserts['payments']!(schemaId, 1, otherFolderId))
+  const before = [await version(folderId), await version(otherFolderId)]
+  await client.query(`update payments set code = 'CHQ'`)
+  const after = [await version(folderId), await version(otherFolderId)]
+  expect(after[0]).not.toBe(before[0])
+  expect(after[1]).not.toBe(before[1])
+  expect(after[0]).not.toBe(after[1])
+})
+
+test('advances where a third party is renamed that has sent entries, in every schema', async () => {
+  const otherSchemaId = '2000'
+  await fillTenant(client, otherSchemaId)
+  for (const schema of [schemaId, otherSchemaId])
+    await client.query(
+      `update entries set third_party_id = 1, source = 'API' where schema_id = ${schema} and id = 1`,
+    )
+  const versions = async () => [
+    await version(folderId),
+    await version(folderId, otherSchemaId),
+    await version(otherFolderId),
+  ]
+  for (const change of [`name = 'Autre'`, `code = 'AUTRE'`, `name = 'Partner', code = 'PARTNER'`]) {
+    const before = await versions()
+    await client.query(`update third_parties set ${change}`)
+    const after = await versions()
+    expect(after.map((each, i) => each !== before[i])).toEqual([true, true, false])
+  }
+  const before = await versions()
+  await client.query('update third_parties set name = name, code = code')
+  await client.query(`update third_parties set disconnected_at = now(), disconnected_reason = 'x'`)
+  expect(await versions()).toEqual(before)
+})
+
+test('advances also where entries of a third party were not committed yet when it was renamed', async () => {
+  await client.query('begin')
+  const entry = ledgerInserts['entries']!(schemaId, 50, otherFolderId)
+  for (const table of ['journals', 'exercices'])
+    await client.query(ledgerInserts[table]!(schemaId, 1, otherFolderId))
+  await client.query(entry)
+  await client.query(`update entries set third_party_id = 1 where id = 50`)
+  const uncommitted = await version(otherFolderId)
+  const renamed = rival.query(`update third_parties set name = 'Autre'`)
+  await until(async () => (await waiting(rival)) === 'Lock')
+  await client.query('commit')
+  await renamed
+  expect(BigInt(await version(otherFolderId))).toBeGreaterThan(BigInt(uncommitted))
+})
+
+test('stays with statements that change nothing, and with tables that are not of the ledger', async () => {
+  const before = await version(folderId)
+  await client.query(`update movements set debit = 5 where id = 999`)
+  await client.query(`delete from entries where id = 999`)
+  await client.query(`update folders set name = name`)
+  await client.query(`update tokens set activated_at = now()`)
+  await client.query(`update rate_windows set requests = requests + 1`)
+  await client.query(`select * from movements`)
+  expect(await version(folderId)).toBe(before)
+})
+
+test('a version that was rolled back never comes back', async () => {
+  const before = await version(folderId)
+  await client.query('begin')
+  await client.query(ledgerInserts['payments']!(schemaId, 30))
+  const undone = await version(folderId)
+  await client.query('rollback')
+  expect(await version(folderId)).toBe(before)
+  await client.query(ledgerInserts['payments']!(schemaId, 31))
+  expect(BigInt(await version(folderId))).toBeGreaterThan(BigInt(undone))
+})
+
+test('two writers of one folder come one after the other, each with a version of its own', async () => {
+  await client.query('begin')
+  await client.query(ledgerInserts['payments']!(schemaId, 10))
+  const first = await version(folderId)
+  await rival.query('begin')
+  const second = rival.query(ledgerInserts['payments']!(schemaId, 11))
+  await until(async () => (await waiting(rival)) === 'Lock')
+  expect(await version(folderId)).toBe(first)
+  await client.query('commit')
+  await second
+  await rival.query('commit')
+  expect(BigInt(await version(folderId))).toBeGreaterThan(BigInt(first))
+})
+
+test('writers of different folders do not wait for each other', async () => {
+  await client.query('begin')
+  await client.query(ledgerInserts['payments']!(schemaId, 20))
+  await rival.query(ledgerInserts['payments']!(schemaId, 20, otherFolderId))
+  await client.query('commit')
+})
+
+test('refuses what it could not attribute to a folder', async () => {
+  await expect(client.query('truncate movements')).rejects.toThrow('would not change ledger_version')
+  await expect(
+    client.query(`update payments set folder_id = ${otherFolderId} where folder_id = ${folderId} and id = 1`),
+  ).rejects.toThrow('would not change ledger_version')
+  await client.query(`update payments set folder_id = folder_id where id = 1`)
+})
+
+async function advances(statement: string): Promise<void> {
+  const before = BigInt(await version(folderId))
+  const { rowCount } = await client.query(statement)
+  expect(rowCount, statement).toBe(1)
+  expect(BigInt(await version(folderId)), statement).toBeGreaterThan(before)
+}
+
+async function version(folder: string, schema = schemaId): Promise<string> {
+  const { rows } = await client.query<{ ledger_version: string }>(
+    'select ledger_version from folders where schema_id = $1 and id = $2',
+    [schema, folder],
+  )
+  return rows[0]!.ledger_version
+}
+
+/** What a connection waits for, seen from the other one. */
+async function waiting(connection: pg.Client): Promise<string | null> {
+  const { processID } = connection as unknown as { processID: number }
+  const { rows } = await client.query<{ wait_event_type: string | null }>(
+    'select wait_event_type from pg_stat_activity where pid = $1',
+    [processID],
+  )
+  return rows[0]?.wait_event_type ?? null
+}
+
+async function connect(): Promise<pg.Client> {
+  const connection = new pg.Client({
+    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
+  })
+  await connection.connect()
+  return connection
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve))
+}

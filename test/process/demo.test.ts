@@ -1,0 +1,77 @@
+/** The demo as a newcomer runs it, on an embedded database of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { until } from '../support/service.ts'
+
+let folder: string
+let child: ChildProcess
+let output: { out: string; error: string }
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+  await chmod(folder, 0o755)
+})
+
+afterEach(async () => {
+  child.kill('SIGKILL')
+  const lock = await readFile(join(folder, 'data/postgres/postmaster.pid'), 'utf8').catch(() => undefined)
+  if (lock !== undefined) process.kill(Number(lock.split('\n')[0]), 'SIGKILL')
+  expect(lock, 'no server is left running').toBeUndefined()
+})
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** @returns its exit code and signal */
+function demo(...words: string[]): Promise<[number | null, string | null]> {
+  const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data'), PORT: '0' }
+  const argv = ['src/demo.ts', '--out', join(folder, 'out'), ...words]
+  child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  output = { out: '', error: '' }
+  child.stdout!.on('data', (chunk) => {
+    output.out += chunk
+  })
+  child.stderr!.on('data', (chunk) => {
+    output.error += chunk
+  })
+  return once(child, 'close') as Promise<[number | null, string | null]>
+}
+
+test('it ends well, and the files that it names are there', async () => {
+  expect([await demo('--once', '--movements', '1000'), output.error]).toEqual([[0, null], ''])
+  const named = output.out.slice(output.out.indexOf('Files:')).trimEnd().split('\n').slice(1)
+  expect(named).toHaveLength(6)
+  expect(await readdir(join(folder, 'out'))).toEqual(named.map((line) => line.split('/').at(-1)).toSorted())
+})
+
+test('it takes another size at once, and a terminal that is closed stops all of it', async () => {
+  const ended = demo('--movements', '1500')
+  await until(() => output.out.includes('Ctrl-C stops the service') || child.exitCode !== null)
+  expect(output.error).toBe('')
+  expect(output.out).toMatch(/^Full export in JSON, made .* 1,500$/m)
+  // Of a terminal; the paths are those of this test.
+  const lines = output.out.replaceAll(folder, '').split('\n')
+  expect(lines.filter((line) => line.length > 79)).toEqual([])
+  child.kill('SIGHUP')
+  expect(await ended).toEqual([0, null])
+})
+
+test('a reader who has seen enough of it leaves no database running', async () => {
+  const ended = demo('--once', '--movements', '1500')
+  child.stdout!.destroy()
+  expect([await ended, output.error]).toEqual([[0, null], ''])
+})
+
+test('what is wrong is one line that says what to do', async () => {
+  const wrong = [
+    [['--movements', '999'], /^--movements takes a whole number from 1000 to 5000000, not "999"\n$/],
+    [['--out', '/dev/null'], /^The files cannot go to \/dev\/null, choose another --out: .*\n$/],
+  ] as const
+  for (const [words, message] of wrong) {
+    expect(await demo(...words)).toEqual([1, null])
+    expect(output.error).toMatch(message)
+  }
+})

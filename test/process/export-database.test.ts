@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { download, movementsUrl } from '../support/download.ts'
+import { fillLedger } from '../support/ledgers/ledger.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { startTestService } from '../support/service.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
+
+test('exports read from EXPORT_DATABASE_URL as the service role, whoever its login is', async () => {
+  const stage = await setExportStage()
+  const { ownerUrl } = stage.database
+  const service = await startTestService(stage.database, { exportDatabaseUrl: ownerUrl })
+  const status = async (method?: string) =>
+    (await download(movementsUrl(service.url, { idExercice: '12' }), stage.company, method)).status
+  try {
+    expect(await status()).toBe(200)
+    // What the role may not read the export cannot; the owner still could.
+    await stage.staff.client.query('revoke select on grandlivre.movements from grandlivre_service')
+    expect(await status()).toBe(500)
+    // A look at the headers reads none of it.
+    expect(await status('HEAD')).toBe(200)
+  } finally {
+    await service.stop()
+    await stage.close()
+  }
+})
+
+test('an answer is named after the ledger it was read from, not after the one that was looked at before', async () => {
+  const stage = await setExportStage()
+  // As a replica that is behind: the same folder at another version.
+  const replica = await createTestDatabase()
+  const staff = await createTenants(replica.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
+  const { schemaId, folderId } = folders.first
+  await fillLedger(staff.client, { schemaId, folderId, label: 'behind', thirdPartyId: rows[0].id })
+  const service = await startTestService(stage.database, { exportDatabaseUrl: replica.ownerUrl })
+  const ask = (headers = {}, method = 'GET') =>
+    download(movementsUrl(service.url, { idExercice: '12' }), { ...stage.company, ...headers }, method)
+  try {
+    const lookedAt = String((await ask({}, 'HEAD')).headers.etag)
+    const { text, headers } = await ask()
+    expect(text).toContain('behind')
+    expect(headers.etag).not.toBe(lookedAt)
+    expect((await ask({ 'If-None-Match': headers.etag })).headers.etag).toBe(headers.etag)
+    const resumed = await ask({ 'If-Match': lookedAt })
+    expect([resumed.status, resumed.json.error.code]).toEqual([412, 'ERR-PRECONDITION-FAILED'])
+  } finally {
+    await service.stop()
+    await staff.end()
+    await replica.drop()
+    await stage.close()
+  }
+})

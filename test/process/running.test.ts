@@ -1,0 +1,290 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer, get, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { revokeToken } from '../../src/auth/tokens.ts'
+import { readConfig } from '../../src/config.ts'
+import { type SeededFolder, seed } from '../../src/sample/seed.ts'
+import { startService } from '../../src/start.ts'
+import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { startProxy } from '../support/servers/proxy.ts'
+import { request, startTestService, testMasterKey, until } from '../support/service.ts'
+
+/** Far more than the buffers between thread and client hold, so that a client that does not read keeps it running. */
+const movements = 40_000
+
+/** The tests share one token, and the windows of its limit are in the database. */
+const noRateLimit = { RATE_LIMIT_REQUESTS: '100000' }
+
+let database: TestDatabase
+let staff: Staff
+let folder: SeededFolder
+let secret: string
+let signed: Record<string, string>
+let path: string
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  folder = await seed(database.ownerUrl, { movements, year: 2025 })
+  secret = await staff.thirdParty('ONE')
+  signed = credentials(await staff.token('ONE', 'api', folder), secret)
+  path = `/api/v1/mad/movements?version=1.0.0&idExercice=${folder.exercices[1]!.id}`
+})
+
+afterAll(async () => {
+  await staff?.end()
+  await database?.drop()
+})
+
+/** An export whose client reads nothing until it is told to. */
+async function stalled(url: string, headers = signed): Promise<IncomingMessage> {
+  const outgoing = get(url + path, { headers, agent: false })
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
+  response.on('error', () => {})
+  return response
+}
+
+describe('exports of one folder at once', () => {
+  test('are limited over all processes, and a client that leaves makes room', async () => {
+    const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 2 }
+    const services = await Promise.all([1, 2].map(() => startTestService(database, { rateLimit })))
+    const urls = services.map(({ url }) => url)
+    try {
+      const running = await Promise.all(urls.map((url) => stalled(url)))
+      expect(running.map(({ statusCode }) => statusCode)).toEqual([200, 200])
+      for (const url of urls) {
+        const { status, headers, body } = await request(url + path, signed)
+        expect([status, body.error.code]).toEqual([429, 'ERR-TOO-MANY-CONCURRENT-REQUEST'])
+        expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+        expect((await request(`${url}/api/v1/key/info`, signed)).status).toBe(200)
+      }
+      running[0]!.destroy()
+      await until(async () => (await request(urls[1]! + path, signed)).status === 200)
+      running[1]!.destroy()
+      await until(async () => (await request(urls[0]! + path, signed)).status === 200)
+    } finally {
+      for (const { stop } of services) await stop()
+    }
+  })
+
+  test('give their places back however they end', async () => {
+    const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
+    const { url, stop } = await startTestService(database, { rateLimit })
+    try {
+      const headers = { ...signed, Accept: 'application/x-ndjson' }
+      const { headers: first } = await request(url + path, headers)
+      const statuses = [
+        await request(url + path, headers, 'HEAD'),
+        await request(url + path, { ...headers, 'If-None-Match': first.get('etag')! }),
+        await request(url + path, { ...headers, Accept: 'image/png' }),
+        await request(url + path, { ...headers, 'If-Match': '"another"' }),
+        await request(url + path, headers),
+      ].map(({ status }) => status)
+      expect(statuses).toEqual([200, 304, 406, 412, 200])
+    } finally {
+      await stop()
+    }
+  })
+
+  test('leave no place taken for a client that left before it had one', async () => {
+    const proxy = await startProxy(database.ownerUrl)
+    const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
+    const { url, lines, stop } = await startTestService({ ownerUrl: proxy.url }, { rateLimit })
+    const status = async () => (await request(url + path, signed, 'HEAD')).status
+    try {
+      await until(async () => (await status()) === 200)
+      proxy.freeze()
+      const leaving = get(url + path, { headers: { ...signed, 'x-request-id': 'leaving' }, agent: false })
+      leaving.on('error', () => {})
+      // Not `bytesWritten`, which counts what waits for the connection: the request has to reach the service.
+      await once(leaving, 'finish')
+      leaving.destroy()
+      await until(() => lines.some((line) => line.includes('"requestId":"leaving"')))
+      proxy.thaw()
+      // Its place is asked for some time in between.
+      for (let round = 0; round < 5; round += 1) await until(async () => (await status()) === 200)
+    } finally {
+      proxy.thaw()
+      await stop()
+      await proxy.cut()
+    }
+  })
+})
+
+test('an export that runs when its token is revoked ends, and is the last of it', async () => {
+  const { url, stop } = await startTestService(database)
+  try {
+    const token = await staff.token('ONE', 'api', folder)
+    const headers = credentials(token, secret)
+    const response = await stalled(url, headers)
+    expect(await revokeToken(staff.client, token.id)).toBe(true)
+    expect((await request(url + path, headers)).status).toBe(401)
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8')) text += chunk
+    expect(JSON.parse(text)).toHaveLength(Number(response.trailers['x-row-count']))
+  } finally {
+    await stop()
+  }
+})
+
+test('a start that fails behind its bound port says why, and leaves nothing running', async () => {
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: database.ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    LOG_LEVEL: 'silent',
+  })
+  let url = ''
+  const prepare = async () => (bound: string) => {
+    url = bound
+    throw new Error('no space left for the credentials')
+  }
+  await expect(startService(config, { prepare })).rejects.toThrow('no space left for the credentials')
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
+  await until(async () => {
+    const { rowCount } = await staff.client.query(
+      `select from pg_stat_activity
+       where datname = current_database() and application_name like 'grandlivre%'`,
+    )
+    return rowCount === 0
+  })
+})
+
+test('a connection that is never idle is served once more by a service that stops', async () => {
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: database.ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    LOG_LEVEL: 'silent',
+    ...noRateLimit,
+  })
+  const service = await startService(config)
+  const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+  const ask = (target: string) => {
+    const headers = Object.entries({ Host: 'a', ...signed }).map((header) => `${header.join(': ')}\r\n`)
+    socket.write(`GET ${target} HTTP/1.1\r\n${headers.join('')}\r\n`)
+  }
+  ask(path)
+  await once(socket, 'readable')
+  const drained = service.close()
+  ask('/healthz')
+  ask('/healthz')
+  let answers = ''
+  for await (const chunk of socket.setEncoding('utf8')) answers += chunk
+  // Of the two others only the first.
+  expect(answers.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2)
+  expect(answers.match(/\r\nconnection: close\r\n/gi)).toHaveLength(1)
+  expect(await drained).toBe(true)
+})
+
+describe('the process', () => {
+  const folders: string[] = []
+
+  afterAll(async () => {
+    for (const name of folders) await rm(name, { recursive: true, force: true })
+  })
+
+  async function start(settings: Record<string, string> = {}) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
+    folders.push(dataDir)
+    const env = {
+      PATH: process.env['PATH'],
+      PORT: '0',
+      DATA_DIR: dataDir,
+      DATABASE_URL: database.ownerUrl,
+      MASTER_KEY: testMasterKey.toString('hex'),
+      ...noRateLimit,
+      ...settings,
+    }
+    const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const output = { out: '', error: '' }
+    child.stdout.on('data', (chunk) => {
+      output.out += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      output.error += chunk
+    })
+    return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
+  }
+
+  async function listening(output: { out: string }, child: ChildProcess): Promise<string> {
+    await until(() => output.out.includes('service.listening') || child.exitCode !== null)
+    const line = output.out.split('\n').find((text) => text.includes('service.listening'))
+    return JSON.parse(line!).url
+  }
+
+  test('lets running answers end after SIGTERM, takes no new ones, and exits 0', async () => {
+    const { child, output, ended } = await start()
+    const url = await listening(output, child)
+    const response = await stalled(url)
+    child.kill('SIGTERM')
+    await until(async () => {
+      try {
+        await fetch(`${url}/healthz`)
+        return false
+      } catch {
+        return true
+      }
+    })
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8')) text += chunk
+    expect(response.complete).toBe(true)
+    expect(JSON.parse(text)).toHaveLength(Number(response.trailers['x-row-count']))
+    expect(await ended).toEqual([0, null])
+    expect(output.out).toContain('"event":"service.stopped","drained":true')
+    expect(output.error).toBe('')
+  })
+
+  test('ends at once on a second signal', async () => {
+    const { child, output, ended } = await start()
+    const response = await stalled(await listening(output, child))
+    child.kill('SIGINT')
+    await until(() => output.out.includes('service.stopping'))
+    // What follows at once may be an echo of the first.
+    await until(() => child.exitCode !== null || !child.kill('SIGINT'))
+    expect(await ended).toEqual([1, null])
+    response.destroy()
+  })
+
+  test('says what to do when its port is taken, and leaves nothing running', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1')
+    await once(blocker, 'listening')
+    const { port } = blocker.address() as AddressInfo
+    const { output, ended } = await start({ PORT: String(port) })
+    expect(await ended).toEqual([1, null])
+    expect(output.error).toBe(
+      `Port ${port} of 127.0.0.1 is taken: stop what listens there, or set PORT (0 picks a free one)\n`,
+    )
+    blocker.close()
+  })
+
+  test('takes no offset for a time zone, whose sign PostgreSQL reads the other way round', () => {
+    const read = (zone: string) => readConfig({ TIME_ZONE: zone }).timeZone
+    for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
+      expect(read(zone)).toBe(zone)
+    for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
+      expect(() => read(zone)).toThrow('TIME_ZONE')
+  })
+
+  test('names every wrong setting at once', async () => {
+    const { output, ended } = await start({ PORT: 'x', MASTER_KEY: '', LOG_LEVEL: 'loud' })
+    expect(await ended).toEqual([1, null])
+    for (const name of ['PORT', 'MASTER_KEY', 'LOG_LEVEL']) expect(output.error).toContain(name)
+    expect(output.error).not.toContain('    at ')
+  })
+
+  test('says so when the database does not let it in', async () => {
+    const { output, ended } = await start({ DATABASE_URL: database.ownerUrl.replace(/:[^:@]+@/, ':hidden@') })
+    expect(await ended).toEqual([1, null])
+    expect(output.error).toContain(
+      'The server of DATABASE_URL does not let us in: password authentication failed',
+    )
+    expect(output.error).not.toMatch(/ {4}at |hidden/)
+  })
+})

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeOnS3 } from '../support/servers/s3-servers.ts'
+import { type FolderStage, openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
+import { describeStore } from '../support/store-contract.ts'
+
+describeStore('a folder', () => openFolderStage())
+
+describeOnS3((server) => describeStore('a bucket', async () => openS3Stage(server())))
+
+let stage: FolderStage
+
+beforeAll(async () => {
+  stage = await openFolderStage()
+})
+
+afterAll(() => stage?.close())
+
+test('a folder that many begin to write in is made again each time that the last of them removes it', async () => {
+  const { store, leftovers } = stage
+  const writing = Array.from({ length: 8 }, async (_, writer) => {
+    for (let round = 0; round < 400; round++)
+      await (await store.create(`4000/place/${writer}-${round}.json`, 'application/json')).abort()
+  })
+  await Promise.all(writing)
+  expect(await leftovers()).toEqual([])
+})
+
+test('an object that is completed while its place is cleared is gone all the same', async () => {
+  const { store, leftovers } = stage
+  const outcomes = new Set<string>()
+  for (let round = 0; round < 100; round++) {
+    const writers = await Promise.all(
+      [0, 1, 2, 3].map((writer) => store.create(`5000/place/${writer}-${round}.json`, 'application/json')),
+    )
+    const completing = Promise.allSettled(writers.map((writer) => writer.complete({ bytes: 0 })))
+    await store.clear('5000/place', () => true)
+    for (const { status } of await completing) outcomes.add(status)
+    expect(await leftovers()).toEqual([])
+  }
+  // Otherwise they did not meet.
+  expect([...outcomes].sort()).toEqual(['fulfilled', 'rejected'])
+})

@@ -1,0 +1,45 @@
+/** Imports of made-up files, each test in a database of its own. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { createOwnerPool } from '../../../src/db/pool.ts'
+import { type FecImported, type FecImportOptions, importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
+import { type FecRow, fecFile } from './fec-file.ts'
+
+export interface FecImports {
+  /** Of the owner, to the running test's database. */
+  pool(): pg.Pool
+  /** `file` is a name without a folder; a SIREN and the year 2023 where absent. */
+  importFile(bytes: Buffer, options?: Partial<FecImportOptions>): Promise<FecImported>
+  importRows(rows: readonly FecRow[], options?: Partial<FecImportOptions>): Promise<FecImported>
+}
+
+export function fecImports(): FecImports {
+  let database: TestDatabase
+  let pool: pg.Pool
+  let folder: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'grandlivre-fec-'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    pool = createOwnerPool(database.ownerUrl, { max: 4, applicationName: 'import test' })
+  })
+  afterEach(async () => {
+    await pool.end()
+    await database.drop()
+  })
+
+  const importFile: FecImports['importFile'] = async (bytes, options = {}) => {
+    // In a folder of its own: another import may be reading a file of the same name.
+    const file = join(await mkdtemp(join(folder, 'file-')), options.file ?? '123456789FEC20231231.txt')
+    await writeFile(file, bytes)
+    return importFec(pool, { ...options, file })
+  }
+  return { pool: () => pool, importFile, importRows: (rows, options) => importFile(fecFile(rows), options) }
+}

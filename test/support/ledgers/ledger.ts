@@ -1,0 +1,261 @@
+/**
+ * A small ledger in which everything that an export can show is there, in every combination that matters: three
+ * exercices whose entries interleave, drafts first, last and between, ids of one to four digits, movements whose ids
+ * fall while those of their entries rise. Deterministic; the same ids in every folder, so that a folder or tenant
+ * that is forgotten in a query shows.
+ */
+import type pg from 'pg'
+import * as load from '../../../src/ledger/load.ts'
+import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/ledger/rows.ts'
+
+/** Each a year from the first of July on. */
+export const exercices = [
+  { id: '11', startDate: '2023-07-01', endDate: '2024-06-30' },
+  { id: '12', startDate: '2024-07-01', endDate: '2025-06-30' },
+  { id: '13', startDate: '2025-07-01', endDate: '2026-06-30' },
+] as const
+
+const accountNumbers = [
+  '706000',
+  '401ALPHA',
+  '6',
+  '411DUPONT',
+  '60',
+  '512',
+  '4111',
+  '601000',
+  '401BETA',
+  '607',
+]
+const firstAccount = 101
+
+// biome-ignore format: a table
+const journalTypes: JournalType[] = ['ACH', 'VTE', 'BQ', 'CAISSE', 'A_EXT', 'EXT', 'AN', 'NFD', 'RBAL', 'OD', 'OD_AUDIT',
+  'OD_PAIE', 'OD_LET', 'OD_DECL_FISCALE', 'OD_EXC']
+const firstJournal = 31
+
+/** The last is none that the contract lists. */
+const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR', 'TRAITE']
+const firstPayment = 51
+
+/** Two axes, 61 and 62. Sections 71 to 73 belong to the first, 74 and 75 to the second. */
+const sectionAxes = ['61', '61', '61', '62', '62']
+const firstSection = 71
+
+const sources = ['FEC', 'API', 'E', 'OD_TVA']
+const amounts = [26444n, 10n, 10000n, 1n, 100n, 123456789n, 5n, 0n, -1999n, 99999n]
+const shareSets: (bigint[] | null)[] = [
+  null,
+  [71n, 26444n, 1000000n],
+  [71n, 1n, 333333n, 72n, 2n, 666667n],
+  [73n, -50n, 500000n, 72n, -50n, 500000n, 75n, 100n, 1n],
+  [74n, 10n, 123400n, 71n, 5n, 1000000n],
+]
+
+const entryCount = 140
+
+export interface LedgerOptions extends FolderKey {
+  /** Stands in texts, so that no two folders have a text in common. */
+  label: string
+  /** A registered partner, which sent the entries of source API. */
+  thirdPartyId: string
+}
+
+/** Fills an empty folder, as the owner. */
+export async function fillLedger(client: pg.ClientBase, options: LedgerOptions): Promise<void> {
+  const { label, thirdPartyId, ...folder } = options
+  await insertDimensions(client, folder, label)
+  const entries = new load.TableWriter<EntryRow>(client, load.entries)
+  const movements = new load.TableWriter<MovementRow>(client, load.movements)
+  let count = 0
+  // Backwards, so that the order of an export is nowhere the order in which rows were written.
+  for (let i = entryCount - 1; i >= 0; i--) {
+    const entry = madeEntry(i, label, thirdPartyId)
+    entries.add({ ...blankEntry, ...folder, ...entry })
+    for (let k = i % 4; k >= 0; k--) {
+      const row = madeMovement(count++, label)
+      // Each entry's ids lie below those of the entry before it, and within the entry they do not come in order.
+      const id = String(9000 - 10 * i + ((k * 3) % 4))
+      movements.add({
+        ...blankMovement,
+        ...folder,
+        exerciceId: entry.exerciceId!,
+        entryId: entry.id!,
+        id,
+        ...row,
+      })
+    }
+  }
+  await entries.flush()
+  await movements.flush()
+  await client.query('analyze grandlivre.entries, grandlivre.movements')
+}
+
+function madeEntry(
+  i: number,
+  label: string,
+  thirdPartyId: string,
+): Partial<EntryRow> & { id: string; exerciceId: string } {
+  const exercice = exercices[i % 3]!
+  const date = addDays(exercice.startDate, (i * 37) % 365)
+  const source = sources[i % 4]!
+  const isDraft = i === 0 || i === entryCount - 1 || i % 7 === 3
+  // Either side of midnight in Paris, in winter (+1) and in summer (+2).
+  const time = ['21:59:59', '22:00:00', '22:59:59', '23:00:00', '12:34:56'][i % 5]!
+  return {
+    id: String(3 + 9 * i),
+    exerciceId: exercice.id,
+    journalId: String(firstJournal + (i % journalTypes.length)),
+    date,
+    dueDate: i % 2 === 0 ? null : addDays(date, 30),
+    accountedAt: addDays(date, i % 4 === 1 ? 45 : 0),
+    createdAt: `${addDays(date, (i * 5) % 61)}T${time}Z`,
+    validatedAt: isDraft ? null : addDays(date, 3),
+    source,
+    thirdPartyId: source === 'API' ? thirdPartyId : null,
+    ...(i % 11 === 0 ? { currency: 'USD', rate: i % 2 === 0 ? '1.083200' : '0.000001' } : {}),
+    comment: i % 6 === 0 ? `Commentaire "${label}" \\ ${i}\n` : null,
+    partnerMetadata:
+      i % 8 === 1 ? { partnerId: `p-${i}`, json: { b: [1, 2.5, null], a: `é"\\${label}`, '2': true } } : null,
+    attachments:
+      i % 17 === 0
+        ? { [`pièce "${i}".pdf`]: `https://files.example/${label}/${i}?a=1&b=2`, b: 'https://b' }
+        : null,
+  }
+}
+
+function madeMovement(n: number, label: string): Partial<MovementRow> {
+  const money = amounts[n % amounts.length]!
+  const letteringState = (['none', 'partial', 'complete'] as const)[n % 3]!
+  const payment = Math.floor(n / 3) % (paymentCodes.length + 1)
+  return {
+    accountId: String(firstAccount + ((n * 7) % accountNumbers.length)),
+    description: `Écriture ${n} ${label}`,
+    dueDate: n % 2 === 0 ? null : '2026-02-28',
+    freeNumber: Math.floor(n / 2) % 2 === 0 ? null : `libre ${n}`,
+    invoiceNumber: n % 9 === 0 ? '' : `F-${n}`,
+    debit: Math.floor(n / 5) % 2 === 0 ? money : 0n,
+    credit: Math.floor(n / 5) % 2 === 0 ? 0n : money,
+    paymentId: payment === 0 ? null : String(firstPayment + payment - 1),
+    letteringState,
+    letteringCode: letteringState === 'none' ? null : `L${n % 26}`,
+    shares: shareSets[n % shareSets.length]!,
+    attachments: n % 13 === 0 ? { [`facture-${n}.pdf`]: `https://files.example/m/${n}` } : null,
+  }
+}
+
+/** Adds one entry with movements to a filled folder; what is not given is unremarkable. */
+export async function addEntry(
+  client: pg.ClientBase,
+  folder: FolderKey,
+  entry: Partial<EntryRow> & { id: string },
+  rows: (Partial<MovementRow> & { id: string })[],
+): Promise<void> {
+  const { exerciceId } = { ...blankEntry, ...entry }
+  const entries = new load.TableWriter<EntryRow>(client, load.entries)
+  const movements = new load.TableWriter<MovementRow>(client, load.movements)
+  entries.add({ ...blankEntry, ...folder, ...entry })
+  for (const row of rows)
+    movements.add({ ...blankMovement, ...folder, exerciceId, entryId: entry.id, ...row })
+  await entries.flush()
+  await movements.flush()
+}
+
+const blankEntry = {
+  exerciceId: '12',
+  journalId: '31',
+  date: '2024-09-01',
+  dueDate: null,
+  accountedAt: '2024-09-01',
+  createdAt: '2024-09-01T10:00:00Z',
+  validatedAt: '2024-09-02',
+  source: 'E',
+  thirdPartyId: null,
+  currency: 'EUR',
+  rate: null,
+  comment: null,
+  partnerMetadata: null,
+  attachments: null,
+}
+
+const blankMovement = {
+  accountId: '101',
+  description: '',
+  dueDate: null,
+  freeNumber: null,
+  invoiceNumber: '',
+  debit: 0n,
+  credit: 0n,
+  paymentId: null,
+  letteringState: 'none' as const,
+  letteringCode: null,
+  shares: null,
+  attachments: null,
+}
+
+/** Everything but entries and movements. */
+export async function insertDimensions(
+  client: pg.ClientBase,
+  folder: FolderKey,
+  label: string,
+): Promise<void> {
+  const write = async <Row>(table: load.TableOf<Row>, rows: Omit<Row, keyof FolderKey>[]) => {
+    const writer = new load.TableWriter<Row>(client, table)
+    for (const row of rows) writer.add({ ...folder, ...row } as Row)
+    await writer.flush()
+  }
+  const numbered = <Item, Row>(first: number, items: readonly Item[], row: (item: Item, id: string) => Row) =>
+    items.map((item, i) => row(item, String(first + i)))
+  const noCounterpart = { counterpartAccountId: null, correspondanceAccountId: null }
+  await write(
+    load.accounts,
+    numbered(firstAccount, accountNumbers, (number, id) => {
+      return { id, number, name: `Compte "${number}" \\ ${label} 😀`, closed: false, ...noCounterpart }
+    }),
+  )
+  await write(
+    load.journals,
+    numbered(firstJournal, journalTypes, (type, id) => {
+      return {
+        id,
+        code: `J${id}`,
+        name: `Journal ${type} ${label}`,
+        type,
+        counterpartAccountId: null,
+        locked: false,
+      }
+    }),
+  )
+  await write(
+    load.payments,
+    numbered(firstPayment, paymentCodes, (code, id) => ({ id, code })),
+  )
+  await client.query('begin')
+  await write(
+    load.axes,
+    ['61', '62'].map((id) => ({
+      id,
+      code: `AXE${id}`,
+      name: `Axe ${id} "${label}"`,
+      defaultSectionId: null,
+    })),
+  )
+  await write(
+    load.sections,
+    numbered(firstSection, sectionAxes, (axisId, id) => {
+      return { id, axisId, code: `S${id}`, name: `Section ${id} é ${label}`, accountRoots: [], closed: false }
+    }),
+  )
+  await client.query('commit')
+  const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
+  await write(
+    load.exercices,
+    exercices.map((exercice) => ({ ...exercice, lettering: 'MONO' as const, ...open })),
+  )
+}
+
+function addDays(date: string, days: number): string {
+  const moved = new Date(`${date}T00:00:00Z`)
+  moved.setUTCDate(moved.getUTCDate() + days)
+  return moved.toISOString().slice(0, 10)
+}

@@ -1,0 +1,236 @@
+/** A small TRA file without a problem, line by line, for tests to plant problems in. */
+import {
+  caeLine,
+  cgnLine,
+  createdCgnLine,
+  crrLine,
+  jalLine,
+  ribLine,
+  satLine,
+} from '../../../src/formats/tra/account-records.ts'
+import {
+  devLines,
+  etbLine,
+  exoLine,
+  headerLine,
+  mdpLine,
+  mdrLine,
+  ps1Line,
+  ps2Line,
+  ps3Line,
+  ps5Line,
+  regLine,
+  tvaLine,
+} from '../../../src/formats/tra/folder-records.ts'
+import { bareLine, LineWriter } from '../../../src/formats/tra/layouts/fixed-width.ts'
+import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
+import { collectiveAccounts } from '../../../src/formats/tra/nature.ts'
+
+const address = {
+  number: '12',
+  locatingIndex: 'bis',
+  streetType: 'RUE',
+  streetName: 'DES ÉRABLES',
+  complement: 'Bâtiment B',
+  postalCode: '75011',
+  city: 'PARIS',
+  country: 'FRANCE',
+}
+
+export const folder = {
+  name: 'Société Bérénice',
+  reference: null,
+  address,
+  contactFirstName: 'Anaïs',
+  contactLastName: 'Lefèvre',
+  contactPhoneNumber: '+33142000000',
+  contactMobilePhoneNumber: null,
+  contactMail: 'compta@example.com',
+  rcsProducerId: '7501',
+  rcsName: 'Paris',
+  siret: '12345678200018',
+  capital: '5000000',
+}
+
+const account = (number: string, name: string) => ({
+  id: number,
+  number,
+  name,
+  closed: false,
+  counterpartAccount: null,
+  correspondanceAccount: null,
+  company: null,
+  employee: null,
+})
+
+const corresponding = { producerId: '1', number: '281830', name: 'Amortissements' }
+const supplier = {
+  ...account('401DUPONT', 'Dupont & Fils'),
+  company: {
+    name: 'Dupont',
+    siren: '123456782',
+    ceo: null,
+    payment: { id: '1', code: 'PRLV' },
+    address,
+    ape: { producerId: null, code: '4690Z', name: null },
+    vat: null,
+    ibans: [],
+    contacts: [{ firstname: 'Chloé', phoneNumber: '+33100000000' }],
+    miscellaneous: null,
+  },
+}
+
+const exercice = {
+  id: '1',
+  start: '2024-01-01',
+  end: '2024-12-31',
+  lettering: 'MONO',
+  closedOn: null,
+  closedById: null,
+  closedByFirstName: null,
+  closedByLastName: null,
+}
+
+const collectives = collectiveAccounts([supplier])
+
+const bank = {
+  id: '1',
+  rib: '30004 00512 0001012345X 78',
+  iban: 'FR7630004005120001012345X78',
+  bic: 'BNPAFRPPXXX',
+  account: { producerId: '1', number: '512000', name: 'Banque' },
+  journalId: '1',
+  journalName: 'Banque',
+  journalCode: 'BQ',
+  isDefault: true,
+}
+
+const journal = (name: string, code: string, type: string, counterpart?: string) =>
+  jalLine(
+    {
+      id: code,
+      name,
+      code,
+      type,
+      counterpartAccount: counterpart ? { producerId: '1', number: counterpart, name: 'N' } : null,
+      locked: false,
+    },
+    code,
+  )
+
+export interface SmallEntryLine {
+  number?: string
+  journal?: string
+  pieceType?: string
+  account: string
+  thirdParty?: string
+  debit?: bigint
+  credit?: bigint
+}
+
+/** Of 2024-03-15, validated at the end of the month. */
+export function entryWriter(line: SmallEntryLine): LineWriter {
+  const { number = '1', debit, credit = 0n } = line
+  return new LineWriter(layouts.ENTRY)
+    .key('JOURNAL', line.journal ?? 'AC')
+    .date('DATECOMPTABLE', '2024-03-15')
+    .text('TYPE PIECE', line.pieceType ?? 'FF')
+    .key('GENERAL', line.account)
+    .text('TYPE CPTE', line.thirdParty && 'X')
+    .key('AUXILIAIRE OU SECTION', line.thirdParty)
+    .text('LIBELLE', 'Café “Érable”')
+    .text('SENS', debit === undefined ? 'C' : 'D')
+    .amount('MONTANT1', debit ?? credit)
+    .text('TYPE ECRITURE', 'N')
+    .number('NUMEROPIECE', number)
+    .key('DEVISE', 'EUR')
+    .number('TAUXDEV', '1')
+    .text('CODEMONTANT', 'E--')
+    .key('ETABLISSEMENT', '001')
+    .text('REFEXTERNE', '77')
+    .date('DATECREATION', '2024-03-16')
+    .text('ECRANOUVEAU', 'N')
+    .text('TVAENCAISSEMENT', '-')
+    .text('ETATLETTRAGE', line.thirdParty ? 'AL' : 'RI')
+    .text('VALIDE', 'X')
+    .date('VALIDDATE', '2024-03-31')
+}
+
+export function shareLine(of: SmallEntryLine, axis: string, section: string, amount: bigint): Buffer {
+  return new LineWriter(layouts.ANALYTIC)
+    .key('JOURNAL', of.journal ?? 'AC')
+    .date('DATECOMPTABLE', '2024-03-15')
+    .text('TYPE PIECE', of.pieceType ?? 'FF')
+    .key('GENERAL', of.account)
+    .text('TYPE CPTE', 'A')
+    .key('AUXILIAIRE OU SECTION', section)
+    .text('SENS', of.debit === undefined ? 'C' : 'D')
+    .amount('MONTANT1', amount)
+    .text('TYPE ECRITURE', 'N')
+    .number('NUMEROPIECE', of.number ?? '1')
+    .key('DEVISE', 'EUR')
+    .number('TAUXDEV', '1')
+    .text('CODEMONTANT', 'E--')
+    .key('ETABLISSEMENT', '001')
+    .text('AXE', axis)
+    .date('DATECREATION', '2024-03-16')
+    .text('ECRANOUVEAU', 'N')
+    .line()
+}
+
+export const purchase: SmallEntryLine = { account: '607000', debit: 100_000n }
+
+export function smallParameters(): Buffer[] {
+  const axis = { codeLength: 6, defaultSectionCode: 'SIEGE' }
+  return [
+    headerLine({ type: 'DOS', generatedAt: '2024-04-02T09:05', firmName: 'Cabinet Lefèvre' }),
+    ps1Line(folder),
+    ps2Line({ generalLength: 6, thirdPartyLength: 9, axes: [axis], suspenseAccount: '471000' }),
+    ps3Line('AN', collectives),
+    ps5Line({ conversionLossAccount: null, conversionGainAccount: null, hasAxes: true }),
+    exoLine(exercice, 1),
+    bareLine(layouts.SSA),
+    etbLine(folder),
+    ...['CB', 'PRLV'].map(mdpLine),
+    ...['CB', 'PRLV'].map(mdrLine),
+    ...devLines(new Map([['USD', '0.923400']])),
+    regLine(),
+    tvaLine('TN', 2000),
+    satLine('SIEGE', 'Siège', 1),
+    satLine('ATELIER', 'Atelier', 1),
+    bareLine(layouts.NSA),
+    bareLine(layouts.SPA),
+    bareLine(layouts.SOU),
+    crrLine(corresponding),
+    createdCgnLine(collectives.get('401')!),
+    cgnLine({ ...account('218300', 'Matériel'), correspondanceAccount: corresponding }, false, 1),
+    ...['281830', '445660', '471000', '512000', '607000'].map((number) =>
+      cgnLine(account(number, `Compte ${number}`), false, 1),
+    ),
+    caeLine(supplier, collectives),
+    journal('Achats', 'AC', 'ACH'),
+    journal('À nouveaux', 'AN', 'AN'),
+    journal('Banque', 'BQ', 'BQ', '512000'),
+    ribLine(bank, 1),
+  ]
+}
+
+export function smallEntries(): Buffer[] {
+  const settled: SmallEntryLine = { number: '2', journal: 'BQ', pieceType: 'RF', account: '401000' }
+  return [
+    entryWriter(purchase).line(),
+    shareLine(purchase, 'A1', 'SIEGE', 60_000n),
+    shareLine(purchase, 'A1', 'ATELIER', 40_000n),
+    entryWriter({ account: '445660', debit: 20_000n }).line(),
+    entryWriter({ account: '401000', thirdParty: '401DUPONT', credit: 120_000n })
+      .text('LETTRAGE', 'AAAA')
+      .text('ETATLETTRAGE', 'TL')
+      .line(),
+    entryWriter({ ...settled, thirdParty: '401DUPONT', debit: 120_000n })
+      .key('MODEPAIE', 'PRE', 'right')
+      .text('LETTRAGE', 'AAAA')
+      .text('ETATLETTRAGE', 'TL')
+      .line(),
+    entryWriter({ ...settled, account: '512000', credit: 120_000n }).line(),
+  ]
+}

@@ -1,0 +1,73 @@
+import pg from 'pg'
+import { encrypt, type Level, makePartnerSecret, makeToken, sha256 } from '../../../src/auth/secrets.ts'
+import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
+import { insertToken, type Opened } from '../../../src/auth/tokens.sql.ts'
+import { createFirm, createFolder, createSchema } from '../../../src/ledger/tenants.sql.ts'
+import { testMasterKey } from '../service.ts'
+
+/** Tenant 100 with firm 110 (folders 111, 112) and firm 120 (folder 121); tenant 200 with firm 210 (folder 211). */
+export const folders = {
+  first: { schemaId: '100', firmId: '110', folderId: '111' },
+  sameFirm: { schemaId: '100', firmId: '110', folderId: '112' },
+  otherFirm: { schemaId: '100', firmId: '120', folderId: '121' },
+  otherTenant: { schemaId: '200', firmId: '210', folderId: '211' },
+} satisfies Record<string, Opened>
+
+export interface IssuedToken {
+  id: string
+  token: string
+}
+
+/** A connection as the owner, to prepare what a test calls for. */
+export interface Staff {
+  client: pg.Client
+  /** @returns the secret */
+  thirdParty(code: string, kind?: 'partner' | 'customer'): Promise<string>
+  /** @param opened folderId null for a firm token */
+  token(thirdPartyCode: string, level: Level, opened: Opened): Promise<IssuedToken>
+  end(): Promise<void>
+}
+
+export async function createTenants(ownerUrl: string): Promise<Staff> {
+  const client = new pg.Client({ connectionString: ownerUrl })
+  client.on('error', () => {})
+  await client.connect()
+  const made = new Set<string>()
+  const once = async (id: string, make: () => Promise<void>) => {
+    if (!made.has(id)) await make()
+    made.add(id)
+  }
+  for (const { schemaId, firmId, folderId } of Object.values(folders)) {
+    await once(schemaId, () => createSchema(client, { id: schemaId, name: `Tenant ${schemaId}` }))
+    await once(firmId, () => createFirm(client, { schemaId, id: firmId, name: `Firm ${firmId}` }))
+    await createFolder(client, { schemaId, firmId, id: folderId, name: `Folder ${folderId}` })
+  }
+  return {
+    client,
+    thirdParty: async (code, kind = 'partner') => {
+      const plain = makePartnerSecret()
+      const secret = { hash: sha256(plain), encrypted: encrypt(plain, testMasterKey) }
+      await insertThirdParty(client, { code, name: code, kind, secret })
+      return plain
+    },
+    token: async (thirdPartyCode, level, opened) => {
+      const token = makeToken(level)
+      const id = await insertToken(client, {
+        thirdPartyCode,
+        level,
+        opened: level === 'firm' ? { ...opened, folderId: null } : opened,
+        hash: sha256(token),
+        hint: token.slice(-4),
+      })
+      return { id: id!, token }
+    },
+    end: () => client.end(),
+  }
+}
+
+export function credentials(token: IssuedToken | string, secret: string): Record<string, string> {
+  return {
+    Authorization: `Bearer ${typeof token === 'string' ? token : token.token}`,
+    'X-Third-Party-Secret': secret,
+  }
+}

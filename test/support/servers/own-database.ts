@@ -1,0 +1,52 @@
+/** A PostgreSQL server of the test's own, which it may stop and start as an operator or a crash does. */
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openCluster } from '../../../src/db/embedded/cluster.ts'
+import { startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
+import { findPrograms, runProgram } from '../../../src/db/embedded/programs.ts'
+import { migrate } from '../../../src/db/migrations/migrate.ts'
+import type { TestDatabase } from './database.ts'
+
+export interface OwnDatabase extends TestDatabase {
+  /** All its processes end at once, as in a crash; `start` recovers. */
+  stop(): Promise<void>
+  /** At the same address. */
+  start(): Promise<void>
+}
+
+export async function startOwnDatabase(): Promise<OwnDatabase> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-own-database-'))
+  // Open to the user nobody, as whom PostgreSQL runs where the tests run as root.
+  await chmod(dataDir, 0o755)
+  // Durable: what it confirmed before it was stopped must be there afterwards.
+  const database = await startEmbeddedDatabase({ dataDir, durable: true })
+  await migrate(database.ownerUrl)
+  const programs = await findPrograms()
+  const { path } = await openCluster(dataDir, programs, true)
+  // The command line of the server: its program, then each option in quotes.
+  const command = await readFile(join(path, 'postmaster.opts'), 'utf8')
+  const options = command.slice(command.indexOf(' "')).trim()
+  const control = (...words: string[]) =>
+    runProgram(programs.pg_ctl, [...words, '--wait', '--timeout=120', `--pgdata=${path}`])
+  let isUp = true
+  const stop = async () => {
+    await control('stop', '--mode=immediate')
+    isUp = false
+  }
+  return {
+    ownerUrl: database.ownerUrl,
+    serviceUrl: database.serviceUrl,
+    stop,
+    start: async () => {
+      await control('start', `--options=${options}`, `--log=${join(path, 'server.log')}`)
+      isUp = true
+    },
+    drop: async () => {
+      if (isUp) await stop()
+      // Its connection is gone; it notices that there is nothing left to stop.
+      await database.stop()
+      await rm(dataDir, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,121 @@
+/** PgBouncer, as Debian has it, before a PostgreSQL of a test. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { databaseUser } from '../../../src/db/embedded/programs.ts'
+import { until } from '../service.ts'
+
+export interface PgBouncerOptions {
+  poolMode: 'session' | 'transaction'
+  /** Start-up options are dropped without a word; otherwise they are refused. */
+  dropsOptions: boolean
+}
+
+export interface PgBouncer {
+  /** The address of the database, by way of the pooler. */
+  through(databaseUrl: string): string
+  stop(): Promise<void>
+}
+
+export const isPgBouncerInstalled = ((): boolean => {
+  try {
+    execFileSync('pgbouncer', ['--version'], { stdio: 'ignore', env: { PATH: debianPath() } })
+    return true
+  } catch {
+    return false
+  }
+})()
+
+/** Said once for the whole run. */
+export function setup(): void {
+  if (!isPgBouncerInstalled) console.warn('No tests on a pooler: PgBouncer is not installed, see .ci/run')
+}
+
+/** @param databaseUrls an address for each login that may come through */
+export async function startPgBouncer(
+  databaseUrls: string[],
+  { poolMode, dropsOptions }: PgBouncerOptions,
+): Promise<PgBouncer> {
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-pgbouncer-'))
+  await chmod(folder, 0o755)
+  const port = await freePort()
+  const { hostname, port: serverPort } = new URL(databaseUrls[0]!)
+  const logins = databaseUrls.map((url) => new URL(url))
+  await writeFile(
+    join(folder, 'logins.txt'),
+    logins.map(({ username, password }) => `"${username}" "${decodeURIComponent(password)}"\n`).join(''),
+  )
+  await writeFile(
+    join(folder, 'pgbouncer.ini'),
+    `[databases]
+* = host=${hostname} port=${serverPort}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = plain
+auth_file = ${join(folder, 'logins.txt')}
+pool_mode = ${poolMode}
+ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
+`,
+  )
+  const child = spawn('pgbouncer', ['--quiet', join(folder, 'pgbouncer.ini')], {
+    ...databaseUser,
+    cwd: '/',
+    env: { PATH: debianPath() },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const through = (databaseUrl: string): string => {
+    const url = new URL(databaseUrl)
+    url.port = String(port)
+    return url.href
+  }
+  await untilItAnswers(child, through(databaseUrls[0]!))
+  return {
+    through,
+    stop: async () => {
+      child.kill('SIGINT')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+async function untilItAnswers(child: ChildProcess, url: string): Promise<void> {
+  let complaint = ''
+  child.stderr?.on('data', (chunk) => {
+    complaint += chunk
+  })
+  await until(async () => {
+    if (child.exitCode !== null) throw new Error(`PgBouncer did not start: ${complaint}`)
+    const client = new pg.Client({ connectionString: url })
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return false
+      throw error
+    } finally {
+      await client.end()
+    }
+  })
+}
+
+/** Debian puts it where ordinary users do not look. */
+function debianPath(): string {
+  return `${process.env['PATH']}:/usr/sbin`
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}

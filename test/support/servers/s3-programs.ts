@@ -1,0 +1,19 @@
+/** Which of the S3 servers that the tests know is here: .ci/run builds their programs, once, into .cache/bin. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+export const s3ProgramNames = ['minio', 'versitygw'] as const
+export type S3ProgramName = (typeof s3ProgramNames)[number]
+
+export function s3ProgramPath(name: S3ProgramName): string {
+  return resolve(import.meta.dirname, '../../../.cache/bin', name)
+}
+
+export const installedS3Programs = s3ProgramNames.filter((name) => existsSync(s3ProgramPath(name)))
+
+/** Said once for the whole run, as a server that is not here has no tests that could be seen as skipped. */
+export function setup(): void {
+  const missing = s3ProgramNames.filter((name) => !installedS3Programs.includes(name))
+  if (missing.length > 0)
+    console.warn(`No tests on the S3 servers ${missing.join(', ')}: not in .cache/bin, see .ci/run`)
+}

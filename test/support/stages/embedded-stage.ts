@@ -1,0 +1,152 @@
+/** A folder for an embedded database, and other processes that use it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { afterEach, beforeEach, expect } from 'vitest'
+
+export const project = fileURLToPath(new URL('../../..', import.meta.url))
+
+export interface EmbeddedStage {
+  /** Of the test. */
+  folder: string
+  dataDir: string
+  /** Where the test keeps its database: in `dataDir`, unless that is closed to PostgreSQL. */
+  clusterPath: string
+  /** Killed at the end of the test, where they still run. */
+  children: ChildProcess[]
+  /** Another process that uses the database of `dataDir`, leader of a group of its own. */
+  startProcess(options?: UserOptions): Promise<UserProcess>
+  /** Of the server that runs on the test's folder. */
+  postmasterPid(): Promise<number | undefined>
+}
+
+/** Made anew for each test of the file, behind which no server may be left. */
+export function setEmbeddedStage(): EmbeddedStage {
+  const stage: EmbeddedStage = {
+    folder: '',
+    dataDir: '',
+    clusterPath: '',
+    children: [],
+    startProcess: (options = {}) => startProcess(stage, options),
+    postmasterPid: () => postmasterPid(stage.clusterPath),
+  }
+
+  beforeEach(async () => {
+    stage.folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+    await chmod(stage.folder, 0o755)
+    stage.dataDir = join(stage.folder, 'data')
+    stage.clusterPath = join(stage.dataDir, 'postgres')
+    stage.children = []
+  })
+
+  afterEach(async () => {
+    // After a test that went well none of this is left.
+    for (const child of stage.children) {
+      child.kill('SIGKILL')
+      await ended(child)
+    }
+    const left = await stage.postmasterPid()
+    if (left !== undefined && isRunning(left)) process.kill(left, 'SIGKILL')
+    await rm(stage.folder, { recursive: true, force: true })
+    expect(left, 'no server is left running').toBeUndefined()
+  })
+
+  return stage
+}
+
+export interface UserProcess {
+  child: ChildProcess
+  ownerUrl: string
+  serviceUrl: string
+  leave(): Promise<void>
+}
+
+interface UserOptions {
+  uid?: number
+  gid?: number
+  project?: string
+  temporary?: string
+  umask?: string
+}
+
+async function startProcess(
+  { dataDir, children }: EmbeddedStage,
+  options: UserOptions,
+): Promise<UserProcess> {
+  const { uid, gid, temporary = tmpdir(), umask = '022' } = options
+  const program = join(options.project ?? project, 'test/support/servers/hold-database.ts')
+  const child = spawn(
+    '/bin/sh',
+    ['-c', `umask ${umask}; exec "$0" "$@"`, process.execPath, program, dataDir],
+    {
+      ...(uid === undefined ? {} : { uid }),
+      ...(gid === undefined ? {} : { gid }),
+      cwd: '/',
+      detached: true,
+      env: { PATH: '/usr/bin:/bin', TMPDIR: temporary },
+    },
+  )
+  children.push(child)
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => (complaint += chunk))
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { ownerUrl, serviceUrl } = JSON.parse(line) as { ownerUrl: string; serviceUrl: string }
+    const leave = async () => {
+      child.stdin.end()
+      await ended(child)
+      expect(complaint).toBe('')
+    }
+    return { child, ownerUrl, serviceUrl, leave }
+  }
+  throw new Error(complaint)
+}
+
+export async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+export async function isRefused(url: string): Promise<boolean> {
+  const error = await ask(url, 'select 1').catch((thrown: NodeJS.ErrnoException) => thrown)
+  return 'code' in error && error.code === 'ECONNREFUSED'
+}
+
+export async function holders(ownerUrl: string): Promise<number> {
+  const rows = await ask(
+    ownerUrl,
+    `select count(*)::int as holders from pg_stat_activity where application_name = 'grandlivre holder'`,
+  )
+  return Number(rows[0]?.['holders'])
+}
+
+export function portOf(url: string): string {
+  return new URL(url).port
+}
+
+async function postmasterPid(clusterPath: string): Promise<number | undefined> {
+  const text = await readFile(join(clusterPath, 'postmaster.pid'), 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : Number(text.split('\n')[0])
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+export async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}

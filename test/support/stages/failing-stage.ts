@@ -1,0 +1,189 @@
+/** A filled folder in a database of its own, and services as processes that export it through gates. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import pg from 'pg'
+import { expect } from 'vitest'
+import { createPool } from '../../../src/db/pool.ts'
+import { type Swept, sweepExports } from '../../../src/jobs/retention/retention.ts'
+import { seed } from '../../../src/sample/seed.ts'
+import { openStore } from '../../../src/store/open-store.ts'
+import type { ObjectStore } from '../../../src/store/store.ts'
+import { downloadFile, ended, type JobAnswer, type Progress, statusUrl, trigger } from '../full-export.ts'
+import { createTenants, credentials } from '../ledgers/tenants.ts'
+import { type ServiceProcess, startProcess } from '../process.ts'
+import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
+import { type Gate, startGate } from '../servers/gate.ts'
+import { request, until } from '../service.ts'
+
+/** Where the services of a stage store. */
+export interface Files {
+  /** Of the services. */
+  settings: Record<string, string>
+  store: ObjectStore
+  /** Names of everything in it, finished or not. */
+  stored(): Promise<string[]>
+}
+
+export interface StageOptions {
+  /** Dropped at the end. Absent: a new one on the server of the run. */
+  database?: TestDatabase
+  /** Absent: some twelve megabytes of JSON, far more than what the buffers on the way hold. */
+  movements?: number
+  /** Absent: a folder. */
+  files?: Files
+}
+
+export interface FailingStage {
+  headers: Record<string, string>
+  schemaId: string
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  sql(text: string, values?: unknown[]): Promise<any[]>
+  /** Ends the connections of the exports, as a restart of the database does. */
+  terminateConnections(): Promise<void>
+  /** A service, ready; all of one stage store in the same place. */
+  start(settings?: Record<string, string>): Promise<ServiceProcess>
+  /** A service whose exports read only as far as its gate lets them. */
+  startGated(settings?: Record<string, string>): Promise<{ service: ServiceProcess; gate: Gate }>
+  /** Triggers an export, another one each time, and waits until a service has it. */
+  begin(service: ServiceProcess): Promise<string>
+  /** Lets an export read until its status says that about this part of it is done. */
+  readUpTo(part: number, gate: Gate, service: ServiceProcess, exportId: string): Promise<Progress>
+  progress(service: ServiceProcess, exportId: string): Promise<Progress | undefined>
+  /** Waits for DONE, and that the file is what the status says and what the folder holds. */
+  expectRightFile(service: ServiceProcess, exportId: string, seen?: Progress[]): Promise<JobAnswer>
+  /** Names of everything in the store, finished or not. */
+  stored(): Promise<string[]>
+  /** What retention does when all that was left behind is old enough; then only files of exports are there. */
+  sweepLater(): Promise<Swept>
+  close(): Promise<void>
+}
+
+/** Everything that may be left behind in a store is older then. */
+const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
+
+export async function setFailingStage(options: StageOptions = {}): Promise<FailingStage> {
+  const { movements = 15_000, database = await createTestDatabase() } = options
+  const staff = await createTenants(database.ownerUrl)
+  const secret = await staff.thirdParty('ONE')
+  const folder = await seed(database.ownerUrl, { movements, year: 2025 })
+  const headers = credentials(await staff.token('ONE', 'api', folder), secret)
+  await staff.end()
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-failing-'))
+  const files = options.files ?? (await folderIn(dataDir))
+  const processes: ServiceProcess[] = []
+  const gates: Gate[] = []
+  // One connection, so that a test may hold a transaction open; a new one after a restart of the database.
+  const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1, idleTimeoutMillis: 0 })
+  owner.on('error', () => {})
+  const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
+  const start = async (settings: Record<string, string> = {}) => {
+    const service = await startProcess({
+      DATABASE_URL: database.ownerUrl,
+      DATA_DIR: dataDir,
+      ...files.settings,
+      ...settings,
+    })
+    processes.push(service)
+    return service
+  }
+  const progress = async (service: ServiceProcess, exportId: string) =>
+    (await request(statusUrl(service.url, exportId), headers)).body.progress as Progress | undefined
+  return {
+    headers,
+    schemaId: folder.schemaId,
+    sql,
+    terminateConnections: async () => {
+      await sql(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name like 'grandlivre%'`,
+      )
+    },
+    start,
+    startGated: async (settings = {}) => {
+      const gate = await startGate(database.serviceUrl)
+      gates.push(gate)
+      return { gate, service: await start({ EXPORT_DATABASE_URL: gate.url, ...settings }) }
+    },
+    begin: async (service) => {
+      await sql('update grandlivre.exports set latest = false')
+      const { status, body } = await trigger(service.url, headers)
+      expect(status).toBe(200)
+      await until(() => processes.some(({ logged }) => logged('export.started', body.id)))
+      return body.id
+    },
+    readUpTo: async (part, gate, service, exportId) => {
+      const renewedAt = async () =>
+        (await sql('select renewed_at::text as at from grandlivre.exports where id = $1', [exportId]))[0].at
+      const nextHeard = async (): Promise<Progress> => {
+        const before = await renewedAt()
+        let now: Progress | undefined
+        await until(async () => {
+          now = await progress(service, exportId)
+          if (!now) throw new Error('the export ended before its time')
+          return (await renewedAt()) !== before
+        }, 100)
+        return now!
+      }
+      // More bytes than a movement takes to the database (some 130), so that all that were meant do come through. The
+      // next step waits until these are read and the export stands still, however slow the machine is.
+      const bytesEach = 150
+      const step = movements / 30
+      let through = Math.max(0, part - 0.3) * movements
+      gate.allow(through * bytesEach)
+      for (;;) {
+        let now = await nextHeard()
+        for (let isStill = false; !isStill || now.rows < through; ) {
+          const next = await nextHeard()
+          isStill = next.rows === now.rows
+          now = next
+        }
+        if (now.rows >= part * movements) return now
+        through += step
+        gate.allow(step * bytesEach)
+      }
+    },
+    progress,
+    expectRightFile: async (service, exportId, seen = []) => {
+      const job = await ended(service.url, headers, exportId, (now) => seen.push(now))
+      expect(job).toMatchObject({ status: 'DONE', rows: movements })
+      const file = await downloadFile(job.url!)
+      expect([file.bytes.length, file.sha256]).toEqual([job.size, job.sha256])
+      const inFile = file.json.data.entries.flatMap((entry: { movements: { producerId: string }[] }) =>
+        entry.movements.map(({ producerId }) => producerId),
+      )
+      const inFolder = (await sql('select id from grandlivre.movements')).map(({ id }) => id)
+      expect(inFile.toSorted()).toEqual(inFolder.sort())
+      return job
+    },
+    stored: files.stored,
+    sweepLater: async () => {
+      const service = createPool(database.serviceUrl, { max: 2, applicationName: 'test sweep' })
+      const parts = { database: service, store: files.store, retentionDays: 7, log: () => {} }
+      const swept = await sweepExports(parts, oneDayLater()).finally(() => service.end())
+      const named = await sql('select file_key from grandlivre.exports where file_key is not null')
+      expect((await files.stored()).sort()).toEqual(named.map(({ file_key }) => basename(file_key)).sort())
+      return swept
+    },
+    close: async () => {
+      for (const { kill } of processes) await kill()
+      for (const gate of gates) await gate.close()
+      await rm(dataDir, { recursive: true, force: true })
+      await owner.end()
+      await database.drop()
+    },
+  }
+}
+
+/** The services make it in that data folder. */
+export async function folderIn(dataDir: string): Promise<Files> {
+  const folder = join(dataDir, 'files')
+  return {
+    settings: { DATA_DIR: dataDir },
+    store: await openStore({ kind: 'filesystem', folder, publicUrl: '', signingKey: '' }),
+    stored: async () => {
+      const names = await readdir(folder, { recursive: true, withFileTypes: true })
+      return names.filter((name) => name.isFile()).map((name) => name.name)
+    },
+  }
+}

@@ -1,0 +1,117 @@
+/** Filled folders in a database, the files of full exports of them, and what SQL says these files have to be. */
+import { Buffer } from 'node:buffer'
+import type pg from 'pg'
+import { createPool } from '../../../src/db/pool.ts'
+import { openSnapshot, type Snapshot } from '../../../src/exports/read/snapshot.ts'
+import type { FileTotals } from '../../../src/exports/render/count-chunks.ts'
+import { renderMadFile } from '../../../src/exports/render/mad-file.ts'
+import { addToFolder } from '../ledgers/full-ledger.ts'
+import { fillLedger } from '../ledgers/ledger.ts'
+import { createTenants, folders, type Staff } from '../ledgers/tenants.ts'
+import { collectionNames, readPlainCollection, readPlainEntries } from '../plain/plain-mad.ts'
+import { createTestDatabase } from '../servers/database.ts'
+
+/** Within the year 2025-07-01 to 2026-06-30, the last of the ledger. */
+export const today = '2026-03-15'
+const now = 1_767_225_600_123
+export const metadata = {
+  version: '1.0.0',
+  createdAt: now,
+  producer: 'Grandlivre',
+  additionalFreeProperties: { exportId: 'export_0123' },
+}
+
+export interface Folder {
+  schemaId: string
+  folderId: string
+}
+
+export interface MadFile {
+  bytes: Buffer
+  text: string
+  parts: Buffer[]
+  /** The last of the counts. */
+  totals: FileTotals
+  counts: FileTotals[]
+}
+
+export interface MadStage {
+  staff: Staff
+  /** Of the service; its connections are called `test`. */
+  pool: pg.Pool
+  render: typeof render
+  file(folder: Folder, chunkBytes?: number): Promise<MadFile>
+  /** What SQL says, as the text it has to be. */
+  expected(folder: Folder): Promise<string>
+  close(): Promise<void>
+}
+
+/** All folders are filled but `sameFirm`. */
+export async function setMadStage(): Promise<MadStage> {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
+  for (const [label, { schemaId, folderId }] of Object.entries(folders)) {
+    if (label === 'sameFirm') continue
+    const folder = { schemaId, folderId }
+    await fillLedger(staff.client, { ...folder, label, thirdPartyId: rows[0].id })
+    await addToFolder(staff.client, folder)
+  }
+  const pool = createPool(database.serviceUrl, { max: 4, applicationName: 'test' })
+  return {
+    staff,
+    pool,
+    render,
+    file: (folder, chunkBytes) => file(pool, folder, chunkBytes),
+    expected: (folder) => expected(staff, folder),
+    close: async () => {
+      await pool.end()
+      await staff.end()
+      await database.drop()
+    },
+  }
+}
+
+function render(snapshot: Snapshot, folder: Folder, chunkBytes = 256 * 1024) {
+  const totals: FileTotals[] = []
+  const room = (bytes: number) => new Uint8Array(bytes)
+  const { schemaId, folderId } = folder
+  const options = {
+    schemaId,
+    folderId,
+    exportId: 'export_0123',
+    version: '1.0.0',
+    now,
+    today,
+    timeZone: 'Europe/Paris',
+    chunkBytes,
+    room,
+  }
+  return { totals, chunks: renderMadFile(snapshot, { ...options, counted: (sum) => totals.push(sum) }) }
+}
+
+async function file(pool: pg.Pool, folder: Folder, chunkBytes?: number): Promise<MadFile> {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const { totals, chunks } = render(snapshot, folder, chunkBytes)
+  const parts: Buffer[] = []
+  try {
+    for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+  } catch (error) {
+    await snapshot.close(error as Error)
+    throw error
+  }
+  await snapshot.close()
+  const bytes = Buffer.concat(parts)
+  return { bytes, text: bytes.toString('utf8'), parts, totals: totals.at(-1)!, counts: totals }
+}
+
+async function expected(staff: Staff, folder: Folder): Promise<string> {
+  const data: Record<string, unknown> = {}
+  for (const name of collectionNames) {
+    const items = await readPlainCollection(staff.client, folder, name, today)
+    data[name] = name === 'accountingFolder' ? items[0] : items
+  }
+  data['entries'] = await readPlainEntries(staff.client, folder)
+  return JSON.stringify({ metadata, data })
+}

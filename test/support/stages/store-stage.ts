@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import { answerError } from '../../../src/http/errors.ts'
+import { createListener } from '../../../src/http/listener.ts'
+import { Readiness } from '../../../src/http/readiness.ts'
+import { acceptRequestId } from '../../../src/http/request-id.ts'
+import type { Edge } from '../../../src/http/route.ts'
+import { addFileRoute } from '../../../src/http/routes/files.ts'
+import type { Services } from '../../../src/http/services.ts'
+import type { LogEvents } from '../../../src/log.ts'
+import { openStore } from '../../../src/store/open-store.ts'
+import { S3Store } from '../../../src/store/s3.ts'
+import type { Patience } from '../../../src/store/s3-requests.ts'
+import type { ObjectStore, StoreSettings } from '../../../src/store/store.ts'
+import type { S3Server } from '../servers/s3-servers.ts'
+
+/** A store with nothing in it, served at the addresses that it signs. */
+export interface StoreStage {
+  store: ObjectStore
+  settings: StoreSettings
+  /** Whatever lies in it, finished or not, empty folders included. */
+  leftovers(): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** Tests do not wait for half a minute until a broken store is given up. */
+export const shortPatience: Patience = { tries: 4, retryMs: 5, idleMs: 20_000 }
+
+export interface FolderStage extends StoreStage {
+  folder: string
+  url: string
+  /** Kinds of what was logged. */
+  logged: (keyof LogEvents)[]
+}
+
+/** @param inner folder of the store, such as one on another disk; a temporary one where absent */
+export async function openFolderStage(inner?: string): Promise<FolderStage> {
+  const folder = inner ?? (await mkdtemp(join(tmpdir(), 'grandlivre-files-')))
+  const logged: (keyof LogEvents)[] = []
+  const log = (event: keyof LogEvents) => void logged.push(event)
+  const readiness = new Readiness([], async () => {})
+  const app = new OpenAPIHono<Edge>()
+  app.onError((error, c) => answerError(error, c, { log, readiness }))
+  app.use(acceptRequestId(log))
+  const server = createListener((...request) => app.fetch(...request), log)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const signingKey = randomBytes(32).toString('hex')
+  const settings: StoreSettings = { kind: 'filesystem', folder, publicUrl: url, signingKey }
+  const store = await openStore(settings)
+  addFileRoute(app, { store, log } as unknown as Services)
+  const leftovers = async () => {
+    const found = await readdir(folder, { recursive: true, withFileTypes: true })
+    const paths = found.map((entry) => join(entry.parentPath, entry.name))
+    return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}/`)))
+  }
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise((done) => server.close(done))
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { store, settings, leftovers, close, folder, url, logged }
+}
+
+/** A bucket of its own on a running server. */
+export function openS3Stage(
+  server: S3Server,
+  endpoint = server.endpoint,
+  patience = shortPatience,
+): StoreStage {
+  const settings: Extract<StoreSettings, { kind: 's3' }> = {
+    kind: 's3',
+    endpoint,
+    publicEndpoint: server.endpoint,
+    bucket: `test-${randomBytes(6).toString('hex')}`,
+    region: 'us-east-1',
+    accessKey: server.accessKey,
+    secretKey: server.secretKey,
+  }
+  const direct = new S3Store({ ...settings, endpoint: server.endpoint }, shortPatience)
+  return {
+    store: new S3Store(settings, patience),
+    settings,
+    leftovers: async () => {
+      const unfinished = await direct.sweep(new Date(Date.now() + 3_600_000))
+      const finished = await Array.fromAsync(direct.list(new Date(Date.now() + 3_600_000)))
+      return [...finished.map(({ key }) => key), ...Array<string>(unfinished).fill('unfinished')]
+    },
+    close: async () => {
+      for await (const { key } of direct.list(new Date(Date.now() + 3_600_000))) await direct.remove(key)
+    },
+  }
+}

@@ -1,0 +1,97 @@
+/** An export stage with two services on one database and one store, and what tests of full exports do on it. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createOwnerPool } from '../../../src/db/pool.ts'
+import { ended, type JobAnswer, trigger } from '../full-export.ts'
+import { credentials, folders } from '../ledgers/tenants.ts'
+import { startTestService, type TestService } from '../service.ts'
+import { type ExportStage, setExportStage } from './export-stage.ts'
+
+export interface TwoServices extends ExportStage {
+  /** Of the first service. */
+  url: string
+  second: TestService
+  /** Both services store here. */
+  store: { kind: 'filesystem'; folder: string }
+  /** Headers of the firm token for a folder. */
+  asFirm(folderId: string): Record<string, string>
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  sql(text: string, values?: unknown[]): Promise<any[]>
+  /** So that the next trigger of the folder starts a new export. */
+  passAnHour(): Promise<unknown>
+  /** Paths of all files in the store, finished or not. */
+  storedKeys(): Promise<string[]>
+  /** A new export, waited for. */
+  exported(headers?: Record<string, string>): Promise<JobAnswer>
+  /** Exports that start from now on wait for a lock on one of the collections, until they are let go. */
+  holdExports(): Promise<{ waiting(): Promise<number>; release(): Promise<void> }>
+  /** Headers of a third party, new each time, for the folder of the other tenant. */
+  strangers(): Promise<Record<string, string>>
+}
+
+export async function setTwoServices(): Promise<TwoServices> {
+  const store = {
+    kind: 'filesystem',
+    folder: await mkdtemp(join(tmpdir(), 'grandlivre-two-services-')),
+  } as const
+  const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
+  const stage = await setExportStage({ store, rateLimit })
+  const second = await startTestService(stage.database, { store, rateLimit })
+  const { url } = stage.service
+  const sql = async (text: string, values: unknown[] = []) =>
+    (await stage.staff.client.query(text, values)).rows
+  const passAnHour = () =>
+    sql(`update grandlivre.exports set created_at = created_at - interval '61 minutes' where latest`)
+  return {
+    ...stage,
+    url,
+    second,
+    store,
+    asFirm: (folderId) => ({ ...stage.firm, 'society-id': folderId }),
+    sql,
+    passAnHour,
+    storedKeys: async () => {
+      const names = await readdir(store.folder, { recursive: true, withFileTypes: true })
+      return names.filter((name) => name.isFile()).map((name) => join(name.parentPath, name.name))
+    },
+    exported: async (headers = stage.company) => {
+      await passAnHour()
+      const { body } = await trigger(url, headers)
+      return ended(url, headers, body.id)
+    },
+    holdExports: () => holdExports(stage),
+    strangers: () => strangers(stage),
+    close: async () => {
+      await second.stop()
+      await stage.close()
+      await rm(store.folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function holdExports({ database, staff }: ExportStage) {
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test blocker' })
+  const client = await pool.connect()
+  await client.query('begin; lock table grandlivre.banks in access exclusive mode')
+  return {
+    waiting: async () => {
+      const { rows } = await staff.client.query(
+        `select count(*)::int as n from pg_locks l join pg_database d on d.oid = l.database
+         where d.datname = current_database() and not granted and relation = 'grandlivre.banks'::regclass`,
+      )
+      return rows[0].n
+    },
+    release: async () => {
+      await client.query('rollback')
+      client.release()
+      await pool.end()
+    },
+  }
+}
+
+async function strangers({ staff }: ExportStage): Promise<Record<string, string>> {
+  const code = `STRANGER-${Math.random().toString(36).slice(2, 8).toUpperCase()}`
+  const secret = await staff.thirdParty(code)
+  return credentials(await staff.token(code, 'api', folders.otherTenant), secret)
+}

@@ -1,0 +1,229 @@
+/** Subscriptions, events and dispatchers on a database of the test. */
+import pg from 'pg'
+import type { TestContext } from 'vitest'
+import { limits } from '../../../src/config.ts'
+import { createPool, whileDelivering } from '../../../src/db/pool.ts'
+import type { NewEvent } from '../../../src/events/events.sql.ts'
+import { publish } from '../../../src/events/publish.ts'
+import type { Log, LogEvents } from '../../../src/log.ts'
+import { Dispatcher } from '../../../src/webhooks/dispatch/dispatcher.ts'
+import type { Search } from '../../../src/webhooks/dispatch/rounds.ts'
+import { findWork } from '../../../src/webhooks/dispatch/work.sql.ts'
+import { replayFailedDeliveries } from '../../../src/webhooks/replay.ts'
+import {
+  enableSubscription,
+  insertSubscription,
+  type Subscription,
+} from '../../../src/webhooks/subscriptions.sql.ts'
+import { guardedAgent, type TargetRules } from '../../../src/webhooks/target.ts'
+import { createTenants, type Staff } from '../ledgers/tenants.ts'
+import { type Receiver, startReceiver } from '../receiver.ts'
+import { createTestDatabase } from '../servers/database.ts'
+import { startProxy } from '../servers/proxy.ts'
+import { testMasterKey } from '../service.ts'
+
+export interface Logged {
+  event: keyof LogEvents
+  // biome-ignore lint/suspicious/noExplicitAny: fields of any event
+  fields: any
+}
+
+export interface RunningDispatcher {
+  logged: Logged[]
+  close(): Promise<void>
+}
+
+interface Clock {
+  now: () => number
+  random: () => number
+}
+
+export interface WebhookStage {
+  ownerUrl: string
+  serviceUrl: string
+  staff: Staff
+  /** Of the third party ONE, whose subscriptions these are. */
+  thirdPartyId: string
+  receiver: Receiver
+  /** By default of ONE in tenant 100, made by staff, for the kind `document`, to the receiver. @returns its id */
+  subscribe(path: string, changed?: Partial<Subscription>): Promise<string>
+  /** As `subscribe`, of another third party. */
+  subscribeOther(path: string): Promise<string>
+  /** As a PATCH and as staff do it. */
+  enable(subscriptionId: string): Promise<void>
+  replayFailed(subscriptionId: string): Promise<void>
+  /** What a look of the dispatcher finds, and how many rows of events it reads for that. */
+  rowsReadByLook(): Promise<{ found: number; rows: number }>
+  /** Between the dispatchers and their database. */
+  proxy: Awaited<ReturnType<typeof startProxy>>
+  /** In one transaction, in this order. */
+  publish(events: NewEvent[], schemaId?: string): Promise<void>
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  sql(text: string, values?: unknown[]): Promise<any[]>
+  /** @param clock replaces the time and chance of the dispatcher; @param rules that of what may be sent to this machine */
+  dispatch(clock?: Clock, rules?: TargetRules): RunningDispatcher
+  close(): Promise<void>
+}
+
+export async function setWebhookStage(): Promise<WebhookStage> {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const secret = await staff.thirdParty('ONE')
+  const otherSecret = await staff.thirdParty('TWO')
+  const receiver = await startReceiver(secret, otherSecret)
+  const owner = new pg.Client({ connectionString: database.ownerUrl, options: '-c search_path=grandlivre' })
+  owner.on('error', () => {})
+  await owner.connect()
+  const proxy = await startProxy(database.serviceUrl)
+  const running: RunningDispatcher[] = []
+  const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
+  const [{ id: thirdPartyId }, other] = (await sql('select id from third_parties order by code')) as {
+    id: string
+  }[] as [{ id: string }, { id: string }]
+  const subscribe = async (path: string, changed: Partial<Subscription> = {}) => {
+    const made = {
+      schemaId: '100',
+      level: 'staff',
+      firmId: null,
+      thirdPartyId,
+      ...defaults,
+      ...changed,
+    } as const
+    return (await insertSubscription(owner, { postUrl: receiver.url + path, ...made })).id
+  }
+  return {
+    ...database,
+    staff,
+    thirdPartyId,
+    receiver,
+    sql,
+    subscribe,
+    subscribeOther: (path) => subscribe(path, { thirdPartyId: other.id }),
+    enable: async (id) => {
+      if (!(await enableSubscription(owner, id))) throw new Error('it was enabled')
+    },
+    replayFailed: async (id) => {
+      await owner.query('begin')
+      await replayFailedDeliveries(owner, id, Date.now())
+      await owner.query('commit')
+    },
+    rowsReadByLook: async () => {
+      const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
+      try {
+        return await whileDelivering(pool, async (client) => {
+          const read = async (): Promise<number> => {
+            const { rows } = await client.query(
+              `select seq_tup_read + idx_tup_fetch as rows from pg_stat_xact_user_tables where relname = 'events'`,
+            )
+            return Number(rows[0].rows)
+          }
+          // PostgreSQL plans a prepared statement anew five times, and then perhaps once and for all.
+          const look = () => findWork(client, Date.now(), everything, limits.searchSubscriptionsMax)
+          for (let time = 0; time < 8; time++) await look()
+          const before = await read()
+          const found = (await look()).length
+          return { found, rows: (await read()) - before }
+        })
+      } finally {
+        await pool.end()
+      }
+    },
+    proxy,
+    publish: async (events, schemaId = '100') => {
+      await owner.query('begin')
+      await publish(owner, schemaId, events)
+      await owner.query('commit')
+    },
+    dispatch: (clock = { now: Date.now, random: Math.random }, rules = { allowInsecure: true }) => {
+      const dispatcher = startDispatcher(proxy.url, clock, rules)
+      running.push(dispatcher)
+      return dispatcher
+    },
+    close: async () => {
+      await Promise.all(running.map((dispatcher) => dispatcher.close()))
+      await proxy.cut()
+      await receiver.close()
+      await owner.end()
+      await staff.end()
+      await database.drop()
+    },
+  }
+}
+
+/** A stage that is closed when the test is over. */
+export async function stageOf({ onTestFinished }: TestContext): Promise<WebhookStage> {
+  const stage = await setWebhookStage()
+  onTestFinished(() => stage.close())
+  return stage
+}
+
+const everything: Search = { schemaIds: null, rounds: new Map(), whom: 'others' }
+
+const defaults = { onEvents: ['document'], folderIds: [] as string[] }
+
+function startDispatcher(serviceUrl: string, clock: Clock, rules: TargetRules): RunningDispatcher {
+  const logged: Logged[] = []
+  const log: Log = (event, fields) => void logged.push({ event, fields })
+  const agent = guardedAgent(rules)
+  const database = createPool(serviceUrl, {
+    max: limits.deliveryConnectionsMax,
+    applicationName: 'grandlivre test',
+  })
+  const dispatcher = Dispatcher.start({
+    serviceUrl,
+    database,
+    masterKey: testMasterKey,
+    agent,
+    rules,
+    log,
+    ...clock,
+  })
+  let closed: Promise<void> | undefined
+  const close = async () => {
+    await dispatcher.close()
+    await agent.destroy()
+    await database.end()
+  }
+  return {
+    logged,
+    close: () => {
+      closed ??= close()
+      return closed
+    },
+  }
+}
+
+/** An event of the kind `document`, by a name that tells it from others. */
+export function documentEvent(name: string, folderId: string | null = null): NewEvent {
+  return { name: 'document', operation: 'CREATE', data: { id: name, kind: 'DB', name }, folderId }
+}
+
+/** The names of such events, as they were received. */
+export function namesOf(events: { data: { name: string } }[]): string[] {
+  return events.map(({ data }) => data.name)
+}
+
+/** Events of the kind `document`, by their names. */
+export function documents(names: string[]): NewEvent[] {
+  return names.map((name) => documentEvent(name))
+}
+
+/** @returns names with the numbers from `first` on */
+export function numbered(count: number, first = 0): string[] {
+  return Array.from({ length: count }, (_, number) => `n${first + number}`)
+}
+
+/** By which no retry is ever due, however long the test takes. */
+export function standingClock(): Clock {
+  const now = Date.now()
+  return { now: () => now, random: () => 0 }
+}
+
+/** The oldest first; `sent` where its body is no longer kept. */
+// biome-ignore lint/suspicious/noExplicitAny: rows
+export function deliveriesOf(stage: WebhookStage, subscriptionId: string): Promise<any[]> {
+  return stage.sql(
+    `select id, state, attempts, events, body is null as sent from deliveries where subscription_id = $1 order by id`,
+    [subscriptionId],
+  )
+}

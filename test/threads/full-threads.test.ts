@@ -1,0 +1,51 @@
+/** More exports than the threads have room for: whoever waits for an answer is told so, and full exports wait. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
+import { downloadFile, ended, trigger } from '../support/full-export.ts'
+import { request, until } from '../support/service.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+
+let stage: ExportStage
+
+beforeAll(async () => {
+  const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
+  stage = await setExportStage({ exportThreads: 1, rateLimit })
+})
+
+afterAll(() => stage?.close())
+
+test('a full export for which the threads have no place waits for one, and uses up no attempt', async () => {
+  const { service, company } = stage
+  const { client } = stage.staff
+  await client.query('begin; lock table grandlivre.banks in access exclusive mode')
+  const places = limits.exportsPerThread + limits.exportQueueMax
+  const statuses: number[] = []
+  const asked = Array.from({ length: places + 1 }, async () => {
+    const { status } = await request(`${service.url}/api/v1/mad/banks?version=1.0.0`, company)
+    statuses.push(status)
+  })
+  // All others hold a place now: none is answered before the lock is given up.
+  await until(() => statuses.length > 0)
+  expect(statuses).toEqual([503])
+  const { body } = await trigger(service.url, company)
+  const handedBack = () =>
+    service.lines.filter((line) => line.includes('export.handedBack') && line.includes(body.id))
+  // Four times, where three attempts are all there is.
+  await until(() => handedBack().length >= 4)
+  expect(handedBack().every((line) => line.includes('"because":"noPlace"'))).toBe(true)
+  await client.query('rollback')
+  await Promise.all(asked)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(places)
+  const job = await ended(service.url, company, body.id)
+  expect(job.status).toBe('DONE')
+  expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
+  // All attempts are left, and nobody was given it again at once.
+  const { rows } = await client.query(
+    `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused
+     from pgboss.job where data ->> 'exportId' = $1 order by created_on`,
+    [body.id, limits.exportNoPlaceSeconds],
+  )
+  expect(rows.length).toBeGreaterThanOrEqual(5)
+  for (const [i, row] of rows.entries())
+    expect(row).toEqual({ retry_count: 0, retry_limit: 2, paused: i > 0 })
+})

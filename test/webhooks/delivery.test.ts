@@ -1,0 +1,177 @@
+/** What is decided about a delivery, and the bytes it consists of: without a database or a network. */
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
+import { packBatch, type StoredEvent, stableJson, webhookId } from '../../src/webhooks/body.ts'
+import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/webhooks/dispatch/delivery.ts'
+import { signatureOf } from '../../src/webhooks/signature.ts'
+
+const now = Date.parse('2026-11-21T12:00:00Z')
+const hour = 3_600_000
+const day = 24 * hour
+const failed: Attempted = { status: 500, retryAfter: null, attempts: 1, failingSince: null }
+
+describe('after an attempt', () => {
+  test('any 2xx is a success, and nothing else', () => {
+    for (const status of [200, 201, 204, 299])
+      expect(decide({ ...failed, status }, now, 0)).toEqual({ state: 'delivered' })
+    for (const status of [null, 100, 199, 300, 302, 400, 401, 404, 429, 500, 503])
+      expect(decide({ ...failed, status }, now, 0)).toMatchObject({ state: 'pending' })
+  })
+
+  test('the delays are those of the contract, about three days in all', () => {
+    const delays = Array.from({ length: 11 }, (_, index) => {
+      const decision = decide({ ...failed, attempts: index + 1, failingSince: now }, now, 0)
+      return decision.state === 'pending' ? (decision.nextAttemptAt - now) / 1000 : decision
+    })
+    expect(delays).toEqual([5, 30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 86_400])
+    expect(retryDelaysMs.reduce((sum, delay) => sum + delay, 0) / day).toBeCloseTo(2.95, 2)
+  })
+
+  test('after eleven retries it has failed, and the subscription goes on', () => {
+    expect(decide({ ...failed, attempts: 12, failingSince: now - 3 * day }, now, 0)).toEqual({
+      state: 'failed',
+      disable: null,
+    })
+  })
+
+  test('chance adds up to a tenth', () => {
+    const at = (random: number) => decide({ ...failed, attempts: 4 }, now, random)
+    expect(at(0)).toEqual({ state: 'pending', nextAttemptAt: now + 600_000 })
+    expect(at(0.5)).toEqual({ state: 'pending', nextAttemptAt: now + 630_000 })
+    expect(at(0.999)).toEqual({ state: 'pending', nextAttemptAt: now + 659_940 })
+  })
+
+  test('410 ends the delivery and disables the subscription', () => {
+    expect(decide({ ...failed, status: 410 }, now, 0)).toEqual({
+      state: 'failed',
+      disable: 'the receiver answered 410 Gone',
+    })
+  })
+
+  test('Retry-After is heeded where it asks for more than the table, up to a day', () => {
+    const heeded = (retryAfter: string) => decide({ ...failed, status: 503, retryAfter, attempts: 2 }, now, 0)
+    expect(heeded('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000 })
+    expect(heeded('3600')).toEqual({ state: 'pending', nextAttemptAt: now + hour })
+    expect(heeded('999999999')).toEqual({ state: 'pending', nextAttemptAt: now + day })
+    expect(heeded('Sat, 21 Nov 2026 14:00:00 GMT')).toEqual({
+      state: 'pending',
+      nextAttemptAt: now + 2 * hour,
+    })
+    expect(heeded('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual({ state: 'pending', nextAttemptAt: now + day })
+  })
+
+  test('what Retry-After cannot mean asks for nothing', () => {
+    for (const header of [
+      null,
+      '',
+      '-5',
+      '1.5',
+      'soon',
+      '1e3',
+      'Fri, 20 Nov 2026 12:00:00 GMT',
+      '9'.repeat(40),
+    ])
+      expect(retryAfterMs(header, now)).toBe(0)
+  })
+
+  test('a subscription without a success for five days is disabled by the attempt that fails then', () => {
+    const failing = (since: number, attempts = 3) =>
+      decide({ ...failed, attempts, failingSince: now - since }, now, 0)
+    expect(failing(5 * day - 1)).toMatchObject({ state: 'pending' })
+    expect(failing(5 * day)).toEqual({ state: 'failed', disable: 'no delivery has succeeded for five days' })
+    expect(failing(5 * day, 12)).toMatchObject({ disable: 'no delivery has succeeded for five days' })
+  })
+
+  test('the last attempt comes when the five days are over, not a day later', () => {
+    const decision = decide({ ...failed, attempts: 11, failingSince: now - 4.5 * day }, now, 0)
+    expect(decision).toEqual({ state: 'pending', nextAttemptAt: now + day / 2 })
+  })
+})
+
+describe('the body', () => {
+  const event = (id: string, data: unknown = { id }): StoredEvent => ({
+    id,
+    name: 'document',
+    operation: 'CREATE',
+    scope: { schemaId: 100 },
+    data,
+    createdAt: 1_795_255_463_892,
+  })
+
+  test('holds the events as the interface shows them, and nothing more', () => {
+    const { body, ...batch } = packBatch('7', [event('1'), event('3')])
+    expect(batch).toEqual({ firstEvent: '1', lastEvent: '3', events: 2 })
+    expect(JSON.parse(String(body))).toEqual(
+      ['1', '3'].map((id) => ({
+        name: 'document',
+        operation: 'CREATE',
+        scope: { schemaId: 100 },
+        data: { id },
+        webhookId: webhookId('7', id),
+        createdAt: 1_795_255_463_892,
+      })),
+    )
+  })
+
+  test('stays as it is when it is parsed and made again, whatever is in it', () => {
+    const hostile = [
+      JSON.parse('{"2":1,"b":{"10":1,"9":2,"01":3,"a":4},"1":0}'),
+      JSON.parse('{"__proto__":{"x":1},"constructor":{"prototype":{}},"toString":1}'),
+      { zero: -0, small: 1e-7, large: 1e21, exact: 0.1, max: Number.MAX_SAFE_INTEGER, not: Number.NaN },
+      { lone: '\ud800', pair: '\u{1f600}', low: '\udc00', nul: '\u0000', sep: '\u2028\u2029', bom: '\ufeff' },
+      { quotes: '"\\/\b\f\n\r\t', html: '</script><!--', unicode: 'é e\u0301 ﬁ İ', empty: '', '': 0 },
+      [[], {}, null, true, [[[[]]]]],
+    ]
+    for (const data of hostile) {
+      const { body } = packBatch('7', [event('1', data)])
+      const text = body.toString('utf8')
+      expect(Buffer.from(JSON.stringify(JSON.parse(text)))).toEqual(body)
+      const restored = JSON.parse(text)
+      expect(restored[0].data).toEqual(JSON.parse(JSON.stringify(data)))
+      const documented = createHmac('sha256', 'glv_secret_x')
+        .update(`${JSON.stringify(restored)}1795255463892`)
+        .digest('hex')
+      expect(signatureOf('glv_secret_x', body, '1795255463892')).toBe(documented)
+    }
+  })
+
+  test('is settled where one pass does not settle it', () => {
+    // As text from elsewhere: what `JSON.stringify` is given is no plain object here.
+    const keys = {
+      toJSON: () =>
+        Object.fromEntries([
+          ['b', 1],
+          ['__proto__', -0],
+          ['7', [-0]],
+          ['1', '\udfff'],
+        ]),
+    }
+    const text = stableJson(keys)
+    expect(JSON.stringify(JSON.parse(text))).toBe(text)
+    expect(text).toBe('{"1":"\\udfff","7":[0],"b":1,"__proto__":0}')
+  })
+
+  test('has a hundred events at the most, and as many bytes as receivers take unless one event has more', () => {
+    const many = Array.from({ length: 130 }, (_, index) => event(String(index + 1)))
+    expect(packBatch('7', many)).toMatchObject({ events: 100, lastEvent: '100' })
+    const heavy = ['1', '2', '3'].map((id) => event(id, { text: 'é'.repeat(20_000) }))
+    const packed = packBatch('7', heavy)
+    expect(packed).toMatchObject({ events: 2, lastEvent: '2' })
+    expect(packed.body.length).toBeLessThan(limits.deliveryBytesMax)
+    expect(packBatch('7', [event('1', { text: 'x'.repeat(200_000) }), event('2')])).toMatchObject({
+      events: 1,
+    })
+  })
+
+  test('names an event the same at every attempt, and differently for each event and subscription', () => {
+    expect(webhookId('7', '1')).toBe(webhookId('7', '1'))
+    expect(
+      new Set([webhookId('7', '1'), webhookId('7', '2'), webhookId('8', '1'), webhookId('71', '')]).size,
+    ).toBe(4)
+    for (const id of ['1', '2', '99999'])
+      expect(webhookId('7', id)).toMatch(
+        /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+      )
+  })
+})

@@ -1,0 +1,124 @@
+/** Which subscriptions receive, and from which event on, on a real database and real HTTP. */
+import { expect, test } from 'vitest'
+import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
+import { answerWith } from '../../support/receiver.ts'
+import { testMasterKey, until } from '../../support/service.ts'
+import { deliveriesOf, documents, namesOf, stageOf } from '../../support/stages/webhooks.ts'
+
+test('the newest secret signs, from its rotation on', async (context) => {
+  const stage = await stageOf(context)
+  await stage.subscribe('/one')
+  stage.dispatch()
+  await stage.publish(documents(['before']))
+  await until(() => stage.receiver.accepted('/one').length === 1)
+  const fresh = makePartnerSecret()
+  await stage.sql('update third_party_secrets set retired_at = now()')
+  await stage.sql(
+    'insert into third_party_secrets (third_party_id, secret_hash, secret_encrypted) values ($1, $2, $3)',
+    [stage.thirdPartyId, sha256(fresh), encrypt(fresh, testMasterKey)],
+  )
+  stage.receiver.expectSecret(fresh)
+  await stage.publish(documents(['after']))
+  await until(() => stage.receiver.accepted('/one').length === 2)
+  expect(stage.receiver.forged).toEqual([])
+})
+
+test('410 disables a subscription; enabled again it gets what happens from then on', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  stage.receiver.behave('/one', answerWith(410))
+  const { logged } = stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => logged.some(({ event }) => event === 'subscription.disabled'))
+  await until(async () => !(await stage.sql('select enabled from subscriptions'))[0].enabled)
+  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'failed', attempts: 1, sent: false }])
+  stage.receiver.behave('/one', answerWith(204))
+  await stage.publish(documents(['while disabled']))
+  await stage.enable(id)
+  await stage.publish(documents(['b']))
+  await until(() => stage.receiver.accepted('/one').length === 1)
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['b'])
+})
+
+test('a disconnected third party gets nothing, and goes on where it was once it is connected', async (context) => {
+  const stage = await stageOf(context)
+  await stage.subscribe('/one')
+  const other = await stage.subscribeOther('/other')
+  await stage.sql(
+    `update third_parties set disconnected_at = now(), disconnected_reason = 'x' where code = 'ONE'`,
+  )
+  stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => stage.receiver.requests('/other').length === 1)
+  await until(async () => (await deliveriesOf(stage, other))[0]?.state === 'delivered')
+  expect(stage.receiver.requests('/one')).toEqual([])
+  await stage.sql(
+    `update third_parties set disconnected_at = null, disconnected_reason = null where code = 'ONE'`,
+  )
+  await until(() => stage.receiver.accepted('/one').length === 1)
+})
+
+test('a deleted subscription gets no further request, not even one that was being tried again', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  const clock = { now: Date.now() }
+  stage.receiver.behave('/one', answerWith(500))
+  stage.dispatch({ now: () => clock.now, random: () => 0 })
+  await stage.publish(documents(['a']))
+  await until(async () => (await deliveriesOf(stage, id))[0]?.attempts === 1)
+  await stage.sql('delete from subscriptions where id = $1', [id])
+  const other = await stage.subscribe('/other')
+  clock.now += 3_600_000
+  await stage.publish(documents(['b']))
+  await until(async () => (await deliveriesOf(stage, other))[0]?.state === 'delivered')
+  expect(stage.receiver.requests('/one').length).toBe(1)
+})
+
+test('replays are sent beside new events, under the ids they had', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  stage.receiver.behave('/one', answerWith(410))
+  stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(async () => (await deliveriesOf(stage, id))[0]?.state === 'failed')
+  const [refused] = stage.receiver.requests('/one')
+  stage.receiver.behave('/one', answerWith(204))
+  await stage.enable(id)
+  await stage.replayFailed(id)
+  await stage.publish(documents(['b']))
+  await until(() => stage.receiver.accepted('/one').length === 2)
+  expect(new Set(namesOf(stage.receiver.accepted('/one')))).toEqual(new Set(['a', 'b']))
+  expect(stage.receiver.requests('/one').filter(({ body }) => body.equals(refused!.body)).length).toBe(2)
+  await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
+  expect((await deliveriesOf(stage, id)).map(({ attempts }) => attempts)).toEqual([2, 1])
+})
+
+test('a subscription for all schemas gets the events of each, those made later included', async (context) => {
+  const stage = await stageOf(context)
+  await stage.subscribe('/all', { schemaId: null })
+  stage.dispatch()
+  await stage.publish(documents(['a', 'b']), '100')
+  await stage.publish(documents(['c', 'd']), '200')
+  await stage.sql(`insert into schemas (schema_id, name) values (300, 'Late')`)
+  await stage.publish(documents(['e']), '300')
+  await until(() => stage.receiver.accepted('/all').length === 5)
+  const events = stage.receiver.accepted('/all')
+  const of = (schemaId: number) => namesOf(events.filter(({ scope }) => scope['schemaId'] === schemaId))
+  expect([of(100), of(200), of(300)]).toEqual([['a', 'b'], ['c', 'd'], ['e']])
+})
+
+test('a secret that cannot be read holds up its own third party alone', async (context) => {
+  const stage = await stageOf(context)
+  await stage.subscribe('/one')
+  await stage.subscribeOther('/other')
+  await stage.sql(
+    `update third_party_secrets set secret_encrypted = decode(repeat('00', 60), 'hex')
+    where third_party_id = $1`,
+    [stage.thirdPartyId],
+  )
+  const { logged } = stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  await until(() => stage.receiver.requests('/other').length === 1)
+  expect(stage.receiver.requests('/one')).toEqual([])
+})

@@ -1,0 +1,171 @@
+/** Dispatchers beside each other, their search for work, their end and the loss of their database. */
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { limits } from '../../../src/config.ts'
+import { answerWith } from '../../support/receiver.ts'
+import { until } from '../../support/service.ts'
+import {
+  deliveriesOf,
+  documentEvent,
+  documents,
+  namesOf,
+  numbered,
+  stageOf,
+} from '../../support/stages/webhooks.ts'
+
+test('a subscriber gets one request at a time, from however many processes, and no event twice', async (context) => {
+  const stage = await stageOf(context)
+  const paths = ['/a', '/b', '/c', '/d']
+  for (const path of paths) {
+    await stage.subscribe(path)
+    stage.receiver.behave(path, (response) => void setTimeout(() => response.writeHead(204).end(), 5))
+  }
+  for (let process = 0; process < 3; process++) stage.dispatch()
+  for (let first = 0; first < 300; first += 10) await stage.publish(documents(numbered(10, first)))
+  for (const path of paths) {
+    await until(() => stage.receiver.accepted(path).length >= 300)
+    expect(namesOf(stage.receiver.accepted(path))).toEqual(numbered(300))
+    expect(stage.receiver.atOnce(path)).toBe(1)
+  }
+})
+
+test('a look reads a few rows, however many events lie behind that are for others', async (context) => {
+  const stage = await stageOf(context)
+  const folder = (id: string) => ({ folderIds: [id] })
+  for (const number of [1, 2, 3])
+    await stage.subscribe(`/kind${number}`, { onEvents: ['portfolio', 'connector'] })
+  for (const number of [1, 2, 3]) await stage.subscribe(`/folder${number}`, folder('112'))
+  for (let first = 0; first < 5; first++)
+    await stage.publish(numbered(2_000).map((name) => documentEvent(name, '111')))
+  await stage.sql('analyze events')
+  const idle = await stage.rowsReadByLook()
+  expect(idle.found).toBe(0)
+  expect(idle.rows).toBeLessThanOrEqual(9)
+  await stage.publish([documentEvent('last', '112')])
+  const busy = await stage.rowsReadByLook()
+  expect(busy.found).toBe(3)
+  expect(busy.rows).toBeLessThanOrEqual(9)
+})
+
+test('positions with nothing behind them for anybody are moved to the present', async (context) => {
+  const stage = await stageOf(context)
+  await stage.subscribe('/idle', { onEvents: ['portfolio'] })
+  await stage.subscribe('/busy')
+  await stage.publish(documents(numbered(1_500)))
+  stage.dispatch()
+  await until(() => stage.receiver.accepted('/busy').length === 1_500)
+  const positions = () => stage.sql('select position from subscription_positions where position >= 1500')
+  await until(async () => (await positions()).length === 2)
+  await stage.publish([{ name: 'portfolio', operation: 'CREATE', data: { id: '1' } }])
+  await until(() => stage.receiver.accepted('/idle').length === 1)
+})
+
+test('stopped, a dispatcher waits for the answer to what it has sent, and begins nothing more', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  let answer = () => {}
+  stage.receiver.behave('/one', (response) => {
+    answer = () => void response.writeHead(204).end()
+  })
+  const first = stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => stage.receiver.requests('/one').length === 1)
+  await stage.publish(documents(['b']))
+  const closed = first.close()
+  answer()
+  await closed
+  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+  stage.receiver.behave('/one', answerWith(204))
+  stage.dispatch()
+  await until(() => stage.receiver.accepted('/one').length === 2)
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
+})
+
+test('stopped, it begins nothing for those that have a slot and wait for the database', async (context) => {
+  const stage = await stageOf(context)
+  const paths = numbered(20).map((name) => `/${name}`)
+  for (const path of paths) await stage.subscribe(path)
+  const owner = new pg.Client(stage.ownerUrl)
+  await owner.connect()
+  context.onTestFinished(() => owner.end())
+  await owner.query('begin; select from grandlivre.subscriptions for no key update')
+  await stage.publish(documents(['a']))
+  const { close } = stage.dispatch()
+  await until(
+    async () =>
+      (
+        await stage.sql(`select from pg_stat_activity where wait_event_type = 'Lock'
+        and datname = current_database() and query like 'select from subscriptions%'`)
+      ).length === limits.deliveryConnectionsMax,
+  )
+  const closed = close()
+  await owner.query('commit')
+  await closed
+  expect(paths.flatMap((path) => stage.receiver.requests(path))).toEqual([])
+  stage.dispatch()
+  for (const path of paths) await until(() => stage.receiver.accepted(path).length === 1)
+})
+
+test('stopped, it cuts off a receiver that stays silent, whose delivery the next process sends again', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  stage.receiver.behave('/one', () => {})
+  const first = stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => stage.receiver.requests('/one').length === 1)
+  await first.close()
+  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'pending', attempts: 0 }])
+  expect(first.logged.filter(({ event }) => event !== 'delivery.sent')).toEqual([])
+  stage.receiver.behave('/one', answerWith(204))
+  stage.dispatch()
+  await until(() => stage.receiver.accepted('/one').length === 1)
+})
+
+test('an answer outlives the connection to the database, and is written down when that is back', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  let answer = () => {}
+  stage.receiver.behave('/one', (response, _, attempt) => {
+    answer = () => void response.writeHead(204).end()
+    if (attempt > 1) answer()
+  })
+  let looks = 0
+  const now = () => {
+    looks += 1
+    return Date.now()
+  }
+  stage.dispatch({ now, random: () => 0 })
+  await stage.publish(documents(['a']))
+  await until(() => stage.receiver.requests('/one').length === 1)
+  await stage.proxy.cut()
+  const before = looks
+  answer()
+  // Away from its database, a dispatcher asks for the time only to write down an answer.
+  await until(() => looks > before)
+  await stage.proxy.mend()
+  await until(async () => (await deliveriesOf(stage, id))[0].state === 'delivered')
+  await stage.publish(documents(['b']))
+  await until(() => stage.receiver.accepted('/one').length === 2)
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
+})
+
+test('a delivery that cannot be made does not have the one before it sent again', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  await stage.sql(`create function refuse() returns trigger language plpgsql as
+    $$ begin raise exception 'refused by the test'; end $$`)
+  await stage.sql(
+    'create trigger refuse before insert on deliveries for each row when (new.first_event > 1) execute function refuse()',
+  )
+  let answer = () => {}
+  stage.receiver.behave('/one', (response) => {
+    answer = () => void response.writeHead(204).end()
+  })
+  const { logged } = stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(() => stage.receiver.requests('/one').length === 1)
+  await stage.publish(documents(['b']))
+  answer()
+  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
+})

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
+import { sweepEvents } from '../../src/webhooks/retention.ts'
+import { createTenants } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+
+test('events and ended deliveries are removed after thirty days, however many, and what is younger or pending stays', async () => {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
+  await staff.thirdParty('SWEPT')
+  await staff.client.query(`
+    set search_path = grandlivre;
+    insert into events (schema_id, name, operation, scope, data, created_at)
+      select case when i % 2 = 0 then 100 else 200 end, 'portfolio', 'CREATE', '{}', '{}',
+        now() - case when i > 41000 then interval '29 days' else interval '31 days' end
+      from generate_series(1, 41010) i;
+    insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
+      select 1, 100, 'staff', id, 'https://example.com', '{document}', 0 from third_parties where code = 'SWEPT';
+    insert into deliveries (schema_id, id, subscription_id, first_event, last_event, events, state, attempts, body,
+        next_attempt_at, created_at, finished_at)
+      select 100, number, 1, 1, 1, 1, state, 1, '[]', due, now() - interval '40 days', ended
+      from (values (1, 'delivered', null, now() - interval '31 days'), (2, 'failed', null, now() - interval '31 days'),
+        (3, 'failed', null, now() - interval '29 days'), (4, 'pending', now(), null)) as d (number, state, due, ended);
+    insert into delivery_attempts (schema_id, delivery_id, number, at, latency_ms)
+      select 100, number, 1, now(), 1 from generate_series(1, 4) as number;
+    reset search_path`)
+  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 41_000, deliveries: 2 })
+  const kept = async (text: string) =>
+    (await staff.client.query(text)).rows.map((row) => Object.values(row)[0])
+  expect(await kept('select count(*)::int from grandlivre.events')).toEqual([10])
+  expect(await kept('select id::int from grandlivre.deliveries order by 1')).toEqual([3, 4])
+  expect(await kept('select delivery_id::int from grandlivre.delivery_attempts order by 1')).toEqual([3, 4])
+  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 0, deliveries: 0 })
+  await requests.end()
+  await staff.end()
+  await database.drop()
+})
+
+test('events that a subscription has yet to collect stay, unless it is disabled or its third party disconnected', async () => {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
+  for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
+  // Old events: one for nobody, and then each the first that is waited for by one subscription.
+  await staff.client.query(`
+    set search_path = grandlivre;
+    insert into events (schema_id, id, name, operation, scope, data, created_at)
+      select schema_id, id, name, 'CREATE', '{}', '{}', now() - interval '31 days'
+      from (values (100, 1, 'document'), (100, 2, 'portfolio'), (100, 3, 'exercice'), (100, 4, 'connector'),
+        (100, 5, 'document'), (200, 6, 'document'), (200, 7, 'portfolio')) as e (schema_id, id, name);
+    insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
+      select number, schema_id, 'staff', p.id, 'https://example.com', array[s.kind], 1
+      from (values (1, 100, 'SWEPT', 'portfolio'), (2, 100, 'GONE', 'exercice'), (3, null, 'SWEPT', 'connector'))
+        as s (number, schema_id, code, kind) join third_parties p using (code);
+    update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'gone' where id = 1;
+    update third_parties set disconnected_at = now(), disconnected_reason = 'gone' where code = 'GONE'`)
+  const kept = async () =>
+    (await staff.client.query('select id::int from events order by id')).rows.map(({ id }) => id)
+  const collect = async (id: number, position: number) =>
+    staff.client.query('insert into subscription_positions values (100, $1, $2)', [id, position])
+  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 5, deliveries: 0 })
+  expect(await kept()).toEqual([4, 5])
+  await collect(3, 4)
+  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 2, deliveries: 0 })
+  expect(await kept()).toEqual([])
+  await requests.end()
+  await staff.end()
+  await database.drop()
+})
