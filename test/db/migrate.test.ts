@@ -11,7 +11,8 @@ import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
-const files = await readdir(fileURLToPath(new URL('../../src/db/migrations/', import.meta.url)))
+const shipped = fileURLToPath(new URL('../../src/db/migrations/', import.meta.url))
+const files = (await readdir(shipped)).filter((name) => name.endsWith('.sql'))
 const versions = files.map((_, index) => index + 1)
 
 let folder: string
