@@ -7,7 +7,7 @@ import type { ExportQueue } from './jobs/queue.ts'
 import { startRetention } from './jobs/retention/retention.ts'
 import { Supervisor } from './jobs/supervisor.ts'
 import type { Log } from './log.ts'
-import type { ObjectStore, StoreSettings } from './store/store.ts'
+import type { ObjectStore } from './store/store.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import { startEventRetention } from './webhooks/retention.ts'
 import { guardedAgent } from './webhooks/target.ts'
@@ -22,22 +22,19 @@ export interface BackgroundParts {
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
-  storeSettings: StoreSettings
   log: Log
 }
 
 /** @throws {Error} where the database is away or does not fit; nothing is left running then */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, store, storeSettings, log } = parts
+  const { config, database, queue, threads, store, log } = parts
   await queue.start()
   const supervisor = await Supervisor.start({
     database,
     queue,
     threads,
     store,
-    storeSettings,
     concurrency: config.exportThreads,
-    timeZone: config.timeZone,
     log,
   })
   const retention = startRetention({ database, store, retentionDays: config.fileRetentionDays, log })

@@ -56,8 +56,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const places = new Places(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => places.close())
-  const threads = createThreads(config.exportThreads, exportUrl)
-  stack.defer(() => threads.destroy())
   const queue = new ExportQueue(serviceUrl, log)
   stack.defer(() => queue.close())
   const bound = database && (await options.prepare?.(database, masterKey))
@@ -72,16 +70,19 @@ export async function startService(config: Config, options: StartOptions = {}): 
   // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings)
+  const threads = createThreads(config.exportThreads, {
+    databaseUrl: exportUrl,
+    store: settings,
+    timeZone: config.timeZone,
+  })
+  stack.defer(() => threads.destroy())
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]))
   const app = createApp({ config, database: pool, places, store, queue, threads, readiness, log })
   bound?.(url)
   const start = () =>
-    startBackground({
-      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, log },
-      storeSettings: settings,
-    })
+    startBackground({ config, database: pool, serviceUrl, masterKey, queue, threads, store, log })
   const background = await startWhenOpen({ config, away, readiness, log, start })
   opened.resolve(app)
   // Side by side: each has some seconds to come to an end, in which no new request is taken.

@@ -22,8 +22,8 @@ const rooms = [
   'events',
   'formats',
   'db',
-  'store',
   'threads',
+  'store',
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts']

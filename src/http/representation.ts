@@ -1,7 +1,10 @@
-/** Which form and encoding of an answer a request gets, and how ETags name them. Pure. */
+/** Which media type and encoding of an answer a request gets, and how ETags name them. */
+import type { Context } from 'hono'
 import Negotiator from 'negotiator'
+import { AppError } from '../errors.ts'
 import type { ItemsForm } from '../exports/render/render-movements.ts'
-import type { Encoding } from '../exports/run/send.ts'
+import type { Encoding, Representation } from '../exports/run/task.ts'
+import type { Edge } from './route.ts'
 
 export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
   json: 'application/json',
@@ -16,9 +19,13 @@ interface RankingNegotiator {
   encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
 }
 
-export interface Representation {
-  form: ItemsForm
-  encoding: Encoding
+/** The representation that a request asks for. @throws {AppError} ERR-NOT-ACCEPTABLE */
+export function representationFor(c: Context<Edge>): Representation {
+  const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'))
+  if (representation) return representation
+  throw new AppError('ERR-NOT-ACCEPTABLE', {
+    message: `Served are ${Object.values(mediaTypes).join(' and ')}`,
+  })
 }
 
 /**

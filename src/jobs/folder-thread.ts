@@ -15,7 +15,8 @@ import { type MadFileOptions, renderMadFile } from '../exports/render/mad-file.t
 import { countTraMovements, renderTraFile, type TraFileOptions } from '../exports/render/tra-file.ts'
 import type { TraSelection } from '../exports/tra-selection.ts'
 import { openStore } from '../store/open-store.ts'
-import type { ObjectWriter, StoreSettings } from '../store/store.ts'
+import type { ObjectWriter } from '../store/store.ts'
+import type { ThreadSettings } from '../threads/pool.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
@@ -30,8 +31,6 @@ export interface FolderTask {
   format: ExportFormat
   /** Of a JSON file: the whole folder. */
   selection: TraSelection
-  timeZone: string
-  store: StoreSettings
   /**
    * Movements so far, all movements (NaN until they are counted), bytes: in memory that both threads see, as a message
    * for each chunk took 60 ms of the 1.7 s that the service works on 600,000 movements.
@@ -74,13 +73,17 @@ const formats: Record<ExportFormat, FileFormat> = {
 }
 
 /** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
-export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<FolderOutcome> {
+export async function storeFolder(
+  pool: pg.Pool,
+  settings: ThreadSettings,
+  task: FolderTask,
+): Promise<FolderOutcome> {
   const stop = new AbortController()
   const stopped = () => stop.abort(new Error('the export was stopped'))
   task.port.on('message', stopped)
   task.port.on('close', stopped)
   try {
-    return await produce(pool, task, stop.signal)
+    return await produce(pool, settings, task, stop.signal)
   } catch (error) {
     return { failed: failureOf(error) }
   } finally {
@@ -88,11 +91,18 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
   }
 }
 
-async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<FolderStored> {
+async function produce(
+  pool: pg.Pool,
+  settings: ThreadSettings,
+  task: FolderTask,
+  stopped: AbortSignal,
+): Promise<FolderStored> {
+  const { timeZone } = settings
+  const { chunkBytes } = limits
   const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
   const fileKey = freshFileKey(claim, task.format)
   const format = formats[task.format]
-  const store = await openStore(task.store)
+  const store = await openStore(settings.store)
   await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined
@@ -106,18 +116,18 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
     stopped.throwIfAborted()
     const rowsTotal = await format.count(snapshot, task)
     task.progress[1] = rowsTotal
-    const snapshotOn = dayIn(task.timeZone, snapshot.at)
+    const snapshotOn = dayIn(timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
     writer = await store.create(fileKey, format.contentType)
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
-    let buffer = new Uint8Array(limits.chunkBytes)
+    let buffer = new Uint8Array(chunkBytes)
     const axesLeftOut: string[] = []
     const chunks = format.render(snapshot, task, {
       now: snapshot.at,
       today: snapshotOn,
-      timeZone: task.timeZone,
-      chunkBytes: limits.chunkBytes,
+      timeZone,
+      chunkBytes,
       room: (bytes) => {
         if (buffer.length < bytes) buffer = new Uint8Array(bytes)
         return buffer

@@ -12,7 +12,7 @@ import type { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import type { HandedBackBecause, Log } from '../log.ts'
-import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import type { ObjectStore } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
@@ -36,11 +36,8 @@ export interface SupervisorParts {
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
-  /** Of that store: threads open their own. */
-  storeSettings: StoreSettings
   /** Exports at once. */
   concurrency: number
-  timeZone: string
   log: Log
 }
 
@@ -90,7 +87,7 @@ export class Supervisor {
   }
 
   #start(claim: Claim, job: TakenExport): Attempt {
-    const { threads, storeSettings, timeZone } = this.#parts
+    const { threads } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
     const period = start !== null && end !== null ? { start, end } : undefined
@@ -100,8 +97,6 @@ export class Supervisor {
       version,
       format,
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
-      timeZone,
-      store: storeSettings,
     })
   }
 

@@ -6,9 +6,9 @@
  * are transferred, not copied.
  *
  *   thread -> main   head (once, first), chunk*, then end or error (once)
- *   main -> thread   credit*, room*, cancel (at most once)
+ *   main -> thread   credit*, buffer*, cancel (at most once)
  *
- * `room` gives a chunk's buffer back once the socket is done with it. Without that, garbage of both threads grew to
+ * `buffer` gives a chunk's buffer back once the socket is done with it. Without that, garbage of both threads grew to
  * 150 MB before V8 saw a reason to collect it: to the heap, a chunk is a few dozen bytes.
  *
  * A port that closes without end or error is a failure: the thread died.
@@ -35,7 +35,10 @@ interface ThreadError {
   stack: string
 }
 
-type FromMain = { kind: 'credit'; bytes: number } | { kind: 'room'; buffer: ArrayBuffer } | { kind: 'cancel' }
+type FromMain =
+  | { kind: 'credit'; bytes: number }
+  | { kind: 'buffer'; buffer: ArrayBuffer }
+  | { kind: 'cancel' }
 
 /** The thread's end. */
 export class ChannelWriter<Head, Summary> {
@@ -45,7 +48,7 @@ export class ChannelWriter<Head, Summary> {
   readonly #cancel = new AbortController()
   #creditBytes: number
   #creditCame: (() => void) | undefined
-  readonly #rooms: ArrayBuffer[] = []
+  readonly #buffers: ArrayBuffer[] = []
 
   constructor(port: MessagePort, windowBytes: number) {
     this.signal = this.#cancel.signal
@@ -54,7 +57,7 @@ export class ChannelWriter<Head, Summary> {
     port.on('message', (message: FromMain) => {
       if (message.kind === 'cancel') this.#cancel.abort(new Error('the reader cancelled'))
       else if (message.kind === 'credit') this.#creditBytes += message.bytes
-      else this.#rooms.push(message.buffer)
+      else this.#buffers.push(message.buffer)
       this.#creditCame?.()
     })
     port.on('close', () => {
@@ -67,9 +70,9 @@ export class ChannelWriter<Head, Summary> {
     this.#post({ kind: 'head', head })
   }
 
-  /** Room for a chunk: a buffer that came back, or a new one. */
-  room(bytes: number): Uint8Array<ArrayBuffer> {
-    const buffer = this.#rooms.pop()
+  /** A buffer for a chunk: one that came back, or a new one. */
+  buffer(bytes: number): Uint8Array<ArrayBuffer> {
+    const buffer = this.#buffers.pop()
     return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer, 0, bytes) : new Uint8Array(bytes)
   }
 
@@ -145,7 +148,7 @@ export class ChannelReader<Head, Summary> {
   /** Gives the buffer of a chunk back to the thread. Only for a chunk nobody reads any more: it is overwritten. */
   giveBack(bytes: Uint8Array): void {
     if (this.#ended || this.#error || !(bytes.buffer instanceof ArrayBuffer)) return
-    this.#port.postMessage({ kind: 'room', buffer: bytes.buffer } satisfies FromMain, [bytes.buffer])
+    this.#port.postMessage({ kind: 'buffer', buffer: bytes.buffer } satisfies FromMain, [bytes.buffer])
   }
 
   /** Tells the thread to stop. `read()` rejects from now on. */

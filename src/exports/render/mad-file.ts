@@ -56,7 +56,7 @@ async function* partsOf(
   const { first, second } = snapshot
   const { schemaId, folderId, chunkBytes, room } = options
   yield* packTexts(textsBeforeEntries(snapshot, options), chunkBytes, room)
-  const dictionary = renderDictionary(await readDictionary(first, schemaId, folderId))
+  const dictionary = renderDictionary(await readDictionary(first, { schemaId, folderId }))
   const folder = { schemaId, folderId }
   const entries = second.query(new CopyRows(copyFolderEntries(folder), wholeEntryColumns.length))
   const movements = first.query(new CopyRows(copyFolderMovements(folder), movementColumns.length))

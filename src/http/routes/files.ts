@@ -17,6 +17,7 @@ import { isKey, StoreError } from '../../store/store.ts'
 import { holdsEtag } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
+import { type BodySource, streamBody } from '../stream-body.ts'
 
 export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
   app.get('/files/*', (c) => answerFile(c, services))
@@ -31,7 +32,8 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.tra': 'text/plain; charset=windows-1252',
 }
 
-async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<Response> {
+async function answerFile(c: Context<Edge>, services: Services): Promise<Response> {
+  const { store } = services
   if (!(store instanceof FilesystemStore)) throw new AppError('ERR-NOT-FOUND')
   const link = checkLink(c.env.incoming.url ?? '', store.signingKey, Date.now())
   const file = await openFile(store, link.key)
@@ -65,11 +67,7 @@ async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<R
   })
   const status = part ? 206 : 200
   if (c.req.method === 'HEAD') return c.body(null, status, headers)
-  const onFailure = (error: unknown) => {
-    // Closed with the connection of a client that left, in mid-read.
-    if (!outgoing.destroyed) log('file.broken', { requestId: c.get('requestId'), error })
-  }
-  return c.body(stream(file, start, end, onFailure), status, headers)
+  return c.body(streamBody(c, services, 'file.broken', sourceOf(file, start, end)), status, headers)
 }
 
 /** @throws {AppError} 404 for what is no address of a file, 403 where the signature does not fit, 410 once expired */
@@ -115,36 +113,18 @@ function rangeOf(
   return { start, end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
 }
 
-/** Pull only, as for every streamed answer: an error thrown from pull() reaches the client as a broken transfer. */
-function stream(
-  { handle }: StoredFile,
-  start: number,
-  end: number,
-  onFailure: (error: unknown) => void,
-): ReadableStream<Uint8Array> {
+/** The bytes from `start` to `end`. A read that finds the handle closed, as the client has left, fails. */
+function sourceOf({ handle }: StoredFile, start: number, end: number): BodySource {
   let at = start
-  let cancelled = false
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const room = new Uint8Array(Math.min(limits.chunkBytes, end - at))
-          const { bytesRead } =
-            room.length === 0 ? { bytesRead: 0 } : await handle.read(room, 0, room.length, at)
-          if (cancelled) return
-          if (bytesRead === 0 && at < end) throw new Error(`the file ends at ${at} instead of ${end} bytes`)
-          at += bytesRead
-          if (bytesRead > 0) return controller.enqueue(room.subarray(0, bytesRead))
-        } catch (error) {
-          onFailure(error)
-          throw error
-        }
-        controller.close()
-      },
-      cancel() {
-        cancelled = true
-      },
+  return {
+    read: async () => {
+      if (at === end) return undefined
+      const buffer = new Uint8Array(Math.min(limits.chunkBytes, end - at))
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, at)
+      if (bytesRead === 0) throw new Error(`the file ends at ${at} instead of ${end} bytes`)
+      at += bytesRead
+      return buffer.subarray(0, bytesRead)
     },
-    { highWaterMark: 0 },
-  )
+    cancel: () => {},
+  }
 }

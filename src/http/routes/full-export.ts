@@ -91,8 +91,8 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
   const journalIds = setOfIds(query.journalIds ?? [])
   const wanted = { schemaId, folderId, version, format, exerciceId, period, journalIds }
   const identity = identityOf(wanted)
+  if (exerciceId !== undefined || journalIds.length > 0) await findSelected(services.database, wanted)
   const job = await inTenant(services.database, schemaId, async (client) => {
-    if (exerciceId !== undefined || journalIds.length > 0) await findSelected(client, wanted)
     const exportId = `export_${randomBytes(16).toString('hex')}`
     await retireAfterAnHour(client, { schemaId, folderId, identity })
     if (await insertExport(client, { ...wanted, exportId, identity, requestId }))
