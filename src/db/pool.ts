@@ -25,6 +25,8 @@ export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
 export interface PoolOptions {
   /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
   max: number
+  /** Connections that stay open when nobody needs them; the others are closed after ten seconds. Absent: none. */
+  kept?: number
   /** Shown in pg_stat_activity, so that an operator can tell who holds a connection. */
   applicationName: string
 }
@@ -46,6 +48,7 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
   const pool = new pg.Pool({
     ...pooledConnections(url, actor),
     max: options.max,
+    min: options.kept ?? 0,
     application_name: options.applicationName,
   })
   // A connection that dies while idle is removed by the pool itself. Without a listener Node would end the process.

@@ -19,8 +19,7 @@ export async function publish(
   schemaId: string,
   events: readonly NewEvent[],
 ): Promise<void> {
-  for (const event of events) checkHappening(event)
-  await publishRows(client, schemaId, () => insertEvents(client, schemaId, events))
+  await publishRows(client, schemaId, () => writeEvents(client, schemaId, events))
 }
 
 /** The same, for events that SQL makes of rows: an import has too many of them to come by here one by one. */
@@ -32,4 +31,17 @@ export async function publishRows(
   await lockEvents(client, schemaId)
   await insert()
   await notifyEvents(client, schemaId)
+}
+
+/**
+ * Some of what a transaction publishes: inside `publishRows`, which locks before and notifies after, once.
+ * @throws {Error} as `publish`
+ */
+export async function writeEvents(
+  client: ClientBase,
+  schemaId: string,
+  events: readonly NewEvent[],
+): Promise<void> {
+  for (const event of events) checkHappening(event)
+  await insertEvents(client, schemaId, events)
 }

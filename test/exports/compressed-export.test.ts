@@ -42,7 +42,11 @@ test.each(['gzip', 'zstd'] as const)(
   '%s holds no more of a long export than of a short one',
   async (encoding) => {
     const reader: ExportReader = new ChannelReader()
-    const sent = sendExport(pool, { task: { ...asked, encoding }, port: reader.threadPort }, produce)
+    const sent = sendExport(
+      pool,
+      { task: { ...asked, encoding }, port: reader.threadPort, buffers: [] },
+      produce,
+    )
     let [read, most] = [0, 0]
     for (let bytes = await reader.read(); bytes; bytes = await reader.read()) {
       read += bytes.length

@@ -45,6 +45,9 @@ afterAll(async () => {
 
 const answerMs = 40
 
+/** The last of a trip's messages, but for the state of the transaction. */
+const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
+
 async function startSlowLink(databaseUrl: string): Promise<Server> {
   const { hostname, port } = new URL(databaseUrl)
   const server = createServer((near) => {
@@ -62,8 +65,7 @@ async function startSlowLink(databaseUrl: string): Promise<Server> {
       far.write(bytes)
     })
     far.on('data', async (bytes: Buffer) => {
-      // Ready for the next query: the last of a trip's messages.
-      const isLast = /Z\0\0\0\x05[ITE]$/.test(bytes.toString('latin1'))
+      const isLast = bytes.subarray(-6, -1).equals(readyForQuery)
       await delay(answerMs)
       if (isLast && trip) {
         deepestOver = Math.max(deepestOver, trip.depth)

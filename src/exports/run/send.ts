@@ -27,10 +27,10 @@ type Channel = ChannelWriter<ExportHead, ExportSummary>
  */
 export async function sendExport(
   pool: pg.Pool,
-  { task, port }: SentTask,
+  { task, port, buffers }: SentTask,
   produce: (snapshot: Snapshot, task: ExportTask, buffers: Buffers) => Promise<Produced>,
 ): Promise<void> {
-  const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes)
+  const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   try {
     const snapshot = await openSnapshot(pool, schemaOf(task))
     const abort = () => void snapshot.close(channel.signal.reason)

@@ -34,6 +34,8 @@ export function schemaOf(task: ExportTask): string {
 export interface SentTask {
   task: ExportTask
   port: MessagePort
+  /** For its first chunks. */
+  buffers: ArrayBuffer[]
 }
 
 /** Known before the first byte. */

@@ -14,7 +14,7 @@ import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.t
 import { conditionalRequest, etagHeaders, streamHeaders } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
 import { Entry } from '../schemas/movement-schema.ts'
-import { streamExport } from '../stream-export.ts'
+import { streamExport } from '../stream/stream-export.ts'
 import { entriesQuery } from './movements-query.ts'
 import { answerSelected } from './selected.ts'
 

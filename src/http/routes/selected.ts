@@ -5,7 +5,7 @@ import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
 import { type Selection, selectionTag } from '../../exports/selection.ts'
 import { representationFor } from '../representation.ts'
 import type { FolderCall } from '../route.ts'
-import { streamExport } from '../stream-export.ts'
+import { streamExport } from '../stream/stream-export.ts'
 import type { EntriesQuery, MovementsQuery } from './movements-query.ts'
 import { selectionOf } from './movements-query.ts'
 

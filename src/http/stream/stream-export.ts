@@ -3,13 +3,13 @@
  * prove that the transfer is whole.
  */
 import type { Context } from 'hono'
-import { AppError } from '../errors.ts'
-import { type ExportReader, startExport } from '../exports/run/start.ts'
-import type { ExportTask } from '../exports/run/task.ts'
-import { attachment } from '../store/attachment.ts'
-import { etagOf, holdsEtag, mediaTypes, namesSelection } from './representation.ts'
-import type { Edge } from './route.ts'
-import type { Services } from './services.ts'
+import { AppError } from '../../errors.ts'
+import { type ExportReader, startExport } from '../../exports/run/start.ts'
+import type { ExportTask } from '../../exports/run/task.ts'
+import { attachment } from '../../store/attachment.ts'
+import { etagOf, holdsEtag, mediaTypes, namesSelection } from '../representation.ts'
+import type { Edge } from '../route.ts'
+import type { Services } from '../services.ts'
 import { type BodySource, streamBody } from './stream-body.ts'
 
 export interface StreamedExport {
@@ -105,13 +105,17 @@ function sourceOf(
   reader: ExportReader,
   first: Uint8Array | undefined,
   c: Context<Edge>,
-  { log }: Services,
+  { log, readiness }: Services,
 ): BodySource {
   let next = first
+  const learn = (error: unknown): never => {
+    readiness.learn(error)
+    throw error
+  }
   const started = performance.now()
   return {
     read: async () => {
-      const chunk = next ?? (await reader.read())
+      const chunk = next ?? (await reader.read().catch(learn))
       next = undefined
       return chunk
     },

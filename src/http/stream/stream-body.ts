@@ -1,7 +1,7 @@
 /** The body of a streamed answer, whatever it comes from: an export or a file. */
 import type { Context } from 'hono'
-import type { Edge } from './route.ts'
-import type { Services } from './services.ts'
+import type { Edge } from '../route.ts'
+import type { Services } from '../services.ts'
 
 export interface BodySource {
   /** Undefined at the end. */
@@ -23,7 +23,7 @@ export interface BodySource {
  */
 export function streamBody(
   c: Context<Edge>,
-  { log, readiness }: Pick<Services, 'log' | 'readiness'>,
+  { log }: Pick<Services, 'log'>,
   broken: 'stream.broken' | 'file.broken',
   source: BodySource,
 ): ReadableStream<Uint8Array> {
@@ -40,7 +40,6 @@ export function streamBody(
           source.ended?.()
           controller.close()
         } catch (error) {
-          readiness.learn(error)
           if (!outgoing.destroyed) log(broken, { requestId: c.get('requestId'), error })
           outgoing.destroy()
         }
