@@ -16,8 +16,9 @@ import { storeSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
-import { testMasterKey, until } from '../support/service.ts'
+import { testMasterKey } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: ExportStage
 let threads: Piscina

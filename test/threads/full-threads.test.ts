@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { downloadFile, ended, trigger } from '../support/full-export.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: ExportStage
 

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest'
 import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { testMasterKey, until } from '../../support/service.ts'
+import { testMasterKey } from '../../support/service.ts'
 import { deliveriesOf, documents, namesOf, stageOf } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 test('the newest secret signs, from its rotation on', async (context) => {
   const stage = await stageOf(context)

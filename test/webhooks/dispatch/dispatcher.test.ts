@@ -3,7 +3,6 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { until } from '../../support/service.ts'
 import {
   deliveriesOf,
   documentEvent,
@@ -12,6 +11,7 @@ import {
   numbered,
   stageOf,
 } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 test('a subscriber gets one request at a time, from however many processes, and no event twice', async (context) => {
   const stage = await stageOf(context)
