@@ -79,8 +79,8 @@ export interface LogEvents {
   'retention.eventsSwept': { events: number; deliveries: number }
   'retention.troubled': { error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
-  'places.lost': { error: unknown }
-  'places.regained': { places: number; missing: number }
+  'requestSlots.lost': { error: unknown }
+  'requestSlots.regained': { slots: number; missing: number }
   /** A delivery to a subscriber: it arrived, will be tried again, or has failed and waits for staff to replay it. */
   'delivery.sent': DeliveryTold
   'delivery.refused': DeliveryTold & { error: string | null }
@@ -118,8 +118,8 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',
   'retention.troubled': 'warn',
-  'places.lost': 'warn',
-  'places.regained': 'info',
+  'requestSlots.lost': 'warn',
+  'requestSlots.regained': 'info',
   'delivery.sent': 'debug',
   'delivery.refused': 'warn',
   'delivery.failed': 'error',
