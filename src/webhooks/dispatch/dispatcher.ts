@@ -6,7 +6,7 @@
  * A process that dies loses its locks with its connection, and another one finds what it left at its next look.
  *
  * Third parties share everything that is scarce: searches (rounds), slots, connections (fair turns), and the statements
- * of the lead. What one of them does to its own receivers delays no other.
+ * of the session. What one of them does to its own receivers delays no other.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
@@ -15,7 +15,7 @@ import { whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { type DrainParts, drain } from './drain.ts'
 import { FairTurns } from './fair-turns.ts'
-import { Lead } from './lead.ts'
+import { ListenerSession } from './listener-session.ts'
 import { Rounds, type Search } from './rounds.ts'
 import { type Candidate, Slots } from './slots.ts'
 import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
@@ -61,7 +61,7 @@ export class Dispatcher {
   /** Subscriptions whose last answer to this process took long, or never came. */
   readonly #slow = new Set<string>()
   #wake = Promise.withResolvers<void>()
-  #lead: Lead | undefined
+  #session: ListenerSession | undefined
   #running: Promise<void> = Promise.resolve()
   #moving: Promise<void> = Promise.resolve()
   #lookedAtAll = Number.NEGATIVE_INFINITY
@@ -92,7 +92,7 @@ export class Dispatcher {
     await this.#running
     await Promise.all([this.#moving, ...[...this.#served.values()].map(({ ended }) => ended)])
     clearTimeout(cutOff)
-    await this.#lead?.close()
+    await this.#session?.close()
   }
 
   async #run(): Promise<void> {
@@ -123,7 +123,7 @@ export class Dispatcher {
   }
 
   async #look(): Promise<void> {
-    if (!this.#lead) await this.#open()
+    if (!this.#session) await this.#open()
     const started = performance.now()
     const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
     if (isLate) this.#rounds.polled.tell(null)
@@ -149,10 +149,10 @@ export class Dispatcher {
     }
     // What happened until now was told to nobody.
     this.#rounds.told.restart()
-    const lead = await Lead.open(this.#parts.serviceUrl, told)
-    this.#lead = lead
-    lead.lost.then(() => {
-      this.#lead = undefined
+    const session = await ListenerSession.open(this.#parts.serviceUrl, told)
+    this.#session = session
+    session.lost.then(() => {
+      this.#session = undefined
       this.#wake.resolve()
     })
   }
@@ -208,34 +208,34 @@ export class Dispatcher {
 
   /** Serves as many as there are slots for. */
   #fill(): void {
-    const lead = this.#lead
+    const session = this.#session
     // The next connection finds those that wait again.
-    if (!lead || this.#closing.signal.aborted) return
-    for (let next = this.#slots.take(); next; next = this.#slots.take()) this.#serve(lead, next)
+    if (!session || this.#closing.signal.aborted) return
+    for (let next = this.#slots.take(); next; next = this.#slots.take()) this.#serve(session, next)
   }
 
-  #serve(lead: Lead, ready: Ready): void {
+  #serve(session: ListenerSession, ready: Ready): void {
     const { subscriptionId, thirdPartyId, schemaId } = ready
     const served: Served = { again: false, ended: Promise.resolve() }
     this.#served.set(subscriptionId, served)
     const end = () => {
       this.#served.delete(subscriptionId)
       this.#slots.release(ready)
-      if (served.again || lead.isLost) this.#rounds.told.tellOne(thirdPartyId, schemaId)
+      if (served.again || session.isLost) this.#rounds.told.tellOne(thirdPartyId, schemaId)
       this.#fill()
       this.#wake.resolve()
     }
-    served.ended = this.#drainLocked(lead, ready, served).finally(end)
+    served.ended = this.#drainLocked(session, ready, served).finally(end)
   }
 
-  async #drainLocked(lead: Lead, ready: Ready, served: Served): Promise<void> {
+  async #drainLocked(session: ListenerSession, ready: Ready, served: Served): Promise<void> {
     const { subscriptionId } = ready
-    if (!(await lead.lock(subscriptionId))) return
-    await this.#drain(lead, ready, served)
-    await lead.unlock(subscriptionId)
+    if (!(await session.lock(subscriptionId))) return
+    await this.#drain(session, ready, served)
+    await session.unlock(subscriptionId)
   }
 
-  async #drain(lead: Lead, ready: Ready, served: Served): Promise<void> {
+  async #drain(session: ListenerSession, ready: Ready, served: Served): Promise<void> {
     const { subscriptionId, thirdPartyId } = ready
     let hasSent = false
     try {
@@ -243,7 +243,7 @@ export class Dispatcher {
         subscriptionId,
         transact: (run) => this.#transact(thirdPartyId, run),
         goesOn: () => {
-          if (this.#closing.signal.aborted || lead.isLost) return false
+          if (this.#closing.signal.aborted || session.isLost) return false
           const givesWay = hasSent && this.#slots.isWanted(ready)
           if (givesWay) served.again = true
           return !givesWay
