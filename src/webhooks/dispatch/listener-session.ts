@@ -23,10 +23,10 @@ export class ListenerSession {
   }
 
   /**
-   * @param told the id of a schema that has new events
+   * @param onEvents called with the id of a schema that has new events
    * @throws {Error} where the database is away
    */
-  static async open(url: string, told: (schemaId: string) => void): Promise<ListenerSession> {
+  static async open(url: string, onEvents: (schemaId: string) => void): Promise<ListenerSession> {
     const client = new pg.Client({
       connectionString: withStartupOptions(url, ourSettings),
       application_name: 'grandlivre dispatcher',
@@ -37,7 +37,7 @@ export class ListenerSession {
     const session = new ListenerSession(client)
     client.on('error', () => session.#lose())
     client.on('end', () => session.#lose())
-    client.on('notification', ({ payload }) => told(payload ?? ''))
+    client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
       await connectSafely(client, 'service')
       await listenForEvents(client)
