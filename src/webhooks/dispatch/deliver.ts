@@ -29,7 +29,7 @@ import {
   storeBatch,
 } from './deliveries.sql.ts'
 import { type Decision, decide } from './delivery.ts'
-import { post, type Reply } from './post.ts'
+import { type DeliveryResponse, post } from './post.ts'
 
 /** While all is well, that it is is written down so often. */
 const successEveryMs = 60_000
@@ -78,11 +78,11 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
   while (sending) {
     const { receiver, delivery } = sending
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
-    const letter = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
+    const request = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
     const began = performance.now()
-    const reply = await post(parts.agent, parts.rules, letter, turn.stopped)
+    const response = await post(parts.agent, parts.rules, request, turn.stopped)
     turn.onAttempt(performance.now() - began)
-    sending = await settle(parts, turn, sending, reply)
+    sending = await settle(parts, turn, sending, response)
   }
 }
 
@@ -113,15 +113,15 @@ async function settle(
   parts: DeliverParts,
   turn: Turn,
   { receiver, delivery }: Sending,
-  reply: Reply,
+  response: DeliveryResponse,
 ): Promise<Sending | undefined> {
   const { log, now, random } = parts
   const at = now()
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
-  const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
+  const decision = decide({ ...response, attempts, failingSince: receiver.failingSince }, at, random())
   const recordAnd = (mayContinue: () => boolean) =>
     retryWhileAway(turn, (client) =>
-      record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...reply, at }, decision),
+      record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
     )
   const taken = await recordAnd(turn.mayContinue).catch(async (error) => {
     // A mistake in what comes next would make what has arrived be sent again and again.
@@ -131,7 +131,7 @@ async function settle(
   if (taken === 'lost') return undefined
   const { subscriptionId } = turn
   const { schemaId, id: deliveryId } = delivery
-  const { status, error, latencyMs } = reply
+  const { status, error, latencyMs } = response
   const fields = { schemaId, subscriptionId, deliveryId, attempt: delivery.attempts + 1, status, latencyMs }
   if (decision.state === 'delivered') log('delivery.sent', fields)
   else if (decision.state === 'pending') log('delivery.refused', { ...fields, error })
