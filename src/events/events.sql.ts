@@ -1,6 +1,6 @@
 /** What is written to the events, and read of them. Inside a transaction of the tenant, or as the owner. */
 import type { ClientBase } from 'pg'
-import type { Happening } from './kinds.ts'
+import type { EventPayload } from './kinds.ts'
 
 /** Where it happened; what is absent is of the schema as a whole. Ids are decimal digits. */
 export interface Place {
@@ -9,7 +9,7 @@ export interface Place {
   firmId?: string | null
 }
 
-export type NewEvent = Happening & Place
+export type NewEvent = EventPayload & Place
 
 /** From before the ids of events are drawn until the transaction ends (see the migration). */
 export async function lockEvents(client: ClientBase, schemaId: string): Promise<void> {
