@@ -73,11 +73,11 @@ export interface LogEvents {
   /** What killed attempts left of it in the store could not be removed, and is left to the sweep. */
   'export.notCleared': { schemaId: string; exportId: string; error: unknown }
   /** The queue of full exports could not be asked; told every ten seconds at the most. */
-  'queue.troubled': { error: unknown }
+  'queue.error': { error: unknown }
   /** Files and rows past their time were removed; or could not be, and will be. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
   'retention.eventsSwept': { events: number; deliveries: number }
-  'retention.troubled': { error: unknown }
+  'retention.error': { error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
   'requestSlots.lost': { error: unknown }
   'requestSlots.regained': { slots: number; missing: number }
@@ -88,9 +88,9 @@ export interface LogEvents {
   /** By the dispatcher: its receiver is gone, or has answered nothing well for days. */
   'subscription.disabled': { subscriptionId: string; reason: string }
   /** Sending to one subscription failed by a fault of ours, and is begun anew. */
-  'subscription.troubled': { subscriptionId: string; error: unknown }
+  'subscription.error': { subscriptionId: string; error: unknown }
   /** The database could not be asked for deliveries; told every ten seconds at the most. */
-  'dispatcher.troubled': { error: unknown }
+  'dispatcher.error': { error: unknown }
   'log.dropped': { lines: number }
 }
 
@@ -114,18 +114,18 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'export.failed': 'error',
   'export.abandoned': 'error',
   'export.notCleared': 'warn',
-  'queue.troubled': 'warn',
+  'queue.error': 'warn',
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',
-  'retention.troubled': 'warn',
+  'retention.error': 'warn',
   'requestSlots.lost': 'warn',
   'requestSlots.regained': 'info',
   'delivery.sent': 'debug',
   'delivery.refused': 'warn',
   'delivery.failed': 'error',
   'subscription.disabled': 'error',
-  'subscription.troubled': 'error',
-  'dispatcher.troubled': 'warn',
+  'subscription.error': 'error',
+  'dispatcher.error': 'warn',
   'log.dropped': 'warn',
 }
 

@@ -65,7 +65,7 @@ export class ExportQueue {
       const now = performance.now()
       if (this.#reportedAt !== 0 && now - this.#reportedAt < reportMs) return
       this.#reportedAt = now
-      log('queue.troubled', { error })
+      log('queue.error', { error })
     })
   }
 

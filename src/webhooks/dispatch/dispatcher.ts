@@ -259,7 +259,7 @@ export class Dispatcher {
       // What was cut off is sent again.
       if (this.#cutOff.signal.aborted) return
       if (error instanceof AppError) return this.#report(error)
-      this.#parts.log('subscription.troubled', { subscriptionId, error })
+      this.#parts.log('subscription.error', { subscriptionId, error })
       // A mistake that comes back at once, such as a secret that cannot be read, must not keep the process busy.
       await delay(reportMs, undefined, { signal: this.#closing.signal }).catch(() => {})
     }
@@ -269,6 +269,6 @@ export class Dispatcher {
     const at = performance.now()
     if (at - this.#reportedAt < reportMs) return
     this.#reportedAt = at
-    this.#parts.log('dispatcher.troubled', { error })
+    this.#parts.log('dispatcher.error', { error })
   }
 }
