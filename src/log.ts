@@ -24,7 +24,7 @@ interface ExportNamed {
 }
 
 /** The process stops; the export's entry in the queue is gone; the threads have too much to do. */
-export type HandedBackBecause = 'stopping' | 'lost' | 'noPlace'
+export type RequeueReason = 'stopping' | 'lost' | 'noPlace'
 
 export interface LogEvents {
   /** The server of DATABASE_URL could not be opened, and is tried again; told every ten seconds at the most. */
@@ -62,7 +62,7 @@ export interface LogEvents {
   /** A full export: a process took it, was interrupted, gave it back, lost it to another one or to staff, ended it. */
   'export.started': ExportNamed
   'export.interrupted': ExportNamed & { error: unknown }
-  'export.handedBack': ExportNamed & { because: HandedBackBecause }
+  'export.requeued': ExportNamed & { because: RequeueReason }
   'export.lost': ExportNamed
   'export.done': ExportNamed & { rows: number; bytes: number; ms: number }
   /** Codes of analytic axes that a TRA file has no place for. */
@@ -107,7 +107,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'file.broken': 'error',
   'export.started': 'info',
   'export.interrupted': 'warn',
-  'export.handedBack': 'info',
+  'export.requeued': 'info',
   'export.lost': 'warn',
   'export.done': 'info',
   'export.axesLeftOut': 'warn',
