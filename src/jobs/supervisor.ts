@@ -85,7 +85,7 @@ export class Supervisor {
     if ('stored' in outcome) return this.#finish(claim, outcome, ms)
     if (this.#closing.signal.aborted) return this.#requeue(claim, claimed, 'stopping')
     if (isLost) return this.#requeue(claim, claimed, 'lost')
-    if ('noPlace' in outcome) return this.#requeue(claim, claimed, 'noPlace')
+    if ('noThread' in outcome) return this.#requeue(claim, claimed, 'noThread')
     await this.#fail(claim, job, outcome.failed, claimed.isLast)
   }
 
@@ -157,7 +157,7 @@ export class Supervisor {
     const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
       // At once it would come back to the same full threads, again and again.
-      await claimed.requeue(client, because === 'noPlace' ? limits.exportNoPlaceSeconds : 0)
+      await claimed.requeue(client, because === 'noThread' ? limits.exportNoThreadSeconds : 0)
       return true
     })
     if (isRequeued) log('export.requeued', { ...claim, because })

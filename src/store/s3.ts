@@ -125,10 +125,10 @@ export class S3Store implements ObjectStore {
   }
 
   /** @param place the prefix of their names */
-  async *#objects(place: string): AsyncGenerator<{ name: string; at: Date }> {
+  async *#objects(namePrefix: string): AsyncGenerator<{ name: string; at: Date }> {
     for (let after = ''; ; ) {
       const from = after
-      const listPage = () => this.#listPage(place, from)
+      const listPage = () => this.#listPage(namePrefix, from)
       const page = await withRetries('Listing the stored files', this.#retryPolicy, listPage)
       yield* page
       if (page.length < listPageMax) return
@@ -137,12 +137,12 @@ export class S3Store implements ObjectStore {
   }
 
   /** The package tries none of its lists again, and a sweep asks right when idle connections have been closed. */
-  async #listPage(place: string, after: string): Promise<{ name: string; at: Date }[]> {
+  async #listPage(namePrefix: string, after: string): Promise<{ name: string; at: Date }[]> {
     const page: { name: string; at: Date }[] = []
     try {
       for await (const { name, lastModified } of this.#client.listObjectsV2(
         this.#settings.bucket,
-        place,
+        namePrefix,
         true,
         after,
       )) {

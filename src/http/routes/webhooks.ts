@@ -17,14 +17,14 @@ import {
 import {
   areFoldersOfFirm,
   changeSubscription,
-  countMade,
+  countCreatedByTokens,
   deleteOwnSubscription,
   enableSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
   listOwnSubscriptions,
-  lockMaking,
+  lockCreation,
   lockOwnSubscription,
   type Subscription,
 } from '../../webhooks/subscriptions.sql.ts'
@@ -277,8 +277,8 @@ async function checkFolders(client: PoolClient, principal: Principal, folderIds:
 
 /** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be made in this transaction */
 async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
-  await lockMaking(client, principal)
-  if ((await countMade(client, principal)) < most) return
+  await lockCreation(client, principal)
+  if ((await countCreatedByTokens(client, principal)) < most) return
   const message =
     `The tokens of a third party may make ${most} subscriptions in a schema, those that were disabled included, and ` +
     'yours have: delete one that is not needed'
