@@ -170,7 +170,7 @@ test.concurrent('an export is handed on at SIGTERM without using up an attempt',
     seen.push(await stage.readUpTo(0.2, gate, service, taken))
     service.child.kill('SIGTERM')
     expect(await service.ended).toEqual([0, null])
-    expect(service.logged('export.handedBack', taken)).toBe(true)
+    expect(service.logged('export.requeued', taken)).toBe(true)
     expect(await rowOf(stage, taken)).toEqual({ state: 'queued', attempt: i + 1 })
     expect(await stage.stored()).toEqual([])
   }
@@ -273,7 +273,7 @@ test.concurrent('an export survives a database that is away for a while', { time
   await database.stop()
   gate.open()
   // All that ask the database have heard that it is away: the export, the queue, callers.
-  await until(() => service.logged('export.interrupted', id) && service.logged('queue.troubled'))
+  await until(() => service.logged('export.interrupted', id) && service.logged('queue.error'))
   expect((await request(statusUrl(service.url, id), stage.headers)).status).toBe(503)
   // What the attempt had written it took back without the database.
   expect(await stage.stored()).toEqual([])
