@@ -38,7 +38,7 @@ export interface Authentication {
 
 /**
  * Finds who calls and counts the request, over all processes that share the database; the first one of a token
- * activates it, whatever becomes of the request (a later one, where that would have to wait: migration 0005).
+ * activates it, whatever becomes of the request (a later one, where that would have to wait: `activate`).
  * Undefined where no third party has this secret. Both hashes are SHA-256, 32 bytes.
  */
 export async function authenticateCaller(
