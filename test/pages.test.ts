@@ -35,7 +35,7 @@ function anchorsOf(page: string): string[] {
   )
 }
 
-/** @param address path from the root, and a heading behind `#` where it names one */
+/** @param address path from the root, and a heading after `#` if it names one */
 function isThere(address: string): boolean {
   const [path = '', anchor] = address.split('#')
   if (!existsSync(join(root, path))) return false
