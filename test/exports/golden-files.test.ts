@@ -10,10 +10,10 @@ import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
 import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
-import { expectFixture, readFixture } from '../support/fixtures.ts'
-import { fillFixtureFolder } from '../support/ledgers/fixture-folder.ts'
+import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
+import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
+import { traBytes } from '../support/fixtures/tra-bytes.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { traBytes } from '../support/tra-bytes.ts'
 
 let database: TestDatabase
 let owner: pg.Client

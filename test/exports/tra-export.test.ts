@@ -6,11 +6,11 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
+import { type Chosen, traBytes } from '../support/fixtures/tra-bytes.ts'
 import { ended, type JobAnswer, statusUrl, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
 import { type ExportStage, folderReference, setExportStage } from '../support/stages/export-stage.ts'
-import { type Chosen, traBytes } from '../support/tra-bytes.ts'
 
 const { first, sameFirm } = folders
 let stage: ExportStage

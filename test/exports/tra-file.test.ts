@@ -8,14 +8,14 @@ import type { FileTotals } from '../../src/exports/render/count-chunks.ts'
 import { countTraMovements, renderTraFile } from '../../src/exports/render/tra-file.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../src/ledger/tenants.sql.ts'
-import { expectFixture, readFixture } from '../support/fixtures.ts'
+import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
+import type { Chosen } from '../support/fixtures/tra-bytes.ts'
 import { addToFolder } from '../support/ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../support/ledgers/hostile-ledger.ts'
 import { addEntry, fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { plainTra } from '../support/plain/plain-tra.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import type { Chosen } from '../support/tra-bytes.ts'
 
 let database: TestDatabase
 let staff: Staff

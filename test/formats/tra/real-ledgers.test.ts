@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { traBytes } from '../../support/fixtures/tra-bytes.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
-import { traBytes } from '../../support/tra-bytes.ts'
 
 let database: TestDatabase
 let owner: pg.Pool

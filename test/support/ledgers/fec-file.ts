@@ -1,6 +1,6 @@
 /** A small ledger and the many forms in which programs write one. */
 import iconv from 'iconv-lite'
-import { readFixture } from '../fixtures.ts'
+import { readFixture } from '../fixtures/fixture-files.ts'
 
 export type FecRow = Record<string, string>
 

@@ -7,7 +7,7 @@
 import type pg from 'pg'
 import { letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
 import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
-import type { Chosen } from '../tra-bytes.ts'
+import type { Chosen } from '../fixtures/tra-bytes.ts'
 import {
   amount,
   type Column,
