@@ -169,11 +169,15 @@ export class ChannelReader<Head, Summary> {
     return bytes
   }
 
-  /** Gives the buffer of a chunk back to the thread. Only for a chunk nobody reads any more: it is overwritten. */
+  /**
+   * Gives the buffer of a chunk back to the thread, or keeps it for the next export. Only for a chunk that nobody reads
+   * any more: it is overwritten.
+   */
   giveBack(bytes: Uint8Array): void {
     if (this.#error || !(bytes.buffer instanceof ArrayBuffer)) return
-    if (this.#ended) return keepBuffer(bytes.buffer)
-    this.#port.postMessage({ kind: 'buffer', buffer: bytes.buffer } satisfies FromMain, [bytes.buffer])
+    const { buffer } = bytes
+    if (this.#ended) keepBuffer(buffer)
+    else this.#port.postMessage({ kind: 'buffer', buffer } satisfies FromMain, [buffer])
   }
 
   /** Tells the thread to stop. `read()` rejects from now on. */

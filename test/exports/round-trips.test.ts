@@ -20,7 +20,7 @@ interface Trip {
 }
 
 /** Of requests; what the service does besides has connections of its own. */
-const applications = ['grandlivre', 'grandlivre places', 'grandlivre export']
+const applications = ['grandlivre', 'grandlivre request slots', 'grandlivre export']
 
 let trips: Trip[] = []
 let deepestOver = 0
@@ -33,7 +33,7 @@ beforeAll(async () => {
   link = await startSlowLink(stage.database.ownerUrl)
   const url = new URL(stage.database.ownerUrl)
   url.port = String((link.address() as AddressInfo).port)
-  // One thread and one place, so that each connection has been opened by the first request.
+  // One thread, so that each connection has been opened by the first request.
   service = await startTestService({ ownerUrl: url.href })
 })
 
@@ -57,7 +57,7 @@ async function startSlowLink(databaseUrl: string): Promise<Server> {
     near.on('data', (bytes: Buffer) => {
       const sent = bytes.toString('latin1')
       from ||= /application_name\0([^\0]+)\0/.exec(sent)?.[1] ?? ''
-      // The place of the request before may be given back while the next one comes.
+      // The slot of the request before may be given back while the next one comes.
       if (!trip && applications.includes(from) && !sent.includes('pg_advisory_unlock')) {
         trip = { depth: deepestOver + 1, from, sent }
         trips.push(trip)
@@ -103,7 +103,7 @@ async function tripsOf(path: string, headers: Record<string, string>): Promise<s
 function whatIn(sent: string): string {
   const marks: Record<string, RegExp> = {
     'who calls': /enter/,
-    'a place': /pg_try_advisory_lock|grandlivre place/,
+    'a slot': /pg_try_advisory_lock|grandlivre place/,
     'the snapshot': /pg_export_snapshot/,
     'the same snapshot': /set transaction snapshot/,
     rows: /copy \(/,
@@ -121,7 +121,7 @@ const url = (items: string, query: Record<string, string>) =>
 test.each(['movements', 'entries'])('%s wait seven times for the database', async (items) => {
   expect(await tripsOf(url(items, { idExercice: '11' }), stage.company)).toEqual([
     'grandlivre: who calls',
-    'grandlivre places: a place',
+    'grandlivre request slots: a slot',
     'grandlivre: the selection',
     'grandlivre export: the snapshot',
     'grandlivre export: the same snapshot',
@@ -135,7 +135,7 @@ test('a firm token waits once more for its folder, and a period for where its en
   expect(await tripsOf(url('movements', period), { ...stage.firm, 'society-id': '111' })).toEqual([
     'grandlivre: who calls',
     'grandlivre: whose folder',
-    'grandlivre places: a place',
+    'grandlivre request slots: a slot',
     'grandlivre: the selection',
     'grandlivre export: the snapshot',
     'grandlivre export: the same snapshot',
