@@ -2,10 +2,10 @@
  * The year that is measured, asked for in the three other ways. All give the same movements in the same order: the
  * validated ones of one exercice.
  */
-import { idLiteral, textLiteral } from '../src/db/literal.ts'
-import { journalTypeLabels } from '../src/formats/mad/journal.ts'
-import { paymentMode } from '../src/formats/mad/payment.ts'
-import type { YearOfFolder } from './dataset.ts'
+import { idLiteral, textLiteral } from '../../src/db/literal.ts'
+import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
+import { paymentMode } from '../../src/formats/mad/payment.ts'
+import type { YearOfFolder } from '../dataset.ts'
 
 /**
  * The least the database has to send for this answer in one statement: movements with the columns of their entries,
