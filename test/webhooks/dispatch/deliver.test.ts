@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
-import { drain } from '../../../src/webhooks/dispatch/drain.ts'
+import { deliver } from '../../../src/webhooks/dispatch/deliver.ts'
 import { guardedAgent } from '../../../src/webhooks/target.ts'
 import { testMasterKey } from '../../support/service.ts'
 import { documentEvent, setWebhookStage } from '../../support/stages/webhooks.ts'
@@ -28,13 +28,13 @@ test('a receiver whose answer begins at once and ends late is a slow one, and ha
   })
   await stage.publish([documentEvent('a')])
   const took: number[] = []
-  await drain(
+  await deliver(
     { agent, rules, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
     {
       subscriptionId,
       transact: (run) => whileDelivering(database, run),
-      goesOn: () => true,
-      answered: (tookMs) => took.push(tookMs),
+      mayContinue: () => true,
+      onAttempt: (tookMs) => took.push(tookMs),
       stopped: new AbortController().signal,
     },
   )
