@@ -26,7 +26,7 @@ export interface Dataset {
   ownerUrl: string
   /** Hexadecimal. */
   masterKey: string
-  /** Where a service on this data folder keeps files, unless it is told otherwise. */
+  /** Where a service on this data folder keeps files by default. */
   filesFolder: string
   /** The days of the exercice, `YYYY-MM-DD`. */
   period: { start: string; end: string }

@@ -71,7 +71,7 @@ function own(child: ChildProcess, command: string[]): OwnProcess {
   })
   // Not every moment has a listener.
   failed.catch(() => {})
-  // The way out that passes every `finally` by: an error that nobody caught.
+  // An uncaught error ends the process past every `finally`.
   const kill = (): void => void child.kill()
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))

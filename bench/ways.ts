@@ -89,7 +89,7 @@ export async function startPeers(year: YearOfFolder, stack: AsyncDisposableStack
   return ways
 }
 
-/** What a peer is told. */
+/** See peers/peers.ts. */
 function environmentOf({
   databaseUrl,
   schemaId,

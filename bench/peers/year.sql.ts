@@ -51,7 +51,7 @@ export function selectSections({ schemaId, folderId }: YearOfFolder): string {
 }
 
 /**
- * A movement a line, as JSON behind a comma. CSV with a quote and a separator that JSON never holds is JSON
+ * One movement per line, as JSON after a comma. CSV with a quote and a separator that JSON never holds is JSON
  * unchanged; the text format would double its backslashes. Amounts are divided as doubles, the fastest way: exact for
  * as many digits as JavaScript reads.
  */
