@@ -1,4 +1,4 @@
-/** `npm start`: the service until SIGTERM or SIGINT. A later one ends it at once. */
+/** `npm start`: runs the service until SIGTERM or SIGINT. A second signal ends it at once. */
 import { once } from 'node:events'
 import { limits, readConfig } from './config.ts'
 import type { Database } from './db/database.ts'
@@ -10,18 +10,18 @@ import { stopSignal } from './stop-signal.ts'
 async function main(): Promise<void> {
   const config = readConfig()
   const log = createLog(config.logLevel)
-  // From here on: a service that dies while it starts would leave its embedded database running.
+  // Installed before the start: a process killed while starting would leave its embedded database running.
   const stop = stopSignal()
   stop.addEventListener('abort', () => setTimeout(giveUp, limits.stopMs).unref())
   const service = await startService(config, {
     log,
-    // A server of the operator's own gets no invented folder.
+    // The operator's own server gets no demo folder.
     ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
   })
   if (!stop.aborted) await once(stop, 'abort')
   log('service.stopping', { signal: stop.reason })
   log('service.stopped', { drained: await service.close() })
-  // A store that has fallen silent may still be waited for, with nobody left to tell.
+  // A silent store may still hold the process open, although nothing waits for its answer any more.
   process.exit()
 
   function giveUp(): void {
