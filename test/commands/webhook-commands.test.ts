@@ -273,7 +273,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
 
   test.each<[RegExp, string[]]>([
     [/no kind of event documents/, emitted('documents', 'CREATE', documentData)],
-    [/document knows the operations CREATE, not VOID/, emitted('document', 'VOID', documentData)],
+    [/document has the operations CREATE, not VOID/, emitted('document', 'VOID', documentData)],
     [/data\.id: /, emitted('document', 'CREATE', { id: 7 })],
     [/--data is not JSON/, emitted('document', 'CREATE', '{id: 7}')],
     [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
