@@ -289,7 +289,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/no third party NOBODY/, create({ '--partner': 'NOBODY' }, ...folder)],
     [/^--url .*private/, create({ '--url': 'https://10.0.0.1/' }, ...folder)],
     [/^--url .*https/, create({ '--url': 'http://1.1.1.1/' }, ...folder)],
-    [/^--events .*"documents" is no kind of event/, create({ '--events': 'documents' }, ...folder)],
+    [/^--events .*"documents" is not a kind of event/, create({ '--events': 'documents' }, ...folder)],
     [/no subscription 5/, ['webhook', 'show', '5']],
     [/no subscription 5/, ['webhook', 'delete', '5']],
     [/no subscription 5/, ['webhook', 'deliveries', '5']],

@@ -203,7 +203,7 @@ test('nothing is sent to this machine or without TLS, whatever was once register
     [`https://127.0.0.1:${port}/b`, 'The address must not lead to a private or reserved address'],
     [
       `https://localhost:${port}/c`,
-      'localhost leads to a private or reserved address, where no delivery goes',
+      'localhost resolves to a private or reserved address, to which nothing is delivered',
     ],
   ]
   for (const [postUrl] of reasons) await stage.subscribe('', { postUrl })
