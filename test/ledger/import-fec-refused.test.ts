@@ -131,7 +131,7 @@ test('options say what the file name does not', async () => {
   for (const folderId of ['77', '9007199254740992', '7'.repeat(17), 'x'])
     await expect(importRows(ledger, { folderId })).rejects.toThrow(`There is no folder ${folderId}`)
   await expect(importFec(pool(), { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
-    'not an ordinary file',
+    'not a regular file',
   )
 
   const named = { file: 'export.txt', name: 'Café Noël', siren: '987654321', end: '2023-12-31' }
