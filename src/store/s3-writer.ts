@@ -13,7 +13,8 @@
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'
 import { limits } from '../config.ts'
-import { asStoreError, type RetryPolicy, saysAbsent, withRetries } from './s3-requests.ts'
+import type { StoreTiming } from '../timing.ts'
+import { asStoreError, saysAbsent, withRetries } from './s3-requests.ts'
 import { type ObjectWriter, StoreError } from './store.ts'
 
 export interface Upload {
@@ -22,7 +23,7 @@ export interface Upload {
   /** Including the store's prefix. */
   name: string
   uploadId: string
-  retryPolicy: RetryPolicy
+  timing: StoreTiming
   /** Aborts the requests of `client`. */
   cut: AbortController
   /** A client that stays usable, for cleaning up. */
@@ -104,12 +105,12 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #join(): Promise<void> {
-    const { client, bucket, name, uploadId, retryPolicy } = this.#upload
+    const { client, bucket, name, uploadId, timing } = this.#upload
     const etags = this.#etags.toSorted((one, other) => one.part - other.part)
     let tries = 0
     await withRetries(
       `Joining the parts of ${name}`,
-      retryPolicy,
+      timing,
       async () => {
         tries += 1
         try {
@@ -125,10 +126,10 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #checkSize(bytes: number): Promise<void> {
-    const { client, bucket, name, retryPolicy } = this.#upload
+    const { client, bucket, name, timing } = this.#upload
     const { size } = await withRetries(
       `Checking ${name}`,
-      retryPolicy,
+      timing,
       () => client.statObject(bucket, name),
       this.#giveUp.signal,
     )
@@ -167,13 +168,13 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #uploadPart(part: number, bytes: Buffer): Promise<void> {
-    const { client, bucket, name, uploadId, retryPolicy } = this.#upload
+    const { client, bucket, name, uploadId, timing } = this.#upload
     const headers: Record<string, string> = client.enableSHA256
       ? {}
       : { 'content-md5': hash('md5', bytes, 'base64') }
     const { etag } = await withRetries(
       `Sending part ${part} of ${name}`,
-      retryPolicy,
+      timing,
       () =>
         client.uploadPart(
           { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers },
@@ -189,7 +190,7 @@ export class S3Writer implements ObjectWriter {
    * when the upload is aborted can bring the upload back.
    */
   async #land(): Promise<void> {
-    const timer = setTimeout(() => this.#upload.cut.abort(), limits.storeLandingMs)
+    const timer = setTimeout(() => this.#upload.cut.abort(), this.#upload.timing.landingMs)
     await Promise.all(this.#flights)
     clearTimeout(timer)
   }
@@ -229,9 +230,9 @@ export class S3Writer implements ObjectWriter {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
     // Not worth half a minute of waiting: retention cleans up too.
-    const retryPolicy = { ...this.#upload.retryPolicy, tries: Math.min(this.#upload.retryPolicy.tries, 4) }
+    const timing = { ...this.#upload.timing, tries: Math.min(this.#upload.timing.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
-      withRetries(doing, retryPolicy, run).catch(() => {})
+      withRetries(doing, timing, run).catch(() => {})
     await quietly(`Aborting ${name}`, async () => {
       await store.abortMultipartUpload(bucket, name, uploadId).catch((error) => {
         if (!saysAbsent(error)) throw error

@@ -4,7 +4,7 @@ import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { AppError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const silent = createLog('silent')
 

@@ -8,14 +8,12 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import type { Dispatcher as Agent } from 'undici'
 import { decrypt } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { packBatch } from '../body.ts'
 import { disableSubscription } from '../subscriptions.sql.ts'
-import type { TargetRules } from '../target.ts'
 import {
   type Attempt,
   collectEvents,
@@ -29,17 +27,14 @@ import {
   storeBatch,
 } from './deliveries.sql.ts'
 import { type Decision, decide } from './delivery.ts'
-import { type DeliveryResponse, post } from './post.ts'
+import { type DeliveryResponse, type PostParts, post } from './post.ts'
 
 /** How often a success is recorded while all goes well. */
 const successEveryMs = 60_000
 
-export interface DeliverParts {
+export interface DeliverParts extends PostParts {
   /** Decrypts the secrets of third parties. */
   masterKey: Buffer
-  /** Connects to vetted addresses only. */
-  agent: Agent
-  rules: TargetRules
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -83,7 +78,7 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
     const request = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
     const began = performance.now()
-    const response = await post(parts.agent, parts.rules, request, turn.stopped)
+    const response = await post(parts, request, turn.stopped)
     turn.onAttempt(performance.now() - began)
     sending = await settle(parts, turn, sending, response)
   }
@@ -123,7 +118,7 @@ async function settle(
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const decision = decide({ ...response, attempts, failingSince: receiver.failingSince }, at, random())
   const recordAnd = (mayContinue: () => boolean) =>
-    retryWhileAway(turn, (client) =>
+    retryWhileAway(turn, parts.timing.retryMs, (client) =>
       record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
     )
   const nextSending = await recordAnd(turn.mayContinue).catch(async (error) => {
@@ -169,6 +164,7 @@ async function record(
  */
 async function retryWhileAway<Result>(
   { transact, stopped }: Turn,
+  retryMs: number,
   run: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   for (;;) {
@@ -176,7 +172,7 @@ async function retryWhileAway<Result>(
       return await transact(run)
     } catch (error) {
       if (!isAway(error) || stopped.aborted) throw error
-      await delay(limits.deliveryRetryMs, undefined, { signal: stopped })
+      await delay(retryMs, undefined, { signal: stopped })
     }
   }
 }

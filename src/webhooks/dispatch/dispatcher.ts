@@ -64,7 +64,7 @@ export class Dispatcher {
    * round, an event waited until every subscription of its third party was examined: 2.2 seconds, at the median, with
    * 4,000 subscriptions.
    */
-  readonly #rounds = { notified: new Rounds(limits.searchPauseMs), polled: new Rounds(limits.searchPauseMs) }
+  readonly #rounds: { notified: Rounds; polled: Rounds }
   readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
   readonly #turns = new FairTurns(limits.deliveryConnectionsMax)
   readonly #served = new Map<string, Served>()
@@ -82,6 +82,8 @@ export class Dispatcher {
 
   private constructor(parts: DispatcherParts) {
     this.#parts = parts
+    const { searchPauseMs } = parts.timing
+    this.#rounds = { notified: new Rounds(searchPauseMs), polled: new Rounds(searchPauseMs) }
   }
 
   /** Starts delivering. Waits for a database that is away. */
@@ -92,13 +94,13 @@ export class Dispatcher {
   }
 
   /**
-   * Starts no more requests, and gives those in flight `limits.deliveryStopMs` to finish. The next process repeats
+   * Starts no more requests, and gives those in flight `stopMs` (timing.ts) to finish. The next process repeats
    * those cut off.
    */
   async close(): Promise<void> {
     this.#closing.abort()
     this.#wake.resolve()
-    const cutOff = setTimeout(() => this.#cutOff.abort(), limits.deliveryStopMs)
+    const cutOff = setTimeout(() => this.#cutOff.abort(), this.#parts.timing.stopMs)
     await this.#running
     await Promise.all([this.#moving, ...[...this.#served.values()].map(({ ended }) => ended)])
     clearTimeout(cutOff)
@@ -115,7 +117,7 @@ export class Dispatcher {
       } catch (error) {
         this.#report(error)
         this.#rounds.notified.restart()
-        sleepMs = limits.deliveryRetryMs
+        sleepMs = this.#parts.timing.retryMs
       }
       if (this.#closing.signal.aborted) return
       const timer = setTimeout(this.#wake.resolve, sleepMs)
@@ -127,7 +129,7 @@ export class Dispatcher {
   /** How long to sleep unless woken. */
   #sleepMs(): number {
     const at = performance.now()
-    const pollMs = this.#polledAllAt + limits.deliveryPollMs - at
+    const pollMs = this.#polledAllAt + this.#parts.timing.pollMs - at
     const searchMs = this.#nextSearchAt() - at
     return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#parts.now()))
   }
@@ -135,7 +137,7 @@ export class Dispatcher {
   async #poll(): Promise<void> {
     if (!this.#session) await this.#open()
     const started = performance.now()
-    const isLate = started - this.#polledAllAt >= limits.deliveryPollMs
+    const isLate = started - this.#polledAllAt >= this.#parts.timing.pollMs
     if (isLate) this.#rounds.polled.notify(null)
     const isRetry = this.#parts.now() >= this.#retries.next
     if (isLate || isRetry || this.#nextSearchAt() <= started)
@@ -260,7 +262,7 @@ export class Dispatcher {
         },
         onAttempt: (tookMs) => {
           hasSent = true
-          if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
+          if (tookMs > this.#parts.timing.slowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
         },
         stopped: this.#cutOff.signal,

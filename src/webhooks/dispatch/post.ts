@@ -2,10 +2,18 @@
 import type { Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { limits } from '../../config.ts'
+import type { DeliveryTiming } from '../../timing.ts'
 import { signatureOf } from '../signature.ts'
 import { type TargetRules, vetUrl } from '../target.ts'
 
 const userAgent = `Grandlivre/${packageJson.version}`
+
+export interface PostParts {
+  /** Connects to vetted addresses only. */
+  agent: Dispatcher
+  rules: TargetRules
+  timing: DeliveryTiming
+}
 
 export interface DeliveryRequest {
   postUrl: string
@@ -18,7 +26,7 @@ export interface DeliveryRequest {
 }
 
 export interface DeliveryResponse {
-  /** Null: no response within `limits.deliveryTimeoutMs`. */
+  /** Null: no response within `timeoutMs` (timing.ts). */
   status: number | null
   retryAfter: string | null
   /** The first bytes of the response, at most `limits.deliveryAnswerBytes`; null if there was none. */
@@ -35,8 +43,7 @@ export interface DeliveryResponse {
  * @throws if it was stopped: then the result is unknown
  */
 export async function post(
-  agent: Dispatcher,
-  rules: TargetRules,
+  { agent, rules, timing: { timeoutMs } }: PostParts,
   request: DeliveryRequest,
   stopped: AbortSignal,
 ): Promise<DeliveryResponse> {
@@ -47,7 +54,8 @@ export async function post(
   const refused = vetUrl(request.postUrl, rules)
   if (refused !== undefined) return { ...noResponse, error: `The address ${refused}`, latencyMs: latency() }
   const ending = new AbortController()
-  const deadline = setTimeout(() => ending.abort(new Error(timeoutMessage)), limits.deliveryTimeoutMs)
+  const tooLate = new Error(`no response within ${timeoutMs / 1000} seconds`)
+  const deadline = setTimeout(() => ending.abort(tooLate), timeoutMs)
   // Not AbortSignal.any: a signal derived from one that lives as long as the process may never be freed.
   const stop = () => ending.abort(stopped.reason)
   stopped.addEventListener('abort', stop)
@@ -72,8 +80,6 @@ export async function post(
     stopped.removeEventListener('abort', stop)
   }
 }
-
-const timeoutMessage = `no answer within ${limits.deliveryTimeoutMs / 1000} seconds`
 
 function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)

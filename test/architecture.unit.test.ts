@@ -26,7 +26,7 @@ const rooms = [
   'threads',
   'ground',
 ]
-const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts']
+const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
 const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'export-thread.ts', 'client/webhooks.ts']
 
 interface SourceFile {
