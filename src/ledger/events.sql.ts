@@ -6,8 +6,8 @@
  * the first of them and the mode of payment of whichever has one, an empty one where none has.
  */
 import type { ClientBase } from 'pg'
-import { paymentMode, paymentModes } from '../formats/mad/payment.ts'
-import type { FolderKey } from './rows.ts'
+import { paymentMode, paymentModes } from '../formats/payment.ts'
+import type { FolderKey } from '../formats/rows.ts'
 
 /** Notes the letterings of a folder, or one of its exercices, before they are deleted, until the transaction ends. */
 export async function rememberLetterings(

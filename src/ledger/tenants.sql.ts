@@ -1,7 +1,7 @@
 /** Tenants and their folders, as staff commands make them: as the owner of the tables, past row-level security. */
 import type { ClientBase } from 'pg'
+import type { Address, FolderKey } from '../formats/rows.ts'
 import { addressLiteral } from './load.ts'
-import type { Address, FolderKey } from './rows.ts'
 
 export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {
   await client.query(`insert into grandlivre.schemas (schema_id, name) values ($1, $2)`, [

@@ -13,7 +13,9 @@
  *   the order of lines. Which of them a file has differs from year to year: what an earlier import numbered
  *   is found again by its name.
  */
+
 import type { FecLine } from '../../../formats/fec/parse.ts'
+import { partyKind } from '../../../formats/party-kind.ts'
 
 export interface FecAccount {
   /** What tells one account of the file from another: CompteNum, or root, a tab and CompAuxNum. */
@@ -24,12 +26,6 @@ export interface FecAccount {
   party: 'company' | 'employee' | undefined
 }
 
-const partyOfRoot: Record<string, FecAccount['party']> = {
-  '401': 'company',
-  '411': 'company',
-  '421': 'employee',
-}
-
 /** The account of a line, as a key; undefined where CompteNum holds no digit or letter. */
 export function accountKey(line: FecLine): string | undefined {
   const number = normalise(line.accountNumber)
@@ -38,8 +34,9 @@ export function accountKey(line: FecLine): string | undefined {
 }
 
 export function fecAccount(key: string, line: FecLine): FecAccount {
-  const root = line.thirdPartyNumber === '' ? '' : key.slice(0, 3)
-  const account: FecAccount = { key, name: '', hasOwnName: false, party: partyOfRoot[root] }
+  const kind = line.thirdPartyNumber === '' ? undefined : partyKind(key)
+  const party = kind && (kind === 'employee' ? 'employee' : 'company')
+  const account: FecAccount = { key, name: '', hasOwnName: false, party }
   nameAccount(account, line)
   return account
 }

@@ -1,5 +1,5 @@
 /** What kind of journal a code, a label and the accounts used in it speak of. A FEC does not say. */
-import type { JournalType } from '../../rows.ts'
+import type { JournalType } from '../../../formats/rows.ts'
 
 /**
  * Labels say more than codes (CA may be Caisse or Crédit Agricole), so all labels are tried before any code.
