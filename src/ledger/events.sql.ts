@@ -6,8 +6,8 @@
  * invoice number of its first movement and the payment mode of any that has one; empty if none has.
  */
 import type { ClientBase } from 'pg'
-import { paymentMode, paymentModes } from '../formats/mad/payment.ts'
-import type { FolderKey } from './rows.ts'
+import { paymentMode, paymentModes } from '../formats/payment.ts'
+import type { FolderKey } from '../formats/rows.ts'
 
 /**
  * Saves the letterings of a folder, or of one of its exercices, until the transaction ends, before they are deleted.

@@ -22,7 +22,7 @@ import type {
   PaymentRow,
   SectionRow,
   VatCodeRow,
-} from './rows.ts'
+} from '../formats/rows.ts'
 
 /**
  * How a column is written. `text` is escaped. `plain` is for values that never need it: ids, days, codes from a closed

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publish, publishRows } from '../events/publish.ts'
+import type { FolderKey } from '../formats/rows.ts'
 import { insertEntries, insertLetterings, insertRemovedLetterings } from './events.sql.ts'
-import type { FolderKey } from './rows.ts'
 
 /** What an import or a seed changed in a folder. Ids of exercices. */
 export interface ImportedLedger extends FolderKey {

@@ -3,8 +3,8 @@
  * security.
  */
 import type { ClientBase } from 'pg'
+import type { Address, FolderKey } from '../formats/rows.ts'
 import { addressLiteral } from './load.ts'
-import type { Address, FolderKey } from './rows.ts'
 
 export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {
   await client.query(`insert into grandlivre.schemas (schema_id, name) values ($1, $2)`, [

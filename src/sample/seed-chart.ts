@@ -15,7 +15,7 @@ import type {
   PaymentRow,
   SectionRow,
   VatCodeRow,
-} from '../ledger/rows.ts'
+} from '../formats/rows.ts'
 import type { Random } from './random.ts'
 import { bankDetails } from './seed-identifiers.ts'
 import { companyOf, employeeOf, thirdPartyName } from './seed-parties.ts'

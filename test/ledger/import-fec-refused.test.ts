@@ -221,7 +221,9 @@ test('a file whose name and options do not say whose it is never joins a folder 
   await expect(importRows(ledger, { file: 'ledger.txt', name: 'Un' })).rejects.toThrow(
     `Folder ${one.folderId} (Un) already holds a ledger`,
   )
-  await expect(importRows(ledger, { name: 'Un', folderId: one.folderId })).rejects.toThrow('give one of them')
+  await expect(importRows(ledger, { name: 'Un', folderId: one.folderId })).rejects.toThrow(
+    'give only one of them',
+  )
 
   // Digits that are no SIREN name a ledger again, unless the name given says otherwise; zeros name no company.
   const numbered = await importRows(ledger, { file: '17FEC20231231.txt' })
@@ -239,7 +241,7 @@ test('a company is known by its SIREN, also within a SIRET, and keeps others out
   await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
   const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
   await expect(importRows(ledger, other)).rejects.toThrow(
-    `of the company 987654321, but folder ${first.folderId} (a) is of 12345678900018. Give another --folder`,
+    `of the company 987654321, but folder ${first.folderId} (a) to 12345678900018. Give another --folder`,
   )
   expect(await importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
     folderId: first.folderId,

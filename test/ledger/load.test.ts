@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { AccountRow, CompanyRow, EntryRow, MovementRow } from '../../src/formats/rows.ts'
 import { IdSource } from '../../src/ledger/ids.ts'
 import {
   accounts,
@@ -10,7 +11,6 @@ import {
   movements,
   TableWriter,
 } from '../../src/ledger/load.ts'
-import type { AccountRow, CompanyRow, EntryRow, MovementRow } from '../../src/ledger/rows.ts'
 import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants.sql.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 

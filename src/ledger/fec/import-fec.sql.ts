@@ -1,6 +1,6 @@
 /** Single statements of an import; rows by the thousand go through load.ts. */
 import type { ClientBase } from 'pg'
-import type { FolderKey } from '../rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 
 export interface FolderTarget extends FolderKey {
   firmId: string

@@ -1,8 +1,8 @@
 /** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
 import type { ClientBase } from 'pg'
+import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { accounts, companies, employees, journals, payments, TableWriter } from '../load.ts'
-import type { CompanyRow, EmployeeRow, FolderKey } from '../rows.ts'
 import { accountsByNumber, journalIds, paymentIds } from './import-fec.sql.ts'
 import { type FecAccount, numberAccounts } from './survey/accounts.ts'
 import { journalTypeByUse } from './survey/journals.ts'

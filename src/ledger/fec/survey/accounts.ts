@@ -13,7 +13,9 @@
  *   order of lines. A file of another year may contain other ones, so an account numbered by an earlier import is found
  *   again by its name.
  */
+
 import type { FecLine } from '../../../formats/fec/parse.ts'
+import { partyKind } from '../../../formats/party-kind.ts'
 
 export interface FecAccount {
   /** Identifies an account within the file: CompteNum, or root, tab and CompAuxNum. */
@@ -24,12 +26,6 @@ export interface FecAccount {
   party: 'company' | 'employee' | undefined
 }
 
-const partyOfRoot: Record<string, FecAccount['party']> = {
-  '401': 'company',
-  '411': 'company',
-  '421': 'employee',
-}
-
 /** The account key of a line; undefined if CompteNum contains no digit or letter. */
 export function accountKey(line: FecLine): string | undefined {
   const number = normalise(line.accountNumber)
@@ -38,8 +34,9 @@ export function accountKey(line: FecLine): string | undefined {
 }
 
 export function fecAccount(key: string, line: FecLine): FecAccount {
-  const root = line.thirdPartyNumber === '' ? '' : key.slice(0, 3)
-  const account: FecAccount = { key, name: '', hasOwnName: false, party: partyOfRoot[root] }
+  const kind = line.thirdPartyNumber === '' ? undefined : partyKind(key)
+  const party = kind && (kind === 'employee' ? 'employee' : 'company')
+  const account: FecAccount = { key, name: '', hasOwnName: false, party }
   nameAccount(account, line)
   return account
 }

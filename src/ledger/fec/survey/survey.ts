@@ -2,9 +2,11 @@
  * The first pass over a FEC: collects what must be known, and refuses what must be refused, before a row is loaded. It
  * keeps what a ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), but no lines.
  */
+
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { FecProblems } from '../../../formats/fec/problem.ts'
-import type { JournalType } from '../../rows.ts'
+import { inUnits } from '../../../formats/minor-units.ts'
+import type { JournalType } from '../../../formats/rows.ts'
 import { accountKey, type FecAccount, fecAccount, nameAccount } from './accounts.ts'
 import { type DatedLine, EntryGroups } from './entries.ts'
 import { isOpening, type JournalUse, journalTypeByName } from './journals.ts'
@@ -129,10 +131,4 @@ function kindOfAccount(number: string): Exclude<keyof JournalUse, 'lines'> | und
   if (number.startsWith('6')) return 'cost'
   if (number.startsWith('7')) return 'income'
   return undefined
-}
-
-/** Minor units as users read them: 1234.56. */
-export function inUnits(amount: bigint): string {
-  const digits = String(amount < 0n ? -amount : amount).padStart(3, '0')
-  return `${amount < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
