@@ -39,7 +39,7 @@ export interface Authentication {
 /**
  * Identifies the caller and counts the request across all processes that share the database. The first request of a
  * token activates it, whatever its outcome; if activation would have to wait for a lock, a later request does it
- * (migration 0005).
+ * (SQL function `activate`).
  *
  * @param secretHash SHA-256, 32 bytes
  * @param tokenHash SHA-256, 32 bytes
