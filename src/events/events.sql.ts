@@ -12,7 +12,7 @@ export interface EventOrigin {
 export type NewEvent = EventPayload & EventOrigin
 
 /**
- * Locks the schema's events until the transaction ends. To be called before event ids are drawn (see migration 0004).
+ * Locks the schema's events until the transaction ends. To be called before event ids are drawn (see `lock_events`).
  */
 export async function lockEvents(client: ClientBase, schemaId: string): Promise<void> {
   await client.query('select grandlivre.lock_events($1)', [schemaId])

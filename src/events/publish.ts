@@ -10,7 +10,7 @@
  * Publish events last in a transaction: taking any other lock after this one can deadlock. For the same reason, a
  * transaction that publishes to several schemas does so in ascending order. Requests do not wait for an import either:
  * the first call of a token, which publishes an event, gives up after 250 ms, and a later call activates the token
- * (migration 0005).
+ * (SQL function `activate`).
  */
 import type { ClientBase } from 'pg'
 import { insertEvents, lockEvents, type NewEvent, notifyEvents } from './events.sql.ts'

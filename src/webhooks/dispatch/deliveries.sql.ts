@@ -12,7 +12,7 @@ import type { Decision } from './delivery.ts'
 /**
  * The first event after a subscription's position `at.position`, in the schema `at.schema_id`, that it may receive: one
  * index probe per kind (and per folder, if it names folders), however many events lie between. It only finds the
- * position; `receives` (migration 0004) decides whether the event is for the subscription.
+ * position; the SQL function `receives` decides whether the event is for the subscription.
  *
  * A probe takes the next row in index order and then checks its kind. If it asked for the kind directly, the planner
  * would scan all events by id whenever its statistics know only one kind, as after an import.
