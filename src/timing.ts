@@ -125,7 +125,7 @@ export function checkTiming({ listener, drainMs, stopMs, store, exports, deliver
     assert(each < stopMs, 'a process that stops has time left for its connections')
   assert(store.retryMs <= store.retryMsMax, 'pauses double from the one to the other')
   // Otherwise a silent server would be reported as slow, and uploads would fail for it.
-  assert(store.idleMs < store.requestMs, 'a silent request is told from a slow one')
+  assert(store.idleMs < store.requestMs, 'a silent request is distinguished from a slow one')
   // Otherwise a process would lose its export while it reports nothing: another one claims it after fifteen seconds.
   assert(exports.renewMs < 15_000 / 2, 'a full export is renewed twice before it counts as lost')
   assert(deliveries.slowMs < deliveries.timeoutMs, 'a slow answer is one that still comes')

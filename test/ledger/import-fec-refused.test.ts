@@ -200,7 +200,7 @@ test('a file whose name and options do not say whose it is never joins a folder 
   }))
   const first = await importRows(ledger, { file: 'ledger.txt' })
   const before = await rowCounts(pool())
-  const hint = `If it is, give --folder ${first.folderId}; if not, give the --siren`
+  const hint = `If it does, give --folder ${first.folderId}; if not, give the --siren`
   await expect(importRows(nextYear, { file: 'ledger.txt' })).rejects.toThrow(hint)
   await expect(importRows(ledger, { file: 'ledger.txt', replace: true })).rejects.toThrow(hint)
   expect(await rowCounts(pool())).toEqual(before)
@@ -241,7 +241,7 @@ test('a company is known by its SIREN, also within a SIRET, and keeps others out
   await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
   const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
   await expect(importRows(ledger, other)).rejects.toThrow(
-    `of the company 987654321, but folder ${first.folderId} (a) to 12345678900018. Give another --folder`,
+    `to the company 987654321, but folder ${first.folderId} (a) to 12345678900018. Give another --folder`,
   )
   expect(await importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
     folderId: first.folderId,
