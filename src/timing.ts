@@ -56,7 +56,7 @@ export interface ExportTiming {
 
 /** Requests to subscribers. */
 export interface DeliveryTiming {
-  /** From connecting to the end of the response (contract, section 7). */
+  /** From connecting to the end of the response (docs/spec/webhooks.md#deliveries). */
   timeoutMs: number
   /** A receiver that takes longer than this, or fails, counts as slow. */
   slowMs: number

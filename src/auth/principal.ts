@@ -1,6 +1,6 @@
 /**
- * Decides who is calling and for which folder, from headers and database facts, in the order of the contract. Each
- * check has its own error code, so that a partner knows what to fix.
+ * Decides who is calling and for which folder, from headers and database facts, in the order of
+ * docs/spec/interface.md#authentication. Each check has its own error code, so that a partner knows what to fix.
  */
 import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/id.ts'
@@ -80,7 +80,7 @@ export function refusalOf(
 }
 
 /**
- * Checks 5 to 7: this caller may use this route now.
+ * Checks 5 to 8: this caller may use this route now.
  * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS, ERR-API-UNDER-MAINTENANCE
  */
 export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Principal {

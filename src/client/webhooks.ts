@@ -1,6 +1,6 @@
 /**
- * For subscribers: verifies that a request is a recent delivery from Grandlivre (interface, section 5). This file
- * depends on Node alone, so it can be copied as it is.
+ * For subscribers: verifies that a request is a recent delivery from Grandlivre (docs/spec/webhooks.md#signature). This
+ * file depends on Node alone, so it can be copied as it is.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 

@@ -1,11 +1,10 @@
 /**
- * Every kind of event, its operations, and the data of each (contract, section 7). Where the contract says no more than
- * `id`, the id is a string of digits, as everywhere else in this API; `connector` has a number, as the interface shows
- * it.
+ * Every kind of event, its operations, and the data of each (docs/spec/webhooks.md#events). An id is a string of
+ * digits, as everywhere else in this API, except that of `connector`, which is a number.
  */
 import { z } from 'zod'
 
-/** See interface, section 2.7. */
+/** See docs/spec/webhooks.md#notification. */
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
 
 const text = z.string().min(1)
@@ -59,7 +58,7 @@ const kinds = {
 type Kinds = typeof kinds
 export type EventKind = keyof Kinds
 
-/** In the contract's order. */
+/** In the order of docs/spec/webhooks.md#events. */
 export const eventKinds = Object.keys(kinds) as EventKind[]
 
 export function isEventKind(name: string): name is EventKind {

@@ -46,7 +46,7 @@ export function packBatch(subscriptionId: string, events: StoredEvent[]): Batch 
   return { body, firstEvent: events[0].id, lastEvent: last.id, events: items.length }
 }
 
-/** Interface, section 2.7. */
+/** See docs/spec/webhooks.md#notification. */
 function notificationOf(subscriptionId: string, event: StoredEvent): object {
   const { name, operation, scope, data, createdAt } = event
   return { name, operation, scope, data, webhookId: webhookId(subscriptionId, event.id), createdAt }

@@ -1,6 +1,6 @@
 /**
  * Validates subscriptions and applies patches: decisions only. The document of a subscription holds what a caller
- * writes: postUrl, onEvents and accountingFolderId (contract, section 7).
+ * writes: postUrl, onEvents and accountingFolderId (docs/spec/webhooks.md#subscriptions).
  *
  * A patch turns one document into another, and POST and PATCH end in the same schema, so no patch leaves what a POST
  * would refuse.

@@ -17,7 +17,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector } from 'undici'
 import { limits } from '../config.ts'
 
-/** Contract, section 7. */
+/** See docs/spec/webhooks.md#targets. */
 export const urlCharactersMax = 2048
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Decides the state of a delivery after an attempt (contract, section 7). Pure: time and randomness are arguments.
+ * Decides the state of a delivery after an attempt (docs/spec/webhooks.md#retries). Pure: time and chance are arguments.
  *
  *   pending ----2xx----> delivered
  *   pending ----else---> pending, retried after the next delay of the table
