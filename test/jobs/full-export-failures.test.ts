@@ -246,6 +246,7 @@ test.concurrent('two processes share the exports, and one goes on when the other
   // While nobody knows of the death yet, the other one is asked for more.
   await stage.sql('update grandlivre.exports set latest = false')
   const further = (await trigger(other.service.url, stage.headers)).body.id
+  await stage.noticeSilence([lost])
   other.gate.open()
   await Promise.all([
     stage.expectRightFile(other.service, kept),

@@ -3,14 +3,14 @@
  * store-outage.slow.test.ts.
  */
 import { expect, type TestContext, test } from 'vitest'
-import { backwards, ended, type Progress, trigger } from '../support/full-export.ts'
-import type { ServiceProcess } from '../support/process.ts'
-import { openS3Files } from '../support/s3-files.ts'
-import type { Gate } from '../support/servers/gate.ts'
-import type { S3Proxy, SeenRequest } from '../support/servers/s3-proxy.ts'
-import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
-import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
-import { until } from '../support/until.ts'
+import { backwards, ended, type Progress, trigger } from '../../support/full-export.ts'
+import type { ServiceProcess } from '../../support/process.ts'
+import { openS3Files } from '../../support/s3-files.ts'
+import type { Gate } from '../../support/servers/gate.ts'
+import type { S3Proxy, SeenRequest } from '../../support/servers/s3-proxy.ts'
+import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
+import { type FailingStage, setFailingStage } from '../../support/stages/failing-stage.ts'
+import { until } from '../../support/until.ts'
 
 const timeout = 300_000
 

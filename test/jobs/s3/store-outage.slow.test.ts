@@ -4,11 +4,11 @@
  * all of them.
  */
 import { expect, type TestContext, test } from 'vitest'
-import { backwards, type Progress } from '../support/full-export.ts'
-import { openS3Files } from '../support/s3-files.ts'
-import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
-import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
-import { until } from '../support/until.ts'
+import { backwards, type Progress } from '../../support/full-export.ts'
+import { openS3Files } from '../../support/s3-files.ts'
+import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
+import { type FailingStage, setFailingStage } from '../../support/stages/failing-stage.ts'
+import { until } from '../../support/until.ts'
 
 const timeout = 300_000
 
