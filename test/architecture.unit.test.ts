@@ -131,10 +131,28 @@ test('what subscribers take over needs nothing but Node', () => {
   ).toEqual([])
 })
 
+/** What other files use of the process: a default, or its end. */
+const processUses = new Map([
+  ['config.ts', ['process.env']],
+  ['log.ts', ['process.stdout']],
+  ['stop-signal.ts', ['process.exit']],
+  ['start/run-until-signal.ts', ['process.stderr', 'process.exit', 'process.exitCode']],
+])
+
+test('only the programs have the environment, the terminal and the exit code of the process', () => {
+  const uses = /process\.(?:env|argv|std(?:in|out|err)|exit(?:Code)?)\b/g
+  const elsewhere = ({ path, text }: SourceFile) =>
+    (text.match(uses) ?? []).filter((use) => !processUses.get(path)?.includes(use))
+  expect(offenders((file) => (['entry', 'demo'].includes(roomOf(file.path)) ? [] : elsewhere(file)))).toEqual(
+    [],
+  )
+})
+
 test('the environment is read in config.ts alone', () => {
-  expect(
-    offenders(({ path, text }) => (path === 'config.ts' ? [] : (text.match(/process\.env/g) ?? []))),
-  ).toEqual([])
+  const programs = offenders(({ path, text }) =>
+    roomOf(path) === 'entry' ? (text.match(/process\.env(?!,)/g) ?? []) : [],
+  )
+  expect(programs).toEqual([])
 })
 
 test('SQL stands in .sql.ts files and in the database room', () => {

@@ -90,6 +90,14 @@ test('maintenance is switched on and off', async () => {
   expect((await keyInfo(credentials(token, secret))).status).toBe(200)
 })
 
+test('the process ends with the exit code of its command, and keeps results and errors apart', async () => {
+  const [done, mistaken] = await Promise.all(
+    [['migrate'], ['token', 'revoke', '5']].map((words) => startCli(database.ownerUrl, ...words).ended),
+  )
+  expect(done).toEqual({ code: 0, out: expect.stringContaining('at version'), error: '' })
+  expect(mistaken).toEqual({ code: 1, out: '', error: 'There is no token 5 in use: see token list\n' })
+})
+
 test('migrate says at which version the database is', async () => {
   expect((await cli('migrate')).out).toMatch(/^The database is at version \d+, that of this code\.\n$/)
 })
