@@ -51,8 +51,8 @@ function roomOf(path: string): string {
 function importsOf({ path, text }: SourceFile): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
   const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
-  // The version, which what is sent to others names.
-  return targets.filter((target) => target !== '../package.json')
+  // Tables: the version, the words and the chart of the made-up ledger.
+  return targets.filter((target) => !target.endsWith('.json'))
 }
 
 /**
