@@ -142,7 +142,7 @@ test('what subscribers take over needs nothing but Node', () => {
   ).toEqual([])
 })
 
-/** What other files use of the process: a default, or the end by a second signal. */
+/** What other files use of the process: a default, or its end. */
 const processUses = new Map([
   ['config.ts', ['process.env']],
   ['log.ts', ['process.stdout']],

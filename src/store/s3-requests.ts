@@ -5,6 +5,7 @@
  * it. So we give it a transport that bounds every request and reads what the client ignores. Its own retry is off: it
  * tries only once more, and logs that to the console.
  */
+
 import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'

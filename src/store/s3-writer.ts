@@ -10,6 +10,7 @@
  * save most of both, but over http nothing would authenticate the content then, and not every server supports that
  * header.
  */
+
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'
 import { limits } from '../config.ts'

@@ -2,6 +2,7 @@
  * Stores objects in a bucket of an S3 server, all under one prefix: other objects in the bucket are never listed, swept
  * or removed. The bucket is created if it is missing and the credentials allow it.
  */
+
 import type { Client } from 'minio'
 import type { StoreTiming } from '../timing.ts'
 import { attachment } from './attachment.ts'
