@@ -1,6 +1,9 @@
 /**
  * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by
  * chunk. The main thread sends one message at the most: to stop. Whatever was written goes away again then.
+ *
+ * Both transactions commit before the file is completed, so a read that failed at its end creates no file. And a store
+ * that is slow to join parts holds up neither connections nor the database's vacuum.
  */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
@@ -102,7 +105,7 @@ async function produce(
   const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
   const fileKey = freshFileKey(claim, task.format)
   const format = formats[task.format]
-  const store = await openStore(settings.store)
+  const store = await openStore(settings.store, settings.storeTiming)
   await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined

@@ -9,10 +9,10 @@
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { ExportTiming } from '../timing.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
@@ -38,6 +38,7 @@ export interface SupervisorParts {
   store: ObjectStore
   /** Exports at once. */
   concurrency: number
+  timing: ExportTiming
   log: Log
 }
 
@@ -87,22 +88,23 @@ export class Supervisor {
   }
 
   #start(claim: Claim, job: ClaimedExport): Attempt {
-    const { threads } = this.#parts
+    const { threads, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
     const period = start !== null && end !== null ? { start, end } : undefined
-    return startAttempt(threads, {
+    const task = {
       exportId,
       attempt,
       version,
       format,
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
-    })
+    }
+    return startAttempt(threads, task, timing.stopMs)
   }
 
   /** Tells how far it is, and stops it when it is lost or the process is to end. */
   #watch(claim: Claim, attempt: Attempt, otherHasIt: AbortSignal): { end(): Promise<boolean> } {
-    const { database } = this.#parts
+    const { database, timing } = this.#parts
     let isLost = false
     const lose = () => {
       isLost = true
@@ -118,7 +120,7 @@ export class Supervisor {
     }
     const renew = () =>
       inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
-    const lease = holdLease(renew, lose)
+    const lease = holdLease(renew, lose, timing.renewMs)
     return {
       end: async () => {
         for (const [signal, stop] of stops) signal.removeEventListener('abort', stop)
@@ -148,11 +150,11 @@ export class Supervisor {
    * none may be left there, and it would wait for ever.
    */
   async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason): Promise<void> {
-    const { database, log } = this.#parts
+    const { database, timing, log } = this.#parts
     const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
       // At once it would come back to the same full threads, again and again.
-      await claimed.requeue(client, because === 'noThread' ? limits.exportNoThreadSeconds : 0)
+      await claimed.requeue(client, because === 'noThread' ? timing.pollSeconds : 0)
       return true
     })
     if (isRequeued) log('export.requeued', { ...claim, because })

@@ -1,8 +1,8 @@
-/** What movements refer to, read whole: a folder has few of each. */
+/** Reads the rows that movements refer to, all at once: a folder has few of each. */
 import type pg from 'pg'
 import { idLiteral } from '../db/literal.ts'
 import type { DictionaryRows } from '../formats/mad/dictionary.ts'
-import type { FolderKey } from './rows.ts'
+import type { FolderKey } from '../formats/rows.ts'
 
 /**
  * Inside the caller's transaction, in one round trip. Six statements in one message cost the database 0.35 ms, one after

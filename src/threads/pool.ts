@@ -3,6 +3,7 @@ import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { StoreSettings } from '../store/store.ts'
+import type { StoreTiming } from '../timing.ts'
 import { WaitingTasks } from './waiting-tasks.ts'
 
 /** Megabytes of JavaScript heap of one thread. An export needs some 20; a leak shall end a thread, not the machine. */
@@ -14,6 +15,7 @@ export interface ThreadSettings {
   databaseUrl: string
   /** Each thread opens a store of its own. */
   store: StoreSettings
+  storeTiming: StoreTiming
   /** IANA name, of the platform. */
   timeZone: string
 }

@@ -5,6 +5,7 @@ import { limits } from '../../src/config.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
 import type { StoreSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { insertDimensions } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
@@ -49,7 +50,12 @@ const start = () => startExport(threads, task)
 
 /** One thread, whose places are all taken by exports that nobody reads. */
 beforeEach(async () => {
-  threads = createThreads(1, { databaseUrl: database.serviceUrl, store, timeZone: 'Europe/Paris' })
+  threads = createThreads(1, {
+    databaseUrl: database.serviceUrl,
+    store,
+    storeTiming: defaultTiming.store,
+    timeZone: 'Europe/Paris',
+  })
   running = Array.from({ length: limits.exportsPerThread }, start)
   await Promise.all(running.map((reader) => reader.head()))
 })

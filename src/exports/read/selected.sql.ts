@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
-import type { FolderKey } from '../../ledger/rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import type { Selection } from '../selection.ts'
 import type { Position } from './movements.sql.ts'
 
