@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process'
 import { fork, spawn } from 'node:child_process'
 import { addAbortListener, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { limits } from '../src/config.ts'
 import { stopSignal } from '../src/stop-signal.ts'
+import { defaultTiming } from '../src/timing.ts'
 
 /**
  * Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. It also
@@ -13,7 +13,7 @@ import { stopSignal } from '../src/stop-signal.ts'
 const detached = true
 
 /** A service that stops gets longer than its own limit. */
-const stopTimeoutMs = limits.stopMs + 5_000
+const stopTimeoutMs = defaultTiming.stopMs + 5_000
 
 export interface OwnProcess {
   child: ChildProcess

@@ -3,7 +3,6 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
 import { Places } from './auth/places.ts'
-import { startBackground } from './background.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
 import { createPool } from './db/pool.ts'
@@ -12,17 +11,19 @@ import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
 import { ExportQueue } from './jobs/queue.ts'
 import { createLog, type Log } from './log.ts'
-import { beginExports, needsOf } from './needs.ts'
-import { openUnlessAway, startWhenOpen } from './open-database.ts'
+import { startBackground } from './start/background.ts'
+import { beginExports, needsOf } from './start/needs.ts'
+import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
+import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
   url: string
   /**
-   * Stops accepting, lets running answers end for `limits.drainMs` at most, then stops everything else.
+   * Stops accepting, lets running answers end for `drainMs` at most (timing.ts), then stops everything else.
    * @returns whether all answers ended by themselves
    */
   close(): Promise<boolean>
@@ -30,6 +31,8 @@ export interface RunningService {
 
 export interface StartOptions {
   log?: Log
+  /** Absent: the default one. */
+  timing?: Timing
   /**
    * Runs once the database is there. What it gives back is called with the address as soon as the port is bound and
    * before the first request is answered.
@@ -45,6 +48,8 @@ export interface StartOptions {
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
   const log = options.log ?? createLog(config.logLevel)
+  const timing = options.timing ?? defaultTiming
+  checkTiming(timing)
   const { database, urls, away } = await openUnlessAway(config)
   stack.defer(async () => database?.close())
   const { serviceUrl } = urls
@@ -56,33 +61,38 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const places = new Places(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => places.close())
-  const threads = createThreads(config.exportThreads, exportUrl)
+  const threads = createThreads(config.exportThreads, { databaseUrl: exportUrl, storeTiming: timing.store })
   stack.defer(() => threads.destroy())
-  const queue = new ExportQueue(serviceUrl, log)
+  const queue = new ExportQueue(serviceUrl, log, timing.exports)
   stack.defer(() => queue.close())
   const bound = database && (await options.prepare?.(database, masterKey))
   const opened = Promise.withResolvers<ReturnType<typeof createApp>>()
-  const server = createListener(async (...request) => (await opened.promise).fetch(...request), log)
+  const fetch = async (...request: Parameters<ReturnType<typeof createApp>['fetch']>) =>
+    (await opened.promise).fetch(...request)
+  const server = createListener(fetch, log, timing.listener)
   const url = await listen(server, config)
   let drained = true
   const stopServing = async () => {
-    drained = (await drain(server)) && drained
+    drained = (await drain(server, timing.drainMs)) && drained
   }
   stack.defer(stopServing)
   // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
   const settings = storeSettings(config, masterKey, url)
-  const store = await openStore(settings)
+  const store = await openStore(settings, timing.store)
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
-  const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]))
+  const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
   const app = createApp({ config, database: pool, places, store, queue, threads, readiness, log })
   bound?.(url)
   const start = () =>
     startBackground({
-      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, log },
+      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log },
       storeSettings: settings,
     })
-  const background = await startWhenOpen({ config, away, readiness, log, start })
+  const background = await startWhenOpen({
+    ...{ config, away, readiness, log, start },
+    pauseMs: timing.databaseAwayMs,
+  })
   opened.resolve(app)
   // Side by side: each has some seconds to come to an end, in which no new request is taken.
   stack.defer(async () => {
@@ -122,7 +132,7 @@ function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
 }
 
 /** @returns whether all answers ended by themselves */
-async function drain(server: Server): Promise<boolean> {
+async function drain(server: Server, drainMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let drained = true
   server.close(() => resolve(drained))
@@ -135,7 +145,7 @@ async function drain(server: Server): Promise<boolean> {
   const deadline = setTimeout(() => {
     drained = false
     server.closeAllConnections()
-  }, limits.drainMs)
+  }, drainMs)
   try {
     return await promise
   } finally {

@@ -16,6 +16,7 @@ import { countTraMovements, renderTraFile, type TraFileOptions } from '../export
 import type { TraSelection } from '../exports/tra-selection.ts'
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter, StoreSettings } from '../store/store.ts'
+import type { StoreTiming } from '../timing.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
@@ -74,13 +75,17 @@ const formats: Record<ExportFormat, FileFormat> = {
 }
 
 /** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
-export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<FolderOutcome> {
+export async function storeFolder(
+  pool: pg.Pool,
+  task: FolderTask,
+  timing: StoreTiming,
+): Promise<FolderOutcome> {
   const stop = new AbortController()
   const stopped = () => stop.abort(new Error('the export was stopped'))
   task.port.on('message', stopped)
   task.port.on('close', stopped)
   try {
-    return await produce(pool, task, stop.signal)
+    return await produce(pool, task, timing, stop.signal)
   } catch (error) {
     return { failed: failureOf(error) }
   } finally {
@@ -88,11 +93,16 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
   }
 }
 
-async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<FolderStored> {
+async function produce(
+  pool: pg.Pool,
+  task: FolderTask,
+  timing: StoreTiming,
+  stopped: AbortSignal,
+): Promise<FolderStored> {
   const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
   const fileKey = freshFileKey(claim, task.format)
   const format = formats[task.format]
-  const store = await openStore(task.store)
+  const store = await openStore(task.store, timing)
   await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined

@@ -9,10 +9,10 @@
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import type { HandedBackBecause, Log } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import type { ExportTiming } from '../timing.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
@@ -41,6 +41,7 @@ export interface SupervisorParts {
   /** Exports at once. */
   concurrency: number
   timeZone: string
+  timing: ExportTiming
   log: Log
 }
 
@@ -90,11 +91,11 @@ export class Supervisor {
   }
 
   #start(claim: Claim, job: TakenExport): Attempt {
-    const { threads, storeSettings, timeZone } = this.#parts
+    const { threads, storeSettings, timeZone, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
     const period = start !== null && end !== null ? { start, end } : undefined
-    return startAttempt(threads, {
+    const task = {
       exportId,
       attempt,
       version,
@@ -102,12 +103,13 @@ export class Supervisor {
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
       timeZone,
       store: storeSettings,
-    })
+    }
+    return startAttempt(threads, task, timing.stopMs)
   }
 
   /** Tells how far it is, and stops it when it is lost or the process is to end. */
   #watch(claim: Claim, attempt: Attempt, otherHasIt: AbortSignal): { end(): Promise<boolean> } {
-    const { database } = this.#parts
+    const { database, timing } = this.#parts
     let isLost = false
     const lose = () => {
       isLost = true
@@ -123,7 +125,7 @@ export class Supervisor {
     }
     const renew = () =>
       inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
-    const lease = holdLease(renew, lose)
+    const lease = holdLease(renew, lose, timing.renewMs)
     return {
       end: async () => {
         for (const [signal, stop] of stops) signal.removeEventListener('abort', stop)
@@ -153,11 +155,11 @@ export class Supervisor {
    * none may be left there, and it would wait for ever.
    */
   async #handBack(claim: Claim, taken: TakenEntry, because: HandedBackBecause): Promise<void> {
-    const { database, log } = this.#parts
+    const { database, timing, log } = this.#parts
     const handedBack = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
       // At once it would come back to the same full threads, again and again.
-      await taken.handBack(client, because === 'noPlace' ? limits.exportNoPlaceSeconds : 0)
+      await taken.handBack(client, because === 'noPlace' ? timing.pollSeconds : 0)
       return true
     })
     if (handedBack) log('export.handedBack', { ...claim, because })

@@ -9,23 +9,10 @@ import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, S3Error } from 'minio'
-import { limits } from '../config.ts'
+import type { StoreTiming } from '../timing.ts'
 import { StoreError, type StoreSettings } from './store.ts'
 
 export type S3Settings = Extract<StoreSettings, { kind: 's3' }>
-
-/** How long a store is waited for, see limits. */
-export interface Patience {
-  tries: number
-  retryMs: number
-  idleMs: number
-}
-
-export const defaultPatience: Patience = {
-  tries: limits.storeTries,
-  retryMs: limits.storeRetryMs,
-  idleMs: limits.storeIdleMs,
-}
 
 /** Kept alive over all requests of a process or thread; idle connections keep nothing running. */
 const agents = {
@@ -40,7 +27,7 @@ const agents = {
 export function createClient(
   settings: S3Settings,
   endpoint: string,
-  patience: Patience,
+  timing: StoreTiming,
   signal?: AbortSignal,
 ): Client {
   const { protocol, hostname, port } = new URL(endpoint)
@@ -54,14 +41,14 @@ export function createClient(
     // Otherwise the client asks the server for it before the first request, and before signing an address.
     region: settings.region,
     transportAgent: agents[secure ? 'https:' : 'http:'],
-    transport: { request: boundedRequest(secure ? https.request : http.request, patience, signal) },
+    transport: { request: boundedRequest(secure ? https.request : http.request, timing, signal) },
     retryOptions: { disableRetry: true },
   })
 }
 
 function boundedRequest(
   request: typeof http.request,
-  { idleMs }: Patience,
+  { idleMs, requestMs }: StoreTiming,
   signal: AbortSignal | undefined,
 ): typeof http.request {
   return ((options: http.RequestOptions, respond: (response: http.IncomingMessage) => void) => {
@@ -72,8 +59,8 @@ function boundedRequest(
     })
     outgoing.setTimeout(idleMs, () => outgoing.destroy(new Error(`no byte moved for ${idleMs} ms`)))
     const deadline = setTimeout(
-      () => outgoing.destroy(new Error(`not done within ${limits.storeRequestMs} ms`)),
-      limits.storeRequestMs,
+      () => outgoing.destroy(new Error(`not done within ${requestMs} ms`)),
+      requestMs,
     )
     outgoing.once('close', () => clearTimeout(deadline))
     return outgoing
@@ -83,7 +70,7 @@ function boundedRequest(
 /** Runs it again, with doubling pauses, while what goes wrong may pass by itself. */
 export async function withRetries<Result>(
   doing: string,
-  patience: Patience,
+  timing: StoreTiming,
   run: () => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
@@ -92,8 +79,8 @@ export async function withRetries<Result>(
       return await run()
     } catch (error) {
       const failure = asStoreError(error, doing)
-      if (!failure.retryable || attempt >= patience.tries || signal?.aborted) throw failure
-      const pauseMs = Math.min(patience.retryMs * 2 ** (attempt - 1), limits.storeRetryMsMax)
+      if (!failure.retryable || attempt >= timing.tries || signal?.aborted) throw failure
+      const pauseMs = Math.min(timing.retryMs * 2 ** (attempt - 1), timing.retryMsMax)
       // Spread, so that all uploads that one restart has hit do not come back in the same instant.
       await delay(pauseMs * (0.75 + Math.random() / 2), undefined, signal ? { signal } : {}).catch(() => {})
     }

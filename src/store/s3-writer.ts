@@ -12,7 +12,8 @@
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'
 import { limits } from '../config.ts'
-import { asStoreError, type Patience, saysAbsent, withRetries } from './s3-requests.ts'
+import type { StoreTiming } from '../timing.ts'
+import { asStoreError, saysAbsent, withRetries } from './s3-requests.ts'
 import { type ObjectWriter, StoreError } from './store.ts'
 
 export interface Upload {
@@ -21,7 +22,7 @@ export interface Upload {
   /** Prefix of the store included. */
   name: string
   uploadId: string
-  patience: Patience
+  timing: StoreTiming
   /** Cuts the requests of `client` off. */
   cut: AbortController
   /** A client that lives on, for cleaning up. */
@@ -103,12 +104,12 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #join(): Promise<void> {
-    const { client, bucket, name, uploadId, patience } = this.#upload
+    const { client, bucket, name, uploadId, timing } = this.#upload
     const etags = this.#etags.toSorted((one, other) => one.part - other.part)
     let tries = 0
     await withRetries(
       `Joining the parts of ${name}`,
-      patience,
+      timing,
       async () => {
         tries += 1
         try {
@@ -124,10 +125,10 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #checkSize(bytes: number): Promise<void> {
-    const { client, bucket, name, patience } = this.#upload
+    const { client, bucket, name, timing } = this.#upload
     const { size } = await withRetries(
       `Checking ${name}`,
-      patience,
+      timing,
       () => client.statObject(bucket, name),
       this.#giveUp.signal,
     )
@@ -166,13 +167,13 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #uploadPart(part: number, bytes: Buffer): Promise<void> {
-    const { client, bucket, name, uploadId, patience } = this.#upload
+    const { client, bucket, name, uploadId, timing } = this.#upload
     const headers: Record<string, string> = client.enableSHA256
       ? {}
       : { 'content-md5': hash('md5', bytes, 'base64') }
     const { etag } = await withRetries(
       `Sending part ${part} of ${name}`,
-      patience,
+      timing,
       () =>
         client.uploadPart(
           { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers },
@@ -188,7 +189,7 @@ export class S3Writer implements ObjectWriter {
    * when the upload is aborted can bring the upload back.
    */
   async #land(): Promise<void> {
-    const timer = setTimeout(() => this.#upload.cut.abort(), limits.storeLandingMs)
+    const timer = setTimeout(() => this.#upload.cut.abort(), this.#upload.timing.landingMs)
     await Promise.all(this.#flights)
     clearTimeout(timer)
   }
@@ -225,9 +226,9 @@ export class S3Writer implements ObjectWriter {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
     // Nobody waits half a minute for tidying up that the sweep does too.
-    const patience = { ...this.#upload.patience, tries: Math.min(this.#upload.patience.tries, 4) }
+    const timing = { ...this.#upload.timing, tries: Math.min(this.#upload.timing.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
-      withRetries(doing, patience, run).catch(() => {})
+      withRetries(doing, timing, run).catch(() => {})
     await quietly(`Aborting ${name}`, async () => {
       await store.abortMultipartUpload(bucket, name, uploadId).catch((error) => {
         if (!saysAbsent(error)) throw error

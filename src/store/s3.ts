@@ -3,16 +3,9 @@
  * swept or removed. The bucket is made where it is missing and the credentials allow it.
  */
 import type { Client } from 'minio'
+import type { StoreTiming } from '../timing.ts'
 import { attachment } from './attachment.ts'
-import {
-  asStoreError,
-  createClient,
-  defaultPatience,
-  type Patience,
-  type S3Settings,
-  saysAbsent,
-  withRetries,
-} from './s3-requests.ts'
+import { asStoreError, createClient, type S3Settings, saysAbsent, withRetries } from './s3-requests.ts'
 import { S3Writer } from './s3-writer.ts'
 import { checkKey, type ObjectStore, type ObjectWriter } from './store.ts'
 
@@ -23,16 +16,16 @@ const listPageMax = 1000
 
 export class S3Store implements ObjectStore {
   readonly #settings: S3Settings
-  readonly #patience: Patience
+  readonly #timing: StoreTiming
   readonly #client: Client
   /** Signs for the host that partners see, and is never used to connect. */
   readonly #publicClient: Client
 
-  constructor(settings: S3Settings, patience: Patience = defaultPatience) {
+  constructor(settings: S3Settings, timing: StoreTiming) {
     this.#settings = settings
-    this.#patience = patience
-    this.#client = createClient(settings, settings.endpoint, patience)
-    this.#publicClient = createClient(settings, settings.publicEndpoint, patience)
+    this.#timing = timing
+    this.#client = createClient(settings, settings.endpoint, timing)
+    this.#publicClient = createClient(settings, settings.publicEndpoint, timing)
   }
 
   async create(key: string, contentType: string): Promise<ObjectWriter> {
@@ -41,9 +34,9 @@ export class S3Store implements ObjectStore {
     const name = prefix + key
     // Its own client over the shared connections, so that aborting ends its requests and no others.
     const cut = new AbortController()
-    const client = createClient(this.#settings, endpoint, this.#patience, cut.signal)
+    const client = createClient(this.#settings, endpoint, this.#timing, cut.signal)
     const initiate = () => client.initiateNewMultipartUpload(bucket, name, { 'content-type': contentType })
-    const uploadId = await withRetries(`Beginning ${name}`, this.#patience, async () => {
+    const uploadId = await withRetries(`Beginning ${name}`, this.#timing, async () => {
       try {
         return await initiate()
       } catch (error) {
@@ -57,7 +50,7 @@ export class S3Store implements ObjectStore {
       bucket,
       name,
       uploadId,
-      patience: this.#patience,
+      timing: this.#timing,
       cut,
       store: this.#client,
     })
@@ -72,7 +65,7 @@ export class S3Store implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     checkKey(key)
-    await withRetries(`Removing ${key}`, this.#patience, async () => {
+    await withRetries(`Removing ${key}`, this.#timing, async () => {
       await this.#client.removeObject(this.#settings.bucket, prefix + key).catch(unlessAbsent)
     })
   }
@@ -103,7 +96,7 @@ export class S3Store implements ObjectStore {
     let keyMarker = ''
     let uploadIdMarker = ''
     do {
-      const page = await withRetries('Listing unfinished uploads', this.#patience, () =>
+      const page = await withRetries('Listing unfinished uploads', this.#timing, () =>
         this.#client.listIncompleteUploadsQuery(bucket, '', keyMarker, uploadIdMarker, ''),
       ).catch(unlessAbsent)
       if (!page) break
@@ -113,7 +106,7 @@ export class S3Store implements ObjectStore {
       uploadIdMarker = page.nextUploadIdMarker
     } while (keyMarker !== '')
     for (const { key, uploadId } of left)
-      await withRetries(`Aborting ${key}`, this.#patience, async () => {
+      await withRetries(`Aborting ${key}`, this.#timing, async () => {
         await this.#client.abortMultipartUpload(bucket, key, uploadId).catch(unlessAbsent)
       })
     return left.length
@@ -129,7 +122,7 @@ export class S3Store implements ObjectStore {
     for (let after = ''; ; ) {
       const from = after
       const listPage = () => this.#listPage(place, from)
-      const page = await withRetries('Listing the stored files', this.#patience, listPage)
+      const page = await withRetries('Listing the stored files', this.#timing, listPage)
       yield* page
       if (page.length < listPageMax) return
       after = page.at(-1)!.name

@@ -4,7 +4,7 @@ import { Places } from '../../src/auth/places.ts'
 import { AppError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const silent = createLog('silent')
 

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cli as commandLine, type Ran, startCli } from '../support/cli.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, type TestService, until } from '../support/service.ts'
+import { request, startTestService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let staff: Staff

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { cli, type Ran } from '../support/cli.ts'
 import { answerWith } from '../support/receiver.ts'
-import { until } from '../support/service.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 /** Public, so that it may be registered; nothing is sent to it, as no dispatcher runs where it is. */
 const publicUrl = 'https://1.1.1.1/hook'

@@ -9,8 +9,9 @@ import { checkHappening, eventKinds } from '../../src/events/kinds.ts'
 import { publish } from '../../src/events/publish.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, until } from '../support/service.ts'
+import { request, startTestService } from '../support/service.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 const { first, sameFirm, otherTenant } = folders
 

@@ -19,8 +19,9 @@ import {
 import type { ServiceProcess } from '../support/process.ts'
 import type { Gate } from '../support/servers/gate.ts'
 import { startOwnDatabase } from '../support/servers/own-database.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+import { until } from '../support/until.ts'
 
 /** Fifteen seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
 const timeout = 300_000

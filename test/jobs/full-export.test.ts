@@ -4,9 +4,10 @@ import { cli } from '../support/cli.ts'
 import { downloadFile, ended, statusUrl, trigger, triggerAmongMany } from '../support/full-export.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { folderReference } from '../support/stages/export-stage.ts'
 import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { until } from '../support/until.ts'
 
 const { first, sameFirm, otherTenant } = folders
 

@@ -20,7 +20,7 @@ export interface TestService {
 export async function startTestService(
   database: { ownerUrl: string },
   settings: Partial<Config> = {},
-  { prepare }: Pick<StartOptions, 'prepare'> = {},
+  options: Pick<StartOptions, 'prepare' | 'timing'> = {},
 ): Promise<TestService> {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-service-'))
   const lines: string[] = []
@@ -50,7 +50,7 @@ export async function startTestService(
   }
   const service = await startService(config, {
     log: createLog(config.logLevel, out),
-    ...(prepare ? { prepare } : {}),
+    ...options,
   })
   return {
     url: service.url,
@@ -79,12 +79,4 @@ export async function request(
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text }
-}
-
-/**
- * Waits until a condition holds, asking again and again; the test's own timeout ends a hopeless wait.
- * @param pauseMs longer where many tests wait side by side, for what takes a while
- */
-export async function until(holds: () => boolean | Promise<boolean>, pauseMs = 20): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, pauseMs))
 }

@@ -1,8 +1,8 @@
 /** The whole life of a failing subscription, by a clock that the test moves: retries, the end, disabled, enabled. */
 import { expect, type TestContext, test } from 'vitest'
 import { answerWith } from '../support/receiver.ts'
-import { until } from '../support/service.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 const second = 1_000
 const day = 86_400_000
@@ -26,7 +26,7 @@ async function courseOf({ onTestFinished }: TestContext): Promise<Course> {
   const subscriptionId = await stage.subscribe('/one', { folderIds: ['111'] })
   await stage.subscribe('/tick', { folderIds: ['112'] })
   const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
-  stage.dispatch({ now: () => clock.now, random: () => 0 })
+  stage.dispatch({ clock: { now: () => clock.now, random: () => 0 } })
   const latest = async () => {
     const [row] = await stage.sql(
       `select state, attempts, (extract(epoch from next_attempt_at) * 1000)::float8 as next

@@ -54,7 +54,7 @@ export class Dispatcher {
    * Of what is known to be new, and of whatever there may be, every other second. On the same rounds an event waited until
    * everything of its third party was examined: for 2.2 seconds, at the median, where that has 4,000 subscriptions.
    */
-  readonly #rounds = { told: new Rounds(limits.searchPauseMs), polled: new Rounds(limits.searchPauseMs) }
+  readonly #rounds: { told: Rounds; polled: Rounds }
   readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
   readonly #turns = new FairTurns(limits.deliveryConnectionsMax)
   readonly #served = new Map<string, Served>()
@@ -72,6 +72,8 @@ export class Dispatcher {
 
   private constructor(parts: DispatcherParts) {
     this.#parts = parts
+    const { searchPauseMs } = parts.timing
+    this.#rounds = { told: new Rounds(searchPauseMs), polled: new Rounds(searchPauseMs) }
   }
 
   /** Delivers from now on. A database that is away is waited for. */
@@ -82,13 +84,13 @@ export class Dispatcher {
   }
 
   /**
-   * Begins no more requests, and gives those on their way `limits.deliveryStopMs` to be answered. What is cut off then is
+   * Begins no more requests, and gives those on their way `stopMs` (timing.ts) to be answered. What is cut off then is
    * sent again by the next process.
    */
   async close(): Promise<void> {
     this.#closing.abort()
     this.#wake.resolve()
-    const cutOff = setTimeout(() => this.#cutOff.abort(), limits.deliveryStopMs)
+    const cutOff = setTimeout(() => this.#cutOff.abort(), this.#parts.timing.stopMs)
     await this.#running
     await Promise.all([this.#moving, ...[...this.#served.values()].map(({ ended }) => ended)])
     clearTimeout(cutOff)
@@ -105,7 +107,7 @@ export class Dispatcher {
       } catch (error) {
         this.#report(error)
         this.#rounds.told.restart()
-        sleepMs = limits.deliveryRetryMs
+        sleepMs = this.#parts.timing.retryMs
       }
       if (this.#closing.signal.aborted) return
       const timer = setTimeout(this.#wake.resolve, sleepMs)
@@ -117,7 +119,7 @@ export class Dispatcher {
   /** How long there is nothing to do unless somebody says so. */
   #sleepMs(): number {
     const at = performance.now()
-    const pollMs = this.#lookedAtAll + limits.deliveryPollMs - at
+    const pollMs = this.#lookedAtAll + this.#parts.timing.pollMs - at
     const searchMs = this.#searchDueAt() - at
     return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#parts.now()))
   }
@@ -125,7 +127,7 @@ export class Dispatcher {
   async #look(): Promise<void> {
     if (!this.#lead) await this.#open()
     const started = performance.now()
-    const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
+    const isLate = started - this.#lookedAtAll >= this.#parts.timing.pollMs
     if (isLate) this.#rounds.polled.tell(null)
     const isRetry = this.#parts.now() >= this.#retries.next
     if (isLate || isRetry || this.#searchDueAt() <= started)
@@ -250,7 +252,7 @@ export class Dispatcher {
         },
         answered: (tookMs) => {
           hasSent = true
-          if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
+          if (tookMs > this.#parts.timing.slowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
         },
         stopped: this.#cutOff.signal,

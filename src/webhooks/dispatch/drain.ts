@@ -8,14 +8,12 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import type { Dispatcher as Agent } from 'undici'
 import { decrypt } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { packBatch } from '../body.ts'
 import { disableSubscription } from '../subscriptions.sql.ts'
-import type { TargetRules } from '../target.ts'
 import {
   type Attempt,
   collectEvents,
@@ -29,17 +27,14 @@ import {
   storeBatch,
 } from './deliveries.sql.ts'
 import { type Decision, decide } from './delivery.ts'
-import { post, type Reply } from './post.ts'
+import { type PostParts, post, type Reply } from './post.ts'
 
 /** While all is well, that it is is written down so often. */
 const successEveryMs = 60_000
 
-export interface DrainParts {
+export interface DrainParts extends PostParts {
   /** Under which the secrets of third parties are stored. */
   masterKey: Buffer
-  /** Connects to vetted addresses alone. */
-  agent: Agent
-  rules: TargetRules
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -80,7 +75,7 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
     const letter = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
     const began = performance.now()
-    const reply = await post(parts.agent, parts.rules, letter, turn.stopped)
+    const reply = await post(parts, letter, turn.stopped)
     turn.answered(performance.now() - began)
     sending = await settle(parts, turn, sending, reply)
   }
@@ -120,7 +115,7 @@ async function settle(
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
   const recordAnd = (goesOn: () => boolean) =>
-    untilThere(turn, (client) =>
+    untilThere(turn, parts.timing.retryMs, (client) =>
       record(parts, { ...turn, goesOn }, client, { receiver, delivery }, { ...reply, at }, decision),
     )
   const taken = await recordAnd(turn.goesOn).catch(async (error) => {
@@ -166,6 +161,7 @@ async function record(
  */
 async function untilThere<Result>(
   { transact, stopped }: Turn,
+  retryMs: number,
   run: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   for (;;) {
@@ -173,7 +169,7 @@ async function untilThere<Result>(
       return await transact(run)
     } catch (error) {
       if (!isAway(error) || stopped.aborted) throw error
-      await delay(limits.deliveryRetryMs, undefined, { signal: stopped })
+      await delay(retryMs, undefined, { signal: stopped })
     }
   }
 }

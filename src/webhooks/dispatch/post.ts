@@ -2,10 +2,18 @@
 import type { Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { limits } from '../../config.ts'
+import type { DeliveryTiming } from '../../timing.ts'
 import { signatureOf } from '../signature.ts'
 import { type TargetRules, vetUrl } from '../target.ts'
 
 const userAgent = `Grandlivre/${packageJson.version}`
+
+export interface PostParts {
+  /** Connects to vetted addresses alone. */
+  agent: Dispatcher
+  rules: TargetRules
+  timing: DeliveryTiming
+}
 
 export interface Letter {
   postUrl: string
@@ -18,7 +26,7 @@ export interface Letter {
 }
 
 export interface Reply {
-  /** Null: none came within `limits.deliveryTimeoutMs`. */
+  /** Null: none came within `timeoutMs` (timing.ts). */
   status: number | null
   retryAfter: string | null
   /** How the answer began, `limits.deliveryAnswerBytes` at the most; null where there was none. */
@@ -35,8 +43,7 @@ export interface Reply {
  * @throws where it was stopped: then nobody knows what the receiver made of it
  */
 export async function post(
-  agent: Dispatcher,
-  rules: TargetRules,
+  { agent, rules, timing: { timeoutMs } }: PostParts,
   letter: Letter,
   stopped: AbortSignal,
 ): Promise<Reply> {
@@ -47,7 +54,8 @@ export async function post(
   const refused = vetUrl(letter.postUrl, rules)
   if (refused !== undefined) return { ...reply, error: `The address ${refused}`, latencyMs: latency() }
   const ending = new AbortController()
-  const deadline = setTimeout(() => ending.abort(new Error(timeoutMessage)), limits.deliveryTimeoutMs)
+  const tooLate = new Error(`no answer within ${timeoutMs / 1000} seconds`)
+  const deadline = setTimeout(() => ending.abort(tooLate), timeoutMs)
   // Not AbortSignal.any: what it makes of a signal that lasts as long as the process may stay with it.
   const stop = () => ending.abort(stopped.reason)
   stopped.addEventListener('abort', stop)
@@ -72,8 +80,6 @@ export async function post(
     stopped.removeEventListener('abort', stop)
   }
 }
-
-const timeoutMessage = `no answer within ${limits.deliveryTimeoutMs / 1000} seconds`
 
 function requestOf({ postUrl, body, secret, date }: Letter): Dispatcher.RequestOptions {
   const url = new URL(postUrl)

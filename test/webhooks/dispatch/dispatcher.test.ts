@@ -3,7 +3,6 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { until } from '../../support/service.ts'
 import {
   deliveriesOf,
   documentEvent,
@@ -12,6 +11,7 @@ import {
   numbered,
   stageOf,
 } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 test('a subscriber gets one request at a time, from however many processes, and no event twice', async (context) => {
   const stage = await stageOf(context)
@@ -110,7 +110,7 @@ test('stopped, it cuts off a receiver that stays silent, whose delivery the next
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', () => {})
-  const first = stage.dispatch()
+  const first = stage.dispatch({ timing: { stopMs: 300 } })
   await stage.publish(documents(['a']))
   await until(() => stage.receiver.requests('/one').length === 1)
   await first.close()
@@ -134,7 +134,7 @@ test('an answer outlives the connection to the database, and is written down whe
     looks += 1
     return Date.now()
   }
-  stage.dispatch({ now, random: () => 0 })
+  stage.dispatch({ clock: { now, random: () => 0 } })
   await stage.publish(documents(['a']))
   await until(() => stage.receiver.requests('/one').length === 1)
   await stage.proxy.cut()

@@ -5,7 +5,7 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from '
 import { afterEach, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
 import { ChannelReader, ChannelWriter } from '../../src/threads/channel.ts'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 type Head = { version: string }
 type Summary = { written: number }

@@ -13,8 +13,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ended, type JobAnswer, trigger } from '../support/full-export.ts'
 import type { ServiceProcess } from '../support/process.ts'
-import { until } from '../support/service.ts'
 import { type FailingStage, folderIn, setFailingStage } from '../support/stages/failing-stage.ts'
+import { until } from '../support/until.ts'
 
 const atFullSpeed = process.env['KILLS'] !== undefined
 const kills = Number(process.env['KILLS'] ?? 3)

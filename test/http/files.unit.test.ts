@@ -5,9 +5,9 @@ import { request } from 'node:http'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readLink, signLink } from '../../src/store/file-links.ts'
-import { until } from '../support/service.ts'
 import { type FolderStage, openFolderStage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
+import { until } from '../support/until.ts'
 
 const content = randomBytes(1_000_003)
 const key = '1000/export_1.json'

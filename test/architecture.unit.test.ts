@@ -25,7 +25,7 @@ const rooms = [
   'threads',
   'ground',
 ]
-const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts']
+const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
 const entries = ['main.ts', 'cli.ts', 'demo.ts', 'export-thread.ts', 'client/webhooks.ts']
 
 interface SourceFile {
@@ -130,11 +130,12 @@ test('what subscribers take over needs nothing but Node', () => {
   ).toEqual([])
 })
 
-/** What other files use of the process: a default, or the end by a second signal. */
+/** What other files use of the process: a default, its end by a second signal, and the file that is the service until one. */
 const processUses = new Map([
   ['config.ts', ['process.env']],
   ['log.ts', ['process.stdout']],
   ['stop-signal.ts', ['process.exit']],
+  ['start/run-until-signal.ts', ['process.stderr', 'process.exit', 'process.exitCode']],
 ])
 
 test('only the programs have the environment, the terminal and the exit code of the process', () => {

@@ -1,15 +1,15 @@
 /** What requests need, as /readyz asks for it and names it. */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import type { Config } from './config.ts'
-import { checkConnection } from './db/check-connection.ts'
-import { latestMigration } from './db/migrations/migrate.ts'
-import { connect, createPool } from './db/pool.ts'
-import { readVersion } from './db/version.sql.ts'
-import { AppError } from './errors.ts'
-import { openSnapshot } from './exports/read/snapshot.ts'
-import type { Need } from './http/readiness.ts'
-import type { ObjectStore } from './store/store.ts'
+import type { Config } from '../config.ts'
+import { checkConnection } from '../db/check-connection.ts'
+import { latestMigration } from '../db/migrations/migrate.ts'
+import { connect, createPool } from '../db/pool.ts'
+import { readVersion } from '../db/version.sql.ts'
+import { AppError } from '../errors.ts'
+import { openSnapshot } from '../exports/read/snapshot.ts'
+import type { Need } from '../http/readiness.ts'
+import type { ObjectStore } from '../store/store.ts'
 
 export interface NeedsParts {
   config: Config

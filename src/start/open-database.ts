@@ -5,11 +5,11 @@
  */
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Config, limits } from './config.ts'
-import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from './db/database.ts'
-import { isConnectionLoss } from './db/outage.ts'
-import type { Readiness } from './http/readiness.ts'
-import type { Log } from './log.ts'
+import type { Config } from '../config.ts'
+import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from '../db/database.ts'
+import { isConnectionLoss } from '../db/outage.ts'
+import type { Readiness } from '../http/readiness.ts'
+import type { Log } from '../log.ts'
 
 export type Opened = { urls: DatabaseUrls } & (
   | { database: Database; away?: undefined }
@@ -35,6 +35,8 @@ export interface Waiting {
   config: Config
   away: DatabaseAway | undefined
   readiness: Readiness
+  /** Between two tries. */
+  pauseMs: number
   log: Log
   /** What needs the database. Tried again where it fails. */
   start: () => Promise<Closable>
@@ -68,11 +70,11 @@ export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
 }
 
 async function tryUntilOpen(
-  { config, readiness, log, start }: Waiting,
+  { config, readiness, pauseMs, log, start }: Waiting,
   stopped: AbortSignal,
 ): Promise<Closable | undefined> {
   let reported = performance.now()
-  while (await passes(limits.databaseAwayMs, stopped)) {
+  while (await passes(pauseMs, stopped)) {
     try {
       if (!(await opens(config, stopped))) return undefined
       const started = await start()
