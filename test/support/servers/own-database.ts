@@ -27,7 +27,7 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
   const database = await startEmbeddedDatabase({ dataDir, durable: true })
   await migrate(database.ownerUrl)
   const programs = await findPrograms()
-  const { path } = await openCluster(dataDir, programs, true)
+  const { path } = await openCluster(dataDir, programs)
   // The command line of the server: its program, then each option in quotes.
   const command = await readFile(join(path, 'postmaster.opts'), 'utf8')
   const options = command.slice(command.indexOf(' "')).trim()

@@ -43,7 +43,7 @@ export async function startServer(): Promise<RunServer> {
   const cleaner = startCleaner(folder)
   process.env['TMPDIR'] = folder
   const cluster = join(folder, 'cluster')
-  await openCluster(cluster, await findPrograms(), false)
+  await openCluster(cluster, await findPrograms())
   const dataDir = join(folder, 'data')
   await copyFolder(cluster, dataDir)
   const server = await startEmbeddedDatabase({ dataDir, durable: false })
