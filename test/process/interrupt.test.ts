@@ -4,18 +4,22 @@ import { once } from 'node:events'
 import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
+import { copyCluster } from '../support/servers/own-database.ts'
+import { until } from '../support/until.ts'
 
+let folder: string
 let dataDir: string
 let child: ChildProcess
 let complaint: string
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
-  await chmod(dataDir, 0o755)
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+  await chmod(folder, 0o755)
+  dataDir = join(folder, 'data')
+  await copyCluster(dataDir)
   // Longer than any test here waits for it.
   const words = ['src/cli.ts', 'seed', '--movements', '5000000']
   const env = { PATH: process.env['PATH'], DATA_DIR: dataDir }
@@ -28,7 +32,7 @@ afterEach(async () => {
   child.kill('SIGKILL')
   const left = await postmasterPid()
   if (left !== undefined) process.kill(left, 'SIGKILL')
-  await rm(dataDir, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
   expect(left, 'no server is left running').toBeUndefined()
 })
 
@@ -95,8 +99,4 @@ async function loading(): Promise<void> {
 async function postmasterPid(): Promise<number | undefined> {
   const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : Number(text.split('\n')[0])
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await delay(20)
 }
