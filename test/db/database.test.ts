@@ -47,6 +47,15 @@ describe('from an empty folder', () => {
     other.close()
   })
 
+  test('openDatabase without an address starts it, migrated, and close stops it', async () => {
+    const database = await openDatabase({ dataDir: stage.dataDir, databaseUrl: undefined })
+    expect(
+      await ask(database.serviceUrl, 'select max(version) as version from grandlivre.migrations'),
+    ).toEqual(await ask(database.ownerUrl, 'select count(*)::int as version from grandlivre.migrations'))
+    await database.close()
+    await expect(ask(database.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
+  })
+
   test('several that start it at the same moment share one server', async () => {
     const [one, two, three] = await Promise.all([
       stage.startProcess(),
@@ -221,14 +230,5 @@ describe('in a folder that has one', () => {
       'postgres.json does not hold the passwords',
     )
     await database.stop()
-  })
-
-  test('openDatabase without an address starts it, migrated, and close stops it', async () => {
-    const database = await openDatabase({ dataDir: stage.dataDir, databaseUrl: undefined })
-    expect(
-      await ask(database.serviceUrl, 'select max(version) as version from grandlivre.migrations'),
-    ).toEqual(await ask(database.ownerUrl, 'select count(*)::int as version from grandlivre.migrations'))
-    await database.close()
-    await expect(ask(database.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
   })
 })
