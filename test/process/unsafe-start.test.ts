@@ -10,6 +10,7 @@ import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
 import { startProcess } from '../support/process.ts'
+import { copyCluster } from '../support/servers/own-database.ts'
 import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startTestService } from '../support/service.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
@@ -24,6 +25,7 @@ type Login = (typeof logins)[number]
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'grandlivre-unsafe-'))
   await chmod(folder, 0o755)
+  await copyCluster(join(folder, 'data'))
   server = await startEmbeddedDatabase({ dataDir: join(folder, 'data'), durable: false })
   for (const statement of [
     `create role books_owner login createrole password 'secret'`,
