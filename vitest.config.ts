@@ -31,7 +31,7 @@ export default defineConfig({
     maxConcurrency: 3,
     sequence: { sequencer: SlowFirst },
     // Generous: a test that waits for something waits for a condition, and only a real hang comes near.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     projects: [

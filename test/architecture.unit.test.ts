@@ -50,8 +50,8 @@ function roomOf(path: string): string {
 function importsOf({ path, text }: SourceFile): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
   const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
-  // The version, which what is sent to others names.
-  return targets.filter((target) => target !== '../package.json')
+  // Tables: the version, the words and the chart of the made-up ledger.
+  return targets.filter((target) => !target.endsWith('.json'))
 }
 
 /**
@@ -130,7 +130,7 @@ test('what subscribers take over needs nothing but Node', () => {
   ).toEqual([])
 })
 
-/** What other files use of the process: a default, its end by a second signal, and the file that is the service until one. */
+/** What other files use of the process: a default, or its end. */
 const processUses = new Map([
   ['config.ts', ['process.env']],
   ['log.ts', ['process.stdout']],

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { ClientBase } from 'pg'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { listEvents } from '../events/events.sql.ts'
-import { checkHappening, eventKinds, isEventKind } from '../events/kinds.ts'
+import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
 import { schemaExists } from '../webhooks/staff.sql.ts'
@@ -48,10 +48,10 @@ interface Emit {
 }
 
 async function emit(terminal: Terminal, { schema, folder, name, operation, data }: Emit): Promise<void> {
-  const happening = checkHappening({ name, operation, data: parseData(data) })
+  const payload = checkEventPayload({ name, operation, data: parseData(data) })
   await asOwner(terminal, async (client) => {
     await checkPlace(client, schema, folder)
-    await publish(client, schema, [{ ...happening, folderId: folder ?? null }])
+    await publish(client, schema, [{ ...payload, folderId: folder ?? null }])
     const place = folder === undefined ? '' : `, folder ${folder}`
     return [`Told: ${name} ${operation} in schema ${schema}${place}.`]
   })

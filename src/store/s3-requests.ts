@@ -5,6 +5,7 @@
  * is handed a transport that bounds every request and reads what nobody else will. Its own retry is switched off: it
  * tries once more, and says so on the console.
  */
+
 import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'

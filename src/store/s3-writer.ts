@@ -9,6 +9,7 @@
  * That SHA-256 takes 0.27 s of processor for 390 MB, here and again at the server. Unsigned parts with a CRC-32 would
  * spare most of both, but over http nothing would vouch for the content then, and not every server knows that header.
  */
+
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'
 import { limits } from '../config.ts'

@@ -2,6 +2,7 @@
  * Objects in a bucket of an S3 server, all of them below one prefix: what else lies in the bucket is never listed,
  * swept or removed. The bucket is made where it is missing and the credentials allow it.
  */
+
 import type { Client } from 'minio'
 import type { StoreTiming } from '../timing.ts'
 import { attachment } from './attachment.ts'
@@ -118,10 +119,10 @@ export class S3Store implements ObjectStore {
   }
 
   /** @param place the prefix of their names */
-  async *#objects(place: string): AsyncGenerator<{ name: string; at: Date }> {
+  async *#objects(namePrefix: string): AsyncGenerator<{ name: string; at: Date }> {
     for (let after = ''; ; ) {
       const from = after
-      const listPage = () => this.#listPage(place, from)
+      const listPage = () => this.#listPage(namePrefix, from)
       const page = await withRetries('Listing the stored files', this.#timing, listPage)
       yield* page
       if (page.length < listPageMax) return
@@ -130,12 +131,12 @@ export class S3Store implements ObjectStore {
   }
 
   /** The package tries none of its lists again, and a sweep asks right when idle connections have been closed. */
-  async #listPage(place: string, after: string): Promise<{ name: string; at: Date }[]> {
+  async #listPage(namePrefix: string, after: string): Promise<{ name: string; at: Date }[]> {
     const page: { name: string; at: Date }[] = []
     try {
       for await (const { name, lastModified } of this.#client.listObjectsV2(
         this.#settings.bucket,
-        place,
+        namePrefix,
         true,
         after,
       )) {

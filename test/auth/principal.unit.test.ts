@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CallerFacts } from '../../src/auth/callers.sql.ts'
 import {
-  admit,
+  authorize,
   folderOf,
   knownCaller,
   namesDisagree,
@@ -81,21 +81,23 @@ describe('the order of the checks', () => {
   })
 
   test('a disconnection, with its reason, comes before the level', () => {
-    expect(() => admit(everythingWrong, { levels: ['firm'] })).toThrow('unpaid')
-    expect(codeOf(() => admit(everythingWrong, { levels: ['firm'] }))).toBe('ERR-THIRD-PARTY-DISCONNECTED')
+    expect(() => authorize(everythingWrong, { levels: ['firm'] })).toThrow('unpaid')
+    expect(codeOf(() => authorize(everythingWrong, { levels: ['firm'] }))).toBe(
+      'ERR-THIRD-PARTY-DISCONNECTED',
+    )
   })
 
   test('the level comes before maintenance', () => {
-    expect(codeOf(() => admit({ ...facts, underMaintenance: true }, { levels: ['firm'] }))).toBe(
+    expect(codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['firm'] }))).toBe(
       'ERR-FORBIDDEN-ROUTE',
     )
-    expect(codeOf(() => admit({ ...facts, underMaintenance: true }, { levels: ['api'] }))).toBe(
+    expect(codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['api'] }))).toBe(
       'ERR-API-UNDER-MAINTENANCE',
     )
   })
 
   test('who passes all of them is a principal', () => {
-    expect(admit(facts, { levels: ['api', 'firm'] })).toEqual(company)
+    expect(authorize(facts, { levels: ['api', 'firm'] })).toEqual(company)
   })
 })
 

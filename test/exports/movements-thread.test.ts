@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Piscina } from 'piscina'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Places } from '../../src/auth/places.ts'
+import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { readConfig } from '../../src/config.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -33,21 +33,21 @@ beforeAll(async () => {
   const { serviceUrl } = stage.database
   const log = createLog('silent')
   const database = createPool(serviceUrl, { max: 4, applicationName: 'grandlivre' })
-  const places = new Places(serviceUrl, 10, log)
+  const requestSlots = new RequestSlots(serviceUrl, 10, log)
   threads = createThreads(1, { databaseUrl: serviceUrl, storeTiming: defaultTiming.store })
   const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
   const queue = new ExportQueue(serviceUrl, log, defaultTiming.exports)
   await queue.start()
   const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
-  const app = createApp({ config, database, places, threads, store, queue, readiness, log })
+  const app = createApp({ config, database, requestSlots, threads, store, queue, readiness, log })
   const server = createListener(app.fetch, log, defaultTiming.listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   closers.push(
     () => server.close(),
     () => threads.destroy(),
-    () => places.close(),
+    () => requestSlots.close(),
     () => queue.close(),
     () => database.end(),
     () => stage.close(),

@@ -128,7 +128,7 @@ test.concurrent('an export is handed on at SIGTERM without using up an attempt',
     seen.push(await stage.readUpTo(0.2, gate, service, taken))
     service.child.kill('SIGTERM')
     expect(await service.ended).toEqual([0, null])
-    expect(service.logged('export.handedBack', taken)).toBe(true)
+    expect(service.logged('export.requeued', taken)).toBe(true)
     expect(await rowOf(stage, taken)).toEqual({ state: 'queued', attempt: i + 1 })
     expect(await stage.stored()).toEqual([])
   }

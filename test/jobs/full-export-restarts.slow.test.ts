@@ -98,7 +98,7 @@ test.concurrent('an export survives a database that is away for a while', { time
   await database.stop()
   gate.open()
   // All that ask the database have heard that it is away: the export, the queue, callers.
-  await until(() => service.logged('export.interrupted', id) && service.logged('queue.troubled'))
+  await until(() => service.logged('export.interrupted', id) && service.logged('queue.error'))
   expect((await request(statusUrl(service.url, id), stage.headers)).status).toBe(503)
   // What the attempt had written it took back without the database.
   expect(await stage.stored()).toEqual([])

@@ -105,7 +105,7 @@ describe('an export', () => {
     await stage.sql(`delete from pgboss.job where data ->> 'exportId' = $1`, [body.id])
     const lines = () =>
       [...stage.service.lines, ...stage.second.lines].filter((line) => line.includes(body.id))
-    await until(() => lines().some((line) => /export\.(lost|handedBack)/.test(line)))
+    await until(() => lines().some((line) => /export\.(lost|requeued)/.test(line)))
     await blocker.release()
     const job = await ended(stage.url, stage.company, body.id)
     expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)

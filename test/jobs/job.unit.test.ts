@@ -13,9 +13,9 @@ import {
   jobEvents,
   jobStates,
   reasonOf,
+  reasonWithExpiry,
   statesBefore,
   statusOf,
-  toldReason,
   transitions,
 } from '../../src/jobs/job.ts'
 import { isKey, StoreError } from '../../src/store/store.ts'
@@ -35,7 +35,7 @@ describe('the states of a job', () => {
       expect(Object.values(transitions[end]).every((next) => next === undefined)).toBe(true)
     // Whatever can happen can happen to a running one, and only to that can happen what its process does.
     expect(jobEvents.map((event) => [event, statesBefore(event)])).toEqual([
-      ['take', ['queued', 'running']],
+      ['claim', ['queued', 'running']],
       ['release', ['running']],
       ['finish', ['running']],
       ['fail', ['running']],
@@ -96,7 +96,7 @@ describe('the reason of a failure', () => {
   })
 
   test('is told with the moment at which a new export can be started', () => {
-    expect(toldReason('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
+    expect(reasonWithExpiry('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
       'The folder is on fire. The same parameters are answered with this failure until 2026-03-01T10:00:01Z, ' +
         'and start a new export then.',
     )

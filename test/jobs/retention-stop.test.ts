@@ -33,7 +33,7 @@ test('a service ends while a sweep waits for a store that has fallen silent', as
   await service.stop()
   // It ended during the first of many tries.
   expect([waiting, asked.length]).toEqual([1, 2])
-  expect(service.lines.some((line) => line.includes('retention.troubled'))).toBe(false)
+  expect(service.lines.some((line) => line.includes('retention.error'))).toBe(false)
   server.closeAllConnections()
   await new Promise((done) => server.close(done))
   await database.drop()

@@ -34,11 +34,11 @@ test('a full export for which the threads have no place waits for one, and uses 
   await until(() => statuses.length > 0)
   expect(statuses).toEqual([503])
   const { body } = await trigger(service.url, company)
-  const handedBack = () =>
-    service.lines.filter((line) => line.includes('export.handedBack') && line.includes(body.id))
+  const requeued = () =>
+    service.lines.filter((line) => line.includes('export.requeued') && line.includes(body.id))
   // Four times, where three attempts are all there is.
-  await until(() => handedBack().length >= 4)
-  expect(handedBack().every((line) => line.includes('"because":"noPlace"'))).toBe(true)
+  await until(() => requeued().length >= 4)
+  expect(requeued().every((line) => line.includes('"because":"noThread"'))).toBe(true)
   await client.query('rollback')
   await Promise.all(asked)
   expect(statuses.filter((status) => status === 200)).toHaveLength(places)

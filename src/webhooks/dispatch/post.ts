@@ -15,7 +15,7 @@ export interface PostParts {
   timing: DeliveryTiming
 }
 
-export interface Letter {
+export interface DeliveryRequest {
   postUrl: string
   /** As it is stored. */
   body: Buffer
@@ -25,7 +25,7 @@ export interface Letter {
   date: number
 }
 
-export interface Reply {
+export interface DeliveryResponse {
   /** Null: none came within `timeoutMs` (timing.ts). */
   status: number | null
   retryAfter: string | null
@@ -44,15 +44,15 @@ export interface Reply {
  */
 export async function post(
   { agent, rules, timing: { timeoutMs } }: PostParts,
-  letter: Letter,
+  request: DeliveryRequest,
   stopped: AbortSignal,
-): Promise<Reply> {
+): Promise<DeliveryResponse> {
   const started = performance.now()
-  const reply = { status: null, retryAfter: null, answer: null }
+  const noResponse = { status: null, retryAfter: null, answer: null }
   const latency = () => Math.round(performance.now() - started)
   // The rules may have become stricter since the address was registered.
-  const refused = vetUrl(letter.postUrl, rules)
-  if (refused !== undefined) return { ...reply, error: `The address ${refused}`, latencyMs: latency() }
+  const refused = vetUrl(request.postUrl, rules)
+  if (refused !== undefined) return { ...noResponse, error: `The address ${refused}`, latencyMs: latency() }
   const ending = new AbortController()
   const tooLate = new Error(`no answer within ${timeoutMs / 1000} seconds`)
   const deadline = setTimeout(() => ending.abort(tooLate), timeoutMs)
@@ -61,7 +61,7 @@ export async function post(
   stopped.addEventListener('abort', stop)
   try {
     stopped.throwIfAborted()
-    const response = await agent.request({ ...requestOf(letter), signal: ending.signal })
+    const response = await agent.request({ ...requestOf(request), signal: ending.signal })
     const latencyMs = latency()
     const answer = await beginningOf(response.body)
     const retryAfter = response.headers['retry-after']
@@ -74,14 +74,14 @@ export async function post(
     }
   } catch (error) {
     stopped.throwIfAborted()
-    return { ...reply, error: describe(error), latencyMs: latency() }
+    return { ...noResponse, error: describe(error), latencyMs: latency() }
   } finally {
     clearTimeout(deadline)
     stopped.removeEventListener('abort', stop)
   }
 }
 
-function requestOf({ postUrl, body, secret, date }: Letter): Dispatcher.RequestOptions {
+function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
     origin: url.origin,

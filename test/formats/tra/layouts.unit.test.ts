@@ -1,18 +1,16 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { fieldOf, layouts, type TraLayout } from '../../../src/formats/tra/layouts/layouts.ts'
-
-const descriptor = join(resolve(import.meta.dirname, '../../../../shared/spec'), 'tra-layout.json')
+import { readFixture } from '../../support/fixtures/fixture-files.ts'
 
 interface Described {
+  identifier: string | null
   page: number
   mandatory: boolean
   length: number
-  identifier: string | null
-  fields: { name: string; key?: string; type: string; length: number; position: number; mandatory: boolean }[]
+  fields: [name: string, at: number, length: number, kind: string, mandatory: 'M' | '-'][]
 }
 
+const descriptor: Record<string, Described> = JSON.parse(readFixture('tra-columns.json').toString('utf8'))
 const all: [string, TraLayout][] = Object.entries(layouts)
 
 describe.each(all)('%s', (_name, layout) => {
@@ -45,28 +43,31 @@ test('a field is found by its name, and one that is not there is our mistake', (
   expect(() => fieldOf(layouts.ENTRY, 'MONTANT4')).toThrow('ENTRY has no field MONTANT4')
 })
 
-describe.skipIf(!existsSync(descriptor))('the descriptor', () => {
-  const records: Record<string, Described> = existsSync(descriptor)
-    ? JSON.parse(readFileSync(descriptor, 'utf8')).records
-    : {}
+describe('the descriptor', () => {
   const described = (record: string): Described => {
-    if (record !== 'ENTRY' && record !== 'ANALYTIC') return records[record]!
-    const line = records['ENTRY']!
-    const extended = records[`${record}_EXT`]!
+    if (record !== 'ENTRY' && record !== 'ANALYTIC') return descriptor[record]!
+    const line = descriptor['ENTRY']!
+    const extended = descriptor[`${record}_EXT`]!
     return { ...line, length: extended.length, fields: [...line.fields, ...extended.fields] }
   }
 
   test.each(all)('%s has its fields, columns, lengths, kinds and mandatory marks', (record, layout) => {
-    const { fields, page, length, mandatory, identifier } = described(record)
-    expect(layout).toMatchObject({ page, length, mandatory, identifier })
+    const { fields, ...whole } = described(record)
+    expect(layout).toMatchObject(whole)
     expect(
-      layout.fields.map(({ name, at, length, kind, mandatory }) => [name, at, length, kind, mandatory]),
-    ).toEqual(fields.map((f) => [f.key ?? f.name, f.position, f.length, f.type, f.mandatory]))
+      layout.fields.map(({ name, at, length, kind, mandatory }) => [
+        name,
+        at,
+        length,
+        kind,
+        mandatory ? 'M' : '-',
+      ]),
+    ).toEqual(fields)
   })
 
   test('every record is here but the optional PS4 and GED, which are never written', () => {
     const extensions = ['ENTRY_EXT', 'ANALYTIC_EXT']
     const known = new Set([...Object.keys(layouts), ...extensions])
-    expect(Object.keys(records).filter((record) => !known.has(record))).toEqual(['PS4', 'GED'])
+    expect(Object.keys(descriptor).filter((record) => !known.has(record))).toEqual(['PS4', 'GED'])
   })
 })

@@ -1,8 +1,7 @@
 /** What one client that reads slowly must not cost: memory and other callers. It measures its own process. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, movementsUrl, slowReader } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
-import { slowReader } from '../../support/slow-reader.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 
 const movements = 60_000

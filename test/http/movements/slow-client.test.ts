@@ -1,11 +1,10 @@
 /** Clients that read slowly, and what that must not cost: other callers' bytes, the consistency of their export. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, movementsUrl, slowReader } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { plainBody, readPlainMovements } from '../../support/plain/plain-movement.ts'
-import { slowReader } from '../../support/slow-reader.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 

@@ -119,7 +119,7 @@ test('a secret that cannot be read holds up its own third party alone', async (c
   )
   const { logged } = stage.dispatch()
   await stage.publish(documents(['a']))
-  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  await until(() => logged.some(({ event }) => event === 'subscription.error'))
   await until(() => stage.receiver.requests('/other').length === 1)
   expect(stage.receiver.requests('/one')).toEqual([])
 })

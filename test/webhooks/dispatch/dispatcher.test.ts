@@ -166,6 +166,6 @@ test('a delivery that cannot be made does not have the one before it sent again'
   await until(() => stage.receiver.requests('/one').length === 1)
   await stage.publish(documents(['b']))
   answer()
-  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  await until(() => logged.some(({ event }) => event === 'subscription.error'))
   expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
 })

@@ -24,7 +24,7 @@ function crowd(slots: Slots<Candidate>, thirdPartyId: string, subscriptions: num
 /** All that may be taken now. */
 function takeAll(slots: Slots<Candidate>): Candidate[] {
   const taken: Candidate[] = []
-  for (let next = slots.take(); next; next = slots.take()) taken.push(next)
+  for (let next = slots.assign(); next; next = slots.assign()) taken.push(next)
   return taken
 }
 
@@ -65,7 +65,7 @@ test('a newcomer finds a free slot at once, though a dozen greedy ones came one 
     takeAll(slots)
   }
   slots.wait(candidate('new', 0))
-  expect(slots.take()).toEqual(candidate('new', 0))
+  expect(slots.assign()).toEqual(candidate('new', 0))
 })
 
 test('the failing and slow receivers of a third party leave room for its healthy ones', () => {
@@ -87,7 +87,7 @@ test('a slot that becomes free goes to the third party that holds the fewest', (
   expect(
     heldBy(
       'y',
-      Array.from({ length: 6 }, () => slots.take()!),
+      Array.from({ length: 6 }, () => slots.assign()!),
     ),
   ).toBe(6)
   expect(heldBy('x', takeAll(slots))).toBe(4)
@@ -101,7 +101,7 @@ test('the subscriptions of a third party take turns', () => {
     const ended = running.shift()!
     slots.release(ended)
     slots.wait(ended)
-    const next = slots.take()!
+    const next = slots.assign()!
     turns.push(next)
     running.push(next)
   }
@@ -114,7 +114,7 @@ test('one that waits already keeps its place', () => {
   const [first] = takeAll(slots)
   slots.wait(candidate('x', 112))
   slots.release(first!)
-  expect(slots.take()).toEqual(candidate('x', 112))
+  expect(slots.assign()).toEqual(candidate('x', 112))
 })
 
 test('while slots are free, one gives way to those of its own third party alone, though others have fewer', () => {
@@ -122,32 +122,32 @@ test('while slots are free, one gives way to those of its own third party alone,
   const [mine] = takeAll(slots)
   crowd(slots, 'y', 1_000)
   takeAll(slots)
-  expect(slots.isWanted(mine!)).toBe(false)
+  expect(slots.mustYield(mine!)).toBe(false)
   slots.wait(candidate('x', 112))
-  expect(slots.isWanted(mine!)).toBe(true)
+  expect(slots.mustYield(mine!)).toBe(true)
 })
 
 test('where no slot is left, every one gives way to a third party that holds none', () => {
   const slots = new Slots<Candidate>(count)
   for (let other = 0; other < count; other++) slots.wait(candidate(`x${other}`, 0))
   const [mine] = takeAll(slots)
-  expect(slots.isWanted(mine!)).toBe(false)
+  expect(slots.mustYield(mine!)).toBe(false)
   slots.wait(candidate('new', 0))
-  expect(slots.isWanted(mine!)).toBe(true)
+  expect(slots.mustYield(mine!)).toBe(true)
   slots.release(mine!)
   slots.wait(mine!)
-  expect(slots.take()).toEqual(candidate('new', 0))
+  expect(slots.assign()).toEqual(candidate('new', 0))
 })
 
 test('a healthy subscription gives way to slow ones only where one of them may take its slot', () => {
   const crowded = slotsWith(['x', 1_000, true], ['x', 1])
   const taken = takeAll(crowded)
-  expect(crowded.isWanted(taken.find(({ isSlow }) => !isSlow)!)).toBe(false)
-  expect(crowded.isWanted(taken.find(({ isSlow }) => isSlow)!)).toBe(true)
+  expect(crowded.mustYield(taken.find(({ isSlow }) => !isSlow)!)).toBe(false)
+  expect(crowded.mustYield(taken.find(({ isSlow }) => isSlow)!)).toBe(true)
   const full = slotsWith(['x', 112])
   const [healthy] = takeAll(full)
   full.wait(candidate('x', 0, true))
-  expect(full.isWanted(healthy!)).toBe(true)
+  expect(full.mustYield(healthy!)).toBe(true)
 })
 
 test('those that wait are counted without the slow ones', () => {

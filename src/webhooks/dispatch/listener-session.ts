@@ -9,7 +9,7 @@ import { connectSafely } from '../../db/check-connection.ts'
 import { keepAlive, ourSettings, withStartupOptions } from '../../db/pool.ts'
 import { listenForEvents, lockSubscriptions, unlockSubscriptions } from './locks.sql.ts'
 
-export class Lead {
+export class ListenerSession {
   readonly #client: pg.Client
   readonly #lost = Promise.withResolvers<void>()
   #isLost = false
@@ -23,10 +23,10 @@ export class Lead {
   }
 
   /**
-   * @param told the id of a schema that has new events
+   * @param onEvents called with the id of a schema that has new events
    * @throws {Error} where the database is away
    */
-  static async open(url: string, told: (schemaId: string) => void): Promise<Lead> {
+  static async open(url: string, onEvents: (schemaId: string) => void): Promise<ListenerSession> {
     const client = new pg.Client({
       connectionString: withStartupOptions(url, ourSettings),
       application_name: 'grandlivre dispatcher',
@@ -34,18 +34,18 @@ export class Lead {
       query_timeout: limits.databaseConnectMs,
       ...keepAlive,
     })
-    const lead = new Lead(client)
-    client.on('error', () => lead.#lose())
-    client.on('end', () => lead.#lose())
-    client.on('notification', ({ payload }) => told(payload ?? ''))
+    const session = new ListenerSession(client)
+    client.on('error', () => session.#lose())
+    client.on('end', () => session.#lose())
+    client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
       await connectSafely(client, 'service')
       await listenForEvents(client)
     } catch (error) {
-      await lead.close()
+      await session.close()
       throw error
     }
-    return lead
+    return session
   }
 
   /** Whether the connection is gone, and the locks with it. */

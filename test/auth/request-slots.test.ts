@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Places } from '../../src/auth/places.ts'
+import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { AppError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -10,7 +10,7 @@ const silent = createLog('silent')
 
 let database: TestDatabase
 let staff: pg.Client
-let opened: Places[]
+let opened: RequestSlots[]
 
 beforeEach(async () => {
   database = await createTestDatabase()
@@ -20,25 +20,30 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  for (const places of opened) await places.close()
+  for (const slots of opened) await slots.close()
   await staff.end()
   await database.drop()
 })
 
 /** As another process would have them: on a connection of their own. */
-function open(limit = 3, url = database.serviceUrl): Places {
-  const places = new Places(url, limit, silent)
-  opened.push(places)
-  return places
+function open(limit = 3, url = database.serviceUrl): RequestSlots {
+  const slots = new RequestSlots(url, limit, silent)
+  opened.push(slots)
+  return slots
 }
 
-async function take(places: Places, count: number, folderId = '1', route = '/r'): Promise<(() => void)[]> {
-  return Promise.all(Array.from({ length: count }, () => places.take(route, folderId)))
+async function acquire(
+  slots: RequestSlots,
+  count: number,
+  folderId = '1',
+  route = '/r',
+): Promise<(() => void)[]> {
+  return Promise.all(Array.from({ length: count }, () => slots.acquire(route, folderId)))
 }
 
-async function isFull(places: Places, folderId = '1'): Promise<boolean> {
+async function isFull(slots: RequestSlots, folderId = '1'): Promise<boolean> {
   try {
-    const leave = await places.take('/r', folderId)
+    const leave = await slots.acquire('/r', folderId)
     leave()
     return false
   } catch (error) {
@@ -59,7 +64,7 @@ async function locks(): Promise<number> {
 async function killConnections(): Promise<void> {
   const { rows } = await staff.query(
     `select pid, pg_terminate_backend(pid) from pg_stat_activity
-     where application_name = 'grandlivre places' and datname = current_database()`,
+     where application_name = 'grandlivre request slots' and datname = current_database()`,
   )
   const pids = rows.map(({ pid }) => pid)
   await until(async () => {
@@ -68,53 +73,53 @@ async function killConnections(): Promise<void> {
   })
 }
 
-test('there are as many places as the limit says, for each route and folder', async () => {
-  const places = open()
-  await take(places, 3)
-  expect(await isFull(places)).toBe(true)
-  await take(places, 3, '2')
-  await take(places, 3, '1', '/other')
+test('there are as many slots as the limit says, for each route and folder', async () => {
+  const slots = open()
+  await acquire(slots, 3)
+  expect(await isFull(slots)).toBe(true)
+  await acquire(slots, 3, '2')
+  await acquire(slots, 3, '1', '/other')
   expect(await locks()).toBe(9)
 })
 
-test('processes that share a database share the places, and count exactly when they take them at once', async () => {
+test('processes that share a database share the slots, and count exactly when they take them at once', async () => {
   const processes = [open(), open(), open()]
   const taken = await Promise.allSettled(
-    processes.flatMap((places) => [places, places]).map((p) => p.take('/r', '1')),
+    processes.flatMap((slots) => [slots, slots]).map((p) => p.acquire('/r', '1')),
   )
   expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
-  for (const places of processes) expect(await isFull(places)).toBe(true)
+  for (const slots of processes) expect(await isFull(slots)).toBe(true)
 })
 
 test('a place that is given back, even twice, is one place for whoever comes next', async () => {
   const [one, other] = [open(), open()]
-  const [leave] = await take(one, 3)
+  const [leave] = await acquire(one, 3)
   leave!()
   leave!()
   await until(async () => (await locks()) === 2)
-  const [taken] = await take(other, 1)
+  const [taken] = await acquire(other, 1)
   expect(await isFull(one)).toBe(true)
   expect(await isFull(other)).toBe(true)
   taken!()
 })
 
 test('a place that is given back is free for the next request of the same process', async () => {
-  const places = open(1)
-  for (let round = 0; round < 50; round += 1) (await places.take('/r', '1'))()
+  const slots = open(1)
+  for (let round = 0; round < 50; round += 1) (await slots.acquire('/r', '1'))()
   await until(async () => (await locks()) === 0)
 })
 
-test('a process that dies gives its places back', async () => {
+test('a process that dies gives its slots back', async () => {
   const [dying, other] = [open(), open()]
-  await take(dying, 3)
+  await acquire(dying, 3)
   expect(await isFull(other)).toBe(true)
   await dying.close()
   expect(await isFull(other)).toBe(false)
 })
 
-test('running requests keep their places when the connection that holds them is lost', async () => {
+test('running requests keep their slots when the connection that holds them is lost', async () => {
   const [one, other] = [open(), open()]
-  const held = await take(one, 3)
+  const held = await acquire(one, 3)
   expect(await isFull(other)).toBe(true)
   await killConnections()
   await until(async () => (await locks()) === 3)
@@ -134,6 +139,6 @@ test('running requests keep their places when the connection that holds them is 
 })
 
 test('without a database there is no place, and the caller is told so', async () => {
-  const places = open(3, 'postgres://nobody:x@127.0.0.1:1/nothing')
-  await expect(places.take('/r', '1')).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  const slots = open(3, 'postgres://nobody:x@127.0.0.1:1/nothing')
+  await expect(slots.acquire('/r', '1')).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
 })

@@ -27,12 +27,12 @@ import {
   storeBatch,
 } from './deliveries.sql.ts'
 import { type Decision, decide } from './delivery.ts'
-import { type PostParts, post, type Reply } from './post.ts'
+import { type DeliveryResponse, type PostParts, post } from './post.ts'
 
 /** While all is well, that it is is written down so often. */
 const successEveryMs = 60_000
 
-export interface DrainParts extends PostParts {
+export interface DeliverParts extends PostParts {
   /** Under which the secrets of third parties are stored. */
   masterKey: Buffer
   log: Log
@@ -52,9 +52,9 @@ export interface Turn {
    * Whether the next delivery may be begun, the first one, too: this process still has the subscription, and others do not
    * wait for a second one.
    */
-  goesOn: () => boolean
+  mayContinue: () => boolean
   /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
-  answered: (tookMs: number) => void
+  onAttempt: (tookMs: number) => void
   /** Aborted when the process ends: requests on their way are cut off, and nothing is known of them. */
   stopped: AbortSignal
 }
@@ -64,20 +64,20 @@ interface Sending {
   delivery: Delivery
 }
 
-export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
+export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
   const { subscriptionId } = turn
   let sending = await turn.transact(async (client) => {
     await lockReceiver(client, subscriptionId)
-    return turn.goesOn() ? next(parts, client, subscriptionId) : undefined
+    return turn.mayContinue() ? next(parts, client, subscriptionId) : undefined
   })
   while (sending) {
     const { receiver, delivery } = sending
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
-    const letter = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
+    const request = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
     const began = performance.now()
-    const reply = await post(parts, letter, turn.stopped)
-    turn.answered(performance.now() - began)
-    sending = await settle(parts, turn, sending, reply)
+    const response = await post(parts, request, turn.stopped)
+    turn.onAttempt(performance.now() - began)
+    sending = await settle(parts, turn, sending, response)
   }
 }
 
@@ -87,7 +87,7 @@ export async function drain(parts: DrainParts, turn: Turn): Promise<void> {
  * @param last what was sent before
  */
 async function next(
-  { now }: DrainParts,
+  { now }: DeliverParts,
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
@@ -105,20 +105,20 @@ async function next(
 
 /** Records the attempt and takes what is to be sent next, in one transaction. */
 async function settle(
-  parts: DrainParts,
+  parts: DeliverParts,
   turn: Turn,
   { receiver, delivery }: Sending,
-  reply: Reply,
+  response: DeliveryResponse,
 ): Promise<Sending | undefined> {
   const { log, now, random } = parts
   const at = now()
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
-  const decision = decide({ ...reply, attempts, failingSince: receiver.failingSince }, at, random())
-  const recordAnd = (goesOn: () => boolean) =>
-    untilThere(turn, parts.timing.retryMs, (client) =>
-      record(parts, { ...turn, goesOn }, client, { receiver, delivery }, { ...reply, at }, decision),
+  const decision = decide({ ...response, attempts, failingSince: receiver.failingSince }, at, random())
+  const recordAnd = (mayContinue: () => boolean) =>
+    retryWhileAway(turn, parts.timing.retryMs, (client) =>
+      record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
     )
-  const taken = await recordAnd(turn.goesOn).catch(async (error) => {
+  const taken = await recordAnd(turn.mayContinue).catch(async (error) => {
     // A mistake in what comes next would make what has arrived be sent again and again.
     if (!isAway(error)) await recordAnd(() => false)
     throw error
@@ -126,18 +126,18 @@ async function settle(
   if (taken === 'lost') return undefined
   const { subscriptionId } = turn
   const { schemaId, id: deliveryId } = delivery
-  const { status, error, latencyMs } = reply
-  const told = { schemaId, subscriptionId, deliveryId, attempt: delivery.attempts + 1, status, latencyMs }
-  if (decision.state === 'delivered') log('delivery.sent', told)
-  else if (decision.state === 'pending') log('delivery.refused', { ...told, error })
-  else log('delivery.failed', { ...told, error })
+  const { status, error, latencyMs } = response
+  const fields = { schemaId, subscriptionId, deliveryId, attempt: delivery.attempts + 1, status, latencyMs }
+  if (decision.state === 'delivered') log('delivery.sent', fields)
+  else if (decision.state === 'pending') log('delivery.refused', { ...fields, error })
+  else log('delivery.failed', { ...fields, error })
   if (decision.state === 'failed' && decision.disable !== null)
     log('subscription.disabled', { subscriptionId, reason: decision.disable })
   return taken
 }
 
 async function record(
-  parts: DrainParts,
+  parts: DeliverParts,
   turn: Turn,
   client: PoolClient,
   { receiver, delivery }: Sending,
@@ -147,19 +147,19 @@ async function record(
   const { subscriptionId } = turn
   const { at } = attempt
   if (!(await recordAttempt(client, subscriptionId, delivery, attempt, decision))) return 'lost'
-  const isNews = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
-  if (decision.state === 'delivered' && isNews) await recordSuccess(client, subscriptionId, at)
+  const isSuccessDue = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
+  if (decision.state === 'delivered' && isSuccessDue) await recordSuccess(client, subscriptionId, at)
   if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
   if (decision.state === 'failed' && decision.disable !== null)
     await disableSubscription(client, subscriptionId, decision.disable, at)
-  return turn.goesOn() ? next(parts, client, subscriptionId, delivery) : undefined
+  return turn.mayContinue() ? next(parts, client, subscriptionId, delivery) : undefined
 }
 
 /**
  * An answer that is known must be written down, or the delivery is sent a second time. So a database that is away for a
  * moment is waited for, for as long as the process runs.
  */
-async function untilThere<Result>(
+async function retryWhileAway<Result>(
   { transact, stopped }: Turn,
   retryMs: number,
   run: (client: PoolClient) => Promise<Result>,

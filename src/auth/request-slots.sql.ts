@@ -1,11 +1,11 @@
-/** Places among the running requests, as advisory locks of one session. Names are unique in the database. */
+/** Slots for running requests, as advisory locks of one session. Names are unique in the database. */
 import type { ClientBase } from 'pg'
 
 /**
  * Takes the first place that no other session holds; the session's own it would take again, so they must not be asked
  * for. The lock is the only condition: rows are tried in order, and the first that succeeds ends the statement.
  */
-export async function lockOnePlace(client: ClientBase, names: string[]): Promise<string | undefined> {
+export async function lockOneSlot(client: ClientBase, names: string[]): Promise<string | undefined> {
   const { rows } = await client.query<{ name: string }>(
     `select name from unnest($1::text[]) as name
      where pg_try_advisory_lock(hashtextextended('grandlivre place ' || name, 0)) limit 1`,
@@ -15,7 +15,7 @@ export async function lockOnePlace(client: ClientBase, names: string[]): Promise
 }
 
 /** Takes all of these that no other session holds. */
-export async function lockPlaces(client: ClientBase, names: string[]): Promise<string[]> {
+export async function lockSlots(client: ClientBase, names: string[]): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select name from unnest($1::text[]) as name
      where pg_try_advisory_lock(hashtextextended('grandlivre place ' || name, 0))`,
@@ -24,6 +24,6 @@ export async function lockPlaces(client: ClientBase, names: string[]): Promise<s
   return rows.map(({ name }) => name)
 }
 
-export async function unlockPlace(client: ClientBase, name: string): Promise<void> {
+export async function unlockSlot(client: ClientBase, name: string): Promise<void> {
   await client.query(`select pg_advisory_unlock(hashtextextended('grandlivre place ' || $1, 0))`, [name])
 }

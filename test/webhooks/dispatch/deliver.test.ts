@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
 import { defaultTiming } from '../../../src/timing.ts'
-import { drain } from '../../../src/webhooks/dispatch/drain.ts'
+import { deliver } from '../../../src/webhooks/dispatch/deliver.ts'
 import { guardedAgent } from '../../../src/webhooks/target.ts'
 import { testMasterKey } from '../../support/service.ts'
 import { documentEvent, setWebhookStage } from '../../support/stages/webhooks.ts'
@@ -29,13 +29,13 @@ test('a receiver whose answer begins at once and ends late is a slow one, and ha
   })
   await stage.publish([documentEvent('a')])
   const took: number[] = []
-  await drain(
+  await deliver(
     { agent, rules, timing, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
     {
       subscriptionId,
       transact: (run) => whileDelivering(database, run),
-      goesOn: () => true,
-      answered: (tookMs) => took.push(tookMs),
+      mayContinue: () => true,
+      onAttempt: (tookMs) => took.push(tookMs),
       stopped: new AbortController().signal,
     },
   )

@@ -3,7 +3,7 @@
  * for a key that is new it may say "seen" (once in 100,000 keys, for 5 million of them). A set of 5 million
  * strings would take 500 MB.
  */
-export class SeenKeys {
+export class BloomFilter {
   readonly #bits = new Uint32Array(2 ** 22)
 
   /** Adds the key, and tells whether it may have been there before. */

@@ -1,6 +1,6 @@
 /** The locks of processes beside each other, on a real database. */
 import { expect, test } from 'vitest'
-import { Lead } from '../../../src/webhooks/dispatch/lead.ts'
+import { ListenerSession } from '../../../src/webhooks/dispatch/listener-session.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
@@ -9,13 +9,13 @@ test('of many subscriptions that two processes ask for at once each is one proce
   onTestFinished,
 }) => {
   const database = await createTestDatabase()
-  const open = () => Lead.open(database.serviceUrl, () => {})
+  const open = () => ListenerSession.open(database.serviceUrl, () => {})
   const [one, two] = [await open(), await open()]
   onTestFinished(async () => {
     await Promise.all([one.close(), two.close()])
     await database.drop()
   })
-  const ask = (lead: Lead) => Promise.all(ids.map((id) => lead.lock(id)))
+  const ask = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
   const [ones, twos] = await Promise.all([ask(one), ask(two)])
   expect(ids.filter((_, place) => ones[place] === twos[place])).toEqual([])
   const held = ids.filter((_, place) => ones[place])

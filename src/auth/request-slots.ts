@@ -3,10 +3,10 @@
  *
  * A place is a session-level advisory lock of PostgreSQL, named after route, folder and a number below the limit, on
  * one connection that the process keeps for nothing else. A process that is killed loses its connection and with it
- * its places, at once and without leases, clocks or sweeps; a table of running requests would need all three.
+ * its slots, at once and without leases, clocks or sweeps; a table of running requests would need all three.
  *
- * A session may take its own lock again, so the process remembers which places it holds. The connection serves one
- * statement at a time, in turn. When it is lost, running requests keep running, and their places are taken again on
+ * A session may take its own lock again, so the process remembers which slots it holds. The connection serves one
+ * statement at a time, in turn. When it is lost, running requests keep running, and their slots are taken again on
  * a new connection; until then other processes may let in a few too many. It must be a connection to PostgreSQL
  * itself: behind a pooler that shares sessions between clients, locks would belong to nobody in particular.
  */
@@ -17,17 +17,17 @@ import { unavailable } from '../db/outage.ts'
 import { keepAlive, ourSettings, withStartupOptions } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { lockOnePlace, lockPlaces, unlockPlace } from './places.sql.ts'
+import { lockOneSlot, lockSlots, unlockSlot } from './request-slots.sql.ts'
 
 /** A server that ends a session tells its client first and frees the locks a moment later. */
 const retryMs = 250
 
-export class Places {
+export class RequestSlots {
   readonly #url: string
   readonly #limit: number
   readonly #log: Log
   #client: pg.Client | undefined
-  /** Names (route, folder, number) of the places that requests of this process hold. */
+  /** Names (route, folder, number) of the slots that requests of this process hold. */
   readonly #held = new Set<string>()
   /** Those of them whose lock was lost with its connection and is not ours again yet. */
   readonly #missing = new Set<string>()
@@ -37,7 +37,7 @@ export class Places {
 
   /**
    * Connects when the first place is taken.
-   * @param limit places per route and folder
+   * @param limit slots per route and folder
    */
   constructor(url: string, limit: number, log: Log) {
     this.#url = url
@@ -47,21 +47,21 @@ export class Places {
 
   /**
    * @returns what gives the place back; it may be called more than once, and must be called whatever happens
-   * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST where all places are taken, ERR-UNAVAILABLE
+   * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST where all slots are taken, ERR-UNAVAILABLE
    */
-  async take(route: string, folderId: string): Promise<() => void> {
-    const place = await this.#inTurn(() => this.#lockFree(`${route} ${folderId}`))
-    if (place === undefined)
+  async acquire(route: string, folderId: string): Promise<() => void> {
+    const slot = await this.#inTurn(() => this.#lockFreeSlot(`${route} ${folderId}`))
+    if (slot === undefined)
       throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
     let left = false
     return () => {
       if (left) return
       left = true
-      void this.#inTurn(() => this.#unlock(place))
+      void this.#inTurn(() => this.#unlock(slot))
     }
   }
 
-  /** Gives all places back. */
+  /** Gives all slots back. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#retry)
@@ -72,21 +72,21 @@ export class Places {
     })
   }
 
-  async #lockFree(name: string): Promise<string | undefined> {
-    const places = Array.from({ length: this.#limit }, (_, number) => `${name} ${number}`)
-    const free = places.filter((place) => !this.#held.has(place))
+  async #lockFreeSlot(name: string): Promise<string | undefined> {
+    const slots = Array.from({ length: this.#limit }, (_, number) => `${name} ${number}`)
+    const free = slots.filter((slot) => !this.#held.has(slot))
     if (free.length === 0) return undefined
-    const place = await this.#ask((client) => lockOnePlace(client, free))
-    if (place !== undefined) this.#held.add(place)
-    return place
+    const slot = await this.#ask((client) => lockOneSlot(client, free))
+    if (slot !== undefined) this.#held.add(slot)
+    return slot
   }
 
-  async #unlock(place: string): Promise<void> {
-    this.#held.delete(place)
+  async #unlock(slot: string): Promise<void> {
+    this.#held.delete(slot)
     // A connection that was lost has given it back already.
-    if (this.#missing.delete(place) || !this.#client) return
+    if (this.#missing.delete(slot) || !this.#client) return
     try {
-      await this.#ask((client) => unlockPlace(client, place))
+      await this.#ask((client) => unlockSlot(client, slot))
     } catch {
       // So has one that is lost now, which was reported.
     }
@@ -108,7 +108,7 @@ export class Places {
   async #connect(): Promise<pg.Client> {
     const client = new pg.Client({
       connectionString: withStartupOptions(this.#url, ourSettings),
-      application_name: 'grandlivre places',
+      application_name: 'grandlivre request slots',
       connectionTimeoutMillis: limits.databaseConnectMs,
       query_timeout: limits.databaseConnectMs,
       ...keepAlive,
@@ -124,8 +124,8 @@ export class Places {
     // It may be hanging rather than dead: ended, its locks are free.
     client.end().catch(() => {})
     if (this.#closed) return
-    this.#log('places.lost', { error })
-    for (const place of this.#held) this.#missing.add(place)
+    this.#log('requestSlots.lost', { error })
+    for (const slot of this.#held) this.#missing.add(slot)
     void this.#inTurn(() => this.#regain())
   }
 
@@ -133,10 +133,10 @@ export class Places {
   async #regain(): Promise<void> {
     if (this.#missing.size === 0 || this.#closed) return
     try {
-      const regained = await this.#ask((client) => lockPlaces(client, [...this.#missing]))
-      for (const place of regained) this.#missing.delete(place)
+      const regained = await this.#ask((client) => lockSlots(client, [...this.#missing]))
+      for (const slot of regained) this.#missing.delete(slot)
       if (regained.length > 0)
-        this.#log('places.regained', { places: regained.length, missing: this.#missing.size })
+        this.#log('requestSlots.regained', { slots: regained.length, missing: this.#missing.size })
     } catch {
       // The database is still away; tried again below.
     }
