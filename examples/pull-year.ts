@@ -1,6 +1,6 @@
 /**
  * Pulls the newest fiscal year of a folder into a file, a movement a line, and proves that it arrived whole: rows and
- * SHA-256 are counted on arrival and compared with the trailers. A transfer that breaks off is resumed behind the last
+ * SHA-256 are counted on arrival and compared with the trailers. A transfer that breaks off is resumed after the last
  * whole line, on condition that the ledger has not changed.
  *
  *   GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... GRANDLIVRE_SECRET=glv_secret_... \

@@ -167,7 +167,7 @@ function invitation(credentialsFile: string, credentials: Credentials): string[]
   const { id, start } = exercices.at(-1)!
   const year = start.slice(0, 4)
   return [
-    'It serves on. In another terminal:',
+    'The service keeps running. In another terminal:',
     '',
     `API=${baseUrl}/api/v1`,
     `TOKEN=${companyToken}`,

@@ -1,4 +1,4 @@
-/** The embedded database: who starts it, who shares it, who stops it, and what a kill leaves behind. */
+/** The embedded database: its start, its sharing between processes, its stop, and what a kill leaves. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
@@ -148,7 +148,7 @@ describe('in a folder that has one', () => {
     bystander.kill()
   })
 
-  test('a killed process is not waited for, and the server that it leaves behind is used by the next', async () => {
+  test('a killed process is not waited for, and the server that it leaves is used by the next', async () => {
     const [killed, other] = [await stage.startProcess(), await stage.startProcess()]
     for (const { child } of [killed, other]) child.kill('SIGKILL')
     await Promise.all([ended(killed.child), ended(other.child)])
@@ -219,7 +219,7 @@ describe('in a folder that has one', () => {
     await user.leave()
   })
 
-  test('lost passwords are told as such', async () => {
+  test('lost passwords are reported as such', async () => {
     const database = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })
     await writeFile(join(stage.dataDir, 'postgres.json'), '')
     await expect(startEmbeddedDatabase({ dataDir: stage.dataDir })).rejects.toThrow(

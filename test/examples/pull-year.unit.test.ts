@@ -157,7 +157,7 @@ test('a file is read back line by line, its sums to the cent', async () => {
   await expect(readBack(file)).rejects.toThrow(`Line 4 of ${file} is no movement`)
 })
 
-test('a partner who asked too often comes back when it is told to', async () => {
+test('after 429 the partner asks again when Retry-After has passed', async () => {
   let asked = 0
   const partner = await serve((outgoing) => {
     asked += 1

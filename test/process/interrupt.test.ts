@@ -1,4 +1,4 @@
-/** A command that is interrupted, or loses its database, leaves neither rows nor a server behind. */
+/** A command that is interrupted, or loses its database, leaves neither rows nor a server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -39,7 +39,7 @@ afterEach(async () => {
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s: the server stops, and the exit code tells', async (signal, exitCode) => {
+] as const)('%s: the server stops, and the exit code names the signal', async (signal, exitCode) => {
   await loading()
   child.kill(signal)
   const [code] = await once(child, 'close')
@@ -61,7 +61,7 @@ test('on a server that others use, an interrupted command ends its transaction a
   await database.stop()
 })
 
-test('a database that is lost is told in words for the command line', async () => {
+test('a lost database is reported in words for the command line', async () => {
   await loading()
   process.kill((await postmasterPid())!, 'SIGINT')
   const [code] = await once(child, 'close')
@@ -69,7 +69,7 @@ test('a database that is lost is told in words for the command line', async () =
   expect(complaint).toMatch(
     /^The database could not go on \(.+\): what was not finished is undone, try again$/m,
   )
-  // Nobody waits for a server that was told to stop from outside.
+  // No process waits for a server that was stopped from outside.
   await until(async () => (await postmasterPid()) === undefined)
 })
 

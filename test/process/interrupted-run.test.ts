@@ -1,4 +1,4 @@
-/** What a run of the tests leaves behind that does not come to its end. */
+/** A run of the tests that is interrupted leaves neither servers nor files. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'

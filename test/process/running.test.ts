@@ -43,7 +43,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** An export whose client reads nothing until it is told to. */
+/** An export whose client reads nothing until it is read. */
 async function stalled(url: string, headers = signed): Promise<IncomingMessage> {
   const outgoing = get(url + path, { headers, agent: false })
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
@@ -134,7 +134,7 @@ test('an export that runs when its token is revoked ends, and is the last of it'
   }
 })
 
-test('a start that fails behind its bound port says why, and leaves nothing running', async () => {
+test('a start that fails after binding its port says why, and leaves nothing running', async () => {
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.ownerUrl,

@@ -74,7 +74,7 @@ test('a command that hears a Ctrl-C twice undoes what was not finished, and stop
   expect(output.error).toContain('Interrupted: what was not finished is undone\n')
 })
 
-test('a service that is told to stop while it starts stops its database as well', async () => {
+test('a service that gets SIGTERM while it starts stops its database as well', async () => {
   const ended = run('src/main.ts')
   await until(async () => (await postmasterPid()) !== undefined || child.exitCode !== null)
   child.kill('SIGTERM')
@@ -82,7 +82,7 @@ test('a service that is told to stop while it starts stops its database as well'
   await expect(access(join(dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
 })
 
-test('a service that is told to stop takes no request while it waits for a subscriber', async (context) => {
+test('a service that gets SIGTERM takes no request while it waits for a subscriber', async (context) => {
   const stage = await stageOf(context)
   stage.receiver.behave('/silent', () => {})
   await stage.subscribe('/silent')

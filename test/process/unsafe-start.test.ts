@@ -213,7 +213,7 @@ describe('a server on which nothing stands between', () => {
   })
 })
 
-test('a migration that waits for another tells after its time who holds the lock, and leaves none', async () => {
+test('a migration that waits for another names the holder of the lock after its time, and leaves no lock', async () => {
   const url = urlOf('books_owner')
   await migrate(url)
   const holder = new pg.Client({ connectionString: url, application_name: 'a leaked one' })

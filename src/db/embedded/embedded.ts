@@ -1,15 +1,16 @@
 /**
- * A real PostgreSQL 18 in the data folder, for use without a server of one's own. The processes of one data folder
- * (service, command line) share one server: whoever comes first starts it, whoever leaves last stops it.
+ * A real PostgreSQL 18 in the data folder, for use without a server of your own. The processes of a data folder
+ * (service, command line) share one server: the first to come starts it, the last to leave stops it. A single owner
+ * would be simpler, but a service that stops would cut off a long import, and a seed that ends would stop the database
+ * of a service that was started meanwhile.
  *
  * Each process holds one connection, and on it a shared advisory lock, for as long as it uses the server. To leave,
- * it gives the shared lock up and tries for the exclusive one. It gets that only where nobody else holds the server,
- * and stops it while keeping the lock: a process that comes at that moment waits at the lock, loses its connection
- * with the server, and starts over. Of two that leave at once, the later to try succeeds. A process that is killed
- * loses its connection and with it the lock, so the locks never lie; the server it leaves behind is used by the
- * next to come. Two that start the server at once are told apart by PostgreSQL's own lock file.
+ * it releases the shared lock and tries for the exclusive one. It gets that only if no other process holds the server,
+ * and stops the server while it keeps the lock: a process that comes at that moment waits for the lock, loses its
+ * connection with the server, and starts over. Of two that leave at once, the later to try succeeds. A process that is
+ * killed loses its connection and with it the lock, so the locks are always true; the next to come uses the server that
+ * it leaves. If two start the server at once, PostgreSQL's own lock file decides.
  */
-
 import { spawnSync } from 'node:child_process'
 import { readFileSync, unlinkSync } from 'node:fs'
 import { mkdtemp, readFile, rmdir } from 'node:fs/promises'
