@@ -44,7 +44,7 @@ type Status = { id: string } & (
   | { status: 'DONE'; url: string; size: number; rows: number; sha256: string }
 )
 
-type Done = Extract<Status, { status: 'DONE' }> & {
+export type Done = Extract<Status, { status: 'DONE' }> & {
   /** Sums as decimal text: as doubles, two large sums that differ by a cent may be the same. */
   debit: string
   credit: string
@@ -55,7 +55,7 @@ type Done = Extract<Status, { status: 'DONE' }> & {
 }
 
 /** @throws {Error} where the export fails or stands still, with the reason that the service gives */
-async function exportFolder(partner: Partner, format: string): Promise<Done> {
+export async function exportFolder(partner: Partner, format: string): Promise<Done> {
   const started = performance.now()
   let body = await bodyOf(partner, `/api/v1/mad/all?version=1.0.0&format=${format}`)
   let status: Status = JSON.parse(body)
@@ -85,7 +85,7 @@ async function bodyOf(partner: Partner, path: string): Promise<string> {
 }
 
 /** The address is all it needs: neither token nor secret goes along. */
-async function download({ url, size, rows, sha256 }: Done, name: string): Promise<void> {
+export async function download({ url, size, rows, sha256 }: Done, name: string): Promise<void> {
   const started = performance.now()
   const response = await fetch(url)
   if (response.status !== 200 || !response.body)
