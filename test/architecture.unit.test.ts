@@ -188,6 +188,24 @@ test.each(['src', 'test'])('a folder of %s is a topic: twelve files of its own a
   expect([...counts].filter(([, count]) => count > 12)).toEqual([])
 })
 
+test('a unit test needs neither a server nor another process', () => {
+  const imports = /^(?:im|ex)port (?!type )[^']*'(\.[^']*|node:child_process)'/gm
+  const reach = (path: string, seen = new Set<string>()): Set<string> => {
+    seen.add(path)
+    if (!path.endsWith('.ts')) return seen
+    for (const [, target = ''] of readFileSync(path, 'utf8').matchAll(imports)) {
+      const file = target.startsWith('.') ? resolve(dirname(path), target) : target
+      if (!seen.has(file)) reach(file, seen)
+    }
+    return seen
+  }
+  const tests = resolve(source, '../test')
+  const foreign = (path: string) => path === 'node:child_process' || path.includes('/support/servers/')
+  const units = filesIn(tests).filter(({ path }) => path.endsWith('.unit.test.ts'))
+  expect(units.length).toBeGreaterThan(10)
+  expect(offenders(({ path }) => [...reach(join(tests, path))].filter(foreign), units)).toEqual([])
+})
+
 test('names are words of the domain', () => {
   const vague =
     /(?:util|helper|manager|common|handler|worker|(?<!micro)service(?!s\.)|^base|^data)s?(?:\.|\/|$)/i
