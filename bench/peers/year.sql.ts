@@ -2,10 +2,10 @@
  * The year that is measured, asked for in the three other ways. All give the same movements in the same order: the
  * validated ones of one exercice.
  */
-import { idLiteral, textLiteral } from '../src/db/literal.ts'
-import { journalTypeLabels } from '../src/formats/mad/journal.ts'
-import { paymentMode } from '../src/formats/mad/payment.ts'
-import type { YearOfFolder } from './dataset.ts'
+import { idLiteral, textLiteral } from '../../src/db/literal.ts'
+import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
+import { paymentMode } from '../../src/formats/mad/payment.ts'
+import type { YearOfFolder } from '../dataset.ts'
 
 /**
  * The least the database has to send for this answer in one statement: movements with the columns of their entries,
@@ -51,7 +51,7 @@ export function selectSections({ schemaId, folderId }: YearOfFolder): string {
 }
 
 /**
- * A movement a line, as JSON behind a comma. CSV with a quote and a separator that JSON never holds is JSON
+ * One movement per line, as JSON after a comma. CSV with a quote and a separator that JSON never holds is JSON
  * unchanged; the text format would double its backslashes. Amounts are divided as doubles, the fastest way: exact for
  * as many digits as JavaScript reads.
  */
