@@ -1,4 +1,4 @@
-/** `npm start`: the service as it is run. */
+/** `npm start`: runs the service with its default timing. */
 import { runUntilSignal } from './start/run-until-signal.ts'
 import { defaultTiming } from './timing.ts'
 

@@ -1,4 +1,4 @@
-/** The service in one process: everything it is made of, started in order and stopped in reverse. */
+/** The service in one process: starts its parts in order and stops them in reverse. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
@@ -23,27 +23,27 @@ export interface RunningService {
   /** `http://127.0.0.1:8080` */
   url: string
   /**
-   * Stops accepting, lets running answers end for `drainMs` at most (timing.ts), then stops everything else.
-   * @returns whether all answers ended by themselves
+   * Stops accepting connections, waits up to `drainMs` (timing.ts) for running responses, then stops everything else.
+   * @returns whether all responses ended by themselves
    */
   close(): Promise<boolean>
 }
 
 export interface StartOptions {
   log?: Log
-  /** Absent: the default one. */
+  /** Default: `defaultTiming`. */
   timing?: Timing
   /**
-   * Runs once the database is there. What it gives back is called with the address as soon as the port is bound and
-   * before the first request is answered.
+   * Runs once the database is open. The function it returns is called with the service's URL as soon as the port is
+   * bound, before the first response.
    */
   prepare?: (database: Database, masterKey: Buffer) => Promise<(url: string) => void>
 }
 
 /**
- * A database server that cannot be reached is waited for: until it is there, requests get 503 and /readyz names it.
- * @throws {Error} where something else is missing, or the database is not safe to use, with what to do; nothing is left
- *   running then
+ * Starts the service. While the database server cannot be reached, requests get 503 and /readyz names it.
+ * @throws {Error} if anything else is missing or the database is unsafe to use; says what to do. Nothing is left
+ *   running.
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
@@ -76,7 +76,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     drained = (await drain(server, timing.drainMs)) && drained
   }
   stack.defer(stopServing)
-  // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
+  // Links to files contain the port, which is known only once it is bound if PORT is 0. Earlier requests wait.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
@@ -94,7 +94,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     pauseMs: timing.databaseAwayMs,
   })
   opened.resolve(app)
-  // Side by side: each has some seconds to come to an end, in which no new request is taken.
+  // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {
     await Promise.all([stopServing(), background.close()])
   })
@@ -121,26 +121,26 @@ function listen(server: Server, config: Config): Promise<string> {
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} of ${host} is taken: stop what listens there, or set PORT (0 picks a free one)`,
-    EACCES: `Port ${port} may not be opened by this user: set PORT to 1024 or more`,
-    EADDRNOTAVAIL: `${host} is no address of this machine: set HOST`,
-    ENOTFOUND: `${host} is no address of this machine: set HOST`,
+    EADDRINUSE: `Port ${port} of ${host} is in use: stop the program that listens there, or set PORT (0 picks a free one)`,
+    EACCES: `This user may not open port ${port}: set PORT to 1024 or more`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine: set HOST`,
+    ENOTFOUND: `${host} is not an address of this machine: set HOST`,
   }
   return new Error(reasons[error.code ?? ''] ?? `Cannot listen on ${host}:${port}: ${error.message}`, {
     cause: error,
   })
 }
 
-/** @returns whether all answers ended by themselves */
+/** @returns whether all responses ended by themselves */
 async function drain(server: Server, drainMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let drained = true
   server.close(() => resolve(drained))
-  // Whoever asks again as soon as it is answered would be served until the deadline, and then cut off.
+  // Otherwise a client that reuses its connection would be served until the deadline and then cut off.
   server.prependListener('request', (_, outgoing) => {
     outgoing.shouldKeepAlive = false
   })
-  // A kept-alive connection is idle only once its running answer has ended, and would then hold the server open.
+  // A kept-alive connection becomes idle only when its response ends, and would then keep the server open.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const deadline = setTimeout(() => {
     drained = false

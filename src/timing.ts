@@ -1,86 +1,89 @@
 /**
- * How long the service waits for others, and how often it looks. Given to what it bounds, so that a test waits for one
- * second where the service waits for thirty; what bounds bytes and counts is the same everywhere (`limits`, config.ts).
+ * Time-outs, pauses and polling intervals. They are arguments of what they bound, so that a test waits one second where
+ * the service waits thirty. Bounds on bytes and counts are the same everywhere (`limits`, config.ts).
  */
 import { strict as assert } from 'node:assert'
 
-/** Of connections that callers open. */
+/** Connections from callers. */
 export interface ListenerTiming {
-  /** For the headers of a request. Who sends them slowly holds a socket and nothing else; long for any network. */
+  /** For the headers of a request. A slow sender occupies only a socket; long enough for any network. */
   headersMs: number
   /** For a request with its body. */
   requestMs: number
-  /** How often both are looked at. */
+  /** How often both are checked. */
   checkMs: number
   /**
-   * An export's connection from which the client reads nothing for so long is closed; after twice that at the latest, as
-   * Node only sees at the second time-out that nothing has moved since the first.
+   * A connection on which the client reads nothing of an export for this long is closed, at the latest after twice
+   * that: Node notices only at the second time-out that nothing moved since the first.
    */
   idleMs: number
 }
 
-/** Of requests to S3. */
+/** Requests to S3. */
 export interface StoreTiming {
   /**
-   * Tries of one request before the whole upload fails. The pauses between them double from the one figure to the other:
-   * an outage of half a minute costs no export its work.
+   * Tries of one request before the whole upload fails. Pauses double from `retryMs` to `retryMsMax`: an outage of half
+   * a minute costs no export its work.
    */
   tries: number
   retryMs: number
   retryMsMax: number
-  /** A request on whose connection no byte moves for so long has failed. */
+  /** A request fails if no byte moves on its connection for this long. */
   idleMs: number
-  /** How long an aborted upload waits for its parts on the way before it cuts them off. */
+  /** How long an aborted upload waits for parts in flight before cutting them off. */
   landingMs: number
-  /** Any request, however slowly it moves. 8 MiB within it is 140 kB/s. */
+  /** Limit for any request, however slow. 8 MiB within it is 140 kB/s. */
   requestMs: number
 }
 
-/** Of full exports as jobs. */
+/** Full exports as jobs. */
 export interface ExportTiming {
-  /** How often a full export says how far it is; whoever cancels it, or takes it over, is heeded as fast. */
+  /** How often a full export reports its progress, and notices that it was cancelled or claimed by another process. */
   renewMs: number
   /**
-   * How often each process looks for full exports whose process died, which is known after fifteen seconds of
-   * silence. With the pause before the next attempt they are taken up within half a minute.
+   * How often each process looks for full exports whose process died, which is known after fifteen seconds without a
+   * heartbeat. Including the pause before the next attempt, they resume within half a minute.
    */
   superviseSeconds: number
   /**
-   * The queue is looked at so often: new entries announce themselves, those that come back are only seen by looking. A
-   * full export for which the threads had no place is left alone as long.
+   * Polling interval of the queue: new entries send a notification, requeued ones are found only by polling. Also the
+   * delay before retrying an export that found no free thread.
    */
   pollSeconds: number
-  /** How long a full export that is stopped may take back what it wrote, before the process ends regardless. */
+  /** How long a stopped full export may take to remove what it wrote, before the process ends regardless. */
   stopMs: number
 }
 
-/** Of requests to subscribers. */
+/** Requests to subscribers. */
 export interface DeliveryTiming {
-  /** From the connection to the end of the answer (contract, section 7). */
+  /** From connecting to the end of the response (docs/spec/webhooks.md#deliveries). */
   timeoutMs: number
-  /** A receiver that took longer to answer than this, or fails, counts as slow. */
+  /** A receiver that takes longer than this, or fails, counts as slow. */
   slowMs: number
-  /** Between two searches for the same third party, where it has more: they take a tenth of a processor then. */
+  /**
+   * Pause between two searches for a third party that has more subscriptions: searches then take a tenth of a
+   * processor.
+   */
   searchPauseMs: number
-  /** How often each process looks for what nobody told it of: a notification that was lost, another one's death. */
+  /** How often each process polls for what no notification announced: a lost notification, another process's death. */
   pollMs: number
-  /** A database that went away is asked again so often, by whoever has an answer to write down. */
+  /** Pause before asking a lost database again, for whatever has a response to record. */
   retryMs: number
-  /** How long requests on their way to subscribers may still be answered when the process stops. */
+  /** How long requests in flight to subscribers may finish when the process stops. */
   stopMs: number
 }
 
 export interface Timing {
   listener: ListenerTiming
-  /** A server that could not be reached when the process started is asked again so often. */
+  /** Interval for retrying a database server that was unreachable at the start. */
   databaseAwayMs: number
-  /** What a request found missing keeps the process from being ready for so long, and until it is there again. */
+  /** A dependency that a request found missing keeps the process unready for this long, and until it is back. */
   missingMs: number
-  /** How long SIGTERM waits for running answers. */
+  /** How long SIGTERM waits for running responses. */
   drainMs: number
   /**
-   * How long a process that was told to stop may take for all of it: `drainMs`, and some seconds for the rest. It is less
-   * than docker-compose.yml leaves it. What has fallen silent, a database say, is not waited for any longer.
+   * How long a process may take to stop in all: `drainMs`, and some seconds for the rest. Less than docker-compose.yml
+   * allows. What has fallen silent, such as a database, is not waited for any longer.
    */
   stopMs: number
   store: StoreTiming
@@ -113,17 +116,17 @@ export const defaultTiming: Timing = {
   },
 }
 
-/** @throws {AssertionError} where two of them contradict each other */
+/** @throws {AssertionError} if two of them contradict each other */
 export function checkTiming({ listener, drainMs, stopMs, store, exports, deliveries }: Timing): void {
-  // Or a request with a body would be cut off before its headers are late.
+  // Otherwise a request with a body would be cut off before its headers are late.
   assert(listener.headersMs <= listener.requestMs, 'headers are a part of the request')
-  // Exports, deliveries and answers end side by side; the database and the store are left some time after that.
+  // Exports, deliveries and responses end in parallel; database and store need some time after that.
   for (const each of [drainMs, exports.stopMs, deliveries.stopMs])
     assert(each < stopMs, 'a process that stops has time left for its connections')
   assert(store.retryMs <= store.retryMsMax, 'pauses double from the one to the other')
-  // Otherwise the silence of a server would be reported as slowness, and uploads be given up for it.
-  assert(store.idleMs < store.requestMs, 'a silent request is told from a slow one')
-  // A process would lose its export while it says nothing: another one takes it after fifteen seconds.
+  // Otherwise a silent server would be reported as slow, and uploads would fail for it.
+  assert(store.idleMs < store.requestMs, 'a silent request is distinguished from a slow one')
+  // Otherwise a process would lose its export while it reports nothing: another one claims it after fifteen seconds.
   assert(exports.renewMs < 15_000 / 2, 'a full export is renewed twice before it counts as lost')
   assert(deliveries.slowMs < deliveries.timeoutMs, 'a slow answer is one that still comes')
 }

@@ -19,10 +19,10 @@ const rooms = [
   'exports',
   'ledger',
   'events',
-  'formats',
   'db',
   'store',
   'threads',
+  'formats',
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
@@ -115,6 +115,17 @@ test('formats know neither the database nor the network', () => {
         : [],
     ),
   ).toEqual([])
+})
+
+test('formats take from each other what stands between them alone', () => {
+  const formats = ['mad', 'tra', 'fec'].map((name) => `formats/${name}/`)
+  const foreign = offenders((file) => {
+    const own = formats.find((format) => file.path.startsWith(format))
+    return importsOf(file).filter((target) =>
+      formats.some((format) => own && format !== own && target.startsWith(format)),
+    )
+  })
+  expect(foreign).toEqual([])
 })
 
 test('auth knows nothing of HTTP libraries', () => {

@@ -7,7 +7,7 @@
 import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
 import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
-import { paymentMode } from '../../src/formats/mad/payment.ts'
+import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
 import { listenAsPeer } from './peer.ts'
 import { selectJoined, selectSections } from './year.sql.ts'

@@ -4,7 +4,7 @@
  */
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
 import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
-import { paymentMode } from '../../src/formats/mad/payment.ts'
+import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { createReadStream, statSync } from 'node:fs'
 import { type Command, CommanderError } from 'commander'
 import { printable } from '../formats/fec/problem.ts'
+import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
-import { amountText } from '../formats/tra/layouts/fixed-width.ts'
 import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
@@ -60,7 +60,7 @@ function journals({ journals: balances, journalNames, movements, debit, credit }
     code,
     name,
     of.movements.toLocaleString('en'),
-    ...[of.debit, of.credit, of.debit - of.credit].map(amountText),
+    ...[of.debit, of.credit, of.debit - of.credit].map((amount) => inUnits(amount, ',')),
   ]
   const rows = [...balances]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))

@@ -1,5 +1,5 @@
 /** Which entries a TRA file holds. Pure. */
-import type { FolderKey } from '../ledger/rows.ts'
+import type { FolderKey } from '../formats/rows.ts'
 
 /** Validated entries and those awaiting validation alike. Nothing given: the whole folder. */
 export interface TraSelection extends FolderKey {

@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer'
+import { ascii } from './ascii.ts'
+
+const { minus, zero } = ascii
 
 /** So many digits are below 2^50: a number holds them, and a few of them added to 2^52, without rounding. */
 const digitsExact = 15
 const spillAt = 2 ** 52
-
-const minus = 0x2d
-const zero = 0x30
 
 /**
  * An exact sum of amounts in minor units, as COPY prints them. Whole numbers below 2^53 are exact in a number, which

@@ -1,6 +1,9 @@
 /**
  * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by
  * chunk. The main thread sends one message at the most: to stop. Whatever was written goes away again then.
+ *
+ * Both transactions commit before the file is completed, so a read that failed at its end creates no file. And a store
+ * that is slow to join parts holds up neither connections nor the database's vacuum.
  */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'

@@ -1,19 +1,26 @@
 /**
- * A folder's collections as exports show them, by cursor, in ascending id: the order of their keys, so nothing waits for
- * a sort. Statements run inside the caller's transaction.
+ * A folder's collections as exports show them, read by cursor in ascending id. That is the order of their keys, so
+ * nothing is sorted. Statements run inside the caller's transaction.
  */
+
 import type pg from 'pg'
 import { readByCursor } from '../db/cursor.ts'
-import type { AccountOf } from '../formats/mad/account.ts'
-import type { ExerciceOf } from '../formats/mad/exercice.ts'
-import type { AxisOf, BankOf, FolderOf, JournalOf, PaymentOf } from '../formats/mad/items.ts'
-import type { FolderKey } from './rows.ts'
+import type {
+  AccountView,
+  AxisView,
+  BankView,
+  ExerciceView,
+  FolderView,
+  JournalView,
+  PaymentView,
+} from '../formats/collection-rows.ts'
+import type { FolderKey } from '../formats/rows.ts'
 
 type Batches<Row> = AsyncGenerator<Row[]>
 
 /**
- * As json, whose keys are those of AddressRow; null where nothing of it is known: of a row, `is null` says that all of it
- * is, and `is not null` that none of it is.
+ * The address as JSON with the keys of AddressRow; null if every field is null. (For a row, `is null` means that all of
+ * its fields are null, and `is not null` that none is.)
  */
 const addressJson = (column: string) => `case when not (${column} is null) then json_build_object(
     'number', (${column}).number, 'locatingIndex', (${column}).locating_index,
@@ -21,7 +28,7 @@ const addressJson = (column: string) => `case when not (${column} is null) then 
     'complement', (${column}).complement, 'postalCode', (${column}).postal_code,
     'city', (${column}).city, 'country', (${column}).country) end`
 
-/** Ids are texts in JSON. */
+/** Ids are strings in JSON. */
 const accountJson = (alias: string) => `case when ${alias}.id is not null then json_build_object(
     'producerId', ${alias}.id::text, 'number', ${alias}.number, 'name', ${alias}.name) end`
 
@@ -34,8 +41,8 @@ const joined = (table: string, alias: string, id: string, of: string) =>
 export async function readFolder(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
-): Promise<FolderOf | undefined> {
-  const { rows } = await client.query<FolderOf>(
+): Promise<FolderView | undefined> {
+  const { rows } = await client.query<FolderView>(
     `select f.name, f.reference,
        json_build_object('number', (f.address).number, 'locatingIndex', (f.address).locating_index,
          'streetType', (f.address).street_type, 'streetName', (f.address).street_name,
@@ -51,7 +58,7 @@ export async function readFolder(
   return rows[0]
 }
 
-export function readPayments(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<PaymentOf> {
+export function readPayments(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<PaymentView> {
   return readByCursor(
     client,
     'select id, code from payments where schema_id = $1 and folder_id = $2 order by id',
@@ -59,7 +66,7 @@ export function readPayments(client: pg.ClientBase, { schemaId, folderId }: Fold
   )
 }
 
-export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<BankOf> {
+export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<BankView> {
   return readByCursor(
     client,
     `select b.id, b.rib, b.iban, b.bic, ${accountJson('a')} as account, j.id as "journalId", j.name as "journalName",
@@ -72,7 +79,7 @@ export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderK
   )
 }
 
-export function readJournals(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<JournalOf> {
+export function readJournals(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<JournalView> {
   return readByCursor(
     client,
     `select j.id, j.name, j.code, j.type, ${accountJson('a')} as "counterpartAccount", j.locked
@@ -82,7 +89,7 @@ export function readJournals(client: pg.ClientBase, { schemaId, folderId }: Fold
   )
 }
 
-export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AccountOf> {
+export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AccountView> {
   return readByCursor(
     client,
     `select a.id, a.number, a.name, a.closed, ${accountJson('other')} as "counterpartAccount",
@@ -115,12 +122,14 @@ export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: Fold
   )
 }
 
-/** Ascending by start: names of years follow from their order. @param timeZone in which they were closed on a day */
+/**
+ * Ascending by start date: the names of years follow from their order. @param timeZone determines the day of a closing
+ */
 export function readExercices(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
   timeZone: string,
-): Batches<ExerciceOf> {
+): Batches<ExerciceView> {
   return readByCursor(
     client,
     `select id, start_date::text as start, end_date::text as end, lettering,
@@ -132,7 +141,7 @@ export function readExercices(
 }
 
 /** Each axis with its sections. */
-export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AxisOf> {
+export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AxisView> {
   return readByCursor(
     client,
     `select x.id, x.code, x.name, x.default_section_id as "defaultSectionId",

@@ -16,7 +16,7 @@ import type {
   PaymentRow,
   SectionRow,
   VatCodeRow,
-} from '../ledger/rows.ts'
+} from '../formats/rows.ts'
 import tables from './chart.json' with { type: 'json' }
 import type { Random } from './random.ts'
 import { bankDetails } from './seed-identifiers.ts'

@@ -1,6 +1,6 @@
 /** Movements of a seeded ledger before they have ids, and what is written on them: lettering codes, analytic shares. */
 
-import type { EntryRow, MovementRow } from '../ledger/rows.ts'
+import type { EntryRow, MovementRow } from '../formats/rows.ts'
 import type { Random } from './random.ts'
 import type { ThirdParty } from './seed-chart.ts'
 

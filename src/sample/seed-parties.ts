@@ -1,6 +1,6 @@
 /** The companies and people behind the third-party accounts of a seeded folder. */
 
-import type { Address, CompanyRow, Contact, EmployeeRow, FolderKey, Miscellaneous } from '../ledger/rows.ts'
+import type { Address, CompanyRow, Contact, EmployeeRow, FolderKey, Miscellaneous } from '../formats/rows.ts'
 import type { Random } from './random.ts'
 import { bankDetails, nir, siren } from './seed-identifiers.ts'
 import words from './words.json' with { type: 'json' }

@@ -1,6 +1,6 @@
 /** Statements only seeding needs; it runs as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
-import type { FolderKey } from '../ledger/rows.ts'
+import type { FolderKey } from '../formats/rows.ts'
 
 /** Makes a second seed of the same reference wait until the transaction ends, so that it sees what the first made. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {

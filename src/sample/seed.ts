@@ -1,12 +1,12 @@
 /** Fills a folder with a made-up ledger of any size: deterministic, balanced, and as untidy as real ones. */
 import type { ClientBase } from 'pg'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
+import type { EntryRow, FolderKey, MovementRow } from '../formats/rows.ts'
 import { rememberLetterings } from '../ledger/events.sql.ts'
 import { IdSource } from '../ledger/ids.ts'
 import * as load from '../ledger/load.ts'
 import { TableWriter } from '../ledger/load.ts'
 import { publishImport } from '../ledger/publish-import.ts'
-import type { EntryRow, FolderKey, MovementRow } from '../ledger/rows.ts'
 import {
   createFirm,
   createFolder,

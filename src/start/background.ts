@@ -1,4 +1,4 @@
-/** What a process does beside answering requests: full exports, deliveries, and the sweeping of what is past its time. */
+/** The background work of a process: full exports, webhook deliveries, retention. */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
 import { type Config, limits } from '../config.ts'
@@ -15,9 +15,9 @@ import { guardedAgent } from '../webhooks/target.ts'
 
 export interface BackgroundParts {
   config: Config
-  /** As the service role. */
+  /** Connects as the service role. */
   database: Pool
-  /** Of that database. */
+  /** The address of that database. */
   serviceUrl: string
   masterKey: Buffer
   queue: ExportQueue
@@ -28,7 +28,7 @@ export interface BackgroundParts {
   log: Log
 }
 
-/** @throws {Error} where the database is away or does not fit; nothing is left running then */
+/** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
   const { config, database, queue, threads, store, storeSettings, timing, log } = parts
   await queue.start()
@@ -54,7 +54,7 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   }
 }
 
-/** With connections of its own: deliveries must not make requests wait for theirs. */
+/** Has its own connection pool, so that deliveries never make requests wait for a connection. */
 function startDispatcher({ config, serviceUrl, masterKey, timing, log }: BackgroundParts): {
   close(): Promise<void>
 } {

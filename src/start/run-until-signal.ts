@@ -1,4 +1,4 @@
-/** A process that is the service, until SIGTERM or SIGINT. A later one ends it at once. */
+/** Runs the service until SIGTERM or SIGINT. A second signal ends the process at once. */
 import { once } from 'node:events'
 import { readConfig } from '../config.ts'
 import type { Database } from '../db/database.ts'
@@ -8,7 +8,9 @@ import { startService } from '../start.ts'
 import { stopSignal } from '../stop-signal.ts'
 import type { Timing } from '../timing.ts'
 
-/** Ends the process, with exit code 0 where all answers ended by themselves. */
+/**
+ * Runs the service and then ends the process. Exit code 0 once it has stopped; 1 if it could not start or stop in time.
+ */
 export function runUntilSignal(timing: Timing): void {
   run(timing).catch((error: Error) => {
     process.stderr.write(`${error.message}\n`)
@@ -19,19 +21,19 @@ export function runUntilSignal(timing: Timing): void {
 async function run(timing: Timing): Promise<void> {
   const config = readConfig()
   const log = createLog(config.logLevel)
-  // From here on: a service that dies while it starts would leave its embedded database running.
+  // Installed before the start: a process killed while starting would leave its embedded database running.
   const stop = stopSignal()
   stop.addEventListener('abort', () => setTimeout(giveUp, timing.stopMs).unref())
   const service = await startService(config, {
     log,
     timing,
-    // A server of the operator's own gets no invented folder.
+    // The operator's own server gets no demo folder.
     ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
   })
   if (!stop.aborted) await once(stop, 'abort')
   log('service.stopping', { signal: stop.reason })
   log('service.stopped', { drained: await service.close() })
-  // A store that has fallen silent may still be waited for, with nobody left to tell.
+  // A silent store may still hold the process open, although nothing waits for its answer any more.
   process.exit()
 
   function giveUp(): void {

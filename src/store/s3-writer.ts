@@ -1,13 +1,14 @@
 /**
- * One object on its way to S3, in parts. The package's own putObject takes 528 MB parts for a stream of unknown
- * length, and resumes an upload that someone else began; hence explicit parts.
+ * Uploads one object to S3, in parts. The package's own putObject sends 528 MB parts for a stream of unknown length,
+ * and resumes an upload that another writer began. So we send parts explicitly.
  *
- * A part is copied into one of a few buffers and sent when it is full, while the next one fills. Over http the
- * signature of a request covers the SHA-256 of its body; over https the client leaves that out, and Content-MD5 takes
- * its place. Either way the server refuses a part that arrives damaged.
+ * A part is collected in one of a few buffers and sent when the buffer is full, while the next one fills. Over http the
+ * request's signature covers the SHA-256 of its body; over https the client omits that, and Content-MD5 takes its
+ * place. Either way the server refuses a part that arrives damaged.
  *
- * That SHA-256 takes 0.27 s of processor for 390 MB, here and again at the server. Unsigned parts with a CRC-32 would
- * spare most of both, but over http nothing would vouch for the content then, and not every server knows that header.
+ * That SHA-256 takes 0.27 s of processor for 390 MB, here and again on the server. Unsigned parts with a CRC-32 would
+ * save most of both, but over http nothing would authenticate the content then, and not every server supports that
+ * header.
  */
 
 import { hash } from 'node:crypto'
@@ -20,13 +21,13 @@ import { type ObjectWriter, StoreError } from './store.ts'
 export interface Upload {
   client: Client
   bucket: string
-  /** Prefix of the store included. */
+  /** Including the store's prefix. */
   name: string
   uploadId: string
   timing: StoreTiming
-  /** Cuts the requests of `client` off. */
+  /** Aborts the requests of `client`. */
   cut: AbortController
-  /** A client that lives on, for cleaning up. */
+  /** A client that stays usable, for cleaning up. */
   store: Client
 }
 
@@ -44,7 +45,7 @@ export class S3Writer implements ObjectWriter {
   #state: 'open' | 'completing' | 'completed' | 'aborted' = 'open'
   #completion: Promise<unknown> = Promise.resolve()
   #discarded: Promise<void> = Promise.resolve()
-  /** What is on its way may end, but is not tried again. */
+  /** Requests in flight may finish, but are not retried. */
   readonly #giveUp = new AbortController()
 
   constructor(upload: Upload) {
@@ -75,7 +76,7 @@ export class S3Writer implements ObjectWriter {
   async abort(): Promise<void> {
     if (this.#state === 'completed') return
     this.#giveUp.abort()
-    // It cleans up behind its own failure, and where it succeeds it was first.
+    // A failing completion cleans up after itself; a successful one came before this abort.
     await this.#completion
     if (this.#isCompleted()) return
     await this.#discard()
@@ -83,7 +84,7 @@ export class S3Writer implements ObjectWriter {
 
   async #complete(bytes: number): Promise<void> {
     try {
-      // An object has one part at the least, an empty one too.
+      // Every object has at least one part, even an empty one.
       if (this.#filled > 0 || this.#parts === 0) {
         this.#filling ??= await this.#takeBuffer()
         this.#sendPart()
@@ -116,7 +117,7 @@ export class S3Writer implements ObjectWriter {
         try {
           await client.completeMultipartUpload(bucket, name, uploadId, etags)
         } catch (error) {
-          // The answer to an earlier try was lost, and that try had succeeded: the check of the size will tell.
+          // An earlier try succeeded but its response was lost. Checking the size decides.
           if (tries > 1 && saysAbsent(error)) return
           throw error
         }
@@ -137,7 +138,7 @@ export class S3Writer implements ObjectWriter {
       throw new StoreError(`${name} arrived with ${size} bytes instead of ${bytes}`, { retryable: true })
   }
 
-  /** A buffer that no part on its way uses; waits for one where all are in use. */
+  /** Returns a buffer that no part in flight uses, waiting for one if all are in use. */
   async #takeBuffer(): Promise<Buffer> {
     if (this.#free.length === 0 && this.#buffers < limits.storePartsInFlight) {
       this.#buffers += 1
@@ -186,7 +187,7 @@ export class S3Writer implements ObjectWriter {
   }
 
   /**
-   * Parts on their way are let end, and cut off only where that takes long: a part that the server is still receiving
+   * Lets parts in flight finish, and aborts them only if that takes long: a part that the server is still receiving
    * when the upload is aborted can bring the upload back.
    */
   async #land(): Promise<void> {
@@ -198,7 +199,7 @@ export class S3Writer implements ObjectWriter {
   #checkOpen(): void {
     this.#checkAlive()
     if (this.#state !== 'open')
-      throw new StoreError(`${this.#upload.name} was completed before`, { retryable: false })
+      throw new StoreError(`${this.#upload.name} is already completed`, { retryable: false })
   }
 
   #checkAlive(): void {
@@ -211,7 +212,7 @@ export class S3Writer implements ObjectWriter {
     return this.#state === 'completed'
   }
 
-  /** Whoever asks second waits for the first: an export that is told as lost has left nothing. */
+  /** A second call waits for the first: an export reported as lost has left nothing behind. */
   #discard(): Promise<void> {
     if (this.#state !== 'aborted') {
       const mayBeThere = this.#state === 'completing'
@@ -222,11 +223,14 @@ export class S3Writer implements ObjectWriter {
     return this.#discarded
   }
 
-  /** Whatever the server holds of this object, the object included: a lost answer may hide that it was completed. */
+  /**
+   * Removes whatever the server holds of this object, the complete object included: a lost response may hide that it
+   * was completed.
+   */
   async #removeUpload(mayBeThere: boolean): Promise<void> {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
-    // Nobody waits half a minute for tidying up that the sweep does too.
+    // Not worth half a minute of waiting: retention cleans up too.
     const timing = { ...this.#upload.timing, tries: Math.min(this.#upload.timing.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
       withRetries(doing, timing, run).catch(() => {})

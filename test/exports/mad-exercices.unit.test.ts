@@ -10,7 +10,7 @@ describe('fiscal years', () => {
     id: '1',
     start,
     end,
-    lettering: 'MONO',
+    lettering: 'MONO' as const,
     closedOn: null,
     closedById: null,
     closedByFirstName: null,

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { AccountRow, CompanyRow, EntryRow, MovementRow } from '../../src/formats/rows.ts'
 import { IdSource } from '../../src/ledger/ids.ts'
 import {
   accounts,
@@ -10,7 +11,6 @@ import {
   movements,
   TableWriter,
 } from '../../src/ledger/load.ts'
-import type { AccountRow, CompanyRow, EntryRow, MovementRow } from '../../src/ledger/rows.ts'
 import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants.sql.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -156,7 +156,7 @@ test.each([
   ],
 ])('the character NUL in %s is refused by the name of the column', (_what, row, column) => {
   const writer = new TableWriter(client, companies)
-  expect(() => writer.add(row('1'))).toThrow(`${column} holds the character NUL`)
+  expect(() => writer.add(row('1'))).toThrow(`${column} contains the character NUL`)
   expect(writer.pendingBytes).toBe(0)
 })
 

@@ -8,7 +8,7 @@ import type pg from 'pg'
 import { idLiteral } from '../../db/literal.ts'
 import { wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { movementColumns } from '../../formats/mad/movement.ts'
-import type { FolderKey } from '../../ledger/rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import { entryExpressions, movementExpressions } from './movements.sql.ts'
 
 export function copyFolderEntries({ schemaId, folderId }: FolderKey): string {

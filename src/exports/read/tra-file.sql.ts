@@ -3,16 +3,17 @@
  * movements may be more than the file's: the merge drops those whose entry is not among the entries (see
  * movements.sql.ts, whose ways of reading few or many these share).
  */
+
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
-import type { SimplifiedAccount } from '../../formats/mad/account.ts'
+import type { SimplifiedAccount } from '../../formats/collection-rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import {
   type TraEntryColumn,
   type TraMovementColumn,
   traEntryColumns,
   traMovementColumns,
 } from '../../formats/tra/entry-lines.ts'
-import type { FolderKey } from '../../ledger/rows.ts'
 import { picksEntries, type TraSelection } from '../tra-selection.ts'
 import { findSpans } from './entry-segments.sql.ts'
 import type { EntrySegment, ExerciceSpan } from './entry-segments.ts'

@@ -5,13 +5,17 @@
  * The two come in the same order of entries. `all`: every movement belongs to one of the entries, in whatever order.
  * `selected`: both in ascending entry id; movements of other entries are passed over (see movements.sql.ts).
  */
+
 import type { CopyRows } from '../../db/copy-rows.ts'
+import { ascii } from '../../formats/ascii.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer } from '../../formats/mad/entry.ts'
-import { readId } from '../../formats/mad/json-bytes.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
 import { MoneySum } from '../../formats/money-sum.ts'
+import { readId } from '../../formats/text-bytes.ts'
 import type { ItemsForm } from './render-movements.ts'
+
+const { bracketClose, bracketOpen, comma, lineFeed } = ascii
 
 const debit = movementColumns.indexOf('debit')
 const credit = movementColumns.indexOf('credit')
@@ -32,11 +36,6 @@ export class EntriesTally {
     this.credit.add(bytes, fields[row + credit]!, fields[row + credit + 1]! - 1)
   }
 }
-
-const lineFeed = 0x0a
-const comma = 0x2c
-const bracketOpen = 0x5b
-const bracketClose = 0x5d
 
 /**
  * Where chunks end depends on the rows alone, as in renderMovements.

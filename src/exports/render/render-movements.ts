@@ -4,17 +4,16 @@
  * Both come in ascending entry id. A movement whose entry is not among the entries is not part of the answer, nor is
  * an entry without movements (see movements.sql.ts).
  */
+
 import type { CopyRows } from '../../db/copy-rows.ts'
-import { readId } from '../../formats/mad/json-bytes.ts'
+import { ascii } from '../../formats/ascii.ts'
 import type { MovementRenderer } from '../../formats/mad/movement.ts'
+import { readId } from '../../formats/text-bytes.ts'
+
+const { bracketClose, bracketOpen, comma, lineFeed } = ascii
 
 /** An array of movements (or of other items), or one a line. */
 export type ItemsForm = 'json' | 'ndjson'
-
-const lineFeed = 0x0a
-const comma = 0x2c
-const bracketOpen = 0x5b
-const bracketClose = 0x5d
 
 /**
  * Where chunks end depends on the rows alone, not on how they arrive: a compressed answer is the same each time, too.

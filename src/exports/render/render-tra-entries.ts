@@ -2,9 +2,10 @@
  * Merges the entries and the movements of a snapshot into the entry lines of a TRA file, chunk by chunk. Both come in
  * ascending entry id. Movements of other entries are passed over, entries without movements have no line.
  */
+
 import type { CopyRows } from '../../db/copy-rows.ts'
-import { readId } from '../../formats/mad/json-bytes.ts'
 import { MoneySum } from '../../formats/money-sum.ts'
+import { readId } from '../../formats/text-bytes.ts'
 import type { TraDictionary } from '../../formats/tra/dictionary.ts'
 import {
   type EntryLines,

@@ -2,15 +2,16 @@
  * The bytes of a TRA file (tra.md): parameter records, then entries by two COPY streams. Memory does not grow with the
  * entries, but for what they refer to.
  */
+
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { CopyRows } from '../../db/copy-rows.ts'
+import { partyKind } from '../../formats/party-kind.ts'
 import { renderTraDictionary, type TraDictionary } from '../../formats/tra/dictionary.ts'
 import { EntryLines, traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
 import { axesMax } from '../../formats/tra/folder-records.ts'
 import { letteringCodes } from '../../formats/tra/lettering-codes.ts'
-import { thirdPartyRoot } from '../../formats/tra/nature.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { copyTraEntries, copyTraMovements, findEntrySpans, findOddLetterings } from '../read/tra-file.sql.ts'
@@ -77,8 +78,8 @@ async function lookAtEntries(client: pg.ClientBase, selection: TraSelection) {
 
 function dictionaryOf(of: TraFolder, letterings: TraDictionary['letterings']): TraDictionary {
   const collectiveOf = (number: string) => {
-    const root = thirdPartyRoot(number)
-    return root === undefined ? null : of.collectives.get(root)!.number
+    const kind = partyKind(number)
+    return kind === undefined ? null : of.collectives.get(kind)!.number
   }
   return renderTraDictionary({
     journals: of.journals.map(({ id, type }) => ({ id, code: of.journalCodes.get(id)!, type })),

@@ -1,11 +1,19 @@
 /** The parameter records of a TRA file (tra.md, Parameters), from the folder they describe. */
+
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
-import type { AccountOf } from '../../formats/mad/account.ts'
-import type { ExerciceOf } from '../../formats/mad/exercice.ts'
-import type { AxisOf, FolderOf, JournalOf, PaymentOf } from '../../formats/mad/items.ts'
-import { paymentMode } from '../../formats/mad/payment.ts'
+import type {
+  AccountView,
+  AxisView,
+  ExerciceView,
+  FolderView,
+  JournalView,
+  PaymentView,
+} from '../../formats/collection-rows.ts'
+import { partyKind } from '../../formats/party-kind.ts'
+import { paymentMode } from '../../formats/payment.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import {
   caeLine,
   cgnLine,
@@ -32,7 +40,7 @@ import {
 } from '../../formats/tra/folder-records.ts'
 import { bareLine } from '../../formats/tra/layouts/fixed-width.ts'
 import { layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
-import { type CollectiveAccounts, collectiveAccounts, thirdPartyRoot } from '../../formats/tra/nature.ts'
+import { type CollectiveAccounts, collectiveAccounts } from '../../formats/tra/nature.ts'
 import { journalCodes, sectionCodes, vatCodes } from '../../formats/tra/short-codes.ts'
 import {
   readAccounts,
@@ -43,7 +51,6 @@ import {
   readJournals,
   readPayments,
 } from '../../ledger/collections.sql.ts'
-import type { FolderKey } from '../../ledger/rows.ts'
 import { minuteIn } from '../read/day.ts'
 import {
   type AccountNumber,
@@ -60,20 +67,20 @@ import { TraUnfit } from './tra-unfit.ts'
 /** What parameters and entry lines are made of, as far as it is kept in memory: a folder has few of each. */
 export interface TraFolder {
   selection: TraSelection
-  folder: FolderOf
+  folder: FolderView
   firmName: string
   accounts: AccountNumber[]
   collectives: CollectiveAccounts
-  journals: JournalOf[]
+  journals: JournalView[]
   /** In three characters, by id. */
   journalCodes: Map<string, string>
-  payments: PaymentOf[]
+  payments: PaymentView[]
   /** In the order of their ids. */
-  axes: AxisOf[]
+  axes: AxisView[]
   /** As the file has them, by id. */
   sectionCodes: Map<string, string>
   /** The oldest first. */
-  exercices: ExerciceOf[]
+  exercices: ExerciceView[]
   vatCodes: VatCode[]
   /** What one unit costs in euro, by currency. */
   currencies: Map<string, string>
@@ -178,13 +185,13 @@ const linesOf: Record<ParameterRecord, (written: Written) => Lines> = {
     for (const collective of collectives) if (collective.id === null) yield createdCgnLine(collective)
     for await (const account of everyAccount(client, of.selection)) {
       const isCollective = collectives.some(({ id }) => id === account.id)
-      if (isCollective || thirdPartyRoot(account.number) === undefined)
+      if (isCollective || partyKind(account.number) === undefined)
         yield cgnLine(account, isCollective, of.axes.length)
     }
   },
   async *CAE({ client, of }) {
     for await (const account of everyAccount(client, of.selection))
-      if (thirdPartyRoot(account.number) !== undefined) yield caeLine(account, of.collectives)
+      if (partyKind(account.number) !== undefined) yield caeLine(account, of.collectives)
   },
   JAL: ({ of }) => of.journals.map((journal) => jalLine(journal, of.journalCodes.get(journal.id)!)),
   async *RIB({ client, of }) {
@@ -208,7 +215,7 @@ export async function* parameterLines(written: Written): AsyncGenerator<Buffer> 
   }
 }
 
-async function* everyAccount(client: pg.ClientBase, folder: FolderKey): AsyncGenerator<AccountOf> {
+async function* everyAccount(client: pg.ClientBase, folder: FolderKey): AsyncGenerator<AccountView> {
   for await (const accounts of readAccounts(client, folder)) yield* accounts
 }
 
@@ -216,10 +223,10 @@ function lengthsOf(of: TraFolder): Parameters<typeof ps2Line>[0] {
   const numbers = of.accounts.map(({ number }) => number)
   return {
     generalLength: longestOf([
-      ...numbers.filter((number) => thirdPartyRoot(number) === undefined),
+      ...numbers.filter((number) => partyKind(number) === undefined),
       ...[...of.collectives.values()].map(({ number }) => number),
     ]),
-    thirdPartyLength: longestOf(numbers.filter((number) => thirdPartyRoot(number) !== undefined)),
+    thirdPartyLength: longestOf(numbers.filter((number) => partyKind(number) !== undefined)),
     axes: of.axes.slice(0, axesMax).map(({ sections, defaultSectionId }) => ({
       codeLength: longestOf(sections.map(({ id }) => of.sectionCodes.get(id)!)),
       defaultSectionCode: (defaultSectionId && of.sectionCodes.get(defaultSectionId)) || null,

@@ -3,90 +3,24 @@
  * has: partners branch on it. Where nothing is known of the company behind a 401 or 411 (a collective account, a file
  * that names none), it bears the name of its account, as auxiliary accounts do.
  */
-import type { AddressRow } from './address.ts'
+
+import type { AccountView, CompanyView, EmployeeView, PaymentView } from '../collection-rows.ts'
+import { decimal } from '../minor-units.ts'
+import { partyKind } from '../party-kind.ts'
+import { paymentMode } from '../payment.ts'
+import type { Contact, Miscellaneous } from '../rows.ts'
 import { addressItem } from './address.ts'
-import { decimal } from './exact-json.ts'
-import { paymentMode } from './payment.ts'
 
-export interface SimplifiedAccount {
-  producerId: string
-  number: string
-  name: string
-}
-
-/** As stored: members may be missing or stand in any order. */
-interface ContactRow {
-  firstname?: string | null
-  lastname?: string | null
-  phoneNumber?: string | null
-  role?: string | null
-  email?: string | null
-}
-
-interface MiscellaneousRow {
-  referent?: string | null
-  language?: string | null
-  group?: string | null
-  archived?: boolean | null
-}
-
-interface PaymentOf {
-  id: string
-  code: string
-}
-
-export interface CompanyOf {
-  name: string
-  siren: string | null
-  ceo: string | null
-  payment: PaymentOf | null
-  address: AddressRow | null
-  ape: { producerId: string | null; code: string | null; name: string | null } | null
-  /** Rate in hundredths of a percent. */
-  vat: { id: string; code: string; rate: number } | null
-  ibans: string[]
-  contacts: ContactRow[]
-  miscellaneous: MiscellaneousRow | null
-}
-
-export interface EmployeeOf {
-  firstName: string | null
-  lastName: string | null
-  email: string | null
-  phoneNumber: string | null
-  phoneNumberBis: string | null
-  nir: string | null
-  profession: string | null
-  payment: PaymentOf | null
-  address: AddressRow | null
-  ibans: string[]
-  contacts: ContactRow[]
-  miscellaneous: MiscellaneousRow | null
-  doubtfulAccount: SimplifiedAccount | null
-}
-
-export interface AccountOf {
-  id: string
-  number: string
-  name: string
-  closed: boolean
-  counterpartAccount: SimplifiedAccount | null
-  correspondanceAccount: SimplifiedAccount | null
-  company: CompanyOf | null
-  employee: EmployeeOf | null
-}
-
-export function accountItem(account: AccountOf): object {
+export function accountItem(account: AccountView): object {
   const { id, number, name, closed, counterpartAccount, correspondanceAccount } = account
   const head = { producerId: id, number, name, closed }
-  if (/^4[01]1/.test(number)) {
-    return { ...head, counterpartAccount, company: companyItem(account.company ?? { ...noCompany, name }) }
-  }
-  if (number.startsWith('421')) return { ...head, employee: employeeItem(account.employee ?? noEmployee) }
-  return { ...head, counterpartAccount, correspondanceAccount }
+  const party = partyKind(number)
+  if (party === undefined) return { ...head, counterpartAccount, correspondanceAccount }
+  if (party === 'employee') return { ...head, employee: employeeItem(account.employee ?? noEmployee) }
+  return { ...head, counterpartAccount, company: companyItem(account.company ?? { ...noCompany, name }) }
 }
 
-const noCompany: Omit<CompanyOf, 'name'> = {
+const noCompany: Omit<CompanyView, 'name'> = {
   siren: null,
   ceo: null,
   payment: null,
@@ -98,7 +32,7 @@ const noCompany: Omit<CompanyOf, 'name'> = {
   miscellaneous: null,
 }
 
-const noEmployee: EmployeeOf = {
+const noEmployee: EmployeeView = {
   firstName: null,
   lastName: null,
   email: null,
@@ -114,7 +48,7 @@ const noEmployee: EmployeeOf = {
   doubtfulAccount: null,
 }
 
-function companyItem(company: CompanyOf): object {
+function companyItem(company: CompanyView): object {
   const { name, siren, ceo, payment, address, ape, vat, ibans, contacts, miscellaneous } = company
   return {
     name,
@@ -130,7 +64,7 @@ function companyItem(company: CompanyOf): object {
   }
 }
 
-function employeeItem(employee: EmployeeOf): object {
+function employeeItem(employee: EmployeeView): object {
   const { payment, address, ibans, contacts, miscellaneous, doubtfulAccount } = employee
   return {
     firstName: employee.firstName,
@@ -152,16 +86,16 @@ function employeeItem(employee: EmployeeOf): object {
   }
 }
 
-function paymentOf({ id, code }: PaymentOf): object {
+function paymentOf({ id, code }: PaymentView): object {
   return { producerId: id, code: paymentMode(code).code }
 }
 
-function contactItem(contact: ContactRow): object {
+function contactItem(contact: Partial<Contact>): object {
   const { firstname = null, lastname = null, phoneNumber = null, role = null, email = null } = contact
   return { firstname, lastname, phoneNumber, role, email }
 }
 
-function miscellaneousItem(known: MiscellaneousRow): object {
+function miscellaneousItem(known: Partial<Miscellaneous>): object {
   const { referent = null, language = null, group = null, archived } = known
   return { referent, language, group, archived: archived ?? false }
 }

@@ -1,16 +1,7 @@
-export interface AddressRow {
-  number: string | null
-  locatingIndex: string | null
-  streetType: string | null
-  streetName: string | null
-  complement: string | null
-  postalCode: string | null
-  city: string | null
-  country: string | null
-}
+import type { Address } from '../rows.ts'
 
 /** Address (interface, section 2.1; contract, section 4), with both spellings of the full name. */
-export function addressItem(address: AddressRow): object {
+export function addressItem(address: Address): object {
   const { number, locatingIndex, streetType, streetName } = address
   const fullName =
     number && streetType && streetName

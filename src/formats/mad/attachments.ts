@@ -1,13 +1,10 @@
-import { bytesOf, escapedAt, isNull, writePiece } from './json-bytes.ts'
+import { ascii } from '../ascii.ts'
+import { bytesOf, escapedAt, isNull, writePiece } from '../text-bytes.ts'
+
+const { backslash, blank, braceClose, colon, quote } = ascii
 
 const none = bytesOf('{}')
 const beforeAddress = bytesOf(':{"type":"URL","value":')
-
-const quote = 0x22
-const blank = 0x20
-const colon = 0x3a
-const backslash = 0x5c
-const braceClose = 0x7d
 
 /**
  * `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`. Room needed: six

@@ -5,9 +5,9 @@
  * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
  */
 
+import { paymentMode } from '../payment.ts'
+import { bytesOf } from '../text-bytes.ts'
 import { journalTypeLabels } from './journal.ts'
-import { bytesOf } from './json-bytes.ts'
-import { paymentMode } from './payment.ts'
 
 export interface DictionaryRows {
   journals: { id: string; code: string; name: string; type: string }[]

@@ -2,20 +2,12 @@
  * An entry as JSON bytes, from the fields of its row: whole, around its movements (full export; contract, section 4),
  * or inside of a movement (interface, section 2.4). The two have their members in another order and share the rest.
  */
+
 import { strict as assert } from 'node:assert'
+import { bytesOf, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
 import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
-import {
-  bytesOf,
-  isNull,
-  readId,
-  writeDateOrNull,
-  writeJson,
-  writeNull,
-  writePiece,
-  writePlain,
-  writeTextOrNull,
-} from './json-bytes.ts'
+import { writeDateOrNull, writeJson, writeNull, writeTextOrNull } from './json-bytes.ts'
 
 /** The columns of an entry row inside of its movements, in the order the query must give them. */
 export const entryColumns = [

@@ -1,24 +1,12 @@
 /** Fiscal years of a full export (contract, section 4). */
-
-export interface ExerciceOf {
-  id: string
-  /** Both days inclusive, `YYYY-MM-DD`. */
-  start: string
-  end: string
-  lettering: string
-  /** The day it was closed in the time zone of the platform, `YYYY-MM-DD`; null: open. */
-  closedOn: string | null
-  closedById: string | null
-  closedByFirstName: string | null
-  closedByLastName: string | null
-}
+import type { ExerciceView } from '../collection-rows.ts'
 
 /**
  * The years of a folder, from the first to the last. `N` is the year that contains today, or else the latest one
  * started; where none has started yet, the first is `N+1`.
  * @param exercices ascending by start
  */
-export function exerciceItems(exercices: ExerciceOf[], today: string): object[] {
+export function exerciceItems(exercices: ExerciceView[], today: string): object[] {
   const current = exercices.findLastIndex(({ start, end }) => start <= today && today <= end)
   const latest = exercices.findLastIndex(({ start }) => start <= today)
   const n = current === -1 ? latest : current
@@ -30,7 +18,7 @@ function nameOf(distance: number): string {
   return distance < 0 ? `N${distance}` : `N+${distance}`
 }
 
-function exerciceItem(exercice: ExerciceOf, name: string): object {
+function exerciceItem(exercice: ExerciceView, name: string): object {
   const { id, start, end, lettering, closedOn } = exercice
   const by = {
     producerId: exercice.closedById,

@@ -1,28 +1,12 @@
 /** Items of a full export, from their rows (interface, section 2.1; contract, section 4). Their order is the order here. */
-import type { SimplifiedAccount } from './account.ts'
-import type { AddressRow } from './address.ts'
+
+import type { AxisView, BankView, FolderView, JournalView, PaymentView } from '../collection-rows.ts'
+import { decimal } from '../minor-units.ts'
+import { paymentMode, shownPaymentCode } from '../payment.ts'
 import { addressItem } from './address.ts'
-import { decimal } from './exact-json.ts'
 import { journalTypeLabels } from './journal.ts'
-import { paymentMode, shownPaymentCode } from './payment.ts'
 
-export interface FolderOf {
-  name: string
-  reference: string | null
-  address: AddressRow
-  contactFirstName: string | null
-  contactLastName: string | null
-  contactPhoneNumber: string | null
-  contactMobilePhoneNumber: string | null
-  contactMail: string | null
-  rcsProducerId: string
-  rcsName: string
-  siret: string | null
-  /** Digits of minor units. */
-  capital: string
-}
-
-export function accountingFolderItem(folder: FolderOf): object {
+export function accountingFolderItem(folder: FolderView): object {
   return {
     name: folder.name,
     reference: folder.reference,
@@ -40,12 +24,7 @@ export function accountingFolderItem(folder: FolderOf): object {
   }
 }
 
-export interface PaymentOf {
-  id: string
-  code: string
-}
-
-export function paymentItem({ id, code }: PaymentOf): object {
+export function paymentItem({ id, code }: PaymentView): object {
   return {
     producerId: id,
     ...paymentMode(code),
@@ -53,19 +32,7 @@ export function paymentItem({ id, code }: PaymentOf): object {
   }
 }
 
-export interface BankOf {
-  id: string
-  rib: string | null
-  iban: string
-  bic: string
-  account: SimplifiedAccount | null
-  journalId: string
-  journalName: string
-  journalCode: string
-  isDefault: boolean
-}
-
-export function bankItem(bank: BankOf): object {
+export function bankItem(bank: BankView): object {
   return {
     producerId: bank.id,
     RIB: bank.rib,
@@ -82,16 +49,7 @@ export function bankItem(bank: BankOf): object {
   }
 }
 
-export interface JournalOf {
-  id: string
-  name: string
-  code: string
-  type: string
-  counterpartAccount: SimplifiedAccount | null
-  locked: boolean
-}
-
-export function journalItem({ id, name, code, type, counterpartAccount, locked }: JournalOf): object {
+export function journalItem({ id, name, code, type, counterpartAccount, locked }: JournalView): object {
   return {
     producerId: id,
     name,
@@ -102,15 +60,7 @@ export function journalItem({ id, name, code, type, counterpartAccount, locked }
   }
 }
 
-export interface AxisOf {
-  id: string
-  code: string
-  name: string
-  defaultSectionId: string | null
-  sections: { id: string; code: string; name: string; accountRoots: string[]; closed: boolean }[]
-}
-
-export function axisItem({ id, code, name, defaultSectionId, sections }: AxisOf): object {
+export function axisItem({ id, code, name, defaultSectionId, sections }: AxisView): object {
   return {
     producerId: id,
     code,

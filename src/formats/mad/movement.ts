@@ -7,22 +7,17 @@
  * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts says the same in ten lines and is
  * compared byte for byte.
  */
+
 import { strict as assert } from 'node:assert'
+import { ascii } from '../ascii.ts'
+import { writeDecimal } from '../minor-units.ts'
+import { bytesOf, endOfNumber, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
 import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
 import { EntryRenderer } from './entry.ts'
-import {
-  bytesOf,
-  isNull,
-  readId,
-  writeDateOrNull,
-  writeDecimal,
-  writeNull,
-  writePiece,
-  writePlain,
-  writeText,
-  writeTextOrNull,
-} from './json-bytes.ts'
+import { writeDateOrNull, writeNull, writeText, writeTextOrNull } from './json-bytes.ts'
+
+const { comma, letterN, letterP, minus, zero } = ascii
 
 /** The columns of a movement row, in the order the query must give them. */
 export const movementColumns = [
@@ -63,7 +58,6 @@ const payment = bytesOf(',"payment":')
 const analytics = bytesOf(',"analytics":[')
 const nextAxis = bytesOf(']},')
 const lastAxis = bytesOf(']}')
-const comma = bytesOf(',')
 const shareRate = bytesOf(',"rate":')
 const letteringNone = bytesOf('],"lettering":{"state":"none","value":null}}')
 const letteringPartial = bytesOf('],"lettering":{"state":"partial","value":')
@@ -81,13 +75,6 @@ const escapedBytesMax = 6
 const moneyDecimals = 2
 /** Rates are stored in ten-thousandths of a percent and written as a percentage. */
 const rateDecimals = 4
-
-const letterN = 0x6e
-const letterP = 0x70
-const braceClose = 0x7d
-const commaByte = 0x2c
-const minus = 0x2d
-const zero = 0x30
 
 export class MovementRenderer {
   readonly #dictionary: Dictionary
@@ -206,7 +193,7 @@ export class MovementRenderer {
         if (axisId !== 0) at = writePiece(out, at, nextAxis)
         at = writePiece(out, at, section.axis)
         axisId = section.axisId
-      } else at = writePiece(out, at, comma)
+      } else out[at++] = comma
       at = writePiece(out, at, section.head)
       at = writeDecimal(out, at, bytes, idEnd + 1, amountEnd, moneyDecimals)
       at = writePiece(out, at, shareRate)
@@ -243,10 +230,4 @@ function writeValue(
     return writeDecimal(out, at, bytes, debitStart + 1, debitEnd, moneyDecimals)
   out[at++] = minus
   return writeDecimal(out, at, bytes, debitStart, debitEnd, moneyDecimals)
-}
-
-function endOfNumber(bytes: Uint8Array, from: number): number {
-  let at = from
-  while (bytes[at] !== commaByte && bytes[at] !== braceClose) at++
-  return at
 }

@@ -2,9 +2,9 @@
 
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
-import type { AccountOf, SimplifiedAccount } from '../mad/account.ts'
-import type { BankOf, JournalOf } from '../mad/items.ts'
-import { paymentMode } from '../mad/payment.ts'
+import type { AccountView, BankView, JournalView, SimplifiedAccount } from '../collection-rows.ts'
+import { partyKind } from '../party-kind.ts'
+import { paymentMode } from '../payment.ts'
 import { countryCode } from './country-code.ts'
 import { axesMax, street } from './folder-records.ts'
 import { LineWriter } from './layouts/fixed-width.ts'
@@ -14,8 +14,7 @@ import {
   type CollectiveAccount,
   type CollectiveAccounts,
   journalNature,
-  thirdPartyNatures,
-  thirdPartyRoot,
+  partyNatures,
 } from './nature.ts'
 
 /**
@@ -39,7 +38,7 @@ export function crrLine({ number, name }: SimplifiedAccount): Buffer {
 }
 
 /** @param axes of the folder, at most axesMax of which count */
-export function cgnLine(account: AccountOf, isCollective: boolean, axes: number): Buffer {
+export function cgnLine(account: AccountView, isCollective: boolean, axes: number): Buffer {
   const { number, name, closed, correspondanceAccount } = account
   const nature = accountNature(number, isCollective)
   const writer = new LineWriter(layouts.CGN)
@@ -62,18 +61,18 @@ export function createdCgnLine({ number, name }: CollectiveAccount): Buffer {
 }
 
 /** @param account with one of the roots of third parties */
-export function caeLine(account: AccountOf, collectives: CollectiveAccounts): Buffer {
+export function caeLine(account: AccountView, collectives: CollectiveAccounts): Buffer {
   const { number, name, company, employee } = account
-  const root = thirdPartyRoot(number)
-  assert(root !== undefined, `the account ${number} is no third party`)
+  const kind = partyKind(number)
+  assert(kind !== undefined, `the account ${number} is no third party`)
   const [contact] = company?.contacts ?? []
   const { address = null, payment = null } = company ?? employee ?? {}
   return new LineWriter(layouts.CAE)
     .key('CODE', number)
     .name('LIBELLE', name, number)
-    .text('NATURE', thirdPartyNatures[root])
+    .text('NATURE', partyNatures[kind].nature)
     .flag('LETTRABLE', true)
-    .key('COLLECTIF', collectives.get(root)!.number)
+    .key('COLLECTIF', collectives.get(kind)!.number)
     .text('ADRESSE 1', address && street(address))
     .text('ADRESSE 2', address?.complement)
     .text('CODE POSTAL', address?.postalCode)
@@ -88,7 +87,7 @@ export function caeLine(account: AccountOf, collectives: CollectiveAccounts): Bu
 }
 
 /** @param code as journalCodes gives it */
-export function jalLine({ name, type, counterpartAccount, locked }: JournalOf, code: string): Buffer {
+export function jalLine({ name, type, counterpartAccount, locked }: JournalView, code: string): Buffer {
   const nature = journalNature(type)
   const treasury = nature === 'BQE' || nature === 'CAI' ? counterpartAccount : null
   return new LineWriter(layouts.JAL)
@@ -107,7 +106,7 @@ export function jalLine({ name, type, counterpartAccount, locked }: JournalOf, c
  * account stand twice: where they always stood, and where files from version 8 on have them (p. 51).
  * @param rank from 1
  */
-export function ribLine({ rib, iban, bic, account, isDefault }: BankOf, rank: number): Buffer {
+export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: number): Buffer {
   const digits = (rib ?? '').replace(/[^0-9A-Za-z]/g, '')
   const part = (from: number, to: number) => (digits.length === 23 ? digits.slice(from, to) : null)
   return new LineWriter(layouts.RIB)

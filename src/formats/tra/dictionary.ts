@@ -3,12 +3,14 @@
  *
  * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
  */
+
 import { Buffer } from 'node:buffer'
-import { paymentMode } from '../mad/payment.ts'
+import { type PartyKind, partyKind } from '../party-kind.ts'
+import { paymentMode } from '../payment.ts'
 import { openingState } from './folder-records.ts'
 import { LineWriter } from './layouts/fixed-width.ts'
 import { fieldOf, layouts } from './layouts/layouts.ts'
-import { type PartyKind, type PieceRule, pieceRule } from './piece-type.ts'
+import { type PieceRule, pieceRule } from './piece-type.ts'
 
 export interface TraDictionaryRows {
   /** `code`: of three characters at the most. */
@@ -27,7 +29,7 @@ export interface AccountColumns {
   /** GENERAL, TYPE CPTE and AUXILIAIRE. */
   columns: Uint8Array
   isThirdParty: boolean
-  party: PartyKind
+  party: PartyKind | undefined
 }
 
 export interface JournalColumns {
@@ -80,14 +82,8 @@ function accountColumns({ number, collective }: TraDictionaryRows['accounts'][nu
   return {
     columns: columnsOf(line, 'GENERAL', partyField),
     isThirdParty: collective !== null,
-    party: partyKinds[number.slice(0, 3)],
+    party: partyKind(number),
   }
-}
-
-const partyKinds: Readonly<Record<string, PartyKind>> = {
-  '401': 'supplier',
-  '411': 'customer',
-  '421': 'employee',
 }
 
 /** From the first column of a field to the last of another. Copied: a piece of a line would keep all of it. */

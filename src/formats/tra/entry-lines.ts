@@ -7,17 +7,25 @@
  * at their places. Accounts, journals, payments and sections come as ready columns, by id. Nothing is allocated per
  * movement, but for amounts in a foreign currency and texts that are not plain French. The plain renderer in
  * test/support/plain/plain-tra.ts says the same with objects and strings and is compared byte for byte.
+ *
+ * 600,000 movements with 443,000 shares are 1.39 GB, for which the thread takes 1.7 s of processor, 0.7 of them for
+ * SHA-256.
  */
+
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
-import { isNull, readId, writePlain } from '../mad/json-bytes.ts'
+import { ascii } from '../ascii.ts'
+import { endOfNumber, isNull, readId, unescaped, writePlain } from '../text-bytes.ts'
 import { noOpening, type TraDictionary } from './dictionary.ts'
 import { axesMax, establishmentCode } from './folder-records.ts'
 import { ForeignAmounts } from './foreign-amounts.ts'
 import { LineWriter, noDay, TraOverflow } from './layouts/fixed-width.ts'
 import { fieldOf, layouts } from './layouts/layouts.ts'
-import { inCase, unescaped, writeAmount, writeDay, writeRight, writeText } from './line-bytes.ts'
+import { inCase, writeAmount, writeDay, writeRight, writeText } from './line-bytes.ts'
 import type { PieceType } from './piece-type.ts'
+
+const { blank, capitalA, capitalC, capitalD, capitalN, capitalS, capitalX, letterN, letterP, minus, zero } =
+  ascii
 
 /** The columns of an entry row, in the order the query must give them. */
 export const traEntryColumns = [
@@ -109,20 +117,6 @@ const blankShare = new LineWriter(layouts.ANALYTIC).text('ETABLISSEMENT', establ
 const rateDecimals = 6
 /** A share takes at least six characters of its row (`1,1,1,`). */
 const shareCharactersMin = 6
-
-const blank = 0x20
-const comma = 0x2c
-const minus = 0x2d
-const zero = 0x30
-const capitalA = 0x41
-const capitalC = 0x43
-const capitalD = 0x44
-const capitalN = 0x4e
-const capitalS = 0x53
-const capitalX = 0x58
-const letterN = 0x6e
-const letterP = 0x70
-const braceClose = 0x7d
 
 export class EntryLines {
   readonly #dictionary: TraDictionary
@@ -307,7 +301,7 @@ export class EntryLines {
     const inEuros = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
     const inCurrency =
       rank === 0 ? this.#foreign.movement(inEuros, isDebit) : this.#foreign.share(inEuros, rank)
-    const digits = ascii(String(inCurrency))
+    const digits = latin1(String(inCurrency))
     writeAmount(out, at, firstAmount, digits, 0, digits.length)
     writeAmount(out, at, secondAmount, bytes, start, end)
   }
@@ -337,20 +331,20 @@ export class EntryLines {
     }
     const code = written.get(unescaped(bytes, start, end))
     if (code === undefined) assert.fail('a movement has a lettering code that its account does not have')
-    out.set(ascii(isPartial ? code.toLowerCase() : code), at + lettering)
+    out.set(latin1(isPartial ? code.toLowerCase() : code), at + lettering)
   }
 }
 
-const noDayBytes = ascii(noDay)
-const euro = ascii('EUR')
-const inEuro = ascii('E--')
-const inBoth = ascii('DE-')
-const toLetter = ascii('AL')
-const cannotLetter = ascii('RI')
-const partlyLettered = ascii('PL')
-const lettered = ascii('TL')
+const noDayBytes = latin1(noDay)
+const euro = latin1('EUR')
+const inEuro = latin1('E--')
+const inBoth = latin1('DE-')
+const toLetter = latin1('AL')
+const cannotLetter = latin1('RI')
+const partlyLettered = latin1('PL')
+const lettered = latin1('TL')
 
-function ascii(text: string): Uint8Array {
+function latin1(text: string): Uint8Array {
   return Buffer.from(text, 'latin1')
 }
 
@@ -358,10 +352,4 @@ function ascii(text: string): Uint8Array {
 export function isDebitLine(bytes: Uint8Array, fields: Int32Array, base: number): boolean {
   const start = fields[base + of.debit]!
   return bytes[start] !== zero || fields[base + of.debit + 1]! - 1 - start > 1
-}
-
-function endOfNumber(bytes: Uint8Array, from: number): number {
-  let at = from
-  while (bytes[at] !== comma && bytes[at] !== braceClose) at++
-  return at
 }

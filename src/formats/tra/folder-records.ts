@@ -1,11 +1,12 @@
 /** Records about the file, the folder and its settings (tra.md, Parameters): rows in, one line of bytes out. */
+
 import type { Buffer } from 'node:buffer'
-import type { AddressRow } from '../mad/address.ts'
-import type { ExerciceOf } from '../mad/exercice.ts'
-import type { FolderOf } from '../mad/items.ts'
-import { paymentMode } from '../mad/payment.ts'
+import type { ExerciceView, FolderView } from '../collection-rows.ts'
+import { inUnits } from '../minor-units.ts'
+import { paymentMode } from '../payment.ts'
+import type { Address } from '../rows.ts'
 import { countryCode } from './country-code.ts'
-import { amountText, dayText, LineWriter } from './layouts/fixed-width.ts'
+import { dayText, LineWriter } from './layouts/fixed-width.ts'
 import { layouts } from './layouts/layouts.ts'
 import type { CollectiveAccounts } from './nature.ts'
 
@@ -41,7 +42,7 @@ export function headerLine({ type, generatedAt, firmName }: TraFileOf): Buffer {
 }
 
 /** Interface, section 2.5. */
-export function ps1Line(folder: FolderOf): Buffer {
+export function ps1Line(folder: FolderView): Buffer {
   const { address } = folder
   return new LineWriter(layouts.PS1)
     .text('NOM', folder.name)
@@ -102,9 +103,9 @@ function between(length: number, least: number, most: number): string {
 export function ps3Line(openingJournalCode: string | null, collectives: CollectiveAccounts): Buffer {
   return new LineWriter(layouts.PS3)
     .key('JALOUVRE', openingJournalCode)
-    .key('CLIDEFAUT', collectives.get('411')?.number)
-    .key('FOUDEFAUT', collectives.get('401')?.number)
-    .key('SALDEFAUT', collectives.get('421')?.number)
+    .key('CLIDEFAUT', collectives.get('customer')?.number)
+    .key('FOUDEFAUT', collectives.get('supplier')?.number)
+    .key('SALDEFAUT', collectives.get('employee')?.number)
     .line()
 }
 
@@ -135,7 +136,7 @@ export function ps5Line({ conversionLossAccount, conversionGainAccount, hasAxes 
 }
 
 /** @param rank from 1, of the oldest */
-export function exoLine({ start, end, lettering, closedOn }: ExerciceOf, rank: number): Buffer {
+export function exoLine({ start, end, lettering, closedOn }: ExerciceView, rank: number): Buffer {
   return new LineWriter(layouts.EXO)
     .key('CODE', String(rank).padStart(3, '0'))
     .date('DATEDEBUT', start)
@@ -152,7 +153,7 @@ export function openingState(lettering: string): 'H' | 'OAN' {
   return lettering === 'MONO' ? 'H' : 'OAN'
 }
 
-export function etbLine({ name, address }: FolderOf): Buffer {
+export function etbLine({ name, address }: FolderView): Buffer {
   return new LineWriter(layouts.ETB)
     .key('CODE', establishmentCode)
     .text('LIBELLE', name)
@@ -165,7 +166,7 @@ export function etbLine({ name, address }: FolderOf): Buffer {
 }
 
 /** What is known of number, index, type and name. */
-export function street({ number, locatingIndex, streetType, streetName }: AddressRow): string {
+export function street({ number, locatingIndex, streetType, streetName }: Address): string {
   return [number, locatingIndex, streetType, streetName].filter(Boolean).join(' ')
 }
 
@@ -234,7 +235,7 @@ export function regLine(): Buffer {
  * @param rate in hundredths of a percent
  */
 export function tvaLine(code: string, rate: number): Buffer {
-  const percent = amountText(BigInt(rate))
+  const percent = inUnits(BigInt(rate), ',')
   return new LineWriter(layouts.TVA)
     .key('CODE', code)
     .text('LIBELLE', `TVA ${percent} %`)

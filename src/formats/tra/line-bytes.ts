@@ -2,22 +2,17 @@
  * Columns of a TRA line written byte by byte from the text format of COPY. The line was laid out before: what is not
  * written here is blank already.
  */
+
 import { Buffer } from 'node:buffer'
-import { isNull } from '../mad/json-bytes.ts'
-import { amountText, noDay, TraOverflow } from './layouts/fixed-width.ts'
+import { ascii } from '../ascii.ts'
+import { inUnits } from '../minor-units.ts'
+import { isNull, unescaped } from '../text-bytes.ts'
+import { noDay, TraOverflow } from './layouts/fixed-width.ts'
 import { layouts, type TraField } from './layouts/layouts.ts'
 import { toWindows1252, windows1252Bytes } from './windows-1252.ts'
 
-const blank = 0x20
-const comma = 0x2c
-const minus = 0x2d
-const zero = 0x30
-const capitalA = 0x41
-const capitalZ = 0x5a
-const backslash = 0x5c
-const letterA = 0x61
-const letterZ = 0x7a
-const tilde = 0x7e
+const { backslash, blank, capitalA, capitalZ, comma, letterA, letterZ, minus, tilde, zero } = ascii
+
 const caseBit = 0x20
 /** The first byte of characters of so many bytes in UTF-8. */
 const twoBytes = 0xc2
@@ -106,7 +101,7 @@ export function writeAmount(
   const digits = Math.max(end - first, amountDecimals + 1)
   if (digits + (isNegative ? 2 : 1) > field.length) {
     const minor = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
-    throw new TraOverflow(layouts.ENTRY, field, amountText(minor))
+    throw new TraOverflow(layouts.ENTRY, field, inUnits(minor, ','))
   }
   let at = line + field.at - 1 + field.length - 1
   let i = end - 1
@@ -115,14 +110,4 @@ export function writeAmount(
     out[at--] = i >= first ? bytes[i--]! : zero
   }
   if (isNegative) out[at] = minus
-}
-
-const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
-
-/** The text that COPY wrote. */
-export function unescaped(bytes: Uint8Array, start: number, end: number): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
-  return text.includes('\\')
-    ? text.replace(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter)
-    : text
 }

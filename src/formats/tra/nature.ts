@@ -1,14 +1,12 @@
 /** What accounts and journals are to a TRA file, by their numbers and types (tra.md, CGN, CAE and JAL). */
+import { type PartyKind, partyKind } from '../party-kind.ts'
 
-/** Suppliers, customers, employees: accounts with these roots are third parties. */
-export const thirdPartyRoots = ['401', '411', '421'] as const
-export type ThirdPartyRoot = (typeof thirdPartyRoots)[number]
-
-export function thirdPartyRoot(number: string): ThirdPartyRoot | undefined {
-  return thirdPartyRoots.find((root) => number.startsWith(root))
-}
-
-export const thirdPartyNatures = { '401': 'FOU', '411': 'CLI', '421': 'SAL' } as const
+/** What the accounts of each kind of third party are, and those that they hang from. */
+export const partyNatures = {
+  supplier: { nature: 'FOU', collective: 'COF', collectiveName: 'Fournisseurs' },
+  customer: { nature: 'CLI', collective: 'COC', collectiveName: 'Clients' },
+  employee: { nature: 'SAL', collective: 'COS', collectiveName: 'Personnel' },
+} as const satisfies Record<PartyKind, object>
 
 export interface CollectiveAccount {
   number: string
@@ -17,13 +15,7 @@ export interface CollectiveAccount {
   id: string | null
 }
 
-export type CollectiveAccounts = ReadonlyMap<ThirdPartyRoot, CollectiveAccount>
-
-const createdCollectives: Record<ThirdPartyRoot, { number: string; name: string }> = {
-  '401': { number: '401000', name: 'Fournisseurs' },
-  '411': { number: '411000', name: 'Clients' },
-  '421': { number: '421000', name: 'Personnel' },
-}
+export type CollectiveAccounts = ReadonlyMap<PartyKind, CollectiveAccount>
 
 /**
  * The account that the third parties of each root hang from: the root itself or the root and zeros (401, 401000), the
@@ -33,14 +25,16 @@ const createdCollectives: Record<ThirdPartyRoot, { number: string; name: string 
 export function collectiveAccounts(
   accounts: Iterable<{ id: string; number: string; name: string }>,
 ): CollectiveAccounts {
-  const found = new Map<ThirdPartyRoot, CollectiveAccount>()
+  const found = new Map<PartyKind, CollectiveAccount>()
   for (const { id, number, name } of accounts) {
-    const root = thirdPartyRoot(number)
-    if (root === undefined) continue
-    const known = found.get(root)
-    if (/^4[012]10*$/.test(number) && (!known?.id || number.length < known.number.length))
-      found.set(root, { id, number, name })
-    else if (!known) found.set(root, { id: null, ...createdCollectives[root] })
+    const kind = partyKind(number)
+    if (kind === undefined) continue
+    const known = found.get(kind)
+    const root = number.slice(0, 3)
+    if (/^0*$/.test(number.slice(3)) && (!known?.id || number.length < known.number.length))
+      found.set(kind, { id, number, name })
+    else if (!known)
+      found.set(kind, { id: null, number: `${root}000`, name: partyNatures[kind].collectiveName })
   }
   return found
 }
@@ -73,9 +67,6 @@ const naturesByRoot: Record<string, AccountNature> = {
   '9': 'EXT',
 }
 const naturesOfCollectives: Record<string, AccountNature> = {
-  '401': 'COF',
-  '411': 'COC',
-  '421': 'COS',
   '42': 'COD',
   '43': 'COD',
   '44': 'COD',
@@ -84,8 +75,10 @@ const naturesOfCollectives: Record<string, AccountNature> = {
 }
 
 export function accountNature(number: string, isCollective: boolean): AccountNature {
+  const party = partyKind(number)
+  if (isCollective && party) return partyNatures[party].collective
   const byRoot = (natures: Record<string, AccountNature>) =>
-    natures[number.slice(0, 3)] ?? natures[number.slice(0, 2)] ?? natures[number.slice(0, 1)]
+    natures[number.slice(0, 2)] ?? natures[number.slice(0, 1)]
   return (isCollective ? byRoot(naturesOfCollectives) : undefined) ?? byRoot(naturesByRoot) ?? 'DIV'
 }
 

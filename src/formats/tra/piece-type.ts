@@ -1,9 +1,7 @@
 /** TYPE PIECE of entry lines (tra.md, Entry lines; p. 40): what kind of document an entry is. Pure. */
+import type { PartyKind } from '../party-kind.ts'
 
 export type PieceType = 'FF' | 'AF' | 'FC' | 'AC' | 'RF' | 'RC' | 'OD'
-
-/** What decides of a line: a supplier (401), a customer (411), an employee (421), or none of them. */
-export type PartyKind = 'supplier' | 'customer' | 'employee' | undefined
 
 /** An invoice turns into a credit note by its line on the third party; a payment is one by that line. */
 export type PieceRule = 'purchases' | 'sales' | 'money' | 'other'
@@ -15,7 +13,11 @@ export function pieceRule(journalType: string): PieceRule {
 }
 
 /** The type, where this line decides it: no line behind it matters then. */
-export function typeByLine(rule: PieceRule, party: PartyKind, isDebit: boolean): PieceType | undefined {
+export function typeByLine(
+  rule: PieceRule,
+  party: PartyKind | undefined,
+  isDebit: boolean,
+): PieceType | undefined {
   if (rule === 'purchases' && party === 'supplier') return isDebit ? 'AF' : 'FF'
   if (rule === 'sales' && party === 'customer') return isDebit ? 'FC' : 'AC'
   return rule === 'money' && party === 'supplier' ? 'RF' : undefined

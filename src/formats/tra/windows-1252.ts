@@ -1,5 +1,9 @@
 /** Text as bytes of Windows-1252, one per column (tra.md, Bytes). */
+
 import { Buffer } from 'node:buffer'
+import { ascii } from '../ascii.ts'
+
+const { questionMark } = ascii
 
 /**
  * Bytes by the code of their character, which is one UTF-16 unit for each of them; 0: none. Windows-1252 is Unicode from
@@ -11,7 +15,6 @@ for (let byte = 0x20; byte <= 0xff; byte++) {
   if (code < 0x7f || code >= 0xa0) windows1252Bytes[code] = byte
 }
 
-const questionMark = 0x3f
 /** Controls, tabs and line breaks, those that Unicode has of its own (U+2028, U+2029) as well. */
 const breaks = /[\p{Cc}\u2028\u2029]+/gu
 

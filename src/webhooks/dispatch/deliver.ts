@@ -1,10 +1,10 @@
 /**
- * Sends what there is for one subscription, one request after the other, until nothing is left: what waits for its
- * next attempt, then new batches.
+ * Delivers to one subscription, one request after the other, until nothing is left: first pending deliveries that are
+ * due, then new batches.
  *
- * Each step is one transaction: the attempt is recorded, the position moved and the next body stored, or nothing of it.
- * Then the body is sent. A process that dies in between sends the stored body again, so an event is lost by nothing
- * and repeated only where nobody knows whether it arrived.
+ * Each step is one transaction that records the attempt, moves the position and stores the next body. The body is sent
+ * after its commit. A process that dies in between sends the stored body again: no event is lost, and one is repeated
+ * only if nobody knows whether it arrived.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
@@ -29,33 +29,36 @@ import {
 import { type Decision, decide } from './delivery.ts'
 import { type DeliveryResponse, type PostParts, post } from './post.ts'
 
-/** While all is well, that it is is written down so often. */
+/** How often a success is recorded while all goes well. */
 const successEveryMs = 60_000
 
 export interface DeliverParts extends PostParts {
-  /** Under which the secrets of third parties are stored. */
+  /** Decrypts the secrets of third parties. */
   masterKey: Buffer
   log: Log
   /** Epoch milliseconds. */
   now: () => number
-  /** From 0 up to 1. */
+  /** 0 to 1, excluding 1. */
   random: () => number
 }
 
-/** One transaction of the dispatcher (`whileDelivering`). */
+/** Runs one transaction of the dispatcher (`whileDelivering`). */
 export type Transact = <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
 
 export interface Turn {
   subscriptionId: string
   transact: Transact
   /**
-   * Whether the next delivery may be begun, the first one, too: this process still has the subscription, and others do not
-   * wait for a second one.
+   * Whether the next delivery, including the first, may begin: this process still holds the subscription, and others do
+   * not wait for a second delivery.
    */
   mayContinue: () => boolean
-  /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
+  /**
+   * Called after each attempt with the time that the subscription was occupied: a response may end long after its
+   * status arrived.
+   */
   onAttempt: (tookMs: number) => void
-  /** Aborted when the process ends: requests on their way are cut off, and nothing is known of them. */
+  /** Aborted when the process ends: requests in flight are cut off, with unknown results. */
   stopped: AbortSignal
 }
 
@@ -82,9 +85,9 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
 }
 
 /**
- * What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. Behind a replay
- * new events come first, so that a long replay holds them up by a request at a time.
- * @param last what was sent before
+ * Returns the next delivery, stored; undefined if there is nothing to send or the subscription must not receive. After
+ * a replay, new events come first, so that a long replay delays them by one request at a time.
+ * @param last the delivery sent before
  */
 async function next(
   { now }: DeliverParts,
@@ -103,7 +106,7 @@ async function next(
   return { receiver, delivery: await storeBatch(client, subscriptionId, found.schemaId, batch, now()) }
 }
 
-/** Records the attempt and takes what is to be sent next, in one transaction. */
+/** Records the attempt and picks the next delivery, in one transaction. */
 async function settle(
   parts: DeliverParts,
   turn: Turn,
@@ -118,12 +121,12 @@ async function settle(
     retryWhileAway(turn, parts.timing.retryMs, (client) =>
       record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
     )
-  const taken = await recordAnd(turn.mayContinue).catch(async (error) => {
-    // A mistake in what comes next would make what has arrived be sent again and again.
+  const nextSending = await recordAnd(turn.mayContinue).catch(async (error) => {
+    // A bug in picking the next delivery must not cause this one, which arrived, to be sent again and again.
     if (!isAway(error)) await recordAnd(() => false)
     throw error
   })
-  if (taken === 'lost') return undefined
+  if (nextSending === 'lost') return undefined
   const { subscriptionId } = turn
   const { schemaId, id: deliveryId } = delivery
   const { status, error, latencyMs } = response
@@ -133,7 +136,7 @@ async function settle(
   else log('delivery.failed', { ...fields, error })
   if (decision.state === 'failed' && decision.disable !== null)
     log('subscription.disabled', { subscriptionId, reason: decision.disable })
-  return taken
+  return nextSending
 }
 
 async function record(
@@ -156,8 +159,8 @@ async function record(
 }
 
 /**
- * An answer that is known must be written down, or the delivery is sent a second time. So a database that is away for a
- * moment is waited for, for as long as the process runs.
+ * A known response must be recorded, or the delivery is sent twice. So an unreachable database is retried for as long
+ * as the process runs.
  */
 async function retryWhileAway<Result>(
   { transact, stopped }: Turn,

@@ -1,7 +1,10 @@
 /** JSON written byte by byte, against arithmetic and JSON.stringify. */
+
 import { expect, test } from 'vitest'
 import { writeAttachments } from '../../../src/formats/mad/attachments.ts'
-import { bytesOf, readId, writeDecimal, writeJson, writeText } from '../../../src/formats/mad/json-bytes.ts'
+import { writeJson, writeText } from '../../../src/formats/mad/json-bytes.ts'
+import { writeDecimal } from '../../../src/formats/minor-units.ts'
+import { bytesOf, readId } from '../../../src/formats/text-bytes.ts'
 
 const written = (write: (out: Uint8Array, at: number) => number): string => {
   // Not at the start of the buffer, and between bytes that must stay.

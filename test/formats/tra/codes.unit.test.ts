@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { partyKind } from '../../../src/formats/party-kind.ts'
 import { countryCode } from '../../../src/formats/tra/country-code.ts'
 import { isPlainLettering, letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import {
-  accountNature,
-  collectiveAccounts,
-  journalNature,
-  thirdPartyRoot,
-} from '../../../src/formats/tra/nature.ts'
+import { accountNature, collectiveAccounts, journalNature } from '../../../src/formats/tra/nature.ts'
 import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
 
 const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
@@ -154,25 +150,25 @@ describe('the account that third parties hang from', () => {
     )
 
   test.each([
-    ['the root and zeros', ['401DUPONT', '401000', '607000'], { '401': '401000 2' }],
-    ['the shortest of several, in any order', ['4110000', '411', '41100'], { '411': '411 2' }],
+    ['the root and zeros', ['401DUPONT', '401000', '607000'], { supplier: '401000 2' }],
+    ['the shortest of several, in any order', ['4110000', '411', '41100'], { customer: '411 2' }],
     [
       'a new one, where there is none',
       ['401DUPONT', '4010001', '421X'],
-      { '401': '401000 new', '421': '421000 new' },
+      { supplier: '401000 new', employee: '421000 new' },
     ],
-    ['found behind third parties', ['411A', '4110', '411B'], { '411': '4110 2' }],
+    ['found behind third parties', ['411A', '4110', '411B'], { customer: '4110 2' }],
     ['none, for a root without third parties', ['404000', '512000', '4090'], {}],
   ])('is %s', (_, numbers, expected) => {
     expect(collectives(...numbers)).toEqual(expected)
   })
 
   test('third parties have three roots', () => {
-    expect(['401', '4011', '411X', '42100', '422', '408', '4'].map(thirdPartyRoot)).toEqual([
-      '401',
-      '401',
-      '411',
-      '421',
+    expect(['401', '4011', '411X', '42100', '422', '408', '4'].map(partyKind)).toEqual([
+      'supplier',
+      'supplier',
+      'customer',
+      'employee',
       undefined,
       undefined,
       undefined,

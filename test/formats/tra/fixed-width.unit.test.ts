@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  amountText,
-  bareLine,
-  LineWriter,
-  TraOverflow,
-} from '../../../src/formats/tra/layouts/fixed-width.ts'
+import { inUnits } from '../../../src/formats/minor-units.ts'
+import { bareLine, LineWriter, TraOverflow } from '../../../src/formats/tra/layouts/fixed-width.ts'
 import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
 
 const text = (line: Buffer) => line.toString('latin1')
@@ -78,7 +74,7 @@ describe('numbers', () => {
     [999_999_999_999_999_999n, '9999999999999999,99'],
     [-999_999_999_999_999_999n, '-9999999999999999,99'],
   ])('%s hundredths are %s', (minor, expected) => {
-    expect(amountText(minor)).toBe(expected)
+    expect(inUnits(minor, ',')).toBe(expected)
     expect(columns(new LineWriter(layouts.ENTRY).amount('MONTANT1', minor).line(), 131, 150)).toBe(
       expected.padStart(20),
     )

@@ -99,7 +99,7 @@ test('PS3 and PS5: what the folder has', () => {
 })
 
 test('EXO: open and closed, in detail and as sums', () => {
-  const exercice = { id: '9', start: '2023-01-01', end: '2023-12-31', lettering: 'MONO' }
+  const exercice = { id: '9', start: '2023-01-01', end: '2023-12-31', lettering: 'MONO' } as const
   const by = { closedById: null, closedByFirstName: null, closedByLastName: null }
   expect(text(exoLine({ ...exercice, ...by, closedOn: '2024-03-31' }, 1))).toBe(
     laidOut({ 1: '***EXO0010101202331122023CDE', 32: 'Exercice au 31122023', 67: 'H', 70: '31032024' }),
@@ -329,7 +329,14 @@ describe('CAE', () => {
 
 test('JAL', () => {
   const counterpartAccount = { producerId: '1', number: '512000', name: 'Banque' }
-  const journal = { id: '1', name: 'Journal', code: 'LONG', type: 'BQ', counterpartAccount, locked: true }
+  const journal = {
+    id: '1',
+    name: 'Journal',
+    code: 'LONG',
+    type: 'BQ' as const,
+    counterpartAccount,
+    locked: true,
+  }
   const blank = ' '.repeat(17)
   expect(text(jalLine(journal, 'LOG'))).toBe(
     laidOut({ 1: '***JALLOGJournal', 45: 'BQE', 54: '512000', 74: '-', 495: 'X' }),

@@ -1,6 +1,6 @@
 /** What a full export shows beyond movements, added to a filled ledger: companies, employees, banks, closings. */
 import type pg from 'pg'
-import type { FolderKey } from '../../../src/ledger/rows.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 
 /** Every byte that JSON or COPY escapes, other scripts, and what reads as a null or an escape of COPY. */
 export const hostileText = `"\\N\\\\ \t\r\n\u0001\u007f\u2028'; é 😀 \\.</script>`

@@ -3,7 +3,7 @@
  * interleave, foreign currencies, drafts, letterings that are too long. Entries balance and shares add up.
  */
 import type pg from 'pg'
-import type { EntryRow, FolderKey, MovementRow } from '../../../src/ledger/rows.ts'
+import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
 import { addToFolder } from './full-ledger.ts'
 import { addEntry, insertDimensions } from './ledger.ts'
 

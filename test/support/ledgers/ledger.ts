@@ -5,8 +5,8 @@
  * that is forgotten in a query shows.
  */
 import type pg from 'pg'
+import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
-import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/ledger/rows.ts'
 
 /** Each a year from the first of July on. */
 export const exercices = [

@@ -1,4 +1,5 @@
 /** A small TRA file without a problem, line by line, for tests to plant problems in. */
+import type { JournalType } from '../../../src/formats/rows.ts'
 import {
   caeLine,
   cgnLine,
@@ -84,7 +85,7 @@ const exercice = {
   id: '1',
   start: '2024-01-01',
   end: '2024-12-31',
-  lettering: 'MONO',
+  lettering: 'MONO' as const,
   closedOn: null,
   closedById: null,
   closedByFirstName: null,
@@ -105,7 +106,7 @@ const bank = {
   isDefault: true,
 }
 
-const journal = (name: string, code: string, type: string, counterpart?: string) =>
+const journal = (name: string, code: string, type: JournalType, counterpart?: string) =>
   jalLine(
     {
       id: code,
@@ -202,7 +203,7 @@ export function smallParameters(): Buffer[] {
     bareLine(layouts.SPA),
     bareLine(layouts.SOU),
     crrLine(corresponding),
-    createdCgnLine(collectives.get('401')!),
+    createdCgnLine(collectives.get('supplier')!),
     cgnLine({ ...account('218300', 'Matériel'), correspondanceAccount: corresponding }, false, 1),
     ...['281830', '445660', '471000', '512000', '607000'].map((number) =>
       cgnLine(account(number, `Compte ${number}`), false, 1),

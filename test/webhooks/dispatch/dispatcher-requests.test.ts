@@ -190,7 +190,7 @@ test('a receiver has a time in all, and the others wait for none of them', {
        join deliveries d on d.id = a.delivery_id where d.subscription_id = $1`,
       [id],
     )
-    expect(attempt).toMatchObject({ status: null, error: 'no answer within 3 seconds' })
+    expect(attempt).toMatchObject({ status: null, error: 'no response within 3 seconds' })
     expect(attempt.latency_ms).toBeGreaterThanOrEqual(2_900)
   }
 })
@@ -203,7 +203,7 @@ test('nothing is sent to this machine or without TLS, whatever was once register
     [`https://127.0.0.1:${port}/b`, 'The address must not lead to a private or reserved address'],
     [
       `https://localhost:${port}/c`,
-      'localhost leads to a private or reserved address, where no delivery goes',
+      'localhost resolves to a private or reserved address, to which nothing is delivered',
     ],
   ]
   for (const [postUrl] of reasons) await stage.subscribe('', { postUrl })

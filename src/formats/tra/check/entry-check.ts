@@ -1,6 +1,7 @@
 /** Whether the entries of a TRA file are whole: what they cite, that they balance, that shares add up (p. 40 to 48). */
 
-import { amountText, noDay } from '../layouts/fixed-width.ts'
+import { inUnits } from '../../minor-units.ts'
+import { noDay } from '../layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField } from '../layouts/layouts.ts'
 import type { Definitions } from './definitions.ts'
 import type { TraLine } from './parse.ts'
@@ -146,7 +147,7 @@ export class EntryCheck {
   #endEntry(): void {
     if (this.#first !== undefined && this.#balance !== 0n) {
       const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
-      const by = amountText(this.#balance < 0n ? -this.#balance : this.#balance)
+      const by = inUnits(this.#balance < 0n ? -this.#balance : this.#balance, ',')
       this.#first.refuse(
         this.#problems,
         pieceNumber,
@@ -174,7 +175,7 @@ export class EntryCheck {
     if (this.#divided === undefined) return
     for (const [rank, shares] of this.#shares) {
       if (shares === amountIn(this.#divided, amount)) continue
-      const message = `its shares on axis ${rank} add up to ${amountText(shares)}`
+      const message = `its shares on axis ${rank} add up to ${inUnits(shares, ',')}`
       this.#divided.refuse(this.#problems, amount, message)
     }
     this.#shares.clear()

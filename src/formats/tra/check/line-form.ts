@@ -1,8 +1,11 @@
 /** Whether a line keeps to its layout: its length, its characters, and each field by its kind (tra.md, Form of the file). */
+import { ascii } from '../../ascii.ts'
 import { noDay } from '../layouts/fixed-width.ts'
 import { layouts, type TraField, type TraLayout, type TraRecord } from '../layouts/layouts.ts'
 import type { TraLine } from './parse.ts'
 import type { TraProblems } from './problem.ts'
+
+const { blank } = ascii
 
 /** Mandatory by the descriptor, and left blank by tra.md where there is no value. */
 const mayBeBlank: Partial<Record<TraRecord, readonly string[]>> = {
@@ -63,7 +66,6 @@ function entryValues(own: Record<string, RegExp>): Record<string, RegExp> {
 }
 
 const amountFields = new Set(['MONTANT1', 'MONTANT2', 'MONTANT3', 'CAPITAL'])
-const blank = 0x20
 const undefinedBytes = new Set([0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d])
 
 /** What is to be looked at in every line of a record; of entry lines, most fields are free text and none of it. */

@@ -2,17 +2,16 @@
  * Reads a TRA file: bytes in, batches of lines out, each with the layout of its record, one chunk in memory at a time.
  * What does not keep to the form of the file is told with its line and column; reading goes on behind it.
  */
+
 import { Buffer } from 'node:buffer'
+import { ascii } from '../../ascii.ts'
 import { fieldOf, layouts, type TraField, type TraLayout } from '../layouts/layouts.ts'
 import type { TraProblems } from './problem.ts'
 
+const { blank, capitalA, carriageReturn, lineFeed } = ascii
+
 /** Lines of a TRA file have 1,407 columns at the most. A text without a line feed for so long is none. */
 const lineBytesMax = 64 * 1024
-
-const blank = 0x20
-const carriageReturn = 0x0d
-const lineFeed = 0x0a
-const capitalA = 0x41
 
 const accountType = fieldOf(layouts.ENTRY, 'TYPE CPTE')
 const byIdentifier = new Map<string, TraLayout>(

@@ -1,14 +1,18 @@
 /** Lines of fixed columns (tra.md, Form of the file). */
+
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
+import { ascii } from '../../ascii.ts'
+import { inUnits } from '../../minor-units.ts'
 import { toWindows1252 } from '../windows-1252.ts'
 import type { TraKind } from './column.ts'
 import { fieldOf, type TraField, type TraLayout } from './layouts.ts'
 
+const { blank } = ascii
+
 /** Stands where there is no day. */
 export const noDay = '01011900'
 
-const blank = 0x20
 const valueCharactersShown = 60
 
 /** A value that its columns cannot hold and that must not be cut: no retry helps, the books themselves need a change. */
@@ -82,7 +86,7 @@ export class LineWriter {
    * @throws {TraOverflow}
    */
   amount(name: string, minor: bigint): this {
-    return this.number(name, amountText(minor))
+    return this.number(name, inUnits(minor, ','))
   }
 
   /** @param iso `YYYY-MM-DD` */
@@ -126,12 +130,6 @@ export class LineWriter {
 /** A record that the folder has nothing for (p. 2). */
 export function bareLine(layout: TraLayout): Buffer {
   return Buffer.from(`***${layout.identifier}\r\n`, 'latin1')
-}
-
-/** `120000n` as `1200,00`. */
-export function amountText(minor: bigint): string {
-  const digits = String(minor < 0n ? -minor : minor).padStart(3, '0')
-  return `${minor < 0n ? '-' : ''}${digits.slice(0, -2)},${digits.slice(-2)}`
 }
 
 /** `2024-02-29` as `29022024`. */

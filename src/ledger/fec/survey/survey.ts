@@ -1,10 +1,12 @@
 /**
- * The first pass over a FEC: everything that must be known or refused before a row is loaded. Holds what a
- * ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), not its lines.
+ * The first pass over a FEC: collects what must be known, and refuses what must be refused, before a row is loaded. It
+ * keeps what a ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), but no lines.
  */
+
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { FecProblems } from '../../../formats/fec/problem.ts'
-import type { JournalType } from '../../rows.ts'
+import { inUnits } from '../../../formats/minor-units.ts'
+import type { JournalType } from '../../../formats/rows.ts'
 import { accountKey, type FecAccount, fecAccount, nameAccount } from './accounts.ts'
 import { type DatedLine, EntryGroups } from './entries.ts'
 import { isOpening, type JournalUse, journalTypeByName } from './journals.ts'
@@ -20,13 +22,10 @@ export interface Period {
 export interface FecJournal {
   code: string
   name: string
-  /** By code and label alone; undefined where they are not clear. */
+  /** From code and label alone; undefined if they are not clear. */
   type: JournalType | undefined
   use: JournalUse
-  /**
-   * Lines per account of class 5 (keys of FecAccount): the most used one is the counterpart of a bank
-   * journal.
-   */
+  /** Lines per account of class 5 (keys of FecAccount): the most used one becomes the counterpart of a bank journal. */
   treasury: Map<string, number>
 }
 
@@ -69,7 +68,7 @@ export class FecSurvey {
         'EcritureDate',
         line.date.replaceAll('-', ''),
         `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected ` +
-          '(--start and --end name another)',
+          '(--start and --end set another)',
       )
     const payment = paymentCode(line.paymentMode)
     if (payment !== undefined) this.paymentCodes.add(payment)
@@ -78,12 +77,12 @@ export class FecSurvey {
     this.groups.add(dated)
   }
 
-  /** @throws {FecError} every problem found, or that the ledger does not balance */
+  /** @throws {FecError} with every problem found, or if the ledger does not balance */
   end(): void {
     this.#problems.throwIfAny()
     if (this.debit !== this.credit) {
       const totals = `debit ${inUnits(this.debit)}, credit ${inUnits(this.credit)}`
-      const message = `both totals must be equal, they differ by ${inUnits(this.debit - this.credit)}`
+      const message = `both totals must be equal, but differ by ${inUnits(this.debit - this.credit)}`
       this.#problems.add(this.#lastLine, 'total', totals, message)
       this.#problems.throwIfAny()
     }
@@ -91,17 +90,16 @@ export class FecSurvey {
   }
 
   /**
-   * The line with the date under which the ledger holds it: its own, but that of a line before the fiscal
-   * year in an opening journal is the first day. Some programs open a year with every unpaid item under its
-   * old date; left there, the item would show in exports of a year to which it does not belong, beside its
-   * original.
+   * The line with its date in the ledger: its own, except that a line of an opening journal dated before the fiscal
+   * year moves to the first day. Some programs open a year with every unpaid item under its old date; left there, the
+   * item would appear in exports of another year, beside its original.
    */
   dated(line: FecLine): DatedLine {
     if (line.date >= this.period.start || !isOpening(this.journals.get(line.journalCode)?.type)) return line
     return { ...line, date: this.period.start, originalDate: line.date }
   }
 
-  /** After `end`: whether the lines of one account with one code balance. */
+  /** Whether the lines of one account with one code balance. To be called after `end`. */
   isLetteringComplete(account: string, code: string): boolean {
     return !this.#letterings.has(`${account}\n${code}`)
   }
@@ -109,7 +107,7 @@ export class FecSurvey {
   #addToJournal(line: FecLine, account: string): void {
     let journal = this.journals.get(line.journalCode)
     if (journal === undefined) {
-      // Copied, as names of accounts are.
+      // Copied, as the names of accounts are.
       const [code, name] = [line.journalCode, line.journalName || line.journalCode].map((text) =>
         Buffer.from(text).toString(),
       ) as [string, string]
@@ -133,10 +131,4 @@ function kindOfAccount(number: string): Exclude<keyof JournalUse, 'lines'> | und
   if (number.startsWith('6')) return 'cost'
   if (number.startsWith('7')) return 'income'
   return undefined
-}
-
-/** Minor units as users read them: 1234.56. */
-export function inUnits(amount: bigint): string {
-  const digits = String(amount < 0n ? -amount : amount).padStart(3, '0')
-  return `${amount < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
 }

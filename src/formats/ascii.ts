@@ -1,0 +1,37 @@
+/**
+ * Codes of the characters that formats read and write byte by byte. A file takes those it needs into constants of its
+ * own (`const { comma, zero } = ascii`): V8 compiles these in, and reads an imported constant anew each time, which made
+ * movements take 9 % more processor time.
+ */
+export const ascii = {
+  tab: 0x09,
+  lineFeed: 0x0a,
+  verticalTab: 0x0b,
+  carriageReturn: 0x0d,
+  blank: 0x20,
+  quote: 0x22,
+  comma: 0x2c,
+  minus: 0x2d,
+  dot: 0x2e,
+  zero: 0x30,
+  colon: 0x3a,
+  questionMark: 0x3f,
+  capitalA: 0x41,
+  capitalC: 0x43,
+  capitalD: 0x44,
+  capitalN: 0x4e,
+  capitalS: 0x53,
+  capitalX: 0x58,
+  capitalZ: 0x5a,
+  bracketOpen: 0x5b,
+  backslash: 0x5c,
+  bracketClose: 0x5d,
+  letterA: 0x61,
+  letterN: 0x6e,
+  letterP: 0x70,
+  letterU: 0x75,
+  letterV: 0x76,
+  letterZ: 0x7a,
+  braceClose: 0x7d,
+  tilde: 0x7e,
+} as const

@@ -1,0 +1,70 @@
+/**
+ * Bytes of COPY's text format in, bytes of a file out: what every format needs. Every function that writes does so into
+ * `out` from `at` on and returns where it stopped; the caller has made sure that there is room.
+ */
+import { Buffer } from 'node:buffer'
+import { ascii } from './ascii.ts'
+
+const { backslash, braceClose, capitalN, comma, zero } = ascii
+
+const encoder = new TextEncoder()
+
+/** The UTF-8 bytes of a fixed piece of the output. */
+export function bytesOf(text: string): Uint8Array {
+  return encoder.encode(text)
+}
+
+/** A field is null in COPY's text format when it is exactly `\N`. */
+export function isNull(bytes: Uint8Array, start: number, end: number): boolean {
+  return end - start === 2 && bytes[start] === backslash && bytes[start + 1] === capitalN
+}
+
+/**
+ * Copies a ready piece. `set` takes 14 ns whatever the length; a loop takes that for 12 bytes already and 90 ns for a
+ * hundred (Node 26).
+ */
+export function writePiece(out: Uint8Array, at: number, piece: Uint8Array): number {
+  out.set(piece, at)
+  return at + piece.length
+}
+
+/** Copies a range of bytes that need no escaping: digits, dates, codes. */
+export function writePlain(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  for (let i = start; i < end; i++) out[at++] = bytes[i]!
+  return at
+}
+
+/** The digits of an id as a number; ids are below 2^53 (the domain `id` of the database says so). */
+export function readId(bytes: Uint8Array, start: number, end: number): number {
+  let id = 0
+  for (let i = start; i < end; i++) id = id * 10 + (bytes[i]! - zero)
+  return id
+}
+
+/** Where the character stands that a JSON escape in COPY's text names: `\\n` at 0 gives 2, a backslash itself 3. */
+export function escapedAt(bytes: Uint8Array, at: number): number {
+  return bytes[at + 2] === backslash ? at + 3 : at + 2
+}
+
+/** Where a number of an array `{1,2,3}` ends, from one of its digits on. */
+export function endOfNumber(bytes: Uint8Array, from: number): number {
+  let at = from
+  while (bytes[at] !== comma && bytes[at] !== braceClose) at++
+  return at
+}
+
+const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** The text that COPY wrote. */
+export function unescaped(bytes: Uint8Array, start: number, end: number): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')
+  return text.includes('\\')
+    ? text.replace(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter)
+    : text
+}
