@@ -1,12 +1,7 @@
 /** Which form and encoding of an answer a request gets, and how ETags name them. Pure. */
 import Negotiator from 'negotiator'
-import type { ItemsForm } from '../exports/render/render-movements.ts'
 import type { Encoding } from '../exports/run/send.ts'
-
-export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-}
+import { mediaTypes, type StreamedForm, streamedForms } from '../formats/file-formats.ts'
 
 /** Many clients ask for JSON by its charset, of which it has one alone. */
 const acceptable = Object.values(mediaTypes).flatMap((type) => [type, `${type};charset=utf-8`])
@@ -17,7 +12,7 @@ interface RankingNegotiator {
 }
 
 export interface Representation {
-  form: ItemsForm
+  form: StreamedForm
   encoding: Encoding
 }
 
@@ -35,7 +30,7 @@ export function negotiate(
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
   const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
-  const form = (Object.keys(mediaTypes) as ItemsForm[]).find((name) => mediaTypes[name] === mediaType)
+  const form = streamedForms.find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
   const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as

@@ -5,9 +5,10 @@
 import type { Context } from 'hono'
 import { AppError } from '../errors.ts'
 import type { ExportReader } from '../exports/run/start.ts'
+import { mediaTypes } from '../formats/file-formats.ts'
 import { attachment } from '../store/attachment.ts'
 import type { Representation } from './representation.ts'
-import { etagOf, holdsEtag, mediaTypes, namesSelection, negotiate } from './representation.ts'
+import { etagOf, holdsEtag, namesSelection, negotiate } from './representation.ts'
 import type { Edge } from './route.ts'
 import type { Services } from './services.ts'
 

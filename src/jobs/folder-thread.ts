@@ -8,18 +8,17 @@ import type { MessagePort } from 'node:worker_threads'
 import type pg from 'pg'
 import { limits } from '../config.ts'
 import { dayIn } from '../exports/read/day.ts'
-import { countMovements } from '../exports/read/mad-file.sql.ts'
-import { openSnapshot, type Snapshot } from '../exports/read/snapshot.ts'
+import { countMovements, ofFile } from '../exports/read/movements.sql.ts'
+import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { FileTotals } from '../exports/render/count-chunks.ts'
-import { type MadFileOptions, renderMadFile } from '../exports/render/mad-file.ts'
-import { countTraMovements, renderTraFile, type TraFileOptions } from '../exports/render/tra-file.ts'
-import type { TraSelection } from '../exports/tra-selection.ts'
+import { fileRenderers } from '../exports/render/file-renderers.ts'
+import type { Selection } from '../exports/selection.ts'
+import { type FileFormat, fileFormats } from '../formats/file-formats.ts'
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter, StoreSettings } from '../store/store.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
-import type { ExportFormat } from './job.ts'
 import type { StoredFile } from './jobs.sql.ts'
 import { clearEarlier } from './retention/leftovers.ts'
 
@@ -27,10 +26,8 @@ export interface FolderTask {
   exportId: string
   attempt: number
   version: string
-  format: ExportFormat
-  /** Of a JSON file: the whole folder. */
-  selection: TraSelection
-  timeZone: string
+  format: FileFormat
+  selection: Selection
   store: StoreSettings
   /**
    * Movements so far, all movements (NaN until they are counted), bytes: in memory that both threads see, as a message
@@ -47,31 +44,6 @@ export interface FolderStored {
 }
 
 export type FolderOutcome = FolderStored | { failed: Failure }
-
-type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
-type RenderOptions = Omit<MadFileOptions, 'schemaId' | 'folderId' | 'exportId' | 'version'> &
-  Pick<TraFileOptions, 'leftOut'>
-
-interface FileFormat {
-  contentType: string
-  /** Movements that the file is to hold. */
-  count: (snapshot: Snapshot, task: FolderTask) => Promise<number>
-  render: (snapshot: Snapshot, task: FolderTask, options: RenderOptions) => Chunks
-}
-
-const formats: Record<ExportFormat, FileFormat> = {
-  JSON: {
-    contentType: 'application/json',
-    count: ({ second }, { selection }) => countMovements(second, selection.schemaId, selection.folderId),
-    render: (snapshot, { selection, exportId, version }, options) =>
-      renderMadFile(snapshot, { ...options, ...selection, exportId, version }),
-  },
-  TRA: {
-    contentType: 'text/plain; charset=windows-1252',
-    count: ({ second }, { selection }) => countTraMovements(second, selection),
-    render: (snapshot, { selection }, options) => renderTraFile(snapshot, { ...options, selection }),
-  },
-}
 
 /** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
 export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<FolderOutcome> {
@@ -91,7 +63,6 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
 async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<FolderStored> {
   const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
   const fileKey = freshFileKey(claim, task.format)
-  const format = formats[task.format]
   const store = await openStore(task.store)
   await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
@@ -104,21 +75,21 @@ async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): P
   stopped.addEventListener('abort', abort)
   try {
     stopped.throwIfAborted()
-    const rowsTotal = await format.count(snapshot, task)
+    const rowsTotal = await countMovements(snapshot.second, ofFile(task.selection))
     task.progress[1] = rowsTotal
-    const snapshotOn = dayIn(task.timeZone, snapshot.at)
+    const snapshotOn = dayIn(task.selection.timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
-    writer = await store.create(fileKey, format.contentType)
+    writer = await store.create(fileKey, fileFormats[task.format].mediaType)
     // One buffer for all chunks: the store has copied a chunk before the next is rendered.
     let buffer = new Uint8Array(limits.chunkBytes)
     const axesLeftOut: string[] = []
-    const chunks = format.render(snapshot, task, {
+    const chunks = fileRenderers[task.format](snapshot, {
+      ...task,
       now: snapshot.at,
       today: snapshotOn,
-      timeZone: task.timeZone,
       chunkBytes: limits.chunkBytes,
-      room: (bytes) => {
+      buffer: (bytes) => {
         if (buffer.length < bytes) buffer = new Uint8Array(bytes)
         return buffer
       },

@@ -1,7 +1,8 @@
 /** Every statement on the table of full exports but those of retention. Inside a transaction of the tenant. */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
-import type { ExportFormat, JobState } from './job.ts'
+import type { FileFormat } from '../formats/file-formats.ts'
+import type { JobState } from './job.ts'
 import { statesBefore } from './job.ts'
 
 export interface ExportKey {
@@ -18,7 +19,7 @@ export interface Claim extends ExportKey {
 export interface NewExport extends ExportKey {
   folderId: string
   version: string
-  format: ExportFormat
+  format: FileFormat
   exerciceId: string | undefined
   period: { start: string; end: string } | undefined
   journalIds: string[]
@@ -73,7 +74,7 @@ export interface ExportView {
   folderId: string
   /** Of the folder, as it is now. */
   reference: string | null
-  format: ExportFormat
+  format: FileFormat
   state: JobState
   /** Digits. */
   rows: string
@@ -136,7 +137,7 @@ export interface TakenExport {
   attempt: number
   folderId: string
   version: string
-  format: ExportFormat
+  format: FileFormat
   exerciceId: string | null
   /** `YYYY-MM-DD`, both or neither. */
   periodStart: string | null

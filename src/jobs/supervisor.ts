@@ -11,6 +11,7 @@ import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
+import { wholeFolder } from '../exports/selection.ts'
 import type { HandedBackBecause, Log } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
@@ -93,14 +94,19 @@ export class Supervisor {
     const { threads, storeSettings, timeZone } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
-    const period = start !== null && end !== null ? { start, end } : undefined
+    const period =
+      start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
     return startAttempt(threads, {
       exportId,
       attempt,
       version,
       format,
-      selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
-      timeZone,
+      selection: {
+        ...wholeFolder({ schemaId, folderId }, timeZone),
+        exerciceId: exerciceId ?? undefined,
+        period,
+        journalIds,
+      },
       store: storeSettings,
     })
   }

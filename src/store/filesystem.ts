@@ -3,7 +3,7 @@
  * have, in the folder where it will lie, and renamed when it is whole and on the disk. Whoever removes the last file of
  * a folder removes the folder; so one may vanish before the first file is in it, and is made again then.
  *
- * The content type is not kept: the ending of the key tells it (http/files.ts).
+ * The content type is not kept: the ending of the key tells it (formats/file-formats.ts).
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -23,7 +23,7 @@ const unfinishedName = /^\.(.+)\.(\d{13})-[0-9a-f]{12}\.part$/
 /** Left to the end, syncing 1.4 GB took 0.6 s in which nothing else was to be done. */
 const flushBytes = 64 * 1024 * 1024
 
-export interface StoredFile {
+export interface OpenFile {
   /** To be closed by the caller. */
   handle: FileHandle
   bytes: number
@@ -53,7 +53,7 @@ export class FilesystemStore implements ObjectStore {
   }
 
   /** For the route that serves the files. @returns undefined where there is none */
-  async open(key: string): Promise<StoredFile | undefined> {
+  async open(key: string): Promise<OpenFile | undefined> {
     checkKey(key)
     const path = join(this.#settings.folder, key)
     try {

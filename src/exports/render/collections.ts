@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import { accountItem } from '../../formats/mad/account.ts'
 import { exerciceItems } from '../../formats/mad/exercice.ts'
 import {
@@ -21,7 +22,7 @@ import {
   readJournals,
   readPayments,
 } from '../../ledger/collections.sql.ts'
-import type { ItemsForm } from './render-movements.ts'
+import { framings } from './framing.ts'
 
 /** In the order of the full export. */
 export const folderCollections = [
@@ -100,20 +101,20 @@ export async function* collectionTexts(
   client: pg.ClientBase,
   collection: Collection,
   owner: CollectionOwner,
-  form: ItemsForm,
+  form: StreamedForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
-  const isArray = form === 'json' && collection !== 'accountingFolder'
-  const [separator, end] = form === 'json' ? [',', ''] : ['\n', '\n']
-  if (isArray) yield '['
+  const { open, separator, terminator, close } = framings[form]
+  // There is one: no array of one.
+  const isSingle = collection === 'accountingFolder'
+  if (!isSingle && open !== '') yield open
   let isFirst = true
   for await (const items of itemsOf[collection](client, owner)) {
     if (items.length === 0) continue
-    const text = items.map((item) => JSON.stringify(item)).join(separator)
+    const text = items.map((item) => JSON.stringify(item) + terminator).join(separator)
     counted(items.length)
     yield isFirst ? text : separator + text
     isFirst = false
   }
-  if (isArray) yield ']'
-  else if (!isFirst && end !== '') yield end
+  if (!isSingle && close !== '') yield close
 }

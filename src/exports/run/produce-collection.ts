@@ -1,16 +1,16 @@
 import { AppError } from '../../errors.ts'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import { readSelected } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Collection, CollectionOwner } from '../render/collections.ts'
 import { collectionTexts } from '../render/collections.ts'
 import { packTexts } from '../render/pack-texts.ts'
-import type { ItemsForm } from '../render/render-movements.ts'
 import type { Produced, Room, SentTask } from './send.ts'
 
 export interface CollectionOptions {
   collection: Collection
   owner: CollectionOwner
-  form: ItemsForm
+  form: StreamedForm
   chunkBytes: number
   room: Room
 }

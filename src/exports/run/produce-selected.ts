@@ -2,6 +2,7 @@
 
 import { CopyRows } from '../../db/copy-rows.ts'
 import { AppError, invalid } from '../../errors.ts'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import { renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
@@ -15,21 +16,19 @@ import {
   findExercices,
   findPosition,
   hasEntry,
-  picksEntries,
   readSelected,
 } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { EntriesTally, renderEntries } from '../render/render-entries.ts'
-import type { ItemsForm } from '../render/render-movements.ts'
 import { renderMovements } from '../render/render-movements.ts'
-import type { Selection } from '../selection.ts'
+import { picksEntries, type Selection } from '../selection.ts'
 import type { Produced, Room, SentTask } from './send.ts'
 
 export interface SelectedOptions {
   selection: Selection
   /** Id of the last movement the caller has, or of the last entry where entries are exported. */
   after: string | undefined
-  form: ItemsForm
+  form: StreamedForm
   chunkBytes: number
   room: Room
 }
@@ -51,7 +50,9 @@ export async function produceMovements(
     if (!position) throw invalid('after', 'no movement of this folder has this id')
     return position
   })
-  const movements = first.query(new CopyRows(copyMovements(resolved), movementColumns.length))
+  const movements = first.query(
+    new CopyRows(copyMovements(resolved, movementColumns), movementColumns.length),
+  )
   const entries = second.query(new CopyRows(copyEntries(resolved, entryColumns), entryColumns.length))
   let rows = 0
   const count = (total: number): void => {
@@ -74,7 +75,9 @@ export async function produceEntries(
     // Before the first movement of whatever entry comes next.
     return { entryId: String(BigInt(after) + 1n), movementId: '0' }
   })
-  const movements = first.query(new CopyRows(copyMovements(resolved), movementColumns.length))
+  const movements = first.query(
+    new CopyRows(copyMovements(resolved, movementColumns), movementColumns.length),
+  )
   const entries = second.query(
     new CopyRows(copyEntries(resolved, wholeEntryColumns), wholeEntryColumns.length),
   )

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi'
 import { startExport } from '../../exports/run/start.ts'
-import { mediaTypes } from '../representation.ts'
+import { mediaTypes } from '../../formats/file-formats.ts'
 import type { FolderCall } from '../route.ts'
 import { folderRoute } from '../route.ts'
 import { conditionalRequest, etagHeaders, streamHeaders } from '../schemas/answer-headers.ts'

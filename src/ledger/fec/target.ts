@@ -1,6 +1,8 @@
 /** Where an import goes: the folder, found or made, and the exercice in it. */
+
 import type { ClientBase } from 'pg'
 import { isId } from '../../db/id.ts'
+import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import { exercices, TableWriter } from '../load.ts'
@@ -12,7 +14,6 @@ import {
   lockFolder,
   lockReference,
 } from './import-fec.sql.ts'
-import type { Period } from './survey/survey.ts'
 
 export interface WantedFolder {
   /** Absent: whichever has the reference, or a new one. */

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
 import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
 import { renderTraFile } from '../../../src/exports/render/tra-file.ts'
+import { wholeFolder } from '../../../src/exports/selection.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
@@ -32,11 +33,13 @@ test.skipIf(!haveRealLedgers).each(realLedgers)(
     const snapshot = await openSnapshot(exports, schemaId)
     const found = await checkTra(
       renderTraFile(snapshot, {
-        selection: { schemaId, folderId, exerciceId: undefined, period: undefined, journalIds: [] },
-        timeZone: 'Europe/Paris',
+        selection: wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
+        exportId: 'export_0123',
+        version: '1.0.0',
+        today: '2026-08-01',
         now: snapshot.at,
         chunkBytes: 64 * 1024,
-        room: (bytes) => new Uint8Array(bytes),
+        buffer: (bytes) => new Uint8Array(bytes),
         counted: () => {},
         leftOut: () => {},
       }),

@@ -1,8 +1,9 @@
 /** Which fiscal year a FEC is of: by options, by its name, or by the days of its lines. */
+
 import { isDay } from '../../../formats/fec/fields.ts'
 import type { FecLine } from '../../../formats/fec/parse.ts'
+import type { Period } from '../../../formats/rows.ts'
 import { isOpening, journalTypeByName } from './journals.ts'
-import type { Period } from './survey.ts'
 
 /** What users say of it, `YYYY-MM-DD`. */
 export interface FiscalYearOptions {
