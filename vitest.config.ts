@@ -1,20 +1,59 @@
+/**
+ * The name of a file says which of three projects runs it:
+ *
+ * - `*.unit.test.ts`: needs nothing but its own process, no server. `npm run test:unit` runs these alone.
+ * - `*.slow.test.ts`: waits for real seconds, or measures its own process, which no other file may have used.
+ * - any other `*.test.ts`: uses the servers of the run. It has a database of its own on the PostgreSQL of the run, free
+ *   ports, and folders below the temporary folder, so that it runs beside all others.
+ */
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** What takes longest starts first, and all else fills its waits. */
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const order = ['slow', 'service', 'unit']
+    const sorted = await super.sort(files)
+    return sorted.sort((a, b) => order.indexOf(a.project.name) - order.indexOf(b.project.name))
+  }
+}
+
+/** Processes, not threads: tests kill connections, start threads of their own and take signals. */
+const pool = 'forks'
+const servers = 'test/support/set-up.ts'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: [
-      'test/support/servers/server.ts',
-      'test/support/servers/s3-programs.ts',
-      'test/support/servers/pgbouncer.ts',
-    ],
-    // Processes, not threads: tests kill connections and start threads of their own.
-    pool: 'forks',
-    // Generous, since a test that waits for something waits for a condition: only a real hang comes near.
-    // Concurrent tests wait nearly all of their time: for seconds of silence, and for pauses between tries.
+    // Most files wait for most of their time, so more of them run at once than there are cores.
+    maxWorkers: 5,
+    // Concurrent tests of one file wait nearly all of their time, too.
     maxConcurrency: 8,
+    sequence: { sequencer: SlowFirst },
+    // Generous: a test that waits for something waits for a condition, and only a real hang comes near.
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: ['test/**/*.unit.test.ts'], pool, isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'service',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/**/*.{unit,slow}.test.ts'],
+          pool,
+          // A process of its own for each file would spend a third of the time on imports.
+          isolate: false,
+          globalSetup: servers,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'slow', include: ['test/**/*.slow.test.ts'], pool, globalSetup: servers },
+      },
+    ],
   },
 })

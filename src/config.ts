@@ -273,7 +273,7 @@ export const limits = {
    */
   exportSuperviseSeconds: 5,
   /** For so long a full export is left alone for which the threads had no place; the queue is looked at as often. */
-  exportNoPlaceSeconds: 2,
+  exportNoThreadSeconds: 2,
   /** How long a full export that is stopped may take back what it wrote, before the process ends regardless. */
   exportStopMs: 5_000,
   /** How long the address of a file is good (contract, section 3). */

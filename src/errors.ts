@@ -1,69 +1,244 @@
 /**
- * Everything the service can refuse or fail with, as its callers see it: one code, one status, one default message.
- * Contract, section 1. A code that is not in this table does not leave the process.
+ * Every error that callers can see (docs/spec/interface.md#errors). A code that is not in this table never leaves the
+ * process. docs/errors.md is written from it: `npm run docs:errors`.
  */
+
+/** One code. The texts are for callers: no secret, SQL or stack. */
+interface CallerError {
+  /** HTTP status. */
+  status: number
+  /** `error.message`, unless the place that throws has a more specific sentence. */
+  message: string
+  /** What leads to it. Markdown, for docs/errors.md; so is the remedy. */
+  cause: string
+  /** What the caller can do. */
+  remedy: string
+}
+
 const errorTable = {
-  'ERR-VALIDATION': [400, 'The request is not valid; see details.issues'],
-  'ERR-UNSUPPORTED-VERSION': [400, 'This version is not supported'],
-  'ERR-SOCIETY-ID-REQUIRED': [
-    400,
-    'A firm token names the folder in the header society-id (GET /api/v1/key/info tells the level of a token)',
-  ],
-  'ERR-INVALID-AUTH-HEADER': [401, 'Send the header Authorization: Bearer <access token>'],
-  'ERR-SECRET-HEADER-NOT-SET': [401, 'Send the partner secret in the header X-Third-Party-Secret'],
-  'ERR-INVALID-SECRET': [401, 'The partner secret is not known'],
-  'ERR-API-TOKEN-NOT-FOUND': [
-    401,
-    'The access token is not known, was revoked, or belongs to another third party',
-  ],
-  'ERR-FIRM-TOKEN-NOT-FOUND': [
-    401,
-    'The firm access token is not known, was revoked, or belongs to another third party',
-  ],
-  'ERR-THIRD-PARTY-DISCONNECTED': [403, 'The third party was disconnected'],
-  'ERR-FORBIDDEN-ROUTE': [403, 'This route is not open to tokens of this level'],
-  'ERR-FORBIDDEN-ACCESS': [403, 'This token does not give access to that folder'],
-  'ERR-FILE-LINK-INVALID': [403, 'This address of a file was not made by the service, or was changed'],
-  'ERR-NOT-FOUND': [404, 'There is nothing at this address'],
-  'ERR-FOLDER-NOT-FOUND': [404, 'No such folder'],
-  'ERR-EXERCICE-NOT-FOUND': [404, 'No such exercice in this folder'],
-  'ERR-JOURNAL-NOT-FOUND': [404, 'No such journal in this folder'],
-  'ERR-EXPORT-NOT-FOUND': [404, 'No such export in this folder'],
-  'ERR-WEBHOOK-NOT-FOUND': [404, 'No such subscription of this caller'],
-  'ERR-METHOD-NOT-ALLOWED': [405, 'This address does not answer to that method'],
-  'ERR-NOT-ACCEPTABLE': [406, 'None of the media types of the Accept header can be served'],
-  'ERR-PATCH-TEST-FAILED': [409, 'A test of the patch failed; nothing was changed'],
-  'ERR-TOO-MANY-SUBSCRIPTIONS': [
-    409,
-    'The third party has as many subscriptions in this schema as it may; delete one that is not needed',
-  ],
-  'ERR-FILE-LINK-EXPIRED': [
-    410,
-    'This address of a file has expired; read the status of the export for a new one',
-  ],
-  'ERR-EXPORT-EXPIRED': [410, 'The time of this export is over and its file is removed; start a new one'],
-  'ERR-PRECONDITION-FAILED': [
-    412,
-    'The ledger has changed since the export that If-Match names; start again',
-  ],
-  'ERR-PAYLOAD-TOO-LARGE': [413, 'The body of the request is too large'],
-  'ERR-UNSUPPORTED-MEDIA-TYPE': [415, 'This address does not take a body of that media type'],
-  'ERR-RANGE-NOT-SATISFIABLE': [
-    416,
-    'The file ends before that range begins; see Content-Range for its size',
-  ],
-  'ERR-TOO-MANY-REQUEST': [429, 'Too many requests with this token; see Retry-After'],
-  'ERR-TOO-MANY-CONCURRENT-REQUEST': [
-    429,
-    'Too many requests of this route run on this folder; see Retry-After',
-  ],
-  'ERR-INTERNAL': [500, 'The service failed; quote the request id to its operators'],
-  'ERR-UNAVAILABLE': [503, 'The service cannot take the request now; see Retry-After'],
-  'ERR-API-UNDER-MAINTENANCE': [503, 'The service is under maintenance; see Retry-After'],
-} as const satisfies Record<string, readonly [number, string]>
+  'ERR-VALIDATION': {
+    status: 400,
+    message: 'The request is not valid; see details.issues',
+    cause:
+      'A parameter, header or body field is missing, unknown, malformed or sent twice, or it contradicts another one. ' +
+      '`details.issues` lists every problem of the request at once.',
+    remedy: 'Correct what `details.issues` names, then send the request again.',
+  },
+  'ERR-UNSUPPORTED-VERSION': {
+    status: 400,
+    message: 'This version is not supported',
+    cause: '`version` is well formed, but the service does not support it.',
+    remedy: 'Send one of the versions that the message lists.',
+  },
+  'ERR-SOCIETY-ID-REQUIRED': {
+    status: 400,
+    message: 'A firm token must name a folder in the header society-id',
+    cause: 'A firm token opens several folders, and the request names none of them.',
+    remedy:
+      'Name the folder in the header `society-id` or in the parameter `accountingFolderId`. `GET /api/v1/society` lists ' +
+      'the folders of the token, `GET /api/v1/key/info?mode=extended` shows its level.',
+  },
+  'ERR-INVALID-AUTH-HEADER': {
+    status: 401,
+    message: 'Send the header Authorization: Bearer <access token>',
+    cause: 'The header `Authorization` is missing, or is not `Bearer` followed by a token.',
+    remedy: 'Send `Authorization: Bearer <access token>`.',
+  },
+  'ERR-SECRET-HEADER-NOT-SET': {
+    status: 401,
+    message: 'Send the partner secret in the header X-Third-Party-Secret',
+    cause: 'The header `X-Third-Party-Secret` is missing or empty.',
+    remedy: 'Send the partner secret in `X-Third-Party-Secret` with every request.',
+  },
+  'ERR-INVALID-SECRET': {
+    status: 401,
+    message: 'The partner secret is not known',
+    cause: 'No third party has this secret, or it was replaced and its grace period is over.',
+    remedy: 'Send the current partner secret. If it is lost, ask the operators for a new one.',
+  },
+  'ERR-API-TOKEN-NOT-FOUND': {
+    status: 401,
+    message: 'The access token is not known, was revoked, or belongs to another third party',
+    cause:
+      'The token does not exist, was revoked, or was issued to another third party than the one whose secret was sent.',
+    remedy:
+      'Check that token and secret belong together. Ask the operators for a new token if yours was revoked.',
+  },
+  'ERR-FIRM-TOKEN-NOT-FOUND': {
+    status: 401,
+    message: 'The firm access token is not known, was revoked, or belongs to another third party',
+    cause: 'As `ERR-API-TOKEN-NOT-FOUND`, for a token that begins with `glv_firm_`.',
+    remedy: 'As for `ERR-API-TOKEN-NOT-FOUND`.',
+  },
+  'ERR-THIRD-PARTY-DISCONNECTED': {
+    status: 403,
+    message: 'The third party was disconnected',
+    cause: 'The operators disconnected the third party. The message contains their reason.',
+    remedy: 'Contact the operators. When they reconnect the third party, its tokens work again.',
+  },
+  'ERR-FORBIDDEN-ROUTE': {
+    status: 403,
+    message: 'This route is not open to tokens of this level',
+    cause: 'The route needs a token of the other level: `GET /api/v1/society` needs a firm token.',
+    remedy: 'Use a token of that level. `GET /api/v1/key/info` lists the routes that a token may call.',
+  },
+  'ERR-FORBIDDEN-ACCESS': {
+    status: 403,
+    message: 'This token does not give access to that folder',
+    cause:
+      'A request with a company token names another folder than the one the token opens. On webhook routes also: the ' +
+      'caller is a customer with a firm token, to whom these routes are closed.',
+    remedy:
+      'Name no folder, or the one that the token opens. For other folders use their own tokens or a firm token.',
+  },
+  'ERR-FILE-LINK-INVALID': {
+    status: 403,
+    message: 'The signature of this file address is not valid',
+    cause: 'A download address was altered or cut, or was never issued by the service.',
+    remedy: 'Use `url` exactly as the status of the export returns it.',
+  },
+  'ERR-NOT-FOUND': {
+    status: 404,
+    message: 'There is no route at this address',
+    cause: 'No route has this path.',
+    remedy: 'Compare the path with `GET /api/v1/openapi.json`.',
+  },
+  'ERR-FOLDER-NOT-FOUND': {
+    status: 404,
+    message: 'No such folder',
+    cause: 'The folder does not exist, or it is not one of the firm of the token.',
+    remedy: 'Take the id from `GET /api/v1/society`.',
+  },
+  'ERR-EXERCICE-NOT-FOUND': {
+    status: 404,
+    message: 'No such exercice in this folder',
+    cause: 'The folder has no fiscal year with the id in `idExercice`.',
+    remedy: 'Take the id from `GET /api/v1/mad/exercices`.',
+  },
+  'ERR-JOURNAL-NOT-FOUND': {
+    status: 404,
+    message: 'No such journal in this folder',
+    cause: 'Some ids in `journalIds` are not journals of the folder. The message lists them.',
+    remedy: 'Take the ids from `GET /api/v1/mad/journals`.',
+  },
+  'ERR-EXPORT-NOT-FOUND': {
+    status: 404,
+    message: 'No such export in this folder',
+    cause:
+      'The export does not exist, belongs to another folder, or ended so long ago that its record was deleted.',
+    remedy: 'Check `exportId` and the folder, or start a new export.',
+  },
+  'ERR-WEBHOOK-NOT-FOUND': {
+    status: 404,
+    message: 'No such subscription of this caller',
+    cause:
+      'The subscription does not exist, or it belongs to another caller. Tokens of one level do not see what tokens of ' +
+      'the other level created.',
+    remedy: 'List your subscriptions with `GET /api/v1/webhook`.',
+  },
+  'ERR-METHOD-NOT-ALLOWED': {
+    status: 405,
+    message: 'This address does not support this method',
+    cause: 'The path exists, but not with this method. `HEAD` is refused where `GET` starts an export.',
+    remedy: 'Use a method that the header `Allow` lists.',
+  },
+  'ERR-NOT-ACCEPTABLE': {
+    status: 406,
+    message: 'None of the media types of the Accept header can be served',
+    cause: 'The header `Accept` admits neither `application/json` nor `application/x-ndjson`.',
+    remedy: 'Accept one of the two, or leave the header out.',
+  },
+  'ERR-PATCH-TEST-FAILED': {
+    status: 409,
+    message: 'A test of the patch failed; nothing was changed',
+    cause: 'A `test` operation of the JSON Patch does not match the subscription as it is now.',
+    remedy: 'Read the subscription and send a patch that fits it.',
+  },
+  'ERR-TOO-MANY-SUBSCRIPTIONS': {
+    status: 409,
+    message: 'The third party has reached its limit of subscriptions in this schema; delete one first',
+    cause:
+      'The tokens of the third party have created as many subscriptions in the schema as the operators allow (100 by ' +
+      'default). Disabled ones count.',
+    remedy: 'Delete a subscription that you no longer need.',
+  },
+  'ERR-FILE-LINK-EXPIRED': {
+    status: 410,
+    message: 'This file address has expired; read the status of the export for a new one',
+    cause: 'The download address is more than an hour old, or its file was removed.',
+    remedy:
+      'Read the status of the export again. While the file is kept, each status contains a new address.',
+  },
+  'ERR-EXPORT-EXPIRED': {
+    status: 410,
+    message: 'This export has expired and its file was removed; start a new one',
+    cause: 'The file was kept for the retention period (7 days by default), and that is over.',
+    remedy: 'Start a new export.',
+  },
+  'ERR-PRECONDITION-FAILED': {
+    status: 412,
+    message: 'The ledger has changed since the export that If-Match names; start again',
+    cause:
+      'The ledger has changed since the answer with this ETag was sent, or the ETag is of another selection.',
+    remedy: 'Discard the first part and start the transfer again, without `after`.',
+  },
+  'ERR-PAYLOAD-TOO-LARGE': {
+    status: 413,
+    message: 'The body of the request is too large',
+    cause:
+      'The body is larger than 64 KiB, the URL longer than 16 KiB, or the headers are larger than 32 KiB.',
+    remedy: 'Send less: a shorter list of values, fewer or shorter headers.',
+  },
+  'ERR-UNSUPPORTED-MEDIA-TYPE': {
+    status: 415,
+    message: 'This address does not take a body of that media type',
+    cause:
+      '`Content-Type` states something other than JSON in UTF-8, or the body is compressed. A body without ' +
+      '`Content-Type` is read as JSON.',
+    remedy: 'Send uncompressed JSON with a media type that the message lists.',
+  },
+  'ERR-RANGE-NOT-SATISFIABLE': {
+    status: 416,
+    message: 'The file ends before this range begins; Content-Range has its size',
+    cause: 'The header `Range` begins at or after the end of the file.',
+    remedy: 'Compare with the size in `Content-Range`: you may have the whole file already.',
+  },
+  'ERR-TOO-MANY-REQUEST': {
+    status: 429,
+    message: 'Too many requests with this token; see Retry-After',
+    cause: 'The token has used up the requests of the current window (by default 20 in 10 seconds).',
+    remedy:
+      'Wait for the seconds in `Retry-After`. `X-Rate-Limit-Remaining` on every answer shows how many requests are left.',
+  },
+  'ERR-TOO-MANY-CONCURRENT-REQUEST': {
+    status: 429,
+    message: 'Too many requests to this route are running for this folder; see Retry-After',
+    cause: 'As many requests as allowed (10 by default) are running on this route for this folder.',
+    remedy: 'Let one of them end, or wait for the seconds in `Retry-After`.',
+  },
+  'ERR-INTERNAL': {
+    status: 500,
+    message: 'The service failed; send the request id to its operators',
+    cause: 'A fault of the service.',
+    remedy:
+      'Send `details.requestId` to the operators. The same request is likely to fail again until it is fixed.',
+  },
+  'ERR-UNAVAILABLE': {
+    status: 503,
+    message: 'The service cannot take the request now; see Retry-After',
+    cause: 'The database, the file store or the export threads cannot take the request at the moment.',
+    remedy: 'Repeat the request after the seconds in `Retry-After`.',
+  },
+  'ERR-API-UNDER-MAINTENANCE': {
+    status: 503,
+    message: 'The service is under maintenance; see Retry-After',
+    cause: 'The operators have switched the service to maintenance.',
+    remedy: 'Repeat the request after the seconds in `Retry-After`.',
+  },
+} as const satisfies Record<string, CallerError>
 
 export type ErrorCode = keyof typeof errorTable
-export type ErrorStatus = (typeof errorTable)[ErrorCode][0]
+export type ErrorStatus = (typeof errorTable)[ErrorCode]['status']
 
 /** One problem of a request: the query parameter, header or body field, and what is wrong with it. */
 export interface Issue {
@@ -82,7 +257,7 @@ export interface AppErrorOptions {
   cause?: unknown
 }
 
-/** What the world got wrong. Our own mistakes are assertions, and reach callers as ERR-INTERNAL. */
+/** An error of the caller or of the environment. A fault of our own is an assertion; callers see it as ERR-INTERNAL. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
@@ -90,7 +265,8 @@ export class AppError extends Error {
   readonly missing: string | undefined
 
   constructor(code: ErrorCode, options: AppErrorOptions = {}) {
-    super(options.message ?? errorTable[code][1], options.cause === undefined ? {} : { cause: options.cause })
+    const { message = errorTable[code].message, cause } = options
+    super(message, cause === undefined ? {} : { cause })
     this.name = 'AppError'
     this.code = code
     this.issues = options.issues
@@ -99,7 +275,7 @@ export class AppError extends Error {
   }
 
   get status(): ErrorStatus {
-    return errorTable[this.code][0]
+    return errorTable[this.code].status
   }
 }
 
@@ -108,5 +284,5 @@ export function invalid(parameter: string, message: string): AppError {
   return new AppError('ERR-VALIDATION', { issues: [{ parameter, message }] })
 }
 
-/** Every code with its status and default message, for the documentation of the API. */
-export const errorCodes: Readonly<Record<ErrorCode, readonly [number, string]>> = errorTable
+/** The table, for the documents that list the codes. */
+export const errorCodes: Readonly<Record<ErrorCode, CallerError>> = errorTable

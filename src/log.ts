@@ -7,7 +7,7 @@
  */
 import type { LogLevel } from './config.ts'
 
-interface DeliveryTold {
+interface DeliveryFields {
   schemaId: string
   subscriptionId: string
   deliveryId: string
@@ -17,14 +17,14 @@ interface DeliveryTold {
   latencyMs: number
 }
 
-interface ExportNamed {
+interface ExportFields {
   schemaId: string
   exportId: string
   attempt: number
 }
 
 /** The process stops; the export's entry in the queue is gone; the threads have too much to do. */
-export type HandedBackBecause = 'stopping' | 'lost' | 'noPlace'
+export type RequeueReason = 'stopping' | 'lost' | 'noThread'
 
 export interface LogEvents {
   /** The server of DATABASE_URL could not be opened, and is tried again; told every ten seconds at the most. */
@@ -60,37 +60,37 @@ export interface LogEvents {
   /** A stored file that failed behind its first byte: the client saw a broken transfer. */
   'file.broken': { requestId: string; error: unknown }
   /** A full export: a process took it, was interrupted, gave it back, lost it to another one or to staff, ended it. */
-  'export.started': ExportNamed
-  'export.interrupted': ExportNamed & { error: unknown }
-  'export.handedBack': ExportNamed & { because: HandedBackBecause }
-  'export.lost': ExportNamed
-  'export.done': ExportNamed & { rows: number; bytes: number; ms: number }
+  'export.started': ExportFields
+  'export.interrupted': ExportFields & { error: unknown }
+  'export.requeued': ExportFields & { because: RequeueReason }
+  'export.lost': ExportFields
+  'export.done': ExportFields & { rows: number; bytes: number; ms: number }
   /** Codes of analytic axes that a TRA file has no place for. */
-  'export.axesLeftOut': ExportNamed & { axes: string[] }
-  'export.failed': ExportNamed & { requestId: string; cause: string; error: unknown }
+  'export.axesLeftOut': ExportFields & { axes: string[] }
+  'export.failed': ExportFields & { requestId: string; cause: string; error: unknown }
   /** Its processes died in all its attempts. */
   'export.abandoned': { schemaId: string; exportId: string; requestId: string }
   /** What killed attempts left of it in the store could not be removed, and is left to the sweep. */
   'export.notCleared': { schemaId: string; exportId: string; error: unknown }
   /** The queue of full exports could not be asked; told every ten seconds at the most. */
-  'queue.troubled': { error: unknown }
+  'queue.error': { error: unknown }
   /** Files and rows past their time were removed; or could not be, and will be. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
   'retention.eventsSwept': { events: number; deliveries: number }
-  'retention.troubled': { error: unknown }
+  'retention.error': { error: unknown }
   /** The connection that holds the places of running requests was lost, or is there again. */
-  'places.lost': { error: unknown }
-  'places.regained': { places: number; missing: number }
+  'requestSlots.lost': { error: unknown }
+  'requestSlots.regained': { slots: number; missing: number }
   /** A delivery to a subscriber: it arrived, will be tried again, or has failed and waits for staff to replay it. */
-  'delivery.sent': DeliveryTold
-  'delivery.refused': DeliveryTold & { error: string | null }
-  'delivery.failed': DeliveryTold & { error: string | null }
+  'delivery.sent': DeliveryFields
+  'delivery.refused': DeliveryFields & { error: string | null }
+  'delivery.failed': DeliveryFields & { error: string | null }
   /** By the dispatcher: its receiver is gone, or has answered nothing well for days. */
   'subscription.disabled': { subscriptionId: string; reason: string }
   /** Sending to one subscription failed by a fault of ours, and is begun anew. */
-  'subscription.troubled': { subscriptionId: string; error: unknown }
+  'subscription.error': { subscriptionId: string; error: unknown }
   /** The database could not be asked for deliveries; told every ten seconds at the most. */
-  'dispatcher.troubled': { error: unknown }
+  'dispatcher.error': { error: unknown }
   'log.dropped': { lines: number }
 }
 
@@ -107,25 +107,25 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'file.broken': 'error',
   'export.started': 'info',
   'export.interrupted': 'warn',
-  'export.handedBack': 'info',
+  'export.requeued': 'info',
   'export.lost': 'warn',
   'export.done': 'info',
   'export.axesLeftOut': 'warn',
   'export.failed': 'error',
   'export.abandoned': 'error',
   'export.notCleared': 'warn',
-  'queue.troubled': 'warn',
+  'queue.error': 'warn',
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',
-  'retention.troubled': 'warn',
-  'places.lost': 'warn',
-  'places.regained': 'info',
+  'retention.error': 'warn',
+  'requestSlots.lost': 'warn',
+  'requestSlots.regained': 'info',
   'delivery.sent': 'debug',
   'delivery.refused': 'warn',
   'delivery.failed': 'error',
   'subscription.disabled': 'error',
-  'subscription.troubled': 'error',
-  'dispatcher.troubled': 'warn',
+  'subscription.error': 'error',
+  'dispatcher.error': 'warn',
   'log.dropped': 'warn',
 }
 

@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
-import { Places } from './auth/places.ts'
+import { RequestSlots } from './auth/request-slots.ts'
 import { startBackground } from './background.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
@@ -54,8 +54,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const masterKey = await loadMasterKey(config)
   const pool = createPool(serviceUrl, { max: limits.serviceConnectionsMax, applicationName: 'grandlivre' })
   stack.defer(() => pool.end())
-  const places = new Places(serviceUrl, config.rateLimit.concurrent, log)
-  stack.defer(() => places.close())
+  const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
+  stack.defer(() => requestSlots.close())
   const threads = createThreads(config.exportThreads, exportUrl)
   stack.defer(() => threads.destroy())
   const queue = new ExportQueue(serviceUrl, log)
@@ -75,7 +75,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]))
-  const app = createApp({ config, database: pool, places, store, queue, threads, readiness, log })
+  const app = createApp({ config, database: pool, requestSlots, store, queue, threads, readiness, log })
   bound?.(url)
   const start = () =>
     startBackground({

@@ -30,7 +30,7 @@ export interface RateWindow {
   resetInMs: number
 }
 
-export interface Entered {
+export interface Authentication {
   caller: CallerFacts
   /** Undefined where the token is not known. */
   window: RateWindow | undefined
@@ -38,15 +38,15 @@ export interface Entered {
 
 /**
  * Finds who calls and counts the request, over all processes that share the database; the first one of a token
- * activates it, whatever becomes of the request (a later one, where that would have to wait: migration 0005).
+ * activates it, whatever becomes of the request (a later one, where that would have to wait: `activate`).
  * Undefined where no third party has this secret. Both hashes are SHA-256, 32 bytes.
  */
-export async function enterCaller(
+export async function authenticateCaller(
   database: Pool,
   secretHash: Buffer,
   tokenHash: Buffer,
   windowMs: number,
-): Promise<Entered | undefined> {
+): Promise<Authentication | undefined> {
   const enter = lookUp({
     name: 'enter',
     text: `select *, ceil(extract(epoch from window_started_at) * 1000 + $3)::float8 as reset_at,
@@ -60,7 +60,7 @@ export async function enterCaller(
   return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
 }
 
-/** As `enterCaller`, without a trace: for staff, whose connection owns the tables. */
+/** As `authenticateCaller`, without a trace: for staff, whose connection owns the tables. */
 export async function findCaller(
   owner: ClientBase,
   secretHash: Buffer,

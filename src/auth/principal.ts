@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/id.ts'
 import { AppError } from '../errors.ts'
-import type { CallerFacts, Entered, RateWindow } from './callers.sql.ts'
+import type { Authentication, CallerFacts, RateWindow } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
 /** A caller whose token and secret belong together. Ids are decimal digits. */
@@ -46,9 +46,12 @@ export function readCredentials(authorization: string | undefined, secret: strin
  * Checks 3 and 4: the secret is some third party's, and the token is that third party's.
  * @throws {AppError} ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND
  */
-export function knownCaller(credentials: Credentials, entered: Entered | undefined): KnownCaller {
-  if (!entered) throw new AppError('ERR-INVALID-SECRET')
-  const { caller, window } = entered
+export function knownCaller(
+  credentials: Credentials,
+  authentication: Authentication | undefined,
+): KnownCaller {
+  if (!authentication) throw new AppError('ERR-INVALID-SECRET')
+  const { caller, window } = authentication
   if (window) return { caller, window }
   throw new AppError(
     credentials.token.startsWith('glv_firm_') ? 'ERR-FIRM-TOKEN-NOT-FOUND' : 'ERR-API-TOKEN-NOT-FOUND',
@@ -56,7 +59,7 @@ export function knownCaller(credentials: Credentials, entered: Entered | undefin
 }
 
 /** Whom a route is open to. */
-export interface Openness {
+export interface RouteAccess {
   /** Levels of token. */
   levels: readonly Level[]
   /** Closed to third parties of kind customer that come with a firm token. */
@@ -66,7 +69,7 @@ export interface Openness {
 /** What a caller of this level and kind is told; undefined where the route is open to it. */
 export function refusalOf(
   { level, kind }: Pick<Principal, 'level' | 'kind'>,
-  { levels, closedToFirmCustomers = false }: Openness,
+  { levels, closedToFirmCustomers = false }: RouteAccess,
 ): AppError | undefined {
   if (!levels.includes(level)) return new AppError('ERR-FORBIDDEN-ROUTE')
   if (closedToFirmCustomers && level === 'firm' && kind === 'customer')
@@ -81,14 +84,14 @@ export function refusalOf(
  * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS,
  *   ERR-API-UNDER-MAINTENANCE
  */
-export function admit(caller: CallerFacts, openness: Openness): Principal {
+export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Principal {
   const { token, kind } = caller
   assert(token, 'a caller is admitted once its token is known')
   if (caller.disconnectedReason !== null)
     throw new AppError('ERR-THIRD-PARTY-DISCONNECTED', {
       message: `The third party was disconnected: ${caller.disconnectedReason}`,
     })
-  const refusal = refusalOf({ level: token.level, kind }, openness)
+  const refusal = refusalOf({ level: token.level, kind }, routeAccess)
   if (refusal) throw refusal
   if (caller.underMaintenance)
     throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })

@@ -30,7 +30,7 @@ export async function rotateSecret(
   if (!thirdParty) return false
   await retireSecrets(client, thirdParty.id, keepSeconds)
   await insertSecret(client, thirdParty.id, secret)
-  await tell(client, thirdParty, 'UPDATE')
+  await publishChange(client, thirdParty, 'UPDATE')
   return true
 }
 
@@ -38,7 +38,7 @@ export async function rotateSecret(
 export async function disconnect(client: ClientBase, code: string, reason: string): Promise<boolean> {
   const thirdParty = await lockThirdParty(client, code)
   if (!thirdParty || !(await disconnectThirdParty(client, code, reason))) return false
-  await tell(client, thirdParty, 'DELETE')
+  await publishChange(client, thirdParty, 'DELETE')
   return true
 }
 
@@ -46,11 +46,11 @@ export async function disconnect(client: ClientBase, code: string, reason: strin
 export async function reconnect(client: ClientBase, code: string): Promise<boolean> {
   const thirdParty = await lockThirdParty(client, code)
   if (!thirdParty || !(await reconnectThirdParty(client, code))) return false
-  await tell(client, thirdParty, 'UPDATE')
+  await publishChange(client, thirdParty, 'UPDATE')
   return true
 }
 
-async function tell(
+async function publishChange(
   client: ClientBase,
   { id, code }: { id: string; code: string },
   operation: Extract<Operation, 'UPDATE' | 'DELETE'>,

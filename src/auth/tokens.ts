@@ -30,16 +30,16 @@ export async function issueToken(
 /** @returns false where there is no such token, or it was revoked before */
 export async function revokeToken(client: ClientBase, tokenId: string): Promise<boolean> {
   const revoked = await revokeTokens(client, { tokenId })
-  await tellRevoked(client, revoked)
+  await publishRevoked(client, revoked)
   return revoked.length > 0
 }
 
 /** Revokes every token of a third party. */
 export async function revokeTokensOf(client: ClientBase, thirdPartyCode: string): Promise<void> {
-  await tellRevoked(client, await revokeTokens(client, { thirdPartyCode }))
+  await publishRevoked(client, await revokeTokens(client, { thirdPartyCode }))
 }
 
-async function tellRevoked(client: ClientBase, revoked: RevokedToken[]): Promise<void> {
+async function publishRevoked(client: ClientBase, revoked: RevokedToken[]): Promise<void> {
   const bySchema = Map.groupBy(revoked, ({ schemaId }) => schemaId)
   const schemaIds = [...bySchema.keys()].sort((a, b) => Number(a) - Number(b))
   for (const schemaId of schemaIds) {

@@ -2,14 +2,16 @@ import type { Command } from 'commander'
 import type { ClientBase } from 'pg'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { listEvents } from '../events/events.sql.ts'
-import { checkHappening, eventKinds, isEventKind } from '../events/kinds.ts'
+import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
 import { schemaExists } from '../webhooks/staff.sql.ts'
-import { asOwner, table } from './as-owner.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
+import { table } from './terminal/table.ts'
+import type { Terminal } from './terminal/terminal.ts'
+import { asOwner } from './with-database.ts'
 
-export function addEventCommands(program: Command): void {
+export function addEventCommands(program: Command, terminal: Terminal): void {
   const event = program.command('event').description('what happened, as subscribers to webhooks are told')
   event
     .command('emit')
@@ -19,7 +21,7 @@ export function addEventCommands(program: Command): void {
     .requiredOption('--name <kind>', eventKinds.join(', '))
     .requiredOption('--operation <operation>', 'CREATE, UPDATE, DELETE or VOID, as the kind knows them')
     .requiredOption('--data <json>', `as the kind says, such as '{"id":"4711"}'`)
-    .action(emit)
+    .action((options) => emit(terminal, options))
   event
     .command('list')
     .description('the newest ones')
@@ -27,14 +29,14 @@ export function addEventCommands(program: Command): void {
     .option('--folder <id>', 'of one folder', checkId)
     .option('--name <kind>', 'of one kind')
     .option('--most <number>', 'how many', '50')
-    .action(list)
+    .action((options) => list(terminal, options))
   event
     .command('replay')
     .description('send again: the failed deliveries of a subscription, or with --from the events of a span')
     .requiredOption('--subscription <id>', 'as webhook list shows it', checkId)
     .option('--from <moment>', 'events from then on, such as 2026-01-31T08:00:00Z')
     .option('--to <moment>', 'events before then; until now otherwise')
-    .action(replay)
+    .action((options) => replay(terminal, options))
 }
 
 interface Emit {
@@ -45,11 +47,11 @@ interface Emit {
   data: string
 }
 
-async function emit({ schema, folder, name, operation, data }: Emit): Promise<void> {
-  const happening = checkHappening({ name, operation, data: parseData(data) })
-  await asOwner(async (client) => {
+async function emit(terminal: Terminal, { schema, folder, name, operation, data }: Emit): Promise<void> {
+  const payload = checkEventPayload({ name, operation, data: parseData(data) })
+  await asOwner(terminal, async (client) => {
     await checkPlace(client, schema, folder)
-    await publish(client, schema, [{ ...happening, folderId: folder ?? null }])
+    await publish(client, schema, [{ ...payload, folderId: folder ?? null }])
     const place = folder === undefined ? '' : `, folder ${folder}`
     return [`Told: ${name} ${operation} in schema ${schema}${place}.`]
   })
@@ -78,11 +80,11 @@ interface List {
   most: string
 }
 
-async function list({ schema, folder, name, most }: List): Promise<void> {
+async function list(terminal: Terminal, { schema, folder, name, most }: List): Promise<void> {
   if (name !== undefined && !isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
   const asked = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     await checkPlace(client, schema, folder)
     const rows = (await listEvents(client, asked)).map((event) => [
       event.id,
@@ -96,13 +98,16 @@ async function list({ schema, folder, name, most }: List): Promise<void> {
   })
 }
 
-async function replay(options: { subscription: string; from?: string; to?: string }): Promise<void> {
+async function replay(
+  terminal: Terminal,
+  options: { subscription: string; from?: string; to?: string },
+): Promise<void> {
   const { subscription: id, from, to } = options
   if (from === undefined && to !== undefined) throw new Error('--to goes with --from')
   const now = Date.now()
   const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
   if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     if (span) return [sentAgain(await replayEvents(client, id, span, now), 'event', 'events')]
     const deliveries = await replayFailedDeliveries(client, id, now)
     if (deliveries === 0)

@@ -2,14 +2,16 @@ import { type Command, Option } from 'commander'
 import { end } from '../jobs/end.ts'
 import { type JobState, jobStates, reasonOf } from '../jobs/job.ts'
 import { type ExportRecord, findRecord, listExports } from '../jobs/jobs.sql.ts'
-import { asOwner, table } from './as-owner.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { table } from './terminal/table.ts'
+import type { Terminal } from './terminal/terminal.ts'
+import { asOwner } from './with-database.ts'
 
 /** Of the newest exports a list shows so many. */
 const listed = '50'
 
-export function addExportCommands(program: Command): void {
+export function addExportCommands(program: Command, terminal: Terminal): void {
   const exports = program.command('export').description('full exports of folders')
   exports
     .command('list')
@@ -17,19 +19,26 @@ export function addExportCommands(program: Command): void {
     .option('--folder <id>', 'of one folder', checkId)
     .addOption(new Option('--state <state>', 'in one state').choices(jobStates))
     .option('--most <number>', 'how many', listed)
-    .action(list)
-  exports.command('show').description('one of them').argument('<id>').action(show)
+    .action((options) => list(terminal, options))
+  exports
+    .command('show')
+    .description('one of them')
+    .argument('<id>')
+    .action((id) => show(terminal, id))
   exports
     .command('cancel')
     .description('end one that is queued or running')
     .argument('<id>')
     .option('--reason <reason>', 'told to whoever asks for its status')
-    .action(cancel)
+    .action((id, options) => cancel(terminal, id, options))
 }
 
-async function list(options: { folder?: string; state?: JobState; most: string }): Promise<void> {
+async function list(
+  terminal: Terminal,
+  options: { folder?: string; state?: JobState; most: string },
+): Promise<void> {
   const most = checkMost(options.most)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     const found = await listExports(client, {
       folderId: options.folder,
       state: options.state,
@@ -48,8 +57,8 @@ async function list(options: { folder?: string; state?: JobState; most: string }
   })
 }
 
-function show(id: string): Promise<void> {
-  return asOwner(async (client) => {
+function show(terminal: Terminal, id: string): Promise<void> {
+  return asOwner(terminal, async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)
     return table(...described(found))
@@ -76,9 +85,9 @@ function described(found: ExportRecord): [string[], string[][]] {
   return [['export', found.id], lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))]
 }
 
-async function cancel(id: string, { reason: note }: { reason?: string }): Promise<void> {
+async function cancel(terminal: Terminal, id: string, { reason: note }: { reason?: string }): Promise<void> {
   if (note !== undefined) checkLine('--reason', note)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)
     // Whoever works on it is refused its next word, within a second; its entry in the queue ends without effect.

@@ -7,9 +7,10 @@ import { type FecImported, importFec } from '../ledger/fec/import-fec.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { nextSteps } from './terminal/next-steps.ts'
 import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
+import type { Terminal } from './terminal/terminal.ts'
 import { withDatabase } from './with-database.ts'
 
-export function addImportCommands(program: Command): void {
+export function addImportCommands(program: Command, terminal: Terminal): void {
   const group = program.command('import').description('ledgers from files')
   group
     .command('fec')
@@ -30,7 +31,7 @@ export function addImportCommands(program: Command): void {
       'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
     )
     .option('--replace', 'replace the entries that the exercice already holds')
-    .action(importFile)
+    .action((file, options) => importFile(terminal, file, options))
 }
 
 interface Options {
@@ -42,13 +43,13 @@ interface Options {
   replace?: boolean
 }
 
-async function importFile(file: string, { folder, ...options }: Options): Promise<void> {
+async function importFile(terminal: Terminal, file: string, { folder, ...options }: Options): Promise<void> {
   // Before a database is started for it.
   if (options.name !== undefined) checkLine('--name', options.name)
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
-  await withDatabase(async ({ pool, config }) => {
+  await withDatabase(terminal, async ({ pool, config }) => {
     const started = performance.now()
-    const bar = createProgressBar()
+    const bar = createProgressBar(terminal.err)
     await importFec(pool, {
       file,
       ...options,
@@ -56,7 +57,7 @@ async function importFile(file: string, { folder, ...options }: Options): Promis
       onProgress: showFileProgress(bar),
       onLoaded: (imported) => {
         bar.clear()
-        process.stdout.write(`${report(imported, (performance.now() - started) / 1000, config).join('\n')}\n`)
+        terminal.out.write(`${report(imported, (performance.now() - started) / 1000, config).join('\n')}\n`)
       },
     })
   })

@@ -1,15 +1,16 @@
 import { createReadStream, statSync } from 'node:fs'
-import type { Command } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { printable } from '../formats/fec/problem.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
-import { table } from './as-owner.ts'
 import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
+import { table } from './terminal/table.ts'
+import type { Terminal } from './terminal/terminal.ts'
 
 /** So much is read at once: lines of a chunk are checked without a promise each. */
 const chunkBytes = 1024 * 1024
 
-export function addInspectCommands(program: Command): void {
+export function addInspectCommands(program: Command, terminal: Terminal): void {
   program
     .command('inspect')
     .description('what is in an exported file, and what is wrong with it')
@@ -18,13 +19,13 @@ export function addInspectCommands(program: Command): void {
       'a TRA file: its records, journals and dates, and the problems that keep it from being imported',
     )
     .argument('<file>')
-    .action(inspectTra)
+    .action((file) => inspectTra(terminal, file))
 }
 
-async function inspectTra(file: string): Promise<void> {
+async function inspectTra(terminal: Terminal, file: string): Promise<void> {
   const found = statSync(file, { throwIfNoEntry: false })
   if (!found?.isFile()) throw new Error(`There is no file ${file}`)
-  const bar = createProgressBar()
+  const bar = createProgressBar(terminal.err)
   const show = showFileProgress(bar)
   const bytes = createReadStream(file, { highWaterMark: chunkBytes })
   const summary = await checkTra(bytes, (read, lines) =>
@@ -32,8 +33,8 @@ async function inspectTra(file: string): Promise<void> {
   )
   bar.clear()
   const lines = summary.lines === 0 ? problems(summary) : report(summary)
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
-  if (summary.problemCount > 0) process.exitCode = 1
+  terminal.out.write(`${lines.map(printable).join('\n')}\n`)
+  if (summary.problemCount > 0) throw new CommanderError(1, 'inspect.problems', 'The file has problems')
 }
 
 function report(summary: TraSummary): string[] {

@@ -9,10 +9,12 @@ import {
 } from '../auth/third-parties.sql.ts'
 import * as thirdParties from '../auth/third-parties.ts'
 import type { Config } from '../config.ts'
-import { asOwner, table } from './as-owner.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { table } from './terminal/table.ts'
+import type { Terminal } from './terminal/terminal.ts'
+import { asOwner } from './with-database.ts'
 
-export function addPartnerCommands(program: Command): void {
+export function addPartnerCommands(program: Command, terminal: Terminal): void {
   const partner = program.command('partner').description('third parties: those who call with tokens')
   partner
     .command('create')
@@ -20,34 +22,40 @@ export function addPartnerCommands(program: Command): void {
     .requiredOption('--code <code>', 'up to 32 of A to Z, 0 to 9, - and _')
     .requiredOption('--name <name>', 'as people know it')
     .addOption(new Option('--kind <kind>').choices(['partner', 'customer']).default('partner'))
-    .action(create)
-  partner.command('list').description('all third parties').action(list)
+    .action((options) => create(terminal, options))
+  partner
+    .command('list')
+    .description('all third parties')
+    .action(() => list(terminal))
   partner
     .command('disconnect')
     .description('refuse all its tokens, until it is reconnected')
     .requiredOption('--code <code>')
     .requiredOption('--reason <reason>', 'told to the third party with each refusal')
-    .action(disconnect)
+    .action((options) => disconnect(terminal, options))
   partner
     .command('reconnect')
     .description('accept its tokens again')
     .requiredOption('--code <code>')
-    .action(reconnect)
+    .action((options) => reconnect(terminal, options))
   partner
     .command('rotate-secret')
     .description('make another secret, which signs webhooks from now on, and show it')
     .requiredOption('--code <code>')
     .option('--keep <hours>', 'how long the secrets before are still accepted in calls', '24')
-    .action(rotateSecret)
+    .action((options) => rotateSecret(terminal, options))
 }
 
-async function create({ code, name, kind }: { code: string; name: string; kind: Kind }): Promise<void> {
+async function create(
+  terminal: Terminal,
+  { code, name, kind }: { code: string; name: string; kind: Kind },
+): Promise<void> {
   if (!/^[A-Z0-9][A-Z0-9_-]{0,31}$/.test(code))
     throw new Error(
       `--code takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit, not "${code}"`,
     )
   checkLine('--name', name)
-  await asOwner(async (client, config) => {
+  await asOwner(terminal, async (client, config) => {
     const { plain, secret } = await makeSecret(config)
     const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
     if (id === undefined) throw new Error(`There is a third party ${code} already: choose another --code`)
@@ -67,8 +75,8 @@ async function makeSecret(config: Config): Promise<{ plain: string; secret: Stor
   }
 }
 
-function list(): Promise<void> {
-  return asOwner(async (client) => {
+function list(terminal: Terminal): Promise<void> {
+  return asOwner(terminal, async (client) => {
     const rows = (await listThirdParties(client)).map(({ id, code, kind, name, disconnectedReason }) => [
       id,
       code,
@@ -80,27 +88,33 @@ function list(): Promise<void> {
   })
 }
 
-async function disconnect({ code, reason }: { code: string; reason: string }): Promise<void> {
+async function disconnect(
+  terminal: Terminal,
+  { code, reason }: { code: string; reason: string },
+): Promise<void> {
   checkLine('--reason', reason)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     if (!(await thirdParties.disconnect(client, code, reason.trim())))
       throw new Error(`There is no connected third party ${code}: see partner list`)
     return [`Third party ${code} is disconnected.`]
   })
 }
 
-function reconnect({ code }: { code: string }): Promise<void> {
-  return asOwner(async (client) => {
+function reconnect(terminal: Terminal, { code }: { code: string }): Promise<void> {
+  return asOwner(terminal, async (client) => {
     if (!(await thirdParties.reconnect(client, code)))
       throw new Error(`There is no disconnected third party ${code}: see partner list`)
     return [`Third party ${code} is connected.`]
   })
 }
 
-async function rotateSecret({ code, keep }: { code: string; keep: string }): Promise<void> {
+async function rotateSecret(
+  terminal: Terminal,
+  { code, keep }: { code: string; keep: string },
+): Promise<void> {
   if (!/^\d{1,4}$/.test(keep)) throw new Error(`--keep takes a number of hours from 0 to 9999, not "${keep}"`)
   const hours = Number(keep)
-  await asOwner(async (client, config) => {
+  await asOwner(terminal, async (client, config) => {
     const { plain, secret } = await makeSecret(config)
     if (!(await thirdParties.rotateSecret(client, code, secret, hours * 3600)))
       throw new Error(`There is no third party ${code}: see partner list`)

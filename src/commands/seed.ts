@@ -4,9 +4,10 @@ import { type SeededFolder, seed } from '../sample/seed.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { nextSteps } from './terminal/next-steps.ts'
 import { createProgressBar } from './terminal/progress-bar.ts'
+import type { Terminal } from './terminal/terminal.ts'
 import { withDatabase } from './with-database.ts'
 
-export function addSeedCommand(program: Command): void {
+export function addSeedCommand(program: Command, terminal: Terminal): void {
   program
     .command('seed')
     .description(
@@ -20,7 +21,7 @@ export function addSeedCommand(program: Command): void {
     .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)
     .option('--folder-reference <text>', 'reference of the folder', 'SEED')
     .option('--replace', 'empty the folder of that reference first; its id and its tokens stay', false)
-    .action(seedFolder)
+    .action((options) => seedFolder(terminal, options))
 }
 
 interface Options {
@@ -30,11 +31,14 @@ interface Options {
   replace: boolean
 }
 
-async function seedFolder({ movements, seed: randomSeed, folderReference, replace }: Options): Promise<void> {
+async function seedFolder(
+  terminal: Terminal,
+  { movements, seed: randomSeed, folderReference, replace }: Options,
+): Promise<void> {
   checkLine('--folder-reference', folderReference)
-  await withDatabase(async ({ database, config }) => {
+  await withDatabase(terminal, async ({ database, config }) => {
     const started = performance.now()
-    const bar = createProgressBar()
+    const bar = createProgressBar(terminal.err)
     await seed(database.ownerUrl, {
       movements,
       seed: randomSeed,
@@ -43,7 +47,7 @@ async function seedFolder({ movements, seed: randomSeed, folderReference, replac
       onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
       onLoaded: (folder) => {
         bar.clear()
-        process.stdout.write(`${report(folder, (performance.now() - started) / 1000, config).join('\n')}\n`)
+        terminal.out.write(`${report(folder, (performance.now() - started) / 1000, config).join('\n')}\n`)
       },
     })
   })

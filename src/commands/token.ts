@@ -2,10 +2,12 @@ import { type Command, Option } from 'commander'
 import type { Level } from '../auth/secrets.ts'
 import { findFirm, findFolder, listTokens } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
-import { asOwner, table } from './as-owner.ts'
 import { checkId } from './terminal/check-id.ts'
+import { table } from './terminal/table.ts'
+import type { Terminal } from './terminal/terminal.ts'
+import { asOwner } from './with-database.ts'
 
-export function addTokenCommands(program: Command): void {
+export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('access tokens')
   token
     .command('issue')
@@ -14,13 +16,16 @@ export function addTokenCommands(program: Command): void {
     .addOption(new Option('--level <level>').choices(['api', 'firm']).makeOptionMandatory())
     .option('--folder <id>', 'for --level api', checkId)
     .option('--firm <id>', 'for --level firm', checkId)
-    .action(issue)
+    .action((options) => issue(terminal, options))
   token
     .command('revoke')
     .description('refuse a token from now on')
     .argument('<id>', 'as token list shows it', checkId)
-    .action(revoke)
-  token.command('list').description('all tokens, without what they are').action(list)
+    .action((id) => revoke(terminal, id))
+  token
+    .command('list')
+    .description('all tokens, without what they are')
+    .action(() => list(terminal))
 }
 
 interface Issue {
@@ -30,11 +35,11 @@ interface Issue {
   firm?: string
 }
 
-async function issue({ partner, level, folder, firm }: Issue): Promise<void> {
+async function issue(terminal: Terminal, { partner, level, folder, firm }: Issue): Promise<void> {
   const [wanted, unwanted] = level === 'api' ? [folder, firm] : [firm, folder]
   if (wanted === undefined || unwanted !== undefined)
     throw new Error(`--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id>, and only that`)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     const opened = level === 'api' ? await findFolder(client, wanted) : await findFirm(client, wanted)
     if (!opened) throw new Error(`There is no ${level === 'api' ? 'folder' : 'firm'} ${wanted}`)
     const issued = await issueToken(client, { thirdPartyCode: partner, level, opened })
@@ -47,15 +52,15 @@ async function issue({ partner, level, folder, firm }: Issue): Promise<void> {
   })
 }
 
-async function revoke(id: string): Promise<void> {
-  await asOwner(async (client) => {
+async function revoke(terminal: Terminal, id: string): Promise<void> {
+  await asOwner(terminal, async (client) => {
     if (!(await revokeToken(client, id))) throw new Error(`There is no token ${id} in use: see token list`)
     return [`Token ${id} is revoked.`]
   })
 }
 
-function list(): Promise<void> {
-  return asOwner(async (client) => {
+function list(terminal: Terminal): Promise<void> {
+  return asOwner(terminal, async (client) => {
     const rows = (await listTokens(client)).map((token) => [
       token.id,
       token.thirdPartyCode,

@@ -21,11 +21,13 @@ import {
   insertSubscription,
 } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
-import { asOwner, table } from './as-owner.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { table } from './terminal/table.ts'
+import type { Terminal } from './terminal/terminal.ts'
+import { asOwner } from './with-database.ts'
 
-export function addWebhookCommands(program: Command): void {
+export function addWebhookCommands(program: Command, terminal: Terminal): void {
   const webhook = program.command('webhook').description('subscriptions to events, and what is sent to them')
   webhook
     .command('create')
@@ -40,42 +42,45 @@ export function addWebhookCommands(program: Command): void {
       'what happens in these folders of one tenant',
       (id, others: string[] = []) => [...others, checkId(id)],
     )
-    .action(create)
-  webhook.command('list').description('all subscriptions').action(list)
+    .action((options) => create(terminal, options))
+  webhook
+    .command('list')
+    .description('all subscriptions')
+    .action(() => list(terminal))
   webhook
     .command('show')
     .description('one of them')
     .argument('<id>', 'of the subscription', checkId)
-    .action(show)
+    .action((id) => show(terminal, id))
   webhook
     .command('enable')
     .description('send what happens from now on; event replay sends what was missed')
     .argument('<id>', 'of the subscription', checkId)
-    .action(enable)
+    .action((id) => enable(terminal, id))
   webhook
     .command('disable')
     .description('collect and send nothing; what waits to be sent has failed, and can be replayed')
     .argument('<id>', 'of the subscription', checkId)
     .option('--reason <reason>', 'for other staff', 'Disabled by staff')
-    .action(disable)
+    .action((id, options) => disable(terminal, id, options))
   webhook
     .command('delete')
     .description('with all that is yet to be sent to it')
     .argument('<id>', 'of the subscription', checkId)
-    .action(remove)
+    .action((id) => remove(terminal, id))
   webhook
     .command('deliveries')
     .description('the newest deliveries to a subscription; event replay sends failed ones again')
     .argument('<id>', 'of the subscription', checkId)
     .addOption(new Option('--state <state>', 'in one state').choices(deliveryStates))
     .option('--most <number>', 'how many', '50')
-    .action(deliveries)
+    .action((id, options) => deliveries(terminal, id, options))
   webhook
     .command('attempts')
     .description('each attempt of one delivery, with the beginning of what the receiver answered')
     .argument('<id>', 'of the subscription', checkId)
     .argument('<delivery>', 'as webhook deliveries shows it', checkId)
-    .action(attempts)
+    .action((id, delivery) => attempts(terminal, id, delivery))
 }
 
 interface Create {
@@ -87,9 +92,9 @@ interface Create {
   folder?: string[]
 }
 
-async function create({ partner, url, events, ...place }: Create): Promise<void> {
+async function create(terminal: Terminal, { partner, url, events, ...place }: Create): Promise<void> {
   if (Object.keys(place).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
-  const rules = { allowInsecure: readConfig().webhookAllowInsecure }
+  const rules = { allowInsecure: readConfig(terminal.env).webhookAllowInsecure }
   const onEvents = events.split(',').map((name) => name.trim())
   const checked = subscriptionDocument(rules).safeParse({ postUrl: url, onEvents })
   if (!checked.success)
@@ -98,7 +103,7 @@ async function create({ partner, url, events, ...place }: Create): Promise<void>
     )
   const refused = await vetTarget(url, rules)
   if (refused !== undefined) throw new Error(`--url ${refused}`)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     const thirdParty = await findThirdParty(client, partner)
     if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
     const { id } = await insertSubscription(client, {
@@ -137,8 +142,8 @@ async function placeOf(
   return { schemaId, folderIds: [...new Set(folder)] }
 }
 
-function list(): Promise<void> {
-  return asOwner(async (client) => {
+function list(terminal: Terminal): Promise<void> {
+  return asOwner(terminal, async (client) => {
     const rows = (await readSubscriptions(client, null)).map((each) => [
       each.id,
       each.thirdPartyCode,
@@ -163,8 +168,8 @@ function placeText({ schemaId, folderIds }: SubscriptionRecord): string {
   return `folder${folderIds.length > 1 ? 's' : ''} ${folderIds.join(',')}`
 }
 
-async function show(id: string): Promise<void> {
-  await asOwner(async (client) => {
+async function show(terminal: Terminal, id: string): Promise<void> {
+  await asOwner(terminal, async (client) => {
     const [found] = await readSubscriptions(client, id)
     if (!found) throw unknown(id)
     const backlog = await readBacklog(client, id)
@@ -192,8 +197,8 @@ async function show(id: string): Promise<void> {
   })
 }
 
-async function enable(id: string): Promise<void> {
-  await asOwner(async (client) => {
+async function enable(terminal: Terminal, id: string): Promise<void> {
+  await asOwner(terminal, async (client) => {
     if (!(await enableSubscription(client, id)))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
     return [
@@ -203,25 +208,29 @@ async function enable(id: string): Promise<void> {
   })
 }
 
-async function disable(id: string, { reason }: { reason: string }): Promise<void> {
+async function disable(terminal: Terminal, id: string, { reason }: { reason: string }): Promise<void> {
   checkLine('--reason', reason)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     if (!(await disableSubscription(client, id, reason.trim(), Date.now())))
       throw new Error(`There is no enabled subscription ${id}: see webhook list`)
     return [`Subscription ${id} is disabled.`]
   })
 }
 
-async function remove(id: string): Promise<void> {
-  await asOwner(async (client) => {
+async function remove(terminal: Terminal, id: string): Promise<void> {
+  await asOwner(terminal, async (client) => {
     if (!(await deleteSubscription(client, id))) throw unknown(id)
     return [`Subscription ${id} is deleted.`]
   })
 }
 
-async function deliveries(id: string, options: { state?: DeliveryState; most: string }): Promise<void> {
+async function deliveries(
+  terminal: Terminal,
+  id: string,
+  options: { state?: DeliveryState; most: string },
+): Promise<void> {
   const most = checkMost(options.most)
-  await asOwner(async (client) => {
+  await asOwner(terminal, async (client) => {
     if ((await readSubscriptions(client, id)).length === 0) throw unknown(id)
     const found = await listDeliveries(client, { subscriptionId: id, state: options.state, most })
     const rows = found.map((each) => [
@@ -238,8 +247,8 @@ async function deliveries(id: string, options: { state?: DeliveryState; most: st
   })
 }
 
-async function attempts(id: string, delivery: string): Promise<void> {
-  await asOwner(async (client) => {
+async function attempts(terminal: Terminal, id: string, delivery: string): Promise<void> {
+  await asOwner(terminal, async (client) => {
     const found = await listAttempts(client, id, delivery)
     if (found.length === 0)
       throw new Error(

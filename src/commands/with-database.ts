@@ -1,11 +1,11 @@
 import { addAbortListener } from 'node:events'
 import { constants } from 'node:os'
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
-import { createOwnerPool } from '../db/pool.ts'
+import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
-import { stopSignal } from '../stop-signal.ts'
+import type { Terminal } from './terminal/terminal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction goes with the process. */
 export class Interruption extends Error {
@@ -32,9 +32,9 @@ export interface Opened {
  * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
  * @throws {Error} of `run`, or that the database was lost meanwhile
  */
-export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Promise<T> {
-  const config = readConfig()
-  const stop = stopSignal()
+export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) => Promise<T>): Promise<T> {
+  const config = readConfig(terminal.env)
+  const stop = terminal.stop()
   const { promise: interruption, reject } = Promise.withResolvers<never>()
   addAbortListener(stop, () => reject(new Interruption(stop.reason)))
   const opening = openDatabase(config)
@@ -58,4 +58,18 @@ export async function withDatabase<T>(run: (opened: Opened) => Promise<T>): Prom
     // So would this for whoever else migrates a server of one's own; the embedded one must not be left running.
     if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
   }
+}
+
+/**
+ * Runs a command in one transaction as the owner of the tables. The lines that it returns are printed once the
+ * transaction is committed.
+ */
+export function asOwner(
+  terminal: Terminal,
+  run: (client: PoolClient, config: Config, database: Database) => Promise<string[]>,
+): Promise<void> {
+  return withDatabase(terminal, async ({ pool, config, database }) => {
+    const lines = await inTransaction(pool, (client) => run(client, config, database))
+    terminal.out.write(lines.map((line) => `${line}\n`).join(''))
+  })
 }

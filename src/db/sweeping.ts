@@ -10,7 +10,7 @@ export interface Sweeping {
   everyMs: number
   /** Whatever it leaves, because it fails or is stopped, is found by the next one. */
   sweep: (stopped: AbortSignal) => Promise<void>
-  troubled: (error: unknown) => void
+  onError: (error: unknown) => void
 }
 
 export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
@@ -20,7 +20,7 @@ export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
       try {
         await sweepAlone(parts, closing.signal)
       } catch (error) {
-        if (!closing.signal.aborted) parts.troubled(error)
+        if (!closing.signal.aborted) parts.onError(error)
       }
       await delay(parts.everyMs, undefined, { signal: closing.signal }).catch(() => {})
     }

@@ -1,15 +1,15 @@
 /** What is written to the events, and read of them. Inside a transaction of the tenant, or as the owner. */
 import type { ClientBase } from 'pg'
-import type { Happening } from './kinds.ts'
+import type { EventPayload } from './kinds.ts'
 
 /** Where it happened; what is absent is of the schema as a whole. Ids are decimal digits. */
-export interface Place {
+export interface EventOrigin {
   folderId?: string | null
   /** Of a folder it is known without. */
   firmId?: string | null
 }
 
-export type NewEvent = Happening & Place
+export type NewEvent = EventPayload & EventOrigin
 
 /** From before the ids of events are drawn until the transaction ends (see the migration). */
 export async function lockEvents(client: ClientBase, schemaId: string): Promise<void> {
@@ -28,8 +28,8 @@ export async function insertEvents(
      select $1::bigint, e.folder_id, e.name, e.operation,
             grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id), e.data::json
      from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[])
-       with ordinality as e (folder_id, firm_id, name, operation, data, place)
-     order by e.place`,
+       with ordinality as e (folder_id, firm_id, name, operation, data, position)
+     order by e.position`,
     [
       schemaId,
       column((event) => event.folderId ?? null),
@@ -61,7 +61,7 @@ export interface ListedEvent {
 /** The newest first. As the owner. */
 export async function listEvents(
   client: ClientBase,
-  asked: { schemaId: string; folderId: string | undefined; name: string | undefined; most: number },
+  filter: { schemaId: string; folderId: string | undefined; name: string | undefined; most: number },
 ): Promise<ListedEvent[]> {
   const { rows } = await client.query<ListedEvent>(
     `select id, folder_id as "folderId", name, operation, data::text as data,
@@ -69,7 +69,7 @@ export async function listEvents(
      from grandlivre.events
      where schema_id = $1 and ($2::bigint is null or folder_id = $2) and ($3::text is null or name = $3)
      order by id desc limit $4`,
-    [asked.schemaId, asked.folderId, asked.name, asked.most],
+    [filter.schemaId, filter.folderId, filter.name, filter.most],
   )
   return rows
 }

@@ -67,7 +67,7 @@ export function isEventKind(name: string): name is EventKind {
 }
 
 /** A kind with one of its operations and the data that belong to it. */
-export type Happening = {
+export type EventPayload = {
   [K in EventKind]: {
     [O in keyof Kinds[K]]: {
       name: K
@@ -81,7 +81,7 @@ export type Happening = {
  * The event, checked.
  * @throws {Error} that names every problem, and what there is instead
  */
-export function checkHappening(event: { name: string; operation: string; data: unknown }): Happening {
+export function checkEventPayload(event: { name: string; operation: string; data: unknown }): EventPayload {
   const { name, operation, data } = event
   if (!isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
@@ -92,7 +92,7 @@ export function checkHappening(event: { name: string; operation: string; data: u
       `${name} knows the operations ${Object.keys(operations).join(', ')}, not ${operation || 'none'}`,
     )
   const checked = schema.safeParse(data)
-  if (checked.success) return event as Happening
+  if (checked.success) return event as EventPayload
   const problems = checked.error.issues.map(
     ({ path, message }) => `${['data', ...path].join('.')}: ${message}`,
   )

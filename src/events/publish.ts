@@ -8,7 +8,7 @@
  */
 import type { ClientBase } from 'pg'
 import { insertEvents, lockEvents, type NewEvent, notifyEvents } from './events.sql.ts'
-import { checkHappening } from './kinds.ts'
+import { checkEventPayload } from './kinds.ts'
 
 /**
  * Writes events of one schema, in this order, as the last thing of the transaction.
@@ -19,7 +19,7 @@ export async function publish(
   schemaId: string,
   events: readonly NewEvent[],
 ): Promise<void> {
-  for (const event of events) checkHappening(event)
+  for (const event of events) checkEventPayload(event)
   await publishRows(client, schemaId, () => insertEvents(client, schemaId, events))
 }
 

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
-import { enterCaller, type RateWindow } from '../auth/callers.sql.ts'
+import { authenticateCaller, type RateWindow } from '../auth/callers.sql.ts'
 import {
-  admit,
+  authorize,
   folderOf,
   knownCaller,
   namesDisagree,
@@ -26,15 +26,15 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
     if (route.scope !== 'open') {
       services.readiness.requireOpen()
       const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
-      const entered = await enterCaller(
+      const authentication = await authenticateCaller(
         services.database,
         sha256(credentials.secret),
         sha256(credentials.token),
         services.config.rateLimit.windowMs,
       )
-      const { caller, window } = knownCaller(credentials, entered)
+      const { caller, window } = knownCaller(credentials, authentication)
       showRate(c, window, services.config.rateLimit.requests)
-      const principal = admit(caller, route)
+      const principal = authorize(caller, route)
       c.set('principal', principal)
       if (window.requests > services.config.rateLimit.requests) throw tooMany(window)
       c.set('folderId', await findFolder(c, route, services, principal))

@@ -10,7 +10,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
-import type { Openness, Principal } from '../auth/principal.ts'
+import type { Principal, RouteAccess } from '../auth/principal.ts'
 import type { Services } from './services.ts'
 
 /** `c.env.outgoing` is Node's response: trailers, and the `close` that says that the client left or has it all. */
@@ -85,7 +85,7 @@ interface Declaration<Query extends z.ZodObject, Call> {
 }
 
 export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
-  Openness &
+  RouteAccess &
   (
     | { scope: 'open'; answer: Answer<OpenCall<never>> }
     | { scope: 'token'; answer: Answer<TokenCall<never>> }
@@ -99,13 +99,13 @@ export function openRoute<Query extends z.ZodObject>(
 }
 
 export function tokenRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, TokenCall<z.output<Query>>> & Openness,
+  declaration: Declaration<Query, TokenCall<z.output<Query>>> & RouteAccess,
 ): Route {
   return { ...declaration, scope: 'token' }
 }
 
 export function folderRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, FolderCall<z.output<Query>>> & Openness,
+  declaration: Declaration<Query, FolderCall<z.output<Query>>> & RouteAccess,
 ): Route {
   return { ...declaration, scope: 'folder' }
 }

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import type { Places } from '../auth/places.ts'
+import type { RequestSlots } from '../auth/request-slots.ts'
 import type { Config } from '../config.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
@@ -13,7 +13,7 @@ export interface Services {
   /** As the service role: sees one tenant at a time (`inTenant`). */
   database: Pool
   /** Running requests by route and folder, over all processes. */
-  places: Places
+  requestSlots: RequestSlots
   /** Where the files of exports lie. */
   store: ObjectStore
   /** Where full exports wait. */

@@ -8,7 +8,7 @@ import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
 
 /** No place: the threads have so much to do that it was not even begun. */
-export type AttemptOutcome = FolderOutcome | { noPlace: true }
+export type AttemptOutcome = FolderOutcome | { noThread: true }
 
 export interface Attempt {
   /** How far it is now. */
@@ -27,7 +27,7 @@ export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'progress'
   const outcome: Promise<AttemptOutcome> = threads
     .run({ ...task, progress, port }, { name: 'exportFolder', transferList: [port] as never })
     // There was no place in a thread, or it ended.
-    .catch((error: unknown) => (saysFull(error) ? { noPlace: true } : { failed: failureOf(error) }))
+    .catch((error: unknown) => (saysFull(error) ? { noThread: true } : { failed: failureOf(error) }))
     .finally(() => {
       clearTimeout(patience)
       near.close()

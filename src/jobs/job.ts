@@ -12,15 +12,15 @@ export type JobState = (typeof jobStates)[number]
  * What can happen to a job: a process takes it, from the queue or from a process that died; gives it back, to be tried
  * again; has stored its file; has failed for good; and somebody else ends it, whoever has it.
  */
-export const jobEvents = ['take', 'release', 'finish', 'fail', 'end'] as const
+export const jobEvents = ['claim', 'release', 'finish', 'fail', 'end'] as const
 export type JobEvent = (typeof jobEvents)[number]
 
 /** Undefined: cannot happen, and changes nothing. */
 export const transitions: Readonly<Record<JobState, Readonly<Record<JobEvent, JobState | undefined>>>> = {
-  queued: { take: 'running', release: undefined, finish: undefined, fail: undefined, end: 'failed' },
-  running: { take: 'running', release: 'queued', finish: 'done', fail: 'failed', end: 'failed' },
-  done: { take: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
-  failed: { take: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
+  queued: { claim: 'running', release: undefined, finish: undefined, fail: undefined, end: 'failed' },
+  running: { claim: 'running', release: 'queued', finish: 'done', fail: 'failed', end: 'failed' },
+  done: { claim: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
+  failed: { claim: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
 }
 
 /** The states in which that can happen. */
@@ -115,6 +115,6 @@ export function reasonOf(cause: FailureCause, requestId: string, note?: string):
 }
 
 /** The reason of a failed export, with the moment at which a new one can be started (ISO 8601). */
-export function toldReason(reason: string, answersUntil: string): string {
+export function reasonWithExpiry(reason: string, answersUntil: string): string {
   return `${reason} The same parameters are answered with this failure until ${answersUntil}, and start a new export then.`
 }

@@ -133,7 +133,7 @@ export async function readExport(
 }
 
 /** What there is to do. */
-export interface TakenExport {
+export interface ClaimedExport {
   attempt: number
   folderId: string
   version: string
@@ -147,17 +147,17 @@ export interface TakenExport {
 }
 
 /** Undefined where it has ended, or is not there. */
-export async function takeExport(
+export async function claimExport(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,
-): Promise<TakenExport | undefined> {
-  const { rows } = await client.query<TakenExport>(
+): Promise<ClaimedExport | undefined> {
+  const { rows } = await client.query<ClaimedExport>(
     `update exports set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
      where schema_id = $1 and id = $2 and state = any ($3)
      returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
        request_id as "requestId"`,
-    [schemaId, exportId, statesBefore('take')],
+    [schemaId, exportId, statesBefore('claim')],
   )
   return rows[0]
 }

@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { type ConnectionOptions, type JobWithMetadata, PgBoss } from 'pg-boss'
 import { limits } from '../config.ts'
-import { abandonedQueue, exportAttempts, exportQueue, queueSchema } from '../db/migrations/queue-schema.ts'
+import { deadLetterQueue, exportAttempts, exportQueue, queueSchema } from '../db/migrations/queue-schema.ts'
 import { pooledConnections } from '../db/pool.ts'
 import type { Log } from '../log.ts'
 
@@ -19,7 +19,7 @@ export interface QueueEntry {
 }
 
 /** An entry in the hands of this process. */
-export interface TakenEntry {
+export interface ClaimedEntry {
   entry: QueueEntry
   /** No attempt is left behind this one. */
   isLast: boolean
@@ -30,7 +30,7 @@ export interface TakenEntry {
    * back is to fail, which uses it up. So the entry ends, and one with the attempts that are left takes its place.)
    * @param pauseSeconds before anybody is given it
    */
-  handBack: (client: ClientBase, pauseSeconds: number) => Promise<void>
+  requeue: (client: ClientBase, pauseSeconds: number) => Promise<void>
 }
 
 /** While the database is away pg-boss reports each question it asks in vain, several a second. */
@@ -65,7 +65,7 @@ export class ExportQueue {
       const now = performance.now()
       if (this.#reportedAt !== 0 && now - this.#reportedAt < reportMs) return
       this.#reportedAt = now
-      log('queue.troubled', { error })
+      log('queue.error', { error })
     })
   }
 
@@ -87,7 +87,7 @@ export class ExportQueue {
   }
 
   /** Has entries worked on, `concurrency` at a time. Where `work` rejects, the entry comes back after a while. */
-  async take(concurrency: number, work: (taken: TakenEntry) => Promise<void>): Promise<void> {
+  async claim(concurrency: number, work: (claimed: ClaimedEntry) => Promise<void>): Promise<void> {
     await this.#boss.work(
       exportQueue,
       {
@@ -102,29 +102,29 @@ export class ExportQueue {
           entry: job.data,
           isLast: job.retryCount >= job.retryLimit,
           lost: job.signal,
-          handBack: (client, pauseSeconds) => this.#handBack(client, job, pauseSeconds),
+          requeue: (client, pauseSeconds) => this.#requeue(client, job, pauseSeconds),
         })
       },
     )
   }
 
-  async takeAbandoned(work: (entry: QueueEntry) => Promise<void>): Promise<void> {
-    await this.#boss.work<QueueEntry>(abandonedQueue, polling, async ([job]) => {
+  async claimDeadLetters(work: (entry: QueueEntry) => Promise<void>): Promise<void> {
+    await this.#boss.work<QueueEntry>(deadLetterQueue, polling, async ([job]) => {
       assert(job)
       await work(job.data)
     })
   }
 
   /** Takes no more; resolves when nothing that was taken is still worked on. */
-  async stopTaking(): Promise<void> {
-    await Promise.all([exportQueue, abandonedQueue].map((name) => this.#boss.offWork(name, { wait: true })))
+  async stopClaiming(): Promise<void> {
+    await Promise.all([exportQueue, deadLetterQueue].map((name) => this.#boss.offWork(name, { wait: true })))
   }
 
   async close(): Promise<void> {
     await this.#boss.stop({ graceful: false })
   }
 
-  async #handBack(client: ClientBase, job: JobWithMetadata<QueueEntry>, pauseSeconds: number): Promise<void> {
+  async #requeue(client: ClientBase, job: JobWithMetadata<QueueEntry>, pauseSeconds: number): Promise<void> {
     await this.#boss.complete(exportQueue, { id: job.id, retryCount: job.retryCount }, {}, through(client))
     // Refused where the entry has been given to another process already: then there is nothing to hand back.
     await this.#send(client, job.data, job.retryLimit - job.retryCount + 1, pauseSeconds)

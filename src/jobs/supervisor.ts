@@ -12,7 +12,7 @@ import type { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import { wholeFolder } from '../exports/selection.ts'
-import type { HandedBackBecause, Log } from '../log.ts'
+import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
@@ -21,14 +21,14 @@ import type { FolderStored } from './folder-thread.ts'
 import { reasonOf } from './job.ts'
 import {
   type Claim,
+  type ClaimedExport,
+  claimExport,
   type ExportKey,
   releaseExport,
   renewExport,
-  type TakenExport,
-  takeExport,
 } from './jobs.sql.ts'
 import { holdLease } from './lease.ts'
-import type { ExportQueue, QueueEntry, TakenEntry } from './queue.ts'
+import type { ClaimedEntry, ExportQueue, QueueEntry } from './queue.ts'
 import { clearEnded } from './retention/leftovers.ts'
 
 export interface SupervisorParts {
@@ -56,41 +56,41 @@ export class Supervisor {
   /** Takes exports from now on. */
   static async start(parts: SupervisorParts): Promise<Supervisor> {
     const supervisor = new Supervisor(parts)
-    await parts.queue.take(parts.concurrency, (taken) => supervisor.#work(taken))
-    await parts.queue.takeAbandoned((entry) => supervisor.#giveUp(entry))
+    await parts.queue.claim(parts.concurrency, (claimed) => supervisor.#work(claimed))
+    await parts.queue.claimDeadLetters((entry) => supervisor.#giveUp(entry))
     return supervisor
   }
 
   /** Takes no more, and hands what is running back to the other processes without using up an attempt. */
   async close(): Promise<void> {
     this.#closing.abort()
-    await this.#parts.queue.stopTaking()
+    await this.#parts.queue.stopClaiming()
   }
 
-  async #work(taken: TakenEntry): Promise<void> {
+  async #work(claimed: ClaimedEntry): Promise<void> {
     const { database, log } = this.#parts
-    const { schemaId, exportId } = taken.entry
+    const { schemaId, exportId } = claimed.entry
     if (this.#closing.signal.aborted)
-      return inTenant(database, schemaId, (client) => taken.handBack(client, 0))
-    const job = await inTenant(database, schemaId, (client) => takeExport(client, taken.entry))
+      return inTenant(database, schemaId, (client) => claimed.requeue(client, 0))
+    const job = await inTenant(database, schemaId, (client) => claimExport(client, claimed.entry))
     // It has ended meanwhile: done by the process that seemed dead, or cancelled.
     if (!job) return this.#clear({ schemaId, exportId })
     const claim: Claim = { schemaId, exportId, attempt: job.attempt }
     const started = performance.now()
     log('export.started', claim)
     const attempt = this.#start(claim, job)
-    const watch = this.#watch(claim, attempt, taken.lost)
+    const watch = this.#watch(claim, attempt, claimed.lost)
     const outcome = await attempt.outcome
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
     if ('stored' in outcome) return this.#finish(claim, outcome, ms)
-    if (this.#closing.signal.aborted) return this.#handBack(claim, taken, 'stopping')
-    if (isLost) return this.#handBack(claim, taken, 'lost')
-    if ('noPlace' in outcome) return this.#handBack(claim, taken, 'noPlace')
-    await this.#fail(claim, job, outcome.failed, taken.isLast)
+    if (this.#closing.signal.aborted) return this.#requeue(claim, claimed, 'stopping')
+    if (isLost) return this.#requeue(claim, claimed, 'lost')
+    if ('noThread' in outcome) return this.#requeue(claim, claimed, 'noThread')
+    await this.#fail(claim, job, outcome.failed, claimed.isLast)
   }
 
-  #start(claim: Claim, job: TakenExport): Attempt {
+  #start(claim: Claim, job: ClaimedExport): Attempt {
     const { threads, storeSettings, timeZone } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
@@ -158,19 +158,19 @@ export class Supervisor {
    * Without using up an attempt. Also where only its entry in the queue is lost: if nobody has taken the export since,
    * none may be left there, and it would wait for ever.
    */
-  async #handBack(claim: Claim, taken: TakenEntry, because: HandedBackBecause): Promise<void> {
+  async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason): Promise<void> {
     const { database, log } = this.#parts
-    const handedBack = await inTenant(database, claim.schemaId, async (client) => {
+    const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
       // At once it would come back to the same full threads, again and again.
-      await taken.handBack(client, because === 'noPlace' ? limits.exportNoPlaceSeconds : 0)
+      await claimed.requeue(client, because === 'noThread' ? limits.exportNoThreadSeconds : 0)
       return true
     })
-    if (handedBack) log('export.handedBack', { ...claim, because })
+    if (isRequeued) log('export.requeued', { ...claim, because })
     else log('export.lost', claim)
   }
 
-  async #fail(claim: Claim, job: TakenExport, failure: Failure, isLast: boolean): Promise<void> {
+  async #fail(claim: Claim, job: ClaimedExport, failure: Failure, isLast: boolean): Promise<void> {
     const { database, log } = this.#parts
     const error = { message: failure.message, stack: failure.stack }
     if (failure.retryable && !isLast) {

@@ -48,10 +48,10 @@ export async function insertLetterings(
 /** The entries of an exercice, in the order of their ids. */
 export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
   await client.query(
-    `with place as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
+    `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
      insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
-     select e.schema_id, e.folder_id, 'accountingLineEntry', 'CREATE', place.scope, json_build_object('id', e.id::text)
-     from grandlivre.entries e cross join place
+     select e.schema_id, e.folder_id, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
+     from grandlivre.entries e cross join origin
      where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3
      order by e.id`,
     [key.schemaId, key.folderId, exerciceId],
@@ -78,11 +78,11 @@ function letterings(condition: string): string {
 }
 
 function letteringEvents(operation: 'CREATE' | 'DELETE', rows: string): string {
-  return `with place as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
+  return `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
     insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
-    select $1::bigint, $2::bigint, 'accountingEntryLettering', '${operation}', place.scope,
+    select $1::bigint, $2::bigint, 'accountingEntryLettering', '${operation}', origin.scope,
            case when l.piece = '' then json_build_object('id', l.id::text, 'paymentType', l.payment_type)
              else json_build_object('id', l.id::text, 'paymentType', l.payment_type, 'piece1', l.piece) end
-    from (${rows}) as l cross join place
+    from (${rows}) as l cross join origin
     order by l.id`
 }

@@ -1,6 +1,7 @@
 /**
  * The standing parts of a seeded folder: payment modes, VAT codes, the chart of accounts (plan comptable général)
- * with companies and employees, journals, banks and analytic axes.
+ * with companies and employees, journals, banks and analytic axes. General accounts, journals and axes are those of
+ * `chart.json`; a closed account is kept for old years, and no entry may use it.
  */
 import { strict as assert } from 'node:assert'
 import type {
@@ -16,6 +17,7 @@ import type {
   SectionRow,
   VatCodeRow,
 } from '../formats/rows.ts'
+import tables from './chart.json' with { type: 'json' }
 import type { Random } from './random.ts'
 import { bankDetails } from './seed-identifiers.ts'
 import { companyOf, employeeOf, thirdPartyName } from './seed-parties.ts'
@@ -63,112 +65,6 @@ export interface ChartSize {
   employees: number
 }
 
-/** Number, name, and the correspondance or counterpart account where one is kept. */
-const generalAccounts: [string, string, { correspondance?: string; counterpart?: string }?][] = [
-  ['101300', 'Capital souscrit - appelé, versé'],
-  ['106100', 'Réserve légale'],
-  ['110000', 'Report à nouveau (solde créditeur)'],
-  ['119000', 'Report à nouveau (solde débiteur)'],
-  ['120000', 'Résultat de l’exercice (bénéfice)'],
-  ['129000', 'Résultat de l’exercice (perte)'],
-  ['164000', 'Emprunts auprès des établissements de crédit', { counterpart: '661100' }],
-  ['205000', 'Logiciels, licences', { correspondance: '280500' }],
-  ['215400', 'Matériel industriel', { correspondance: '281540' }],
-  ['218300', 'Matériel de bureau et informatique', { correspondance: '281830' }],
-  ['280500', 'Amortissements des logiciels'],
-  ['281540', 'Amortissements du matériel industriel'],
-  ['281830', 'Amortissements du matériel de bureau'],
-  ['370000', 'Stocks de marchandises'],
-  ['408100', 'Fournisseurs - Factures non parvenues', { correspondance: '486000' }],
-  ['416000', 'Clients douteux ou litigieux', { correspondance: '491000' }],
-  ['431000', 'Sécurité sociale (URSSAF)'],
-  ['437000', 'Caisses de retraite et prévoyance'],
-  ['442100', 'Prélèvement à la source'],
-  ['445510', 'TVA à décaisser'],
-  ['445660', 'TVA déductible sur autres biens et services', { counterpart: '445710' }],
-  ['445670', 'Crédit de TVA à reporter'],
-  ['445710', 'TVA collectée', { counterpart: '445660' }],
-  ['455000', 'Associés - Comptes courants'],
-  ['468600', 'Divers - Charges à payer'],
-  ['471000', 'Comptes d’attente'],
-  ['486000', 'Charges constatées d’avance'],
-  ['491000', 'Dépréciations des comptes clients'],
-  ['512000', 'Banque principale'],
-  ['512100', 'Banque secondaire "réserve"'],
-  ['530000', 'Caisse'],
-  ['580000', 'Virements internes'],
-  ['601000', 'Achats de matières premières'],
-  ['606100', 'Fournitures non stockables (eau, énergie)'],
-  ['606400', 'Fournitures administratives'],
-  ['607000', 'Achats de marchandises', { counterpart: '445660' }],
-  ['611000', 'Sous-traitance générale'],
-  ['613200', 'Locations immobilières', { counterpart: '445660' }],
-  ['615500', 'Entretien et réparations sur biens mobiliers'],
-  ['616000', 'Primes d’assurances'],
-  ['622600', 'Honoraires'],
-  ['623100', 'Annonces et insertions'],
-  ['625100', 'Voyages et déplacements'],
-  ['625700', 'Réceptions'],
-  ['626000', 'Frais postaux et de télécommunications'],
-  ['627000', 'Services bancaires et assimilés'],
-  ['635110', 'Contribution économique territoriale'],
-  ['641100', 'Salaires, appointements'],
-  ['645100', 'Cotisations à l’URSSAF'],
-  ['658000', 'Charges diverses de gestion courante'],
-  ['661100', 'Intérêts des emprunts et dettes'],
-  ['681120', 'Dotations aux amortissements'],
-  ['695000', 'Impôts sur les bénéfices'],
-  ['701000', 'Ventes de produits finis', { counterpart: '445710' }],
-  ['706000', 'Prestations de services', { counterpart: '445710' }],
-  ['707000', 'Ventes de marchandises', { counterpart: '445710' }],
-  ['708500', 'Ports et frais accessoires facturés'],
-  ['758000', 'Produits divers de gestion courante'],
-  ['791000', 'Transferts de charges (ancien compte)'],
-]
-
-/** Kept for old years: no entry may use them. */
-const closedAccounts = new Set(['791000'])
-
-const journalList: [string, string, JournalType, string?][] = [
-  ['AC', 'Achats', 'ACH'],
-  ['VT', 'Ventes', 'VTE'],
-  ['BQ', 'Banque principale', 'BQ', '512000'],
-  ['BQ2', 'Banque secondaire "réserve"', 'BQ', '512100'],
-  ['CA', 'Caisse', 'CAISSE', '530000'],
-  ['OD', 'Opérations diverses', 'OD'],
-  ['AN', 'À nouveaux', 'AN'],
-  ['PAIE', 'Journal de paie', 'OD_PAIE'],
-  ['TVA', 'Déclarations de TVA', 'OD_DECL_FISCALE'],
-  ['NF', 'Notes de frais', 'NFD'],
-  ['RB', 'Reprise de balance', 'RBAL'],
-]
-
-const lockedJournals = new Set(['RB'])
-
-const axisList: [string, string, [string, string, string[]][]][] = [
-  [
-    'ACT',
-    'Activités',
-    [
-      ['NEGOCE', 'Négoce', ['607', '707']],
-      ['SERVICE', 'Prestations de services', ['706']],
-      ['ATELIER', 'Atelier « Nord »', ['601', '701']],
-      ['SIEGE', 'Siège', []],
-    ],
-  ],
-  [
-    'CHANTIER',
-    'Chantiers',
-    [
-      ['CH001', 'Résidence "Les Érables"', []],
-      ['CH002', 'Lycée d’Évreux', []],
-      ['CH003', 'Pont de l’Île', []],
-      ['CH004', 'Entrepôt C:\\Sud', []],
-      ['CH005', 'Halles 🏗️', []],
-    ],
-  ],
-]
-
 /** @param nextId gives ids, ascending; those of the chart are the folder's lowest */
 export function buildChart(key: FolderKey, size: ChartSize, random: Random, nextId: () => string): Chart {
   const payments = paymentCodes.map((code) => ({ ...key, id: nextId(), code }))
@@ -177,14 +73,15 @@ export function buildChart(key: FolderKey, size: ChartSize, random: Random, next
   const accountIds = new Map(accounts.map((account) => [account.number, account.id]))
   const accountId = (number: string) => lookUp(accountIds, number)
   const paymentIds = new Map(payments.map((payment) => [payment.code, payment.id]))
-  const journals = journalList.map(([code, name, type, counterpart]) => ({
+  const journals = tables.journals.map(({ code, name, type, counterpart, locked = false }) => ({
     ...key,
     id: nextId(),
     code,
     name,
-    type,
+    // One of these: the table of the database has a check for it.
+    type: type as JournalType,
     counterpartAccountId: counterpart === undefined ? null : accountId(counterpart),
-    locked: lockedJournals.has(code),
+    locked,
   }))
   const journalIds = new Map(journals.map((journal) => [journal.code, journal.id]))
   const journalId = (code: string) => lookUp(journalIds, code)
@@ -222,13 +119,13 @@ function lookUp(ids: Map<string, string>, name: string): string {
 }
 
 function buildGeneralAccounts(key: FolderKey, nextId: () => string): AccountRow[] {
-  const ids = new Map(generalAccounts.map(([number]) => [number, nextId()]))
-  return generalAccounts.map(([number, name, { correspondance, counterpart } = {}]) => ({
+  const ids = new Map(tables.generalAccounts.map(({ number }) => [number, nextId()]))
+  return tables.generalAccounts.map(({ number, name, closed = false, correspondance, counterpart }) => ({
     ...key,
     id: lookUp(ids, number),
     number,
     name,
-    closed: closedAccounts.has(number),
+    closed,
     counterpartAccountId: counterpart === undefined ? null : lookUp(ids, counterpart),
     correspondanceAccountId: correspondance === undefined ? null : lookUp(ids, correspondance),
   }))
@@ -269,19 +166,10 @@ function buildBanks(
 function buildAxes(key: FolderKey, nextId: () => string): { axes: AxisRow[]; sections: SectionRow[] } {
   const axes: AxisRow[] = []
   const sections: SectionRow[] = []
-  for (const [code, name, sectionList] of axisList) {
+  for (const { code, name, sections: ofAxis } of tables.axes) {
     const axisId = nextId()
     const first = sections.length
-    for (const [sectionCode, sectionName, accountRoots] of sectionList)
-      sections.push({
-        ...key,
-        id: nextId(),
-        axisId,
-        code: sectionCode,
-        name: sectionName,
-        accountRoots,
-        closed: false,
-      })
+    for (const section of ofAxis) sections.push({ ...key, id: nextId(), axisId, ...section, closed: false })
     axes.push({ ...key, id: axisId, code, name, defaultSectionId: sections[first]!.id })
   }
   return { axes, sections }

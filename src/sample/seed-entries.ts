@@ -13,7 +13,7 @@ import {
   type OpenItem,
   splitShares,
 } from './seed-lines.ts'
-import { comments, hostileTexts } from './seed-words.ts'
+import words from './words.json' with { type: 'json' }
 
 /** Whether an invoice will be lettered later, or is left open, or awaits validation. */
 export type InvoiceFate = 'settled' | 'open' | 'draft'
@@ -315,12 +315,12 @@ export class Bookkeeper {
       thirdPartyId: source === 'API' ? this.#thirdPartyId : null,
       currency: 'EUR',
       rate: null,
-      comment: random.chance(0.02) ? random.pick(comments) : null,
+      comment: random.chance(0.02) ? random.pick(words.comments) : null,
       partnerMetadata:
         source === 'API' && random.chance(0.7)
           ? {
               partnerId: `doc-${random.digits(9)}`,
-              json: { lot: random.integer(1, 99), tag: random.pick(hostileTexts) },
+              json: { lot: random.integer(1, 99), tag: random.pick(words.hostileTexts) },
             }
           : null,
       attachments: null,
@@ -343,7 +343,7 @@ export class Bookkeeper {
   }
 
   #description(text: string): string {
-    return this.#random.chance(0.01) ? `${text} ${this.#random.pick(hostileTexts)}` : text
+    return this.#random.chance(0.01) ? `${text} ${this.#random.pick(words.hostileTexts)}` : text
   }
 }
 

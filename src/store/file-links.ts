@@ -35,8 +35,8 @@ export function readLink(target: string, signingKey: string): FileLink | undefin
   const link: FileLink = { key: path.slice('/files/'.length), fileName, expires: Number(expires) }
   // As texts: the last sign of one holds two bits that decoding would not look at.
   const bytes = Buffer.from(given)
-  const wanted = Buffer.from(signature(link, signingKey))
-  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted) ? link : undefined
+  const expected = Buffer.from(signature(link, signingKey))
+  return bytes.length === expected.length && timingSafeEqual(bytes, expected) ? link : undefined
 }
 
 /** JSON keeps the three apart, whatever a file name contains. */

@@ -15,13 +15,13 @@ import { StoreError, type StoreSettings } from './store.ts'
 export type S3Settings = Extract<StoreSettings, { kind: 's3' }>
 
 /** How long a store is waited for, see limits. */
-export interface Patience {
+export interface RetryPolicy {
   tries: number
   retryMs: number
   idleMs: number
 }
 
-export const defaultPatience: Patience = {
+export const defaultRetryPolicy: RetryPolicy = {
   tries: limits.storeTries,
   retryMs: limits.storeRetryMs,
   idleMs: limits.storeIdleMs,
@@ -40,7 +40,7 @@ const agents = {
 export function createClient(
   settings: S3Settings,
   endpoint: string,
-  patience: Patience,
+  retryPolicy: RetryPolicy,
   signal?: AbortSignal,
 ): Client {
   const { protocol, hostname, port } = new URL(endpoint)
@@ -54,14 +54,14 @@ export function createClient(
     // Otherwise the client asks the server for it before the first request, and before signing an address.
     region: settings.region,
     transportAgent: agents[secure ? 'https:' : 'http:'],
-    transport: { request: boundedRequest(secure ? https.request : http.request, patience, signal) },
+    transport: { request: boundedRequest(secure ? https.request : http.request, retryPolicy, signal) },
     retryOptions: { disableRetry: true },
   })
 }
 
 function boundedRequest(
   request: typeof http.request,
-  { idleMs }: Patience,
+  { idleMs }: RetryPolicy,
   signal: AbortSignal | undefined,
 ): typeof http.request {
   return ((options: http.RequestOptions, respond: (response: http.IncomingMessage) => void) => {
@@ -83,7 +83,7 @@ function boundedRequest(
 /** Runs it again, with doubling pauses, while what goes wrong may pass by itself. */
 export async function withRetries<Result>(
   doing: string,
-  patience: Patience,
+  retryPolicy: RetryPolicy,
   run: () => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
@@ -92,8 +92,8 @@ export async function withRetries<Result>(
       return await run()
     } catch (error) {
       const failure = asStoreError(error, doing)
-      if (!failure.retryable || attempt >= patience.tries || signal?.aborted) throw failure
-      const pauseMs = Math.min(patience.retryMs * 2 ** (attempt - 1), limits.storeRetryMsMax)
+      if (!failure.retryable || attempt >= retryPolicy.tries || signal?.aborted) throw failure
+      const pauseMs = Math.min(retryPolicy.retryMs * 2 ** (attempt - 1), limits.storeRetryMsMax)
       // Spread, so that all uploads that one restart has hit do not come back in the same instant.
       await delay(pauseMs * (0.75 + Math.random() / 2), undefined, signal ? { signal } : {}).catch(() => {})
     }

@@ -12,7 +12,7 @@
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'
 import { limits } from '../config.ts'
-import { asStoreError, type Patience, saysAbsent, withRetries } from './s3-requests.ts'
+import { asStoreError, type RetryPolicy, saysAbsent, withRetries } from './s3-requests.ts'
 import { type ObjectWriter, StoreError } from './store.ts'
 
 export interface Upload {
@@ -21,7 +21,7 @@ export interface Upload {
   /** Prefix of the store included. */
   name: string
   uploadId: string
-  patience: Patience
+  retryPolicy: RetryPolicy
   /** Cuts the requests of `client` off. */
   cut: AbortController
   /** A client that lives on, for cleaning up. */
@@ -103,12 +103,12 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #join(): Promise<void> {
-    const { client, bucket, name, uploadId, patience } = this.#upload
+    const { client, bucket, name, uploadId, retryPolicy } = this.#upload
     const etags = this.#etags.toSorted((one, other) => one.part - other.part)
     let tries = 0
     await withRetries(
       `Joining the parts of ${name}`,
-      patience,
+      retryPolicy,
       async () => {
         tries += 1
         try {
@@ -124,10 +124,10 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #checkSize(bytes: number): Promise<void> {
-    const { client, bucket, name, patience } = this.#upload
+    const { client, bucket, name, retryPolicy } = this.#upload
     const { size } = await withRetries(
       `Checking ${name}`,
-      patience,
+      retryPolicy,
       () => client.statObject(bucket, name),
       this.#giveUp.signal,
     )
@@ -166,13 +166,13 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #uploadPart(part: number, bytes: Buffer): Promise<void> {
-    const { client, bucket, name, uploadId, patience } = this.#upload
+    const { client, bucket, name, uploadId, retryPolicy } = this.#upload
     const headers: Record<string, string> = client.enableSHA256
       ? {}
       : { 'content-md5': hash('md5', bytes, 'base64') }
     const { etag } = await withRetries(
       `Sending part ${part} of ${name}`,
-      patience,
+      retryPolicy,
       () =>
         client.uploadPart(
           { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers },
@@ -225,9 +225,9 @@ export class S3Writer implements ObjectWriter {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
     // Nobody waits half a minute for tidying up that the sweep does too.
-    const patience = { ...this.#upload.patience, tries: Math.min(this.#upload.patience.tries, 4) }
+    const retryPolicy = { ...this.#upload.retryPolicy, tries: Math.min(this.#upload.retryPolicy.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
-      withRetries(doing, patience, run).catch(() => {})
+      withRetries(doing, retryPolicy, run).catch(() => {})
     await quietly(`Aborting ${name}`, async () => {
       await store.abortMultipartUpload(bucket, name, uploadId).catch((error) => {
         if (!saysAbsent(error)) throw error

@@ -7,8 +7,8 @@ import { attachment } from './attachment.ts'
 import {
   asStoreError,
   createClient,
-  defaultPatience,
-  type Patience,
+  defaultRetryPolicy,
+  type RetryPolicy,
   type S3Settings,
   saysAbsent,
   withRetries,
@@ -23,16 +23,16 @@ const listPageMax = 1000
 
 export class S3Store implements ObjectStore {
   readonly #settings: S3Settings
-  readonly #patience: Patience
+  readonly #retryPolicy: RetryPolicy
   readonly #client: Client
   /** Signs for the host that partners see, and is never used to connect. */
   readonly #publicClient: Client
 
-  constructor(settings: S3Settings, patience: Patience = defaultPatience) {
+  constructor(settings: S3Settings, retryPolicy: RetryPolicy = defaultRetryPolicy) {
     this.#settings = settings
-    this.#patience = patience
-    this.#client = createClient(settings, settings.endpoint, patience)
-    this.#publicClient = createClient(settings, settings.publicEndpoint, patience)
+    this.#retryPolicy = retryPolicy
+    this.#client = createClient(settings, settings.endpoint, retryPolicy)
+    this.#publicClient = createClient(settings, settings.publicEndpoint, retryPolicy)
   }
 
   async create(key: string, contentType: string): Promise<ObjectWriter> {
@@ -41,9 +41,9 @@ export class S3Store implements ObjectStore {
     const name = prefix + key
     // Its own client over the shared connections, so that aborting ends its requests and no others.
     const cut = new AbortController()
-    const client = createClient(this.#settings, endpoint, this.#patience, cut.signal)
+    const client = createClient(this.#settings, endpoint, this.#retryPolicy, cut.signal)
     const initiate = () => client.initiateNewMultipartUpload(bucket, name, { 'content-type': contentType })
-    const uploadId = await withRetries(`Beginning ${name}`, this.#patience, async () => {
+    const uploadId = await withRetries(`Beginning ${name}`, this.#retryPolicy, async () => {
       try {
         return await initiate()
       } catch (error) {
@@ -57,7 +57,7 @@ export class S3Store implements ObjectStore {
       bucket,
       name,
       uploadId,
-      patience: this.#patience,
+      retryPolicy: this.#retryPolicy,
       cut,
       store: this.#client,
     })
@@ -72,7 +72,7 @@ export class S3Store implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     checkKey(key)
-    await withRetries(`Removing ${key}`, this.#patience, async () => {
+    await withRetries(`Removing ${key}`, this.#retryPolicy, async () => {
       await this.#client.removeObject(this.#settings.bucket, prefix + key).catch(unlessAbsent)
     })
   }
@@ -103,7 +103,7 @@ export class S3Store implements ObjectStore {
     let keyMarker = ''
     let uploadIdMarker = ''
     do {
-      const page = await withRetries('Listing unfinished uploads', this.#patience, () =>
+      const page = await withRetries('Listing unfinished uploads', this.#retryPolicy, () =>
         this.#client.listIncompleteUploadsQuery(bucket, '', keyMarker, uploadIdMarker, ''),
       ).catch(unlessAbsent)
       if (!page) break
@@ -113,7 +113,7 @@ export class S3Store implements ObjectStore {
       uploadIdMarker = page.nextUploadIdMarker
     } while (keyMarker !== '')
     for (const { key, uploadId } of left)
-      await withRetries(`Aborting ${key}`, this.#patience, async () => {
+      await withRetries(`Aborting ${key}`, this.#retryPolicy, async () => {
         await this.#client.abortMultipartUpload(bucket, key, uploadId).catch(unlessAbsent)
       })
     return left.length
@@ -125,11 +125,11 @@ export class S3Store implements ObjectStore {
   }
 
   /** @param place the prefix of their names */
-  async *#objects(place: string): AsyncGenerator<{ name: string; at: Date }> {
+  async *#objects(namePrefix: string): AsyncGenerator<{ name: string; at: Date }> {
     for (let after = ''; ; ) {
       const from = after
-      const listPage = () => this.#listPage(place, from)
-      const page = await withRetries('Listing the stored files', this.#patience, listPage)
+      const listPage = () => this.#listPage(namePrefix, from)
+      const page = await withRetries('Listing the stored files', this.#retryPolicy, listPage)
       yield* page
       if (page.length < listPageMax) return
       after = page.at(-1)!.name
@@ -137,12 +137,12 @@ export class S3Store implements ObjectStore {
   }
 
   /** The package tries none of its lists again, and a sweep asks right when idle connections have been closed. */
-  async #listPage(place: string, after: string): Promise<{ name: string; at: Date }[]> {
+  async #listPage(namePrefix: string, after: string): Promise<{ name: string; at: Date }[]> {
     const page: { name: string; at: Date }[] = []
     try {
       for await (const { name, lastModified } of this.#client.listObjectsV2(
         this.#settings.bucket,
-        place,
+        namePrefix,
         true,
         after,
       )) {

@@ -30,7 +30,7 @@ export function startEventRetention({ database, log }: EventRetentionParts): { c
       const swept = await sweepEvents(database, Date.now(), stopped)
       if (swept.events + swept.deliveries > 0) log('retention.eventsSwept', swept)
     },
-    troubled: (error) => log('retention.troubled', { error }),
+    onError: (error) => log('retention.error', { error }),
   })
 }
 

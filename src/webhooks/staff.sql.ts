@@ -102,7 +102,7 @@ export interface DeliveryRecord {
 /** The newest first. */
 export async function listDeliveries(
   client: ClientBase,
-  asked: { subscriptionId: string; state: DeliveryState | undefined; most: number },
+  filter: { subscriptionId: string; state: DeliveryState | undefined; most: number },
 ): Promise<DeliveryRecord[]> {
   const { rows } = await client.query<DeliveryRecord>(
     `select d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
@@ -113,7 +113,7 @@ export async function listDeliveries(
        on (a.schema_id, a.delivery_id, a.number) = (d.schema_id, d.id, d.attempts)
      where d.subscription_id = $1 and ($2::text is null or d.state = $2)
      order by d.id desc limit $3`,
-    [asked.subscriptionId, asked.state, asked.most],
+    [filter.subscriptionId, filter.state, filter.most],
   )
   return rows
 }

@@ -38,7 +38,7 @@ const folderId = z
 
 /** The document as a caller sends it, and its name for what is wrong with it as a whole. */
 export function subscriptionDocument(rules: TargetRules) {
-  const postUrl = z.string({ error: said('must be an address') }).superRefine((text, context) => {
+  const postUrl = z.string({ error: requiredOr('must be an address') }).superRefine((text, context) => {
     const message = vetUrl(text, rules)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
@@ -52,7 +52,7 @@ export function subscriptionDocument(rules: TargetRules) {
         example: 'https://example.com/ledger-events',
       }),
       onEvents: z
-        .array(kind, { error: said('must be an array of kinds of events') })
+        .array(kind, { error: requiredOr('must be an array of kinds of events') })
         .min(1, `must name 1 to ${onEventsMax} kinds of events`)
         .transform((names) => [...new Set(names)])
         .refine((names) => names.length <= onEventsMax, `must name 1 to ${onEventsMax} kinds of events`)
@@ -61,7 +61,7 @@ export function subscriptionDocument(rules: TargetRules) {
           example: ['cloudDocument'],
         }),
       accountingFolderId: z
-        .array(folderId, { error: said('must be an array of ids') })
+        .array(folderId, { error: requiredOr('must be an array of ids') })
         .transform((ids) => [...new Set(ids)])
         .optional()
         .meta({
@@ -72,7 +72,7 @@ export function subscriptionDocument(rules: TargetRules) {
   )
 }
 
-function said(message: string): z.core.$ZodErrorMap {
+function requiredOr(message: string): z.core.$ZodErrorMap {
   return ({ input }) => (input === undefined ? 'is required' : message)
 }
 
@@ -102,12 +102,12 @@ const notAPointer = 'must be /postUrl, /onEvents, /accountingFolderId or an item
 /** `/onEvents`, or one of its items; `-` is the place behind the last one, which only what adds can mean. */
 const pointer = (item: string) =>
   z
-    .string({ error: said(notAPointer) })
+    .string({ error: requiredOr(notAPointer) })
     .regex(new RegExp(`^/(postUrl|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`), notAPointer)
-const target = pointer('|-')
-const place = pointer('')
+const addable = pointer('|-')
+const existing = pointer('')
 const value = z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))], {
-  error: said('must be a text, a number or an array of these'),
+  error: requiredOr('must be a text, a number or an array of these'),
 })
 const given = z.unknown().refine((json) => json !== undefined, 'is required')
 
@@ -121,12 +121,12 @@ export const patchDocument = z
       .discriminatedUnion(
         'op',
         [
-          z.object({ op: z.literal('add'), path: target, value }),
-          z.object({ op: z.literal('replace'), path: place, value }),
-          z.object({ op: z.literal('remove'), path: place }),
-          z.object({ op: z.literal('move'), from: place, path: target }),
-          z.object({ op: z.literal('copy'), from: place, path: target }),
-          z.object({ op: z.literal('test'), path: place, value: given }),
+          z.object({ op: z.literal('add'), path: addable, value }),
+          z.object({ op: z.literal('replace'), path: existing, value }),
+          z.object({ op: z.literal('remove'), path: existing }),
+          z.object({ op: z.literal('move'), from: existing, path: addable }),
+          z.object({ op: z.literal('copy'), from: existing, path: addable }),
+          z.object({ op: z.literal('test'), path: existing, value: given }),
         ],
         { error: 'must be an operation: add, remove, replace, move, copy or test' },
       )

@@ -27,20 +27,28 @@ const columns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId"
 /** Receives what is committed from now on. */
 export async function insertSubscription(
   client: ClientBase,
-  made: Omit<Subscription, 'id'>,
+  subscription: Omit<Subscription, 'id'>,
 ): Promise<Subscription> {
   const { rows } = await client.query<Subscription>(
     `insert into grandlivre.subscriptions as s
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
      values (nextval('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
      returning ${columns}`,
-    [made.schemaId, made.level, made.firmId, made.thirdPartyId, made.postUrl, made.onEvents, made.folderIds],
+    [
+      subscription.schemaId,
+      subscription.level,
+      subscription.firmId,
+      subscription.thirdPartyId,
+      subscription.postUrl,
+      subscription.onEvents,
+      subscription.folderIds,
+    ],
   )
   return rows[0]!
 }
 
 /** Until the transaction ends nobody else makes a subscription with a token of that third party in that schema. */
-export async function lockMaking(
+export async function lockCreation(
   client: ClientBase,
   { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
 ): Promise<void> {
@@ -50,17 +58,17 @@ export async function lockMaking(
   )
 }
 
-/** What tokens of a third party have made in a schema, at all levels, disabled ones included. After `lockMaking`. */
-export async function countMade(
+/** What tokens of a third party have made in a schema, at all levels, disabled ones included. After `lockCreation`. */
+export async function countCreatedByTokens(
   client: ClientBase,
   { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
 ): Promise<number> {
-  const { rows } = await client.query<{ made: number }>(
-    `select count(*)::int as made from grandlivre.subscriptions
+  const { rows } = await client.query<{ count: number }>(
+    `select count(*)::int as count from grandlivre.subscriptions
      where schema_id = $1 and third_party_id = $2 and level <> 'staff'`,
     [schemaId, thirdPartyId],
   )
-  return rows[0]!.made
+  return rows[0]!.count
 }
 
 /** A caller, as far as its subscriptions are concerned. */

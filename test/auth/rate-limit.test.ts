@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { credentials, folders } from '../support/ledgers/tenants.ts'
-import { request, startTestService, until } from '../support/service.ts'
+import { request, startTestService } from '../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: CallerStage
 

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publish } from '../../src/events/publish.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { startTestService, type TestService, until } from '../support/service.ts'
+import { startTestService, type TestService } from '../support/service.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 const secret = 'glv_secret_a'
 const now = 1_795_262_400_000

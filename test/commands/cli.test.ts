@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cli as commandLine, type Ran, startCli } from '../support/cli.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, type TestService, until } from '../support/service.ts'
+import { request, startTestService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let staff: Staff
@@ -87,6 +88,14 @@ test('maintenance is switched on and off', async () => {
   expect((await keyInfo(credentials(token, secret))).body.error.code).toBe('ERR-API-UNDER-MAINTENANCE')
   expect((await cli('maintenance', 'off')).code).toBe(0)
   expect((await keyInfo(credentials(token, secret))).status).toBe(200)
+})
+
+test('the process ends with the exit code of its command, and keeps results and errors apart', async () => {
+  const [done, mistaken] = await Promise.all(
+    [['migrate'], ['token', 'revoke', '5']].map((words) => startCli(database.ownerUrl, ...words).ended),
+  )
+  expect(done).toEqual({ code: 0, out: expect.stringContaining('at version'), error: '' })
+  expect(mistaken).toEqual({ code: 1, out: '', error: 'There is no token 5 in use: see token list\n' })
 })
 
 test('migrate says at which version the database is', async () => {

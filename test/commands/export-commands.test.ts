@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { until } from '../support/service.ts'
 import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { until } from '../support/until.ts'
 
 const { first } = folders
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { cli, type Ran, startCli } from '../support/cli.ts'
 import { changed, fecFile, ledger } from '../support/ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let client: pg.Client

@@ -1,9 +1,9 @@
-/** Staff commands on events and subscriptions, each a process of its own. */
+/** Staff commands on events and subscriptions. */
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { cli, type Ran } from '../support/cli.ts'
 import { answerWith } from '../support/receiver.ts'
-import { until } from '../support/service.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 /** Public, so that it may be registered; nothing is sent to it, as no dispatcher runs where it is. */
 const publicUrl = 'https://1.1.1.1/hook'
@@ -34,18 +34,13 @@ async function stageOf({ onTestFinished }: TestContext): Promise<Stage> {
   }
 }
 
-/** One process after the other, each of which takes seconds on a busy machine. */
-const manyProcessesMs = 180_000
-
 const emitted = (name: string, operation: string, data: unknown, ...place: string[]) => [
   ...['event', 'emit', '--schema', '100', '--name', name, '--operation', operation],
   ...['--data', typeof data === 'string' ? data : JSON.stringify(data), ...place],
 ]
 const documentData = { id: '7', kind: 'PF', name: 'Facture "É".pdf' }
 
-test('an event that staff emit is told to whoever subscribed to it', {
-  timeout: manyProcessesMs,
-}, async (context) => {
+test('an event that staff emit is told to whoever subscribed to it', async (context) => {
   const { run, refused, ...stage } = await stageOf(context)
   await stage.subscribe('/folder', { folderIds: ['111'] })
   await stage.subscribe('/schema')
@@ -77,9 +72,7 @@ test('an event that staff emit is told to whoever subscribed to it', {
   ).toHaveLength(3)
 })
 
-test('staff subscribe a third party to all schemas, to one, or to folders', {
-  timeout: manyProcessesMs,
-}, async (context) => {
+test('staff subscribe a third party to all schemas, to one, or to folders', async (context) => {
   const { run, sql } = await stageOf(context)
   const create = (...place: string[]) => [
     ...[
@@ -114,9 +107,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', {
   expect(list).toMatch(/ONE +staff +folders 111,112 +enabled/)
 })
 
-test('a subscription is shown, disabled with a reason, enabled and deleted', {
-  timeout: manyProcessesMs,
-}, async (context) => {
+test('a subscription is shown, disabled with a reason, enabled and deleted', async (context) => {
   const { run, refused, subscribe, publish, sql } = await stageOf(context)
   const id = await subscribe('/one')
   expect(await run('webhook', 'disable', id, '--reason', 'asked for by phone')).toBe(
@@ -143,9 +134,7 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', {
   expect(await sql('select from subscriptions')).toEqual([])
 })
 
-test('a failed delivery is seen with its attempts, and replayed as it was', {
-  timeout: manyProcessesMs,
-}, async (context) => {
+test('a failed delivery is seen with its attempts, and replayed as it was', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/gone')
   // What it answers must not write to the terminal of staff.
@@ -182,9 +171,7 @@ test('a failed delivery is seen with its attempts, and replayed as it was', {
   expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
 })
 
-test('what a disabled subscription missed is replayed by the span in which it happened, and nothing else', {
-  timeout: manyProcessesMs,
-}, async (context) => {
+test('what a disabled subscription missed is replayed by the span in which it happened, and nothing else', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/one', { folderIds: ['111'] })
   const everywhere = await stage.subscribe('/all', { schemaId: null, folderIds: [] })
@@ -232,9 +219,7 @@ test('what a disabled subscription missed is replayed by the span in which it ha
   expect(again.map(({ webhookId }) => webhookId).sort()).toEqual(before.sort())
 })
 
-test('a secret is rotated: both are shown to be good for a while, and webhooks are signed with the new one', {
-  timeout: manyProcessesMs,
-}, async (context) => {
+test('a secret is rotated: both are shown to be good for a while, and webhooks are signed with the new one', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   await stage.subscribe('/one')
   stage.dispatch()

@@ -9,8 +9,8 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { databaseUser } from '../../src/db/embedded/programs.ts'
-import { until } from '../support/service.ts'
 import { ask, ended, holders, isRefused, portOf, setEmbeddedStage } from '../support/stages/embedded-stage.ts'
+import { until } from '../support/until.ts'
 
 const stage = setEmbeddedStage()
 

@@ -5,12 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { disconnect, reconnect, rotateSecret } from '../../src/auth/third-parties.ts'
 import { issueToken, revokeToken, revokeTokensOf } from '../../src/auth/tokens.ts'
 import { createOwnerPool, createPool, inTenant, inTransaction, whileDelivering } from '../../src/db/pool.ts'
-import { checkHappening, eventKinds } from '../../src/events/kinds.ts'
+import { checkEventPayload, eventKinds } from '../../src/events/kinds.ts'
 import { publish } from '../../src/events/publish.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, until } from '../support/service.ts'
+import { request, startTestService } from '../support/service.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 const { first, sameFirm, otherTenant } = folders
 
@@ -46,7 +47,7 @@ async function told(schemaId: string) {
     `select id, folder_id, name, operation, scope, data from grandlivre.events where schema_id = $1 order by id`,
     [schemaId],
   )
-  for (const row of rows) checkHappening(row)
+  for (const row of rows) checkEventPayload(row)
   return rows
 }
 
@@ -111,11 +112,11 @@ describe('an event', () => {
   test('is of every kind that the contract names, with the data it names', () => {
     expect(right.map(([name]) => name).sort()).toEqual([...eventKinds].sort())
     for (const [name, operation, data] of right)
-      expect(checkHappening({ name, operation, data })).toEqual({ name, operation, data })
+      expect(checkEventPayload({ name, operation, data })).toEqual({ name, operation, data })
   })
 
   test.each(wrong)('is not %s %s with %j', async (name, operation, data, message) => {
-    expect(() => checkHappening({ name, operation, data })).toThrow(message)
+    expect(() => checkEventPayload({ name, operation, data })).toThrow(message)
     // Whoever publishes it takes back what it did.
     const change = inTransaction(owner, async (client) => {
       await client.query(`update grandlivre.folders set name = 'changed' where id = 111`)

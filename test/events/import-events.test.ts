@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
-import { checkHappening } from '../../src/events/kinds.ts'
+import { checkEventPayload } from '../../src/events/kinds.ts'
 import { seed } from '../../src/sample/seed.ts'
 import { cli } from '../support/cli.ts'
 import { ended, trigger } from '../support/full-export.ts'
@@ -34,7 +34,7 @@ async function allTold(client: Queries): Promise<Told[]> {
   const { rows } = await client.query(
     'select name, operation, data, scope, folder_id from grandlivre.events order by id',
   )
-  for (const row of rows) checkHappening(row)
+  for (const row of rows) checkEventPayload(row)
   return rows
 }
 

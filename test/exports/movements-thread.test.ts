@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Piscina } from 'piscina'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Places } from '../../src/auth/places.ts'
+import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { readConfig } from '../../src/config.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -16,8 +16,9 @@ import { storeSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
-import { testMasterKey, until } from '../support/service.ts'
+import { testMasterKey } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: ExportStage
 let threads: Piscina
@@ -31,21 +32,21 @@ beforeAll(async () => {
   const { serviceUrl } = stage.database
   const log = createLog('silent')
   const database = createPool(serviceUrl, { max: 4, applicationName: 'grandlivre' })
-  const places = new Places(serviceUrl, 10, log)
+  const requestSlots = new RequestSlots(serviceUrl, 10, log)
   threads = createThreads(1, serviceUrl)
   const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
   const queue = new ExportQueue(serviceUrl, log)
   await queue.start()
   const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
   const readiness = new Readiness([], async () => {})
-  const app = createApp({ config, database, places, threads, store, queue, readiness, log })
+  const app = createApp({ config, database, requestSlots, threads, store, queue, readiness, log })
   const server = createListener(app.fetch, log).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   closers.push(
     () => server.close(),
     () => threads.destroy(),
-    () => places.close(),
+    () => requestSlots.close(),
     () => queue.close(),
     () => database.end(),
     () => stage.close(),

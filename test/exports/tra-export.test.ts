@@ -2,12 +2,13 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
+import { type Chosen, traBytes } from '../support/fixtures/tra-bytes.ts'
 import { ended, type JobAnswer, statusUrl, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { plainTra } from '../support/plain/plain-tra.ts'
-import type { PlainTra } from '../support/plain/plain-tra-line.ts'
 import { request } from '../support/service.ts'
 import { type ExportStage, folderReference, setExportStage } from '../support/stages/export-stage.ts'
 
@@ -15,14 +16,17 @@ const { first, sameFirm } = folders
 let stage: ExportStage
 let files: string
 let url: string
+let pool: pg.Pool
 
 beforeAll(async () => {
   files = await mkdtemp(join(tmpdir(), 'grandlivre-tra-'))
   stage = await setExportStage({ store: { kind: 'filesystem', folder: files } })
   url = stage.service.url
+  pool = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' })
 })
 
 afterAll(async () => {
+  await pool?.end()
   await stage?.close()
   if (files) await rm(files, { recursive: true, force: true })
 })
@@ -47,10 +51,11 @@ async function fetched(job: JobAnswer): Promise<Buffer> {
   return Buffer.from(await (await fetch(job.url!)).arrayBuffer())
 }
 
-/** What SQL says, at the moment that the file names as its own. */
-function expected(bytes: Buffer, chosen: Partial<PlainTra> = {}): Promise<Buffer> {
-  const generatedAt = bytes.toString('latin1', 41, 53)
-  return plainTra(stage.staff.client, { folder: first, generatedAt, ...chosen })
+/** The file of that selection, rendered here, with the minute of the exported one: it may be the one before. */
+async function expected(bytes: Buffer, chosen?: Chosen): Promise<Buffer> {
+  const file = await traBytes(pool, first, chosen)
+  bytes.copy(file, 41, 41, 53)
+  return file
 }
 
 describe('an export', () => {
@@ -77,7 +82,7 @@ describe('an export', () => {
     expect(found.header).toMatchObject({ type: 'DOS', format: 'ETE', version: '011', firm: 'Firm 110' })
   })
 
-  const selections: [string, string, Partial<PlainTra>][] = [
+  const selections: [string, string, Chosen][] = [
     ['a year', 'idExercice=012', { exerciceId: '12' }],
     [
       'a period of nearly 24 months',

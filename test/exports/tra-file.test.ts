@@ -1,4 +1,4 @@
-/** A TRA file against what SQL says is in the folder. */
+/** A TRA file against what SQL says is in the folder, and against golden files. */
 import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -10,12 +10,13 @@ import { renderTraFile } from '../../src/exports/render/tra-file.ts'
 import { type Selection, wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../src/ledger/tenants.sql.ts'
+import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
+import type { Chosen } from '../support/fixtures/tra-bytes.ts'
 import { addToFolder } from '../support/ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../support/ledgers/hostile-ledger.ts'
 import { addEntry, fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { plainTra } from '../support/plain/plain-tra.ts'
-import type { PlainTra } from '../support/plain/plain-tra-line.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
@@ -26,7 +27,7 @@ const hostile = { schemaId: '100', folderId: '113' }
 const known = { ...folders, hostile }
 
 type Key = { schemaId: string; folderId: string }
-type Chosen = Pick<PlainTra, 'exerciceId' | 'period' | 'journalIds'>
+type FolderName = keyof typeof known
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -94,19 +95,34 @@ async function* once(bytes: Buffer) {
 const checked = (bytes: Buffer) => checkTra(once(bytes))
 
 const linesOf = (bytes: Buffer) => bytes.toString('latin1').split('\r\n')
+const bytesOf = (lines: string[]) => Buffer.from(lines.map((line) => `${line}\r\n`).join(''), 'latin1')
 
-/** The lines of what SQL says, which a failing test can show better than bytes. */
-async function expected({ schemaId, folderId }: Key, chosen: Chosen = {}): Promise<string[]> {
-  return linesOf(
-    await plainTra(staff.client, { folder: { schemaId, folderId }, generatedAt: '010820260005', ...chosen }),
-  )
+const isParameter = (line: string) => line.startsWith('***')
+const isCurrency = (line: string) => line.startsWith('***DEV')
+const isBare = (line: string) => /^\*{3}\w{3}$/.test(line)
+
+/**
+ * The lines that a file has to have: the folder's own records as they stand in `fixtures/`, and what depends on the
+ * selected entries as SQL says it. A file of a part says so in its header, and has no bare records.
+ */
+async function expected(name: FolderName, chosen?: Chosen): Promise<string[]> {
+  const parameters = linesOf(readFixture(`tra-parameters/${name}.tra`)).slice(0, -1)
+  const { currencies, entries } = await plainTra(staff.client, known[name], chosen ?? {})
+  const own = chosen
+    ? parameters.map((line) => line.replace(/^\*{3}S5EXPDOS/, '***S5EXPJRL')).filter((line) => !isBare(line))
+    : parameters
+  const at = own.findIndex(isCurrency)
+  const others = own.filter((line) => !isCurrency(line))
+  return [...others.slice(0, at), ...currencies, ...others.slice(at), ...entries, '']
 }
 
 describe('a file', () => {
   test.each(['first', 'otherFirm', 'otherTenant', 'sameFirm', 'hostile'] as const)(
-    'of the whole folder %s is what SQL says, byte for byte',
+    'of the whole folder %s is what SQL and its golden file say, byte for byte',
     async (name) => {
-      expect((await file(known[name])).lines).toEqual(await expected(known[name]))
+      const { lines } = await file(known[name])
+      expectFixture(`tra-parameters/${name}.tra`, bytesOf(lines.filter(isParameter)))
+      expect(lines).toEqual(await expected(name))
     },
   )
 
@@ -122,12 +138,12 @@ describe('a file', () => {
     ],
   ]
   test.each(parts)('of %s is what SQL says, and holds nothing of other entries', async (_, chosen) => {
-    for (const folder of [known.first, known.hostile]) {
-      const { lines, totals, rowsTotal } = await file(folder, chosen)
-      expect(lines).toEqual(await expected(folder, chosen))
+    for (const name of ['first', 'hostile'] as const) {
+      const { lines, totals, rowsTotal } = await file(known[name], chosen)
+      expect(lines).toEqual(await expected(name, chosen))
       expect(lines[0]!.slice(8, 14)).toBe('JRLETE')
       expect(totals.rows).toBe(rowsTotal)
-      if (folder === known.hostile) expect(totals.rows).toBeGreaterThan(0)
+      if (name === 'hostile') expect(totals.rows).toBeGreaterThan(0)
     }
   })
 
@@ -276,7 +292,7 @@ describe('what kind of document an entry is', () => {
     expect(await typesOf(folder, '90002')).toEqual([802, ['RF']])
     expect(await typesOf(folder, '90003')).toEqual([801, ['RC']])
     expect(await typesOf(folder, '90004')).toEqual([800, ['FC']])
-    expect((await file(folder)).lines).toEqual(await expected(folder))
+    expect((await file(folder)).lines).toEqual(await expected('otherFirm'))
   })
 })
 

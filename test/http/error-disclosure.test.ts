@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: CallerStage
 

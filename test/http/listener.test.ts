@@ -4,8 +4,9 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: CallerStage
 

@@ -12,9 +12,10 @@ import { Readiness } from '../../src/http/readiness.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startProxy } from '../support/servers/proxy.ts'
-import { request, startTestService, type TestService, until } from '../support/service.ts'
+import { request, startTestService, type TestService } from '../support/service.ts'
 import { keyInfo } from '../support/stages/caller-stage.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
+import { until } from '../support/until.ts'
 
 /** A disk of its own for the server where the rights to mount one are there. */
 let disk: string

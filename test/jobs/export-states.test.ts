@@ -34,7 +34,7 @@ test('the statements change states as the table of transitions says, and no fina
     snapshotOn: '2026-01-01',
   }
   const events: Record<JobEvent, (client: import('pg').PoolClient, key: jobs.Claim) => Promise<unknown>> = {
-    take: (client, key) => jobs.takeExport(client, key),
+    claim: (client, key) => jobs.claimExport(client, key),
     release: (client, key) => jobs.releaseExport(client, key),
     finish: (client, key) => jobs.finishExport(client, key, file),
     fail: (client, key) => jobs.failExport(client, key, 'reason'),
@@ -65,7 +65,7 @@ test('the statements change states as the table of transitions says, and no fina
   // What a process says of an attempt that is no longer its own changes nothing.
   for (const event of ['release', 'finish', 'fail'] as const)
     for (const attempt of [0, 2]) expect(await attempted('running', event, attempt), event).toBe('running')
-  await attempted('done', 'take', 1)
+  await attempted('done', 'claim', 1)
   await expect(
     owner.query(`update grandlivre.exports set state = 'queued' where id = $1`, [id]),
   ).rejects.toThrow('final')

@@ -19,8 +19,9 @@ import {
 import type { ServiceProcess } from '../support/process.ts'
 import type { Gate } from '../support/servers/gate.ts'
 import { startOwnDatabase } from '../support/servers/own-database.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+import { until } from '../support/until.ts'
 
 /** Fifteen seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
 const timeout = 300_000
@@ -169,7 +170,7 @@ test.concurrent('an export is handed on at SIGTERM without using up an attempt',
     seen.push(await stage.readUpTo(0.2, gate, service, taken))
     service.child.kill('SIGTERM')
     expect(await service.ended).toEqual([0, null])
-    expect(service.logged('export.handedBack', taken)).toBe(true)
+    expect(service.logged('export.requeued', taken)).toBe(true)
     expect(await rowOf(stage, taken)).toEqual({ state: 'queued', attempt: i + 1 })
     expect(await stage.stored()).toEqual([])
   }
@@ -272,7 +273,7 @@ test.concurrent('an export survives a database that is away for a while', { time
   await database.stop()
   gate.open()
   // All that ask the database have heard that it is away: the export, the queue, callers.
-  await until(() => service.logged('export.interrupted', id) && service.logged('queue.troubled'))
+  await until(() => service.logged('export.interrupted', id) && service.logged('queue.error'))
   expect((await request(statusUrl(service.url, id), stage.headers)).status).toBe(503)
   // What the attempt had written it took back without the database.
   expect(await stage.stored()).toEqual([])

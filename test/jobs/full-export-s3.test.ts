@@ -10,8 +10,8 @@ import { openS3Files } from '../support/s3-files.ts'
 import type { Gate } from '../support/servers/gate.ts'
 import type { S3Proxy, SeenRequest } from '../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
-import { until } from '../support/service.ts'
 import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+import { until } from '../support/until.ts'
 
 const timeout = 300_000
 

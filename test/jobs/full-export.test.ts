@@ -4,9 +4,10 @@ import { cli } from '../support/cli.ts'
 import { downloadFile, ended, statusUrl, trigger, triggerAmongMany } from '../support/full-export.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { folderReference } from '../support/stages/export-stage.ts'
 import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { until } from '../support/until.ts'
 
 const { first, sameFirm, otherTenant } = folders
 
@@ -104,7 +105,7 @@ describe('an export', () => {
     await stage.sql(`delete from pgboss.job where data ->> 'exportId' = $1`, [body.id])
     const lines = () =>
       [...stage.service.lines, ...stage.second.lines].filter((line) => line.includes(body.id))
-    await until(() => lines().some((line) => /export\.(lost|handedBack)/.test(line)))
+    await until(() => lines().some((line) => /export\.(lost|requeued)/.test(line)))
     await blocker.release()
     const job = await ended(stage.url, stage.company, body.id)
     expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)

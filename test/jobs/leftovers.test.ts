@@ -11,10 +11,10 @@ import { createTenants, folders, type Staff } from '../support/ledgers/tenants.t
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3 } from '../support/servers/s3-servers.ts'
-import { until } from '../support/service.ts'
 import { folderIn, setFailingStage } from '../support/stages/failing-stage.ts'
 import { type FolderStage, openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
+import { until } from '../support/until.ts'
 
 const { schemaId, folderId } = folders.first
 const id = (digit: string) => `export_${digit.repeat(32)}`

@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from '../support/servers/database.ts'
-import { startTestService, until } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 test('a service ends while a sweep waits for a store that has fallen silent', async () => {
   const asked: string[] = []
@@ -32,7 +33,7 @@ test('a service ends while a sweep waits for a store that has fallen silent', as
   await service.stop()
   // It ended during the first of many tries.
   expect([waiting, asked.length]).toEqual([1, 2])
-  expect(service.lines.some((line) => line.includes('retention.troubled'))).toBe(false)
+  expect(service.lines.some((line) => line.includes('retention.error'))).toBe(false)
   server.closeAllConnections()
   await new Promise((done) => server.close(done))
   await database.drop()

@@ -5,7 +5,7 @@ import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let folder: string
 let child: ChildProcess

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, test } from 'vitest'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 

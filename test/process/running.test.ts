@@ -13,7 +13,8 @@ import { startService } from '../../src/start.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
-import { request, startTestService, testMasterKey, until } from '../support/service.ts'
+import { request, startTestService, testMasterKey } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 /** Far more than the buffers between thread and client hold, so that a client that does not read keeps it running. */
 const movements = 40_000

@@ -9,8 +9,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startProcess } from '../support/process.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
-import { until } from '../support/service.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 let dataDir: string
 let child: ChildProcess

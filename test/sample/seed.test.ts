@@ -2,7 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SeededFolder, seed } from '../../src/sample/seed.ts'
 import { letteringCode } from '../../src/sample/seed-lines.ts'
-import { hostileTexts } from '../../src/sample/seed-words.ts'
+import words from '../../src/sample/words.json' with { type: 'json' }
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 const movements = 20_000
@@ -220,7 +220,7 @@ test('third parties have what their accounts ask for, with keys that check', asy
 test('descriptions hold the texts that break careless readers', async () => {
   const rows = await rowsOf('select distinct description from movements where folder_id = $1')
   const descriptions = rows.map((row) => row.description)
-  for (const hostile of hostileTexts)
+  for (const hostile of words.hostileTexts)
     expect([hostile, descriptions.some((description) => description.endsWith(hostile))]).toEqual([
       hostile,
       true,

@@ -7,9 +7,9 @@ import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { type Fault, type S3Proxy, type SeenRequest, startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
-import { until } from '../support/service.ts'
 import { openS3Stage, type StoreStage, shortPatience } from '../support/stages/store-stage.ts'
 import { download, freshKey, isThere, put, writePieces } from '../support/store-contract.ts'
+import { until } from '../support/until.ts'
 
 const part = limits.storePartBytes
 const content = randomBytes(3 * part + 1_000)

@@ -1,6 +1,7 @@
 /** A full export as a partner works with it: triggered, polled to its end, downloaded. */
 import { createHash } from 'node:crypto'
-import { type Answer, request, until } from './service.ts'
+import { type Answer, request } from './service.ts'
+import { until } from './until.ts'
 
 export interface Progress {
   rows: number

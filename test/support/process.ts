@@ -1,7 +1,8 @@
 /** The service as a process of its own, which a test may stop, freeze or kill. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { testMasterKey, until } from './service.ts'
+import { testMasterKey } from './service.ts'
+import { until } from './until.ts'
 
 export interface ServiceProcess {
   url: string

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ObjectStore, StoreError } from '../../src/store/store.ts'
-import { until } from './service.ts'
 import type { StoreStage } from './stages/store-stage.ts'
+import { until } from './until.ts'
 
 const part = limits.storePartBytes
 const later = () => new Date(Date.now() + 3_600_000)

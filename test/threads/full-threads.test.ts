@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { downloadFile, ended, trigger } from '../support/full-export.ts'
-import { request, until } from '../support/service.ts'
+import { request } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { until } from '../support/until.ts'
 
 let stage: ExportStage
 
@@ -28,11 +29,11 @@ test('a full export for which the threads have no place waits for one, and uses 
   await until(() => statuses.length > 0)
   expect(statuses).toEqual([503])
   const { body } = await trigger(service.url, company)
-  const handedBack = () =>
-    service.lines.filter((line) => line.includes('export.handedBack') && line.includes(body.id))
+  const requeued = () =>
+    service.lines.filter((line) => line.includes('export.requeued') && line.includes(body.id))
   // Four times, where three attempts are all there is.
-  await until(() => handedBack().length >= 4)
-  expect(handedBack().every((line) => line.includes('"because":"noPlace"'))).toBe(true)
+  await until(() => requeued().length >= 4)
+  expect(requeued().every((line) => line.includes('"because":"noThread"'))).toBe(true)
   await client.query('rollback')
   await Promise.all(asked)
   expect(statuses.filter((status) => status === 200)).toHaveLength(places)
@@ -43,7 +44,7 @@ test('a full export for which the threads have no place waits for one, and uses 
   const { rows } = await client.query(
     `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused
      from pgboss.job where data ->> 'exportId' = $1 order by created_on`,
-    [body.id, limits.exportNoPlaceSeconds],
+    [body.id, limits.exportNoThreadSeconds],
   )
   expect(rows.length).toBeGreaterThanOrEqual(5)
   for (const [i, row] of rows.entries())

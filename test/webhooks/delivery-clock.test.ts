@@ -1,8 +1,8 @@
 /** The whole life of a failing subscription, by a clock that the test moves: retries, the end, disabled, enabled. */
 import { expect, type TestContext, test } from 'vitest'
 import { answerWith } from '../support/receiver.ts'
-import { until } from '../support/service.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 const second = 1_000
 const day = 86_400_000

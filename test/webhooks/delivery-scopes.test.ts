@@ -4,8 +4,8 @@ import type { NewEvent } from '../../src/events/events.sql.ts'
 import { eventKinds } from '../../src/events/kinds.ts'
 import { Random } from '../../src/sample/random.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { until } from '../support/service.ts'
 import { documentEvent, setWebhookStage } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 interface Drawn {
   path: string

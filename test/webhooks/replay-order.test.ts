@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { until } from '../support/service.ts'
 import { documentEvent, namesOf, setWebhookStage } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
 
 test('a replay of many deliveries and new events take turns', async ({ onTestFinished }) => {
   const stage = await setWebhookStage()

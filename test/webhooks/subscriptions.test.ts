@@ -14,7 +14,7 @@ import {
 } from '../../src/webhooks/subscriptions.sql.ts'
 import { createTenants, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { until } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let staff: Staff

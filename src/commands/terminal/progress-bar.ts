@@ -1,4 +1,5 @@
-/** How far a command is, on stderr: one line of a terminal that is drawn anew, or a line every few seconds elsewhere. */
+/** How far a command is: one line of a terminal that is drawn anew, or a line every few seconds elsewhere. */
+import type { Output } from './terminal.ts'
 
 const redrawMs = 100
 const lineMs = 5_000
@@ -7,11 +8,11 @@ const barCharacters = 24
 export interface ProgressBar {
   /** @param share done of it, 0 to 1 */
   show(share: number, text: string): void
-  /** Wipes the line: what comes next takes its place. After a failure `cli.ts` does. */
+  /** Wipes the line: what comes next takes its place. After a failure `run-cli.ts` does. */
   clear(): void
 }
 
-export function createProgressBar(out: NodeJS.WriteStream = process.stderr): ProgressBar {
+export function createProgressBar(out: Output): ProgressBar {
   let shown = out.isTTY ? 0 : performance.now()
   return {
     show(share, text) {

@@ -1,18 +1,31 @@
 /**
- * Brings a database to the version of the code: the numbered files of migrations/, in order, each in a transaction
- * of its own, recorded in grandlivre.migrations. Processes that start together wait for each other at a lock.
- * There is no way down: a database that is newer than the code is refused, since old code would misread it.
+ * Brings a database to the version of the code: the numbered files of this folder, in order, then the definitions of
+ * functions/, all in one transaction, recorded in grandlivre.migrations. Processes that start together wait for each
+ * other at a lock. There is no way down: a database that is newer than the code is refused, since old code would misread
+ * it.
+ *
+ * A numbered file is never changed once it is released. A function is: its file in functions/ is its one current
+ * definition, replaced in place, so that a review shows the line that changed and not 40 lines once more. Three things
+ * follow, and are why functions are not applied whenever their content differs from what was applied last:
+ *
+ * - The number orders them. Two processes with different functions on one database would otherwise undo each other at
+ *   each restart. So functions change only together with the version: a change needs a numbered file, which may hold
+ *   nothing but the line `-- functions: sha256 ...` of the new content, and without it the code does not start
+ *   (schema-files.ts says the line). A login that may not migrate sees by the number alone that functions are missing.
+ * - A numbered file finds functions as the files before it left them, in a fresh database as in one that exists, because
+ *   functions/ comes last. What it cannot do without, such as the function of a new trigger, it creates with an empty
+ *   body, and functions/ fills it: in the same transaction, so nobody ever meets the empty one, nor new tables with
+ *   old functions. It drops a function that is removed, or whose parameters or columns change.
+ * - While processes of two versions run on one database, those of the older call the newer functions. So a function
+ *   keeps what the version before relies on, or a new one takes a new name.
  */
 import { strict as assert } from 'node:assert'
-import { readdir, readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { limits } from '../../config.ts'
 import { type Actor, connectSafely } from '../check-connection.ts'
 import { keepAlive, ourSettings, withStartupOptions } from '../pool.ts'
 import { installQueue } from './queue-schema.ts'
-
-const migrationsFolder = fileURLToPath(new URL('./', import.meta.url))
+import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 
 /** Any fixed number; it only has to differ from the other advisory locks taken in this database. */
 const migrationLock = 7_301_001
@@ -22,13 +35,6 @@ const lockNotAvailable = '55P03'
 
 /** `set role` needs a grant of its own since PostgreSQL 16, and the statements below speak that language. */
 const serverVersionMin = 160_000
-
-export interface Migration {
-  version: number
-  /** `0002_ledger.sql` */
-  name: string
-  sql: string
-}
 
 export interface MigrateOptions {
   /** Where the numbered files are, with a slash at its end. */
@@ -44,19 +50,19 @@ export interface MigrateOptions {
  *   process keeps the lock, with what to do
  */
 export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
-  const { folder = migrationsFolder, lockMs = limits.migrationLockMs } = options
-  const migrations = await readMigrations(folder)
+  const { folder, lockMs = limits.migrationLockMs } = options
+  const files = await readSchemaFiles(folder)
   return withClient(ownerUrl, 'owner', async (client) => {
     await checkServerVersion(client)
     await lockMigrations(client, lockMs)
     await createMigrationsTable(client)
     const applied = await appliedVersions(client)
-    refuseNewer(applied, migrations)
-    const missing = migrations.filter((migration) => !applied.includes(migration.version))
-    for (const migration of missing) await apply(client, migration)
+    refuseNewer(applied, files)
+    const missing = missingVersions(applied, files)
+    if (missing.length > 0) await apply(client, missing, files)
     await letServiceRoleIn(client)
     await installQueue(client)
-    return missing.map((migration) => migration.version)
+    return missing
   })
 }
 
@@ -64,18 +70,18 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
  * For a login that may not migrate.
  * @throws {Error} when the database is not exactly at the version of the code, with what to do
  */
-export async function checkVersion(url: string, folder: string = migrationsFolder): Promise<void> {
-  const migrations = await readMigrations(folder)
+export async function checkVersion(url: string): Promise<void> {
+  const files = await readSchemaFiles()
   const applied = await withClient<number[]>(url, 'service', async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
       `select to_regclass('grandlivre.migrations') is not null as found`,
     )
     return rows[0]?.found ? appliedVersions(client) : []
   })
-  refuseNewer(applied, migrations)
-  if (migrations.every((migration) => applied.includes(migration.version))) return
+  refuseNewer(applied, files)
+  if (missingVersions(applied, files).length === 0) return
   throw new Error(
-    `The database is at version ${Math.max(0, ...applied)} and this code needs ${migrations.at(-1)?.version}, ` +
+    `The database is at version ${Math.max(0, ...applied)} and this code needs ${files.version}, ` +
       'but the login of DATABASE_URL may not migrate it. Run once with the address of the owner: ' +
       'DATABASE_URL=postgres://owner:... npm run cli -- migrate',
   )
@@ -83,36 +89,31 @@ export async function checkVersion(url: string, folder: string = migrationsFolde
 
 /** The version of the code. */
 export async function latestMigration(): Promise<number> {
-  return (await readMigrations(migrationsFolder)).length
+  return (await readSchemaFiles()).version
 }
 
-/** @throws {AssertionError} where the folder's numbers are not 1, 2, 3 and so on: a gap is a lost file */
-async function readMigrations(folder: string): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()
-  const migrations: Migration[] = []
-  for (const [index, name] of names.entries()) {
-    const version = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1])
-    assert(version === index + 1, `${name} does not carry the next number`)
-    migrations.push({ version, name, sql: await readFile(folder + name, 'utf8') })
-  }
-  assert(migrations.length > 0, `no migrations in ${folder}`)
-  return migrations
+function missingVersions(applied: number[], { migrations }: SchemaFiles): number[] {
+  return migrations.map((_, index) => index + 1).filter((version) => !applied.includes(version))
 }
 
-async function apply(client: pg.Client, migration: Migration): Promise<void> {
+async function apply(client: pg.Client, versions: number[], files: SchemaFiles): Promise<void> {
+  let name = ''
   try {
     await client.query('begin')
-    await client.query(migration.sql)
-    await client.query('insert into migrations (version, name) values ($1, $2)', [
-      migration.version,
-      migration.name,
-    ])
+    for (const version of versions) {
+      const migration = files.migrations[version - 1]!
+      name = migration.name
+      await client.query(migration.sql)
+      await client.query('insert into migrations (version, name) values ($1, $2)', [version, name])
+    }
+    for (const definitions of files.functions) {
+      name = definitions.name
+      await client.query(definitions.sql)
+    }
     await client.query('commit')
   } catch (error) {
-    // The connection is closed by the caller, which rolls back.
-    throw new Error(`Migration ${migration.name} failed and left no trace: ${(error as Error).message}`, {
-      cause: error,
-    })
+    // The caller closes the connection, which rolls back.
+    throw new Error(`${name} failed, and nothing was applied: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -145,9 +146,8 @@ async function appliedVersions(client: pg.Client): Promise<number[]> {
   return rows.map((row) => row.version)
 }
 
-function refuseNewer(applied: number[], migrations: Migration[]): void {
+function refuseNewer(applied: number[], { version: code }: SchemaFiles): void {
   const database = applied.at(-1) ?? 0
-  const code = migrations.at(-1)?.version ?? 0
   if (database <= code) return
   throw new Error(
     `The database is at version ${database} and this code knows versions up to ${code}. ` +

@@ -10,7 +10,7 @@ export const queueSchema = 'pgboss'
 /** One entry for each export that is to be made, until it has ended. */
 export const exportQueue = 'exports'
 /** Exports whose process died in the last attempt: nobody was left to say that they failed. */
-export const abandonedQueue = 'exports_abandoned'
+export const deadLetterQueue = 'exports_abandoned'
 
 /** Attempts of one export before it has failed. */
 export const exportAttempts = 3
@@ -23,7 +23,7 @@ export const exportAttempts = 3
 const exportQueueOptions = {
   policy: 'exclusive',
   notify: true,
-  deadLetter: abandonedQueue,
+  deadLetter: deadLetterQueue,
   heartbeatSeconds: 15,
   retryLimit: exportAttempts - 1,
   retryBackoff: true,
@@ -33,7 +33,7 @@ const exportQueueOptions = {
   deleteAfterSeconds: 24 * 3600,
 } satisfies Omit<Queue, 'name'>
 
-const abandonedQueueOptions = {
+const deadLetterQueueOptions = {
   retryLimit: 100,
   retryBackoff: true,
   retryDelayMax: 60,
@@ -54,11 +54,11 @@ export async function installQueue(client: pg.ClientBase): Promise<void> {
   await boss.start()
   try {
     // Creating a queue that is there changes nothing.
-    await boss.createQueue(abandonedQueue, abandonedQueueOptions)
+    await boss.createQueue(deadLetterQueue, deadLetterQueueOptions)
     await boss.createQueue(exportQueue, exportQueueOptions)
     const { policy: _, ...changeable } = exportQueueOptions
     await boss.updateQueue(exportQueue, changeable)
-    await boss.updateQueue(abandonedQueue, abandonedQueueOptions)
+    await boss.updateQueue(deadLetterQueue, deadLetterQueueOptions)
   } finally {
     await boss.stop({ graceful: false, close: false })
   }

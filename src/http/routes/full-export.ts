@@ -6,7 +6,7 @@ import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { fileFormats } from '../../formats/file-formats.ts'
 import { decimal } from '../../formats/minor-units.ts'
-import { identityOf, setOfIds, statusOf, toldReason } from '../../jobs/job.ts'
+import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
 import type { ExportView } from '../../jobs/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
 import { type FolderCall, folderRoute } from '../route.ts'
@@ -129,6 +129,6 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       }
     }
     case 'FAILED':
-      return { reason: toldReason(job.reason!, job.answersUntil) }
+      return { reason: reasonWithExpiry(job.reason!, job.answersUntil) }
   }
 }

@@ -17,14 +17,14 @@ import {
 import {
   areFoldersOfFirm,
   changeSubscription,
-  countMade,
+  countCreatedByTokens,
   deleteOwnSubscription,
   enableSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
   listOwnSubscriptions,
-  lockMaking,
+  lockCreation,
   lockOwnSubscription,
   type Subscription,
 } from '../../webhooks/subscriptions.sql.ts'
@@ -46,7 +46,7 @@ const WebhookSubscription = z
 const one = { content: { 'application/json': { schema: WebhookSubscription } } }
 const many = { content: { 'application/json': { schema: z.array(WebhookSubscription) } } }
 const noQuery = z.strictObject({})
-const openness = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
+const routeAccess = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
 
 const subscriptionId = z.object({ id: z.string().openapi({ ...idForm, example: '1000' }) })
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
@@ -54,7 +54,7 @@ const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocu
 const create = tokenRoute({
   method: 'post',
   path: '/api/v1/webhook',
-  ...openness,
+  ...routeAccess,
   summary: 'Subscribes an address to kinds of events',
   description:
     'A company token subscribes for its folder; a firm token for folders of its firm, or the whole schema. The tokens of ' +
@@ -96,7 +96,7 @@ const create = tokenRoute({
 const list = tokenRoute({
   method: 'get',
   path: '/api/v1/webhook',
-  ...openness,
+  ...routeAccess,
   summary: 'The subscriptions of the caller',
   query: noQuery,
   answers: {
@@ -113,7 +113,7 @@ const list = tokenRoute({
 const read = tokenRoute({
   method: 'get',
   path: '/api/v1/webhook/{id}',
-  ...openness,
+  ...routeAccess,
   summary: 'One subscription of the caller',
   query: noQuery,
   params: subscriptionId,
@@ -129,7 +129,7 @@ const read = tokenRoute({
 
 const receiving = {
   method: 'get',
-  ...openness,
+  ...routeAccess,
   query: noQuery,
   answers: { 200: { ...many, description: 'Enabled subscriptions of the caller, oldest first' } },
   answer: listReceiving,
@@ -166,7 +166,7 @@ async function listReceiving({ c, services, principal }: TokenCall<unknown>): Pr
 const change = tokenRoute({
   method: 'patch',
   path: '/api/v1/webhook/{id}',
-  ...openness,
+  ...routeAccess,
   summary: 'Changes a subscription of the caller by a JSON Patch, whole or not at all, and enables it',
   description:
     'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. A subscription that was disabled ' +
@@ -211,7 +211,7 @@ async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): 
 const remove = tokenRoute({
   method: 'delete',
   path: '/api/v1/webhook/{id}',
-  ...openness,
+  ...routeAccess,
   summary: 'Deletes a subscription of the caller, and drops what was still to be sent to it',
   query: noQuery,
   params: subscriptionId,
@@ -277,8 +277,8 @@ async function checkFolders(client: PoolClient, principal: Principal, folderIds:
 
 /** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be made in this transaction */
 async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
-  await lockMaking(client, principal)
-  if ((await countMade(client, principal)) < most) return
+  await lockCreation(client, principal)
+  if ((await countCreatedByTokens(client, principal)) < most) return
   const message =
     `The tokens of a third party may make ${most} subscriptions in a schema, those that were disabled included, and ` +
     'yours have: delete one that is not needed'

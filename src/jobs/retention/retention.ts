@@ -55,7 +55,7 @@ export function startRetention(parts: RetentionParts): { close(): Promise<void> 
       const swept = await sweepExports(parts, new Date(), stopped)
       if (Object.values(swept).some((count) => count > 0)) log('retention.swept', swept)
     },
-    troubled: (error) => log('retention.troubled', { error }),
+    onError: (error) => log('retention.error', { error }),
   })
 }
 

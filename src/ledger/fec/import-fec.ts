@@ -38,7 +38,7 @@ import { EntryLoader, type LoadCounts } from './load-entries.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
-import { findOrCreateFolder, takeExercice, type WantedFolder } from './target.ts'
+import { findOrCreateFolder, prepareExercice, type RequestedFolder } from './target.ts'
 
 export interface FecImportOptions {
   /** Path of an ordinary file: it is read more than once. */
@@ -93,7 +93,7 @@ export interface FecImported extends LoadCounts {
 export async function importFec(pool: pg.Pool, options: FecImportOptions): Promise<FecImported> {
   const name = readFileName(options.file)
   const knownPeriod = fiscalYear(name.end, options)
-  const wanted = wantedFolder(name, options)
+  const requested = requestedFolder(name, options)
   const bytesTotal = await sizeOf(options.file)
 
   const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
@@ -106,9 +106,9 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
 
   const imported = await inTransaction(pool, async (client) => {
     const ids = new IdSource(client)
-    const folder = await findOrCreateFolder(client, ids, wanted)
-    const taken = await takeExercice(client, ids, folder, period, options.replace ?? false)
-    const { exerciceId } = taken
+    const folder = await findOrCreateFolder(client, ids, requested)
+    const prepared = await prepareExercice(client, ids, folder, period, options.replace ?? false)
+    const { exerciceId } = prepared
     const dimensions = await loadDimensions(client, ids, folder, survey)
     const createdAt = new Date().toISOString()
     const { schemaId, folderId, currency } = folder
@@ -123,9 +123,9 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
       schemaId,
       folderId,
       folderCreated,
-      replaced: taken.isReplaced,
+      replaced: prepared.isReplaced,
       deleted: [],
-      created: taken.isNew ? [exerciceId] : [],
+      created: prepared.isNew ? [exerciceId] : [],
       filled: [exerciceId],
     })
     const whole = { schemaId, firmId, folderId, folderName, folderCreated, exerciceId, period, encoding }
@@ -143,7 +143,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   return imported
 }
 
-function wantedFolder(name: FecFileName, options: FecImportOptions): WantedFolder {
+function requestedFolder(name: FecFileName, options: FecImportOptions): RequestedFolder {
   const siren = options.siren ?? name.siren
   if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
     throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)

@@ -15,7 +15,7 @@ import {
   lockReference,
 } from './import-fec.sql.ts'
 
-export interface WantedFolder {
+export interface RequestedFolder {
   /** Absent: whichever has the reference, or a new one. */
   id: string | undefined
   reference: string
@@ -37,15 +37,15 @@ export interface WantedFolder {
 export async function findOrCreateFolder(
   client: ClientBase,
   ids: IdSource,
-  wanted: WantedFolder,
+  requested: RequestedFolder,
 ): Promise<FolderTarget & { created: boolean }> {
-  const folder = await findFolder(client, wanted)
+  const folder = await findFolder(client, requested)
   if (folder !== undefined) {
-    refuseOtherCompany(folder, wanted)
+    refuseOtherCompany(folder, requested)
     return { ...folder, created: false }
   }
   await ids.reserve(3)
-  const { name = wanted.fallbackName, reference, siren = null } = wanted
+  const { name = requested.fallbackName, reference, siren = null } = requested
   const [schemaId, firmId, folderId] = [ids.next(), ids.next(), ids.next()]
   await createSchema(client, { id: schemaId, name })
   await createFirm(client, { schemaId, id: firmId, name })
@@ -53,35 +53,36 @@ export async function findOrCreateFolder(
   return { schemaId, folderId, firmId, name, siret: siren, currency: 'EUR', created: true }
 }
 
-async function findFolder(client: ClientBase, wanted: WantedFolder): Promise<FolderTarget | undefined> {
-  if (wanted.id !== undefined) return folderWithId(client, wanted.id)
-  await lockReference(client, wanted.reference)
-  const found = await findFoldersByReference(client, wanted.reference)
+async function findFolder(client: ClientBase, requested: RequestedFolder): Promise<FolderTarget | undefined> {
+  if (requested.id !== undefined) return folderWithId(client, requested.id)
+  await lockReference(client, requested.reference)
+  const found = await findFoldersByReference(client, requested.reference)
   if (found.length > 1) {
     const list = found.map((folder) => `${folder.id} (${folder.name})`).join(', ')
     throw new Error(
-      `Several folders have the reference ${wanted.reference}: say which with --folder: ${list}`,
+      `Several folders have the reference ${requested.reference}: say which with --folder: ${list}`,
     )
   }
   return found[0] && folderWithId(client, found[0].id)
 }
 
 /** Books of two companies in one folder cannot be told apart again. */
-function refuseOtherCompany(folder: FolderTarget, wanted: WantedFolder): void {
+function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): void {
   const { folderId, siret, name } = folder
-  if (wanted.siren !== undefined && siret !== null && siret.slice(0, 9) !== wanted.siren.slice(0, 9))
+  if (requested.siren !== undefined && siret !== null && siret.slice(0, 9) !== requested.siren.slice(0, 9))
     throw new Error(
-      `The ledger is of the company ${wanted.siren}, but folder ${folderId} (${name}) is of ${siret}. ` +
+      `The ledger is of the company ${requested.siren}, but folder ${folderId} (${name}) is of ${siret}. ` +
         `Give another --folder, or --siren ${siret} if it is of that company after all`,
     )
   // Whoever names the folder by its id has decided.
-  if (wanted.id !== undefined) return
-  const isNamedOtherwise = wanted.siren === undefined && wanted.name !== undefined && wanted.name !== name
-  if (wanted.isIdentified && !isNamedOtherwise) return
+  if (requested.id !== undefined) return
+  const isNamedOtherwise =
+    requested.siren === undefined && requested.name !== undefined && requested.name !== name
+  if (requested.isIdentified && !isNamedOtherwise) return
   throw new Error(
-    `There is a folder with the reference ${wanted.reference} already: ${folderId} (${name}), and nothing says ` +
+    `There is a folder with the reference ${requested.reference} already: ${folderId} (${name}), and nothing says ` +
       `that this ledger is of the same company. If it is, give --folder ${folderId}; if not, give the --siren ` +
-      `of its company${wanted.isIdentified ? '' : ', or a --name for a folder of its own'}`,
+      `of its company${requested.isIdentified ? '' : ', or a --name for a folder of its own'}`,
   )
 }
 
@@ -92,7 +93,7 @@ async function folderWithId(client: ClientBase, id: string): Promise<FolderTarge
   return folder
 }
 
-export interface TakenExercice {
+export interface PreparedExercice {
   exerciceId: string
   /** There was none for this period. */
   isNew: boolean
@@ -105,20 +106,20 @@ export interface TakenExercice {
  * @throws {Error} it holds a ledger and is not to be replaced, is closed, or another exercice has some of its
  * days
  */
-export async function takeExercice(
+export async function prepareExercice(
   client: ClientBase,
   ids: IdSource,
   folder: FolderTarget,
   period: Period,
   replace: boolean,
-): Promise<TakenExercice> {
+): Promise<PreparedExercice> {
   const within = await findExercicesWithin(client, folder, period.start, period.end)
   const other = within.find(({ start, end }) => start !== period.start || end !== period.end)
-  const wanted = `${period.start} to ${period.end}`
+  const days = `${period.start} to ${period.end}`
   if (other !== undefined) {
     const exists = `folder ${folder.folderId} already has the exercice ${other.start} to ${other.end}`
     throw new Error(
-      `The fiscal year ${wanted} overlaps: ${exists}. Give --start and --end, or another --folder`,
+      `The fiscal year ${days} overlaps: ${exists}. Give --start and --end, or another --folder`,
     )
   }
   const same = within[0]
@@ -142,9 +143,9 @@ export async function takeExercice(
   }
   const holder = `Folder ${folder.folderId} (${folder.name})`
   if (same.closed)
-    throw new Error(`${holder} has closed the exercice ${wanted}: a closed exercice cannot be changed`)
+    throw new Error(`${holder} has closed the exercice ${days}: a closed exercice cannot be changed`)
   if (same.hasEntries && !replace)
-    throw new Error(`${holder} already holds a ledger for ${wanted}. Import with --replace to replace it`)
+    throw new Error(`${holder} already holds a ledger for ${days}. Import with --replace to replace it`)
   if (same.hasEntries) {
     await rememberLetterings(client, folder, same.id)
     await deleteEntriesOfExercice(client, folder, same.id)

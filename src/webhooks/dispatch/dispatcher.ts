@@ -1,26 +1,26 @@
 /**
  * Delivers to every subscription that has something to send; the first process to find it does. It searches for such
  * subscriptions on a notification, when a retry is due, and every two seconds; it gives each a slot in turn, takes its
- * lock, and drains it.
+ * lock, and delivers to it.
  *
  * A process that dies loses its locks with its connection, and another one finds what it left at its next look.
  *
  * Third parties share everything that is scarce: searches (rounds), slots, connections (fair turns), and the statements
- * of the lead. What one of them does to its own receivers delays no other.
+ * of the session. What one of them does to its own receivers delays no other.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { limits } from '../../config.ts'
 import { whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
-import { type DrainParts, drain } from './drain.ts'
+import { type DeliverParts, deliver } from './deliver.ts'
 import { FairTurns } from './fair-turns.ts'
-import { Lead } from './lead.ts'
+import { ListenerSession } from './listener-session.ts'
 import { Rounds, type Search } from './rounds.ts'
 import { type Candidate, Slots } from './slots.ts'
 import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
 
-export interface DispatcherParts extends DrainParts {
+export interface DispatcherParts extends DeliverParts {
   /** As the service role. */
   database: Pool
   /** The same, to PostgreSQL itself. */
@@ -34,7 +34,7 @@ interface Ready extends Candidate {
 
 /** A subscription that this process is serving. */
 interface Served {
-  /** It may have something to send that its drain has left, or missed at its end. */
+  /** It may have something to send that its delivery has left, or missed at its end. */
   again: boolean
   ended: Promise<void>
 }
@@ -44,7 +44,7 @@ const reportMs = 10_000
 /** How often positions behind which nothing matches are moved to the present. */
 const moveMs = 60_000
 /** Who has a turn at the connections beside third parties, which are numbers. */
-const ownTurns = { look: 'look', move: 'move' } as const
+const ownTurns = { poll: 'poll', move: 'move' } as const
 
 export class Dispatcher {
   readonly #parts: DispatcherParts
@@ -54,19 +54,19 @@ export class Dispatcher {
    * Of what is known to be new, and of whatever there may be, every other second. On the same rounds an event waited until
    * everything of its third party was examined: for 2.2 seconds, at the median, where that has 4,000 subscriptions.
    */
-  readonly #rounds = { told: new Rounds(limits.searchPauseMs), polled: new Rounds(limits.searchPauseMs) }
+  readonly #rounds = { notified: new Rounds(limits.searchPauseMs), polled: new Rounds(limits.searchPauseMs) }
   readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
   readonly #turns = new FairTurns(limits.deliveryConnectionsMax)
   readonly #served = new Map<string, Served>()
   /** Subscriptions whose last answer to this process took long, or never came. */
   readonly #slow = new Set<string>()
   #wake = Promise.withResolvers<void>()
-  #lead: Lead | undefined
+  #session: ListenerSession | undefined
   #running: Promise<void> = Promise.resolve()
   #moving: Promise<void> = Promise.resolve()
-  #lookedAtAll = Number.NEGATIVE_INFINITY
-  #moved = Number.NEGATIVE_INFINITY
-  #reported = Number.NEGATIVE_INFINITY
+  #polledAllAt = Number.NEGATIVE_INFINITY
+  #movedAt = Number.NEGATIVE_INFINITY
+  #reportedAt = Number.NEGATIVE_INFINITY
   /** Retries up to the first moment are known; the next one is due at the second. Epoch milliseconds. */
   #retries = { known: 0, next: Number.POSITIVE_INFINITY }
 
@@ -92,7 +92,7 @@ export class Dispatcher {
     await this.#running
     await Promise.all([this.#moving, ...[...this.#served.values()].map(({ ended }) => ended)])
     clearTimeout(cutOff)
-    await this.#lead?.close()
+    await this.#session?.close()
   }
 
   async #run(): Promise<void> {
@@ -100,11 +100,11 @@ export class Dispatcher {
       this.#wake = Promise.withResolvers()
       let sleepMs: number
       try {
-        await this.#look()
+        await this.#poll()
         sleepMs = this.#sleepMs()
       } catch (error) {
         this.#report(error)
-        this.#rounds.told.restart()
+        this.#rounds.notified.restart()
         sleepMs = limits.deliveryRetryMs
       }
       if (this.#closing.signal.aborted) return
@@ -117,50 +117,50 @@ export class Dispatcher {
   /** How long there is nothing to do unless somebody says so. */
   #sleepMs(): number {
     const at = performance.now()
-    const pollMs = this.#lookedAtAll + limits.deliveryPollMs - at
-    const searchMs = this.#searchDueAt() - at
+    const pollMs = this.#polledAllAt + limits.deliveryPollMs - at
+    const searchMs = this.#nextSearchAt() - at
     return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#parts.now()))
   }
 
-  async #look(): Promise<void> {
-    if (!this.#lead) await this.#open()
+  async #poll(): Promise<void> {
+    if (!this.#session) await this.#open()
     const started = performance.now()
-    const isLate = started - this.#lookedAtAll >= limits.deliveryPollMs
-    if (isLate) this.#rounds.polled.tell(null)
+    const isLate = started - this.#polledAllAt >= limits.deliveryPollMs
+    if (isLate) this.#rounds.polled.notify(null)
     const isRetry = this.#parts.now() >= this.#retries.next
-    if (isLate || isRetry || this.#searchDueAt() <= started)
-      await this.#transact(ownTurns.look, async (client) => {
-        if (isLate || isRetry) await this.#lookForRetries(client)
+    if (isLate || isRetry || this.#nextSearchAt() <= started)
+      await this.#transact(ownTurns.poll, async (client) => {
+        if (isLate || isRetry) await this.#findRetries(client)
         // What the first one finds must not keep the other from going on.
         const busy = this.#busy()
-        for (const rounds of [this.#rounds.told, this.#rounds.polled])
+        for (const rounds of [this.#rounds.notified, this.#rounds.polled])
           for (const search of rounds.searches(started, busy)) await this.#search(client, rounds, search)
       })
-    if (isLate) this.#lookedAtAll = started
-    if (started - this.#moved < moveMs) return
-    this.#moved = started
+    if (isLate) this.#polledAllAt = started
+    if (started - this.#movedAt < moveMs) return
+    this.#movedAt = started
     this.#moving = this.#movePositions().catch((error) => this.#report(error))
   }
 
   async #open(): Promise<void> {
-    const told = (schemaId: string) => {
-      this.#rounds.told.tell(schemaId)
+    const notify = (schemaId: string) => {
+      this.#rounds.notified.notify(schemaId)
       this.#wake.resolve()
     }
     // What happened until now was told to nobody.
-    this.#rounds.told.restart()
-    const lead = await Lead.open(this.#parts.serviceUrl, told)
-    this.#lead = lead
-    lead.lost.then(() => {
-      this.#lead = undefined
+    this.#rounds.notified.restart()
+    const session = await ListenerSession.open(this.#parts.serviceUrl, notify)
+    this.#session = session
+    session.lost.then(() => {
+      this.#session = undefined
       this.#wake.resolve()
     })
   }
 
-  async #lookForRetries(client: PoolClient): Promise<void> {
+  async #findRetries(client: PoolClient): Promise<void> {
     const now = this.#parts.now()
     for (const { thirdPartyId, schemaId } of await findDue(client, this.#retries.known, now))
-      this.#rounds.told.tellOne(thirdPartyId, schemaId)
+      this.#rounds.notified.notifyOne(thirdPartyId, schemaId)
     const next = (await nextRetryAt(client, now)) ?? Number.POSITIVE_INFINITY
     this.#retries = { known: now, next }
   }
@@ -181,9 +181,9 @@ export class Dispatcher {
     this.#fill()
   }
 
-  #searchDueAt(): number {
+  #nextSearchAt(): number {
     const busy = this.#busy()
-    return Math.min(this.#rounds.told.dueAt(busy), this.#rounds.polled.dueAt(busy))
+    return Math.min(this.#rounds.notified.dueAt(busy), this.#rounds.polled.dueAt(busy))
   }
 
   /** Third parties that have enough waiting. */
@@ -208,47 +208,47 @@ export class Dispatcher {
 
   /** Serves as many as there are slots for. */
   #fill(): void {
-    const lead = this.#lead
+    const session = this.#session
     // The next connection finds those that wait again.
-    if (!lead || this.#closing.signal.aborted) return
-    for (let next = this.#slots.take(); next; next = this.#slots.take()) this.#serve(lead, next)
+    if (!session || this.#closing.signal.aborted) return
+    for (let next = this.#slots.assign(); next; next = this.#slots.assign()) this.#serve(session, next)
   }
 
-  #serve(lead: Lead, ready: Ready): void {
+  #serve(session: ListenerSession, ready: Ready): void {
     const { subscriptionId, thirdPartyId, schemaId } = ready
     const served: Served = { again: false, ended: Promise.resolve() }
     this.#served.set(subscriptionId, served)
     const end = () => {
       this.#served.delete(subscriptionId)
       this.#slots.release(ready)
-      if (served.again || lead.isLost) this.#rounds.told.tellOne(thirdPartyId, schemaId)
+      if (served.again || session.isLost) this.#rounds.notified.notifyOne(thirdPartyId, schemaId)
       this.#fill()
       this.#wake.resolve()
     }
-    served.ended = this.#drainLocked(lead, ready, served).finally(end)
+    served.ended = this.#deliverLocked(session, ready, served).finally(end)
   }
 
-  async #drainLocked(lead: Lead, ready: Ready, served: Served): Promise<void> {
+  async #deliverLocked(session: ListenerSession, ready: Ready, served: Served): Promise<void> {
     const { subscriptionId } = ready
-    if (!(await lead.lock(subscriptionId))) return
-    await this.#drain(lead, ready, served)
-    await lead.unlock(subscriptionId)
+    if (!(await session.lock(subscriptionId))) return
+    await this.#deliver(session, ready, served)
+    await session.unlock(subscriptionId)
   }
 
-  async #drain(lead: Lead, ready: Ready, served: Served): Promise<void> {
+  async #deliver(session: ListenerSession, ready: Ready, served: Served): Promise<void> {
     const { subscriptionId, thirdPartyId } = ready
     let hasSent = false
     try {
-      await drain(this.#parts, {
+      await deliver(this.#parts, {
         subscriptionId,
         transact: (run) => this.#transact(thirdPartyId, run),
-        goesOn: () => {
-          if (this.#closing.signal.aborted || lead.isLost) return false
-          const givesWay = hasSent && this.#slots.isWanted(ready)
-          if (givesWay) served.again = true
-          return !givesWay
+        mayContinue: () => {
+          if (this.#closing.signal.aborted || session.isLost) return false
+          const yields = hasSent && this.#slots.mustYield(ready)
+          if (yields) served.again = true
+          return !yields
         },
-        answered: (tookMs) => {
+        onAttempt: (tookMs) => {
           hasSent = true
           if (tookMs > limits.deliverySlowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
@@ -259,7 +259,7 @@ export class Dispatcher {
       // What was cut off is sent again.
       if (this.#cutOff.signal.aborted) return
       if (error instanceof AppError) return this.#report(error)
-      this.#parts.log('subscription.troubled', { subscriptionId, error })
+      this.#parts.log('subscription.error', { subscriptionId, error })
       // A mistake that comes back at once, such as a secret that cannot be read, must not keep the process busy.
       await delay(reportMs, undefined, { signal: this.#closing.signal }).catch(() => {})
     }
@@ -267,8 +267,8 @@ export class Dispatcher {
 
   #report(error: unknown): void {
     const at = performance.now()
-    if (at - this.#reported < reportMs) return
-    this.#reported = at
-    this.#parts.log('dispatcher.troubled', { error })
+    if (at - this.#reportedAt < reportMs) return
+    this.#reportedAt = at
+    this.#parts.log('dispatcher.error', { error })
   }
 }

@@ -7,7 +7,7 @@ import { type TargetRules, vetUrl } from '../target.ts'
 
 const userAgent = `Grandlivre/${packageJson.version}`
 
-export interface Letter {
+export interface DeliveryRequest {
   postUrl: string
   /** As it is stored. */
   body: Buffer
@@ -17,7 +17,7 @@ export interface Letter {
   date: number
 }
 
-export interface Reply {
+export interface DeliveryResponse {
   /** Null: none came within `limits.deliveryTimeoutMs`. */
   status: number | null
   retryAfter: string | null
@@ -37,15 +37,15 @@ export interface Reply {
 export async function post(
   agent: Dispatcher,
   rules: TargetRules,
-  letter: Letter,
+  request: DeliveryRequest,
   stopped: AbortSignal,
-): Promise<Reply> {
+): Promise<DeliveryResponse> {
   const started = performance.now()
-  const reply = { status: null, retryAfter: null, answer: null }
+  const noResponse = { status: null, retryAfter: null, answer: null }
   const latency = () => Math.round(performance.now() - started)
   // The rules may have become stricter since the address was registered.
-  const refused = vetUrl(letter.postUrl, rules)
-  if (refused !== undefined) return { ...reply, error: `The address ${refused}`, latencyMs: latency() }
+  const refused = vetUrl(request.postUrl, rules)
+  if (refused !== undefined) return { ...noResponse, error: `The address ${refused}`, latencyMs: latency() }
   const ending = new AbortController()
   const deadline = setTimeout(() => ending.abort(new Error(timeoutMessage)), limits.deliveryTimeoutMs)
   // Not AbortSignal.any: what it makes of a signal that lasts as long as the process may stay with it.
@@ -53,7 +53,7 @@ export async function post(
   stopped.addEventListener('abort', stop)
   try {
     stopped.throwIfAborted()
-    const response = await agent.request({ ...requestOf(letter), signal: ending.signal })
+    const response = await agent.request({ ...requestOf(request), signal: ending.signal })
     const latencyMs = latency()
     const answer = await beginningOf(response.body)
     const retryAfter = response.headers['retry-after']
@@ -66,7 +66,7 @@ export async function post(
     }
   } catch (error) {
     stopped.throwIfAborted()
-    return { ...reply, error: describe(error), latencyMs: latency() }
+    return { ...noResponse, error: describe(error), latencyMs: latency() }
   } finally {
     clearTimeout(deadline)
     stopped.removeEventListener('abort', stop)
@@ -75,7 +75,7 @@ export async function post(
 
 const timeoutMessage = `no answer within ${limits.deliveryTimeoutMs / 1000} seconds`
 
-function requestOf({ postUrl, body, secret, date }: Letter): Dispatcher.RequestOptions {
+function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
     origin: url.origin,

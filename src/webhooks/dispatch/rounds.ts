@@ -43,14 +43,14 @@ export class Rounds {
   }
 
   /** Something is new in a schema; null: perhaps anywhere. */
-  tell(schemaId: string | null): void {
+  notify(schemaId: string | null): void {
     const news = newsOf(schemaId)
     this.#news = merged(this.#news, news)
     for (const round of this.#own.values()) round.later = merged(round.later, news)
   }
 
   /** The same, for one third party alone. */
-  tellOne(thirdPartyId: string, schemaId: string | null): void {
+  notifyOne(thirdPartyId: string, schemaId: string | null): void {
     const round = this.#own.get(thirdPartyId)
     if (round) round.later = merged(round.later, newsOf(schemaId))
     else this.#begin(thirdPartyId, newsOf(schemaId))
@@ -91,8 +91,8 @@ export class Rounds {
       const news = search.schemaIds === null ? 'all' : new Set(search.schemaIds)
       for (const [thirdPartyId, from] of cutOff) {
         // What was told during the search.
-        const { news: told, later } = this.#own.get(thirdPartyId) ?? { news: nothing, later: nothing }
-        const missed = merged(this.#news, merged(told, later))
+        const { news: pending, later } = this.#own.get(thirdPartyId) ?? { news: nothing, later: nothing }
+        const missed = merged(this.#news, merged(pending, later))
         this.#own.set(thirdPartyId, { news, from, later: missed, notBefore })
       }
       return

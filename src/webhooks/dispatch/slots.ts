@@ -25,7 +25,7 @@ export interface Candidate {
 interface Waiting<Of extends Candidate> {
   candidate: Of
   /** In the order in which they began to wait. */
-  place: number
+  arrival: number
 }
 
 /** What one third party holds and waits for. */
@@ -41,7 +41,7 @@ export class Slots<Of extends Candidate> {
   readonly #shares = new Map<string, Share<Of>>()
   readonly #kept: number
   #free: number
-  #places = 0
+  #arrivals = 0
 
   constructor(count: number) {
     this.#free = count
@@ -59,17 +59,17 @@ export class Slots<Of extends Candidate> {
     }
     this.#shares.set(thirdPartyId, share)
     if (share.swift.has(subscriptionId) || share.slow.has(subscriptionId)) return
-    this.#places += 1
-    share[isSlow ? 'slow' : 'swift'].set(subscriptionId, { candidate, place: this.#places })
+    this.#arrivals += 1
+    share[isSlow ? 'slow' : 'swift'].set(subscriptionId, { candidate, arrival: this.#arrivals })
   }
 
   /** Gives a slot to the next one. @returns undefined where none may take one */
-  take(): Of | undefined {
+  assign(): Of | undefined {
     let best: { share: Share<Of>; next: Waiting<Of> } | undefined
     for (const share of this.#shares.values()) {
       const next = this.#nextOf(share)
       if (!next) continue
-      const order = best ? share.held - best.share.held || next.place - best.next.place : -1
+      const order = best ? share.held - best.share.held || next.arrival - best.next.arrival : -1
       if (order < 0) best = { share, next }
     }
     if (!best) return undefined
@@ -82,7 +82,7 @@ export class Slots<Of extends Candidate> {
     return candidate
   }
 
-  /** Of one that was given by `take`. */
+  /** Of one that was given by `assign`. */
   release({ thirdPartyId, isSlow }: Of): void {
     const share = this.#shares.get(thirdPartyId)!
     this.#free += 1
@@ -95,7 +95,7 @@ export class Slots<Of extends Candidate> {
    * Whether it is to give way after a delivery: to another one of its own third party, but not to a slow one that could
    * not take its slot; and where none is free, to a third party that holds none.
    */
-  isWanted({ thirdPartyId, isSlow }: Of): boolean {
+  mustYield({ thirdPartyId, isSlow }: Of): boolean {
     const share = this.#shares.get(thirdPartyId)!
     if (share.swift.size > 0 || (share.slow.size > 0 && (isSlow || this.#hasRoomForSlow(share)))) return true
     return this.#free === 0 && [...this.#shares.values()].some(({ held }) => held === 0)
@@ -113,7 +113,7 @@ export class Slots<Of extends Candidate> {
     const swift = first(share.swift)
     const slow = this.#hasRoomForSlow(share) ? first(share.slow) : undefined
     if (!swift || !slow) return swift ?? slow
-    return swift.place < slow.place ? swift : slow
+    return swift.arrival < slow.arrival ? swift : slow
   }
 
   #hasRoomForSlow({ held, slowHeld }: Share<Of>): boolean {

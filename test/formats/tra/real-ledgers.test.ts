@@ -2,11 +2,9 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
-import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
-import { renderTraFile } from '../../../src/exports/render/tra-file.ts'
-import { wholeFolder } from '../../../src/exports/selection.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { traBytes } from '../../support/fixtures/tra-bytes.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 
@@ -30,21 +28,8 @@ test.skipIf(!haveRealLedgers).each(realLedgers)(
   'a ledger of $lines lines keeps its movements, journals and letterings',
   async ({ file, lines, total }) => {
     const { schemaId, folderId } = await importFec(owner, { file })
-    const snapshot = await openSnapshot(exports, schemaId)
-    const found = await checkTra(
-      renderTraFile(snapshot, {
-        selection: wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
-        exportId: 'export_0123',
-        version: '1.0.0',
-        today: '2026-08-01',
-        now: snapshot.at,
-        chunkBytes: 64 * 1024,
-        buffer: (bytes) => new Uint8Array(bytes),
-        counted: () => {},
-        leftOut: () => {},
-      }),
-    )
-    await snapshot.close()
+    const bytes = await traBytes(exports, { schemaId, folderId })
+    const found = await checkTra(ReadableStream.from([bytes]))
     expect(found.problems).toEqual([])
     expect([found.movements, found.debit, found.credit]).toEqual([lines, total, total])
     const journals = [...found.journals].map(([code, sums]) => [

@@ -5,8 +5,8 @@ import { type Download, download } from '../../support/download.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { collectionNames, readPlainCollection, readPlainEntries } from '../../support/plain/plain-mad.ts'
-import { until } from '../../support/service.ts'
 import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
+import { until } from '../../support/until.ts'
 
 let stage: ExportStage
 

@@ -9,8 +9,9 @@ import { download, movementsUrl, open } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { startProxy } from '../../support/servers/proxy.ts'
-import { startTestService, until } from '../../support/service.ts'
+import { startTestService } from '../../support/service.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { until } from '../../support/until.ts'
 
 let stage: ExportStage
 /** Not the connection that holds locks: in a transaction, what PostgreSQL tells of its sessions stands still. */

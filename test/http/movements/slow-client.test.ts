@@ -8,8 +8,8 @@ import { download, movementsUrl, open } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { plainBody, readPlainMovements } from '../../support/plain/plain-movement.ts'
-import { until } from '../../support/service.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { until } from '../../support/until.ts'
 
 const movements = 60_000
 

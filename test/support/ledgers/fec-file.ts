@@ -1,7 +1,6 @@
 /** A small ledger and the many forms in which programs write one. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import iconv from 'iconv-lite'
+import { readFixture } from '../fixtures/fixture-files.ts'
 
 export type FecRow = Record<string, string>
 
@@ -31,7 +30,8 @@ export const columns = [
  * 27 lines of the fiscal year 2023: opening balances (one under its old date), purchases (one in dollars, one line of
  * zero), sales with one number on two dates, wages, and a bank journal whose entry number is always 0.
  */
-export const ledger: readonly FecRow[] = readFileSync(join(import.meta.dirname, 'ledger.fec.txt'), 'utf8')
+export const ledger: readonly FecRow[] = readFixture('ledger.fec.txt')
+  .toString('utf8')
   .trimEnd()
   .split('\n')
   .slice(1)

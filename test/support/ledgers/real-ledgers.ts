@@ -5,7 +5,10 @@ import { join } from 'node:path'
 const folder = join(import.meta.dirname, '../../../../shared/data/fec')
 
 export const haveRealLedgers = existsSync(folder)
-if (!haveRealLedgers) console.warn('Tests on real ledgers are skipped: there is no ../shared/data/fec')
+if (!haveRealLedgers)
+  console.warn(
+    'Left out, as there is no ../shared/data/fec: parsing, importing and exporting two real ledgers',
+  )
 
 /** Totals in minor units. */
 export const realLedgers = [

@@ -1,14 +1,5 @@
-/** What plain TRA files are written with: columns once more from the descriptor, and strings. See plain-tra.ts. */
+/** What the lines of plain-tra.ts are written with: columns once more from the descriptor, and strings. */
 import iconv from 'iconv-lite'
-
-export interface PlainTra {
-  folder: { schemaId: string; folderId: string }
-  /** `DDMMYYYYHHMM` */
-  generatedAt: string
-  exerciceId?: string
-  period?: { start: string; end: string }
-  journalIds?: string[]
-}
 
 /** First column, length, text, and whether it stands on the right. */
 export type Column = [at: number, length: number, text: string | null | undefined, side?: 'right']
@@ -17,7 +8,6 @@ export type Column = [at: number, length: number, text: string | null | undefine
 export type Row = any
 
 export const days = (...columns: number[]): Column[] => columns.map((at) => [at, 8, '01011900'])
-export const flags = (...columns: number[]): Column[] => columns.map((at) => [at, 1, '-'])
 
 /** A character of the result is a byte. */
 function windows1252(text: string): string {
@@ -42,13 +32,10 @@ export function line(columns: Column[], mandatoryEnd: number): string {
     bytes.write(side === 'right' ? given.padStart(length) : given.padEnd(length), at - 1, 'latin1')
   }
   const written = bytes.toString('latin1').replace(/ +$/, '')
-  return `${written.padEnd(mandatoryEnd)}\r\n`
+  return written.padEnd(mandatoryEnd)
 }
 
 const lineColumnsMax = 1407
-
-export const record = (name: string, mandatoryEnd: number, columns: Column[]) =>
-  line([[1, 6, `***${name}`], ...columns], mandatoryEnd)
 
 export function amount(minor: string | bigint): string {
   const [, sign, digits] = /^(-?)(\d+)$/.exec(String(minor))!
@@ -57,33 +44,32 @@ export function amount(minor: string | bigint): string {
 
 export const day = (iso: string | null) => (iso === null ? '01011900' : iso.split('-').toReversed().join(''))
 
-const modes: Record<string, [string, string]> = {
-  CB: ['CB', 'Carte Bleue'],
-  VIRT: ['VIR', 'Virement'],
-  ESP: ['ESP', 'Espèce'],
-  CHQ: ['CHQ', 'Chèque'],
-  PRLV: ['PRE', 'Prélèvement'],
-  LCR: ['LCR', 'Lettre de change'],
+const modes: Record<string, string> = {
+  CB: 'CB',
+  VIRT: 'VIR',
+  ESP: 'ESP',
+  CHQ: 'CHQ',
+  PRLV: 'PRE',
+  LCR: 'LCR',
 }
-export const modeOf = (code: string) => modes[code] ?? modes['CHQ']!
+export const modeOf = (code: string) => modes[code] ?? 'CHQ'
 
-export interface State {
-  accounts: Row[]
-  journals: Row[]
-  axes: Row[]
-  sections: Row[]
-  codes: Record<'journals' | 'vat' | 'sections', Map<string, string>> & {
-    letterings: Map<string, Map<string, string>>
-  }
-  /** Number by root. */
-  collectives: Map<string, { number: string; isNew: boolean; name: string }>
+const roots = ['401', '411', '421']
+export const rootOf = (number: string) => roots.find((root) => number.startsWith(root))
+
+/** Collective account by root: the folder's own where it has one. */
+export function collectivesOf(numbers: string[]): Map<string, string> {
+  const found = roots.map((root): [string, string] => {
+    const own = numbers
+      .filter((number) => number.startsWith(root) && /^0*$/.test(number.slice(3)))
+      .toSorted((a, b) => a.length - b.length)
+    return [root, own[0] ?? `${root}000`]
+  })
+  return new Map(found)
 }
-
-export const roots: [root: string, nature: string, collectiveNature: string, name: string][] = [
-  ['401', 'FOU', 'COF', 'Fournisseurs'],
-  ['411', 'CLI', 'COC', 'Clients'],
-  ['421', 'SAL', 'COS', 'Personnel'],
-]
-export const rootOf = (number: string) => roots.find(([root]) => number.startsWith(root))
 
 export const isForeign = ({ currency, rate }: Row) => currency !== 'EUR' && rate !== null && Number(rate) > 0
+
+/** `0.873400` as `0,8734`. */
+export const rateText = (rate: string) =>
+  (rate.includes('.') ? rate.replace(/\.?0+$/, '') : rate).replace('.', ',')

@@ -1,30 +1,46 @@
 /**
- * A TRA file as strings, from ordinary queries as the owner: what an export has to be byte for byte. Columns are written
- * down once more, from the descriptor. Slow, and with nothing in common with the code that it is compared with, but for
- * the choice of short codes, which has tests of its own.
+ * What of a TRA file depends on the selected entries, as lines, from ordinary queries as the owner: an export has to have
+ * them byte for byte. Columns are written down once more, from the descriptor. Slow, and with nothing in common with the
+ * code that it is compared with, but for the choice of short codes, which has tests of its own. The other records depend
+ * on the folder alone and stand in `fixtures/`.
  */
 import type pg from 'pg'
 import { letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import { journalCodes, sectionCodes, vatCodes } from '../../../src/formats/tra/short-codes.ts'
-
+import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
+import type { Chosen } from '../fixtures/tra-bytes.ts'
 import {
   amount,
   type Column,
+  collectivesOf,
   day,
   days,
   isForeign,
   line,
   modeOf,
-  type PlainTra,
   type Row,
+  rateText,
   rootOf,
-  roots,
-  type State,
 } from './plain-tra-line.ts'
-import { parameters } from './plain-tra-parameters.ts'
 
-export async function plainTra(owner: pg.ClientBase | pg.Pool, asked: PlainTra): Promise<Buffer> {
-  const { schemaId, folderId } = asked.folder
+interface State {
+  accounts: Map<string, Row>
+  journals: Map<string, Row>
+  axes: Row[]
+  sections: Map<string, Row>
+  codes: Record<'journals' | 'sections', Map<string, string>> & {
+    letterings: Map<string, Map<string, string>>
+  }
+  /** Number by root. */
+  collectives: Map<string, string>
+}
+
+const byId = (rows: Row[]) => new Map<string, Row>(rows.map((row) => [row.id, row]))
+
+export async function plainTra(
+  owner: pg.ClientBase | pg.Pool,
+  { schemaId, folderId }: { schemaId: string; folderId: string },
+  { exerciceId, period, journalIds }: Chosen,
+): Promise<{ currencies: string[]; entries: string[] }> {
   const read = async (text: string, values: unknown[] = []): Promise<Row[]> =>
     (
       await owner.query(text.replaceAll('§', 'schema_id = $1 and folder_id = $2'), [
@@ -33,28 +49,8 @@ export async function plainTra(owner: pg.ClientBase | pg.Pool, asked: PlainTra):
         ...values,
       ])
     ).rows
-  const where = `m.schema_id = $1 and m.folder_id = $2 and ($3::bigint is null or e.exercice_id = $3)
-    and ($4::date is null or e.date between $4 and $5) and ($6::bigint[] is null or e.journal_id = any ($6))`
-  const { exerciceId = null, period, journalIds = null } = asked
-  const chosen = [exerciceId, period?.start ?? null, period?.end ?? null, journalIds]
-  const isWhole = exerciceId === null && period === undefined && journalIds === null
-  const accounts = await read(
-    `select a.*, c.number as correspondance, o.siren, o.ape_code, o.contacts, w.first_name, w.phone_number,
-       coalesce(op.code, wp.code) as payment,
-       to_json(coalesce(o.address, w.address)) as address
-     from grandlivre.accounts a
-     left join grandlivre.accounts c on (c.schema_id, c.folder_id, c.id) = (a.schema_id, a.folder_id, a.correspondance_account_id)
-     left join grandlivre.companies o on (o.schema_id, o.folder_id, o.account_id) = (a.schema_id, a.folder_id, a.id)
-     left join grandlivre.employees w on (w.schema_id, w.folder_id, w.account_id) = (a.schema_id, a.folder_id, a.id)
-     left join grandlivre.payments op on (op.schema_id, op.folder_id, op.id) = (o.schema_id, o.folder_id, o.payment_id)
-     left join grandlivre.payments wp on (wp.schema_id, wp.folder_id, wp.id) = (w.schema_id, w.folder_id, w.payment_id)
-     where a.schema_id = $1 and a.folder_id = $2 order by a.id`,
-  )
-  const journals = await read(
-    `select j.*, a.number as counterpart from grandlivre.journals j
-     left join grandlivre.accounts a on (a.schema_id, a.folder_id, a.id) = (j.schema_id, j.folder_id, j.counterpart_account_id)
-     where j.schema_id = $1 and j.folder_id = $2 order by j.id`,
-  )
+  const accounts = await read('select id, number from grandlivre.accounts where §')
+  const journals = await read('select * from grandlivre.journals where § order by id')
   const axes = await read('select * from grandlivre.axes where § order by id')
   const sections = await read('select * from grandlivre.sections where § order by axis_id, id')
   const movements = await read(
@@ -65,48 +61,54 @@ export async function plainTra(owner: pg.ClientBase | pg.Pool, asked: PlainTra):
      join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
      join grandlivre.exercices x on (x.schema_id, x.folder_id, x.id) = (e.schema_id, e.folder_id, e.exercice_id)
      left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
-     where ${where} order by m.entry_id, m.id`,
-    chosen,
+     where m.schema_id = $1 and m.folder_id = $2 and ($3::bigint is null or e.exercice_id = $3)
+       and ($4::date is null or e.date between $4 and $5) and ($6::bigint[] is null or e.journal_id = any ($6))
+     order by m.entry_id, m.id`,
+    [exerciceId ?? null, period?.start ?? null, period?.end ?? null, journalIds ?? null],
   )
   const lettered = await read(
     `select account_id, array_agg(distinct lettering_code) as codes from grandlivre.movements
      where § and lettering_code is not null group by account_id`,
   )
   const state: State = {
-    accounts,
-    journals,
+    accounts: byId(accounts),
+    journals: byId(journals),
     axes,
-    sections,
+    sections: byId(sections),
     codes: {
       journals: journalCodes(journals),
-      vat: vatCodes(await read('select * from grandlivre.vat_codes where § order by id')),
       sections: new Map(
         axes.flatMap(({ id }) => [...sectionCodes(sections.filter(({ axis_id }) => axis_id === id))]),
       ),
       letterings: new Map(lettered.map(({ account_id, codes }) => [account_id, letteringCodes(codes)])),
     },
-    collectives: collectivesOf(accounts),
+    collectives: collectivesOf(accounts.map(({ number }) => number)),
   }
-  const text = [
-    ...(await parameters(state, read, asked, isWhole, movements)),
-    ...entryLines(state, movements),
-  ].join('')
-  return Buffer.from(text, 'latin1')
+  return { currencies: currencyLines(movements), entries: entryLines(state, movements) }
 }
 
-function collectivesOf(accounts: Row[]): State['collectives'] {
-  const found: State['collectives'] = new Map()
-  for (const [root, , , name] of roots) {
-    const ofRoot = accounts.filter(({ number }) => number.startsWith(root))
-    const [own] = ofRoot
-      .filter(({ number }) => /^0*$/.test(number.slice(3)))
-      .toSorted((a, b) => a.number.length - b.number.length)
-    if (own) found.set(root, { number: own.number, name: own.name, isNew: false })
-    else if (ofRoot.length > 0) found.set(root, { number: `${root}000`, name, isNew: true })
-  }
-  return found
+/** DEV: the euro, the franc, and the currencies of these movements, each with its last rate. */
+function currencyLines(movements: Row[]): string[] {
+  const foreign = new Map<string, string>()
+  for (const { currency, rate } of movements.toSorted(byDate))
+    if (isForeign({ currency, rate })) foreign.set(currency, rate)
+  return [['EUR', '1'], ['FRF', '6.55957'], ...[...foreign].sort()].map(([code, rate]) => {
+    const isEuro = code === 'EUR' || code === 'FRF' ? 'X' : '-'
+    return line(
+      [
+        [1, 9, `***DEV${code}`],
+        [10, 35, new Intl.DisplayNames('fr', { type: 'currency' }).of(code!)],
+        [48, 2, '-2'],
+        [56, 1, isEuro],
+        [57, 20, rateText(rate!), 'right'],
+        [77, 4, code! + isEuro],
+      ],
+      80,
+    )
+  })
 }
 
+const byDate = (a: Row, b: Row) => (a.date === b.date ? 0 : a.date < b.date ? -1 : 1)
 const isDraft = ({ validated }: Row) => validated === null
 function pieceType(type: string, entry: Row[], numberOf: (movement: Row) => string): string {
   const on = (root: string) => entry.filter((movement) => numberOf(movement).startsWith(root))
@@ -121,8 +123,7 @@ function pieceType(type: string, entry: Row[], numberOf: (movement: Row) => stri
 }
 
 function entryLines(state: State, movements: Row[]): string[] {
-  const accounts = new Map(state.accounts.map((account) => [account.id, account]))
-  const journals = new Map(state.journals.map((journal) => [journal.id, journal]))
+  const { accounts, journals } = state
   const entries = Map.groupBy(movements, ({ entry_id }) => entry_id)
   return [...entries.values()].flatMap((entry, number) => {
     const journal = journals.get(entry[0]!.journal_id)!
@@ -132,7 +133,7 @@ function entryLines(state: State, movements: Row[]): string[] {
       const shares = sharesOf(state, movement)
       const foreignShares = sharesInCurrency(movement, shares, foreign[place]!)
       const account = accounts.get(movement.account_id)!
-      const collective = state.collectives.get(rootOf(account.number)?.[0] ?? '')?.number
+      const collective = state.collectives.get(rootOf(account.number) ?? '')
       const side = movement.debit !== '0' ? 'D' : 'C'
       const common = (minor: string, inForeign: bigint): Column[] => [
         [1, 3, state.codes.journals.get(journal.id)],
@@ -157,7 +158,7 @@ function entryLines(state: State, movements: Row[]): string[] {
             [32, 17, collective === undefined ? '' : account.number],
             [49, 35, movement.invoice_number],
             [84, 35, movement.description],
-            [119, 3, movement.payment && modeOf(movement.payment)[0], 'right'],
+            [119, 3, movement.payment && modeOf(movement.payment), 'right'],
             [122, 8, day(movement.due ?? movement.entry_due)],
             [223, 35, movement.entry_id],
             [351, 35, movement.free_number],
@@ -188,11 +189,10 @@ function amounts({ currency, rate }: Row, euro: string, foreign: bigint): Column
       [163, 10, '1', 'right'],
       [173, 3, 'E--'],
     ]
-  const shown = rate.includes('.') ? rate.replace(/0+$/, '').replace(/\.$/, '').replace('.', ',') : rate
   return [
     [131, 20, amount(foreign), 'right'],
     [160, 3, currency],
-    [163, 10, shown, 'right'],
+    [163, 10, rateText(rate), 'right'],
     [173, 3, 'DE-'],
     [176, 20, amount(euro), 'right'],
   ]
@@ -249,7 +249,7 @@ function lettering(state: State, movement: Row, isThirdParty: boolean): Column[]
 function sharesOf({ sections, axes, codes }: State, { shares }: Row): [string, string, number][] {
   const triples = Array.from({ length: (shares?.length ?? 0) / 3 }, (_, i) => shares.slice(3 * i, 3 * i + 2))
   return triples.flatMap(([id, minor]): [string, string, number][] => {
-    const section = sections.find((each) => each.id === id)
+    const section = sections.get(id)
     const rank = axes.findIndex((axis) => axis.id === section.axis_id) + 1
     return rank > 5 ? [] : [[codes.sections.get(id)!, minor, rank]]
   })

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { databaseUser } from '../../../src/db/embedded/programs.ts'
-import { until } from '../service.ts'
+import { until } from '../until.ts'
 
 export interface PgBouncerOptions {
   poolMode: 'session' | 'transaction'
@@ -31,7 +31,7 @@ export const isPgBouncerInstalled = ((): boolean => {
 })()
 
 /** Said once for the whole run. */
-export function setup(): void {
+export function sayWhichPoolerIsMissing(): void {
   if (!isPgBouncerInstalled) console.warn('No tests on a pooler: PgBouncer is not installed, see .ci/run')
 }
 

@@ -12,7 +12,7 @@ export function s3ProgramPath(name: S3ProgramName): string {
 export const installedS3Programs = s3ProgramNames.filter((name) => existsSync(s3ProgramPath(name)))
 
 /** Said once for the whole run, as a server that is not here has no tests that could be seen as skipped. */
-export function setup(): void {
+export function sayWhichS3ServersAreMissing(): void {
   const missing = s3ProgramNames.filter((name) => !installedS3Programs.includes(name))
   if (missing.length > 0)
     console.warn(`No tests on the S3 servers ${missing.join(', ')}: not in .cache/bin, see .ci/run`)

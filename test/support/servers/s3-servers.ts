@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, type SuiteOptions, test } from 'vitest'
-import { until } from '../service.ts'
+import { until } from '../until.ts'
 import { installedS3Programs, type S3ProgramName, s3ProgramPath } from './s3-programs.ts'
 
 export interface S3Server {

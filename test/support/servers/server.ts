@@ -2,14 +2,16 @@
  * One folder for the whole run, in which the temporary folders of all tests lie, and one PostgreSQL, with a migrated
  * database that the tests' databases are copied from. An interrupted run leaves none of it (interrupted-run.ts).
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
-import type { TestProject } from 'vitest/node'
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
+import { openCluster } from '../../../src/db/embedded/cluster.ts'
+import { startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
+import { findPrograms } from '../../../src/db/embedded/programs.ts'
 import { migrate } from '../../../src/db/migrations/migrate.ts'
 
 export interface DatabaseServer {
@@ -20,36 +22,46 @@ export interface DatabaseServer {
 declare module 'vitest' {
   interface ProvidedContext {
     databaseServer: DatabaseServer
+    cluster: string
   }
 }
 
 export const templateName = 'grandlivre_template'
 
-let folder: string | undefined
-let server: EmbeddedDatabase | undefined
-let cleaner: ChildProcess | undefined
+export interface RunServer {
+  urls: DatabaseServer
+  /** See copyCluster. */
+  cluster: string
+  stop(): Promise<void>
+}
 
-export async function setup(project: TestProject): Promise<void> {
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+/** The folder becomes the temporary folder of this process, and so that of the tests and of what they start. */
+export async function startServer(): Promise<RunServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
   // Open to the user nobody, as whom PostgreSQL runs where the tests run as root.
   await chmod(folder, 0o755)
-  cleaner = startCleaner(folder)
-  // For the processes of the tests, and theirs.
+  const cleaner = startCleaner(folder)
   process.env['TMPDIR'] = folder
-  server = await startEmbeddedDatabase({ dataDir: join(folder, 'data'), durable: false })
+  const cluster = join(folder, 'cluster')
+  await openCluster(cluster, await findPrograms(), false)
+  const dataDir = join(folder, 'data')
+  await copyFolder(cluster, dataDir)
+  const server = await startEmbeddedDatabase({ dataDir, durable: false })
   const { ownerUrl, serviceUrl } = server
   const client = new pg.Client({ connectionString: ownerUrl })
   await client.connect()
   await client.query(`create database ${templateName}`)
   await client.end()
   await migrate(withDatabase(ownerUrl, templateName))
-  project.provide('databaseServer', { ownerUrl, serviceUrl })
-}
-
-export async function teardown(): Promise<void> {
-  await server?.stop()
-  if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-  cleaner?.kill()
+  return {
+    urls: { ownerUrl, serviceUrl },
+    cluster,
+    stop: async () => {
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+      cleaner.kill()
+    },
+  }
 }
 
 /** Of a group of its own, as Ctrl-C reaches all of the terminal's. */
@@ -69,4 +81,9 @@ export function withDatabase(url: string, name: string): string {
   const changed = new URL(url)
   changed.pathname = `/${name}`
   return changed.href
+}
+
+/** With its owners: as root, the files of a cluster belong to the user nobody. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-a', from, to])
 }

@@ -14,7 +14,8 @@ import { createTenants, credentials } from '../ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../process.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 import { type Gate, startGate } from '../servers/gate.ts'
-import { request, until } from '../service.ts'
+import { request } from '../service.ts'
+import { until } from '../until.ts'
 
 /** Where the services of a stage store. */
 export interface Files {

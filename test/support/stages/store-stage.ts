@@ -15,7 +15,7 @@ import type { Services } from '../../../src/http/services.ts'
 import type { LogEvents } from '../../../src/log.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { S3Store } from '../../../src/store/s3.ts'
-import type { Patience } from '../../../src/store/s3-requests.ts'
+import type { RetryPolicy } from '../../../src/store/s3-requests.ts'
 import type { ObjectStore, StoreSettings } from '../../../src/store/store.ts'
 import type { S3Server } from '../servers/s3-servers.ts'
 
@@ -29,7 +29,7 @@ export interface StoreStage {
 }
 
 /** Tests do not wait for half a minute until a broken store is given up. */
-export const shortPatience: Patience = { tries: 4, retryMs: 5, idleMs: 20_000 }
+export const shortPatience: RetryPolicy = { tries: 4, retryMs: 5, idleMs: 20_000 }
 
 export interface FolderStage extends StoreStage {
   folder: string

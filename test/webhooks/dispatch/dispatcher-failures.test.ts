@@ -15,8 +15,8 @@ import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { createTenants } from '../../support/ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../../support/process.ts'
 import { answerWith, type Receiver, startReceiver } from '../../support/receiver.ts'
-import { until } from '../../support/service.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 const events = 10_000
 const subscribers = { healthy: 30, fail: 10, hang: 5, slow: 5 } as const

@@ -1,7 +1,6 @@
 /** What receivers that hang, fail or have much before them cost others, on a real database and real HTTP. */
 import { expect, type TestContext, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
-import { until } from '../../support/service.ts'
 import {
   deliveriesOf,
   documentEvent,
@@ -11,6 +10,7 @@ import {
   stageOf,
   type WebhookStage,
 } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 interface Crowd {
   /** Of each request, in order. */

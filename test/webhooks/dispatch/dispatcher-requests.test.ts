@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { until } from '../../support/service.ts'
 import {
   deliveriesOf,
   documentEvent,
@@ -14,6 +13,7 @@ import {
   stageOf,
   standingClock,
 } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 test('events reach a subscriber in their order, a hundred to a request at the most', async (context) => {
   const stage = await stageOf(context)

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest'
 import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { testMasterKey, until } from '../../support/service.ts'
+import { testMasterKey } from '../../support/service.ts'
 import { deliveriesOf, documents, namesOf, stageOf } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 test('the newest secret signs, from its rotation on', async (context) => {
   const stage = await stageOf(context)
@@ -118,7 +119,7 @@ test('a secret that cannot be read holds up its own third party alone', async (c
   )
   const { logged } = stage.dispatch()
   await stage.publish(documents(['a']))
-  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  await until(() => logged.some(({ event }) => event === 'subscription.error'))
   await until(() => stage.receiver.requests('/other').length === 1)
   expect(stage.receiver.requests('/one')).toEqual([])
 })

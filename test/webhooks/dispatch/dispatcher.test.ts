@@ -3,7 +3,6 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { until } from '../../support/service.ts'
 import {
   deliveriesOf,
   documentEvent,
@@ -12,6 +11,7 @@ import {
   numbered,
   stageOf,
 } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
 
 test('a subscriber gets one request at a time, from however many processes, and no event twice', async (context) => {
   const stage = await stageOf(context)
@@ -166,6 +166,6 @@ test('a delivery that cannot be made does not have the one before it sent again'
   await until(() => stage.receiver.requests('/one').length === 1)
   await stage.publish(documents(['b']))
   answer()
-  await until(() => logged.some(({ event }) => event === 'subscription.troubled'))
+  await until(() => logged.some(({ event }) => event === 'subscription.error'))
   expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'delivered', attempts: 1 }])
 })

@@ -84,20 +84,20 @@ export function numberAccounts(
 
 /** The number that an account should have, and what it may have instead, without end. */
 function* numbersFor(key: string): Generator<string, undefined> {
-  const wanted = wantedNumber(key)
-  yield wanted
-  for (let copy = 2; ; copy += 1) yield `${wanted}X${copy}`
+  const preferred = preferredNumber(key)
+  yield preferred
+  for (let copy = 2; ; copy += 1) yield `${preferred}X${copy}`
 }
 
 /** An account number has at most 40 characters; the last ones are left for X2 and its like. */
-const wantedCharactersMax = 34
+const preferredCharactersMax = 34
 
-function wantedNumber(key: string): string {
+function preferredNumber(key: string): string {
   const [root, thirdParty] = key.split('\t')
-  if (thirdParty === undefined) return normalise(key).slice(0, wantedCharactersMax)
+  if (thirdParty === undefined) return normalise(key).slice(0, preferredCharactersMax)
   const number = normalise(thirdParty) || 'X'
   // Some programs repeat the root in the third party's number: 401FIT, not 401401FIT.
-  return (number.startsWith(root!) ? number : root + number).slice(0, wantedCharactersMax)
+  return (number.startsWith(root!) ? number : root + number).slice(0, preferredCharactersMax)
 }
 
 /** Digits and capitals, accents dropped: `Café-1` is CAFE1. */

@@ -16,8 +16,8 @@
  * costs a key each.
  */
 import type { FecLine } from '../../../formats/fec/parse.ts'
+import { BloomFilter } from './bloom-filter.ts'
 import { OpenBalances } from './open-balances.ts'
-import { SeenKeys } from './seen-keys.ts'
 
 /** A line with the date under which the ledger holds it, and its own where that is another. */
 export type DatedLine = FecLine & { originalDate?: string }
@@ -41,7 +41,7 @@ function numberIdentifies(line: FecLine): boolean {
 export class EntryGroups {
   readonly #unbalanced = new OpenBalances()
   readonly #scattered = new Set<string>()
-  readonly #seen = new SeenKeys()
+  readonly #seen = new BloomFilter()
   #key = ''
   #balance = 0n
 

@@ -1,0 +1,154 @@
+/**
+ * How many requests of one route run at once for one folder, over all processes that share the database.
+ *
+ * A place is a session-level advisory lock of PostgreSQL, named after route, folder and a number below the limit, on
+ * one connection that the process keeps for nothing else. A process that is killed loses its connection and with it
+ * its slots, at once and without leases, clocks or sweeps; a table of running requests would need all three.
+ *
+ * A session may take its own lock again, so the process remembers which slots it holds. The connection serves one
+ * statement at a time, in turn. When it is lost, running requests keep running, and their slots are taken again on
+ * a new connection; until then other processes may let in a few too many. It must be a connection to PostgreSQL
+ * itself: behind a pooler that shares sessions between clients, locks would belong to nobody in particular.
+ */
+import pg from 'pg'
+import { limits } from '../config.ts'
+import { connectSafely } from '../db/check-connection.ts'
+import { unavailable } from '../db/outage.ts'
+import { keepAlive, ourSettings, withStartupOptions } from '../db/pool.ts'
+import { AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { lockOneSlot, lockSlots, unlockSlot } from './request-slots.sql.ts'
+
+/** A server that ends a session tells its client first and frees the locks a moment later. */
+const retryMs = 250
+
+export class RequestSlots {
+  readonly #url: string
+  readonly #limit: number
+  readonly #log: Log
+  #client: pg.Client | undefined
+  /** Names (route, folder, number) of the slots that requests of this process hold. */
+  readonly #held = new Set<string>()
+  /** Those of them whose lock was lost with its connection and is not ours again yet. */
+  readonly #missing = new Set<string>()
+  #turn: Promise<unknown> = Promise.resolve()
+  #retry: NodeJS.Timeout | undefined
+  #closed = false
+
+  /**
+   * Connects when the first place is taken.
+   * @param limit slots per route and folder
+   */
+  constructor(url: string, limit: number, log: Log) {
+    this.#url = url
+    this.#limit = limit
+    this.#log = log
+  }
+
+  /**
+   * @returns what gives the place back; it may be called more than once, and must be called whatever happens
+   * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST where all slots are taken, ERR-UNAVAILABLE
+   */
+  async acquire(route: string, folderId: string): Promise<() => void> {
+    const slot = await this.#inTurn(() => this.#lockFreeSlot(`${route} ${folderId}`))
+    if (slot === undefined)
+      throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
+    let left = false
+    return () => {
+      if (left) return
+      left = true
+      void this.#inTurn(() => this.#unlock(slot))
+    }
+  }
+
+  /** Gives all slots back. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#retry)
+    await this.#inTurn(async () => {
+      const client = this.#client
+      this.#client = undefined
+      await client?.end()
+    })
+  }
+
+  async #lockFreeSlot(name: string): Promise<string | undefined> {
+    const slots = Array.from({ length: this.#limit }, (_, number) => `${name} ${number}`)
+    const free = slots.filter((slot) => !this.#held.has(slot))
+    if (free.length === 0) return undefined
+    const slot = await this.#ask((client) => lockOneSlot(client, free))
+    if (slot !== undefined) this.#held.add(slot)
+    return slot
+  }
+
+  async #unlock(slot: string): Promise<void> {
+    this.#held.delete(slot)
+    // A connection that was lost has given it back already.
+    if (this.#missing.delete(slot) || !this.#client) return
+    try {
+      await this.#ask((client) => unlockSlot(client, slot))
+    } catch {
+      // So has one that is lost now, which was reported.
+    }
+  }
+
+  /** @throws {AppError} ERR-UNAVAILABLE */
+  async #ask<T>(question: (client: pg.Client) => Promise<T>): Promise<T> {
+    if (this.#closed) throw unavailable(new Error('The service is stopping'))
+    let client: pg.Client | undefined
+    try {
+      client = this.#client ?? (await this.#connect())
+      return await question(client)
+    } catch (error) {
+      if (client) this.#lose(client, error)
+      throw unavailable(error)
+    }
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: withStartupOptions(this.#url, ourSettings),
+      application_name: 'grandlivre request slots',
+      connectionTimeoutMillis: limits.databaseConnectMs,
+      query_timeout: limits.databaseConnectMs,
+      ...keepAlive,
+    })
+    client.on('error', (error) => this.#lose(client, error))
+    this.#client = await connectSafely(client, 'service')
+    return client
+  }
+
+  #lose(client: pg.Client, error: unknown): void {
+    if (this.#client !== client) return
+    this.#client = undefined
+    // It may be hanging rather than dead: ended, its locks are free.
+    client.end().catch(() => {})
+    if (this.#closed) return
+    this.#log('requestSlots.lost', { error })
+    for (const slot of this.#held) this.#missing.add(slot)
+    void this.#inTurn(() => this.#regain())
+  }
+
+  /** Without it the running requests would not be counted until a new one comes. */
+  async #regain(): Promise<void> {
+    if (this.#missing.size === 0 || this.#closed) return
+    try {
+      const regained = await this.#ask((client) => lockSlots(client, [...this.#missing]))
+      for (const slot of regained) this.#missing.delete(slot)
+      if (regained.length > 0)
+        this.#log('requestSlots.regained', { slots: regained.length, missing: this.#missing.size })
+    } catch {
+      // The database is still away; tried again below.
+    }
+    if (this.#missing.size === 0) return
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => void this.#inTurn(() => this.#regain()), retryMs)
+    this.#retry.unref()
+  }
+
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(run)
+    this.#turn = result.catch(() => {})
+    return result
+  }
+}

@@ -1,0 +1,65 @@
+/** The staff commands. A mistake is one line on `err` and exit code 1. */
+import { Command, CommanderError } from 'commander'
+import { addEventCommands } from './event.ts'
+import { addExportCommands } from './export.ts'
+import { addImportCommands } from './import.ts'
+import { addInspectCommands } from './inspect.ts'
+import { addMaintenanceCommand } from './maintenance.ts'
+import { addMigrateCommand } from './migrate.ts'
+import { addPartnerCommands } from './partner.ts'
+import { addSeedCommand } from './seed.ts'
+import type { Output, Terminal } from './terminal/terminal.ts'
+import { addTokenCommands } from './token.ts'
+import { addWebhookCommands } from './webhook.ts'
+import { Interruption } from './with-database.ts'
+
+/**
+ * Runs one command to its end.
+ * @param argv its words, such as `['token', 'list']`
+ * @returns the exit code. Above 128 a signal ended the command (128 + its number), which may still be waiting for the
+ *   database: the process must then exit.
+ */
+export async function runCli(argv: string[], terminal: Terminal): Promise<number> {
+  const { err } = terminal
+  try {
+    await commandsOf(terminal).parseAsync(argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    // Help, wrong words, problems of a file: already written.
+    if (error instanceof CommanderError) return error.exitCode
+    // In place of a progress bar.
+    if (err.isTTY) err.write('\r\x1b[K')
+    err.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    return error instanceof Interruption ? error.exitCode : 1
+  }
+}
+
+function commandsOf(terminal: Terminal): Command {
+  const { out, err } = terminal
+  const program = new Command('npm run cli --')
+    .description('Grandlivre, for its staff. The settings are those of the service (see the README).')
+    .showHelpAfterError('(--help shows what is there)')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => out.write(text),
+      writeErr: (text) => err.write(text),
+      getOutHelpWidth: () => widthOf(out),
+      getErrHelpWidth: () => widthOf(err),
+    })
+  addMigrateCommand(program, terminal)
+  addImportCommands(program, terminal)
+  addSeedCommand(program, terminal)
+  addPartnerCommands(program, terminal)
+  addTokenCommands(program, terminal)
+  addExportCommands(program, terminal)
+  addInspectCommands(program, terminal)
+  addWebhookCommands(program, terminal)
+  addEventCommands(program, terminal)
+  addMaintenanceCommand(program, terminal)
+  return program
+}
+
+/** Commander's own width where the output is no terminal. */
+function widthOf({ isTTY, columns }: Output): number {
+  return (isTTY && columns) || 80
+}

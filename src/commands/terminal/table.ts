@@ -1,0 +1,11 @@
+/** Rows under a heading, in columns as wide as their longest value. */
+export function table(heading: string[], rows: string[][]): string[] {
+  const lines = [heading, ...rows]
+  const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
+  return lines.map((line) =>
+    line
+      .map((value, column) => value.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

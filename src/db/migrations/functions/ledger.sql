@@ -1,0 +1,98 @@
+-- Functions of triggers on the tables of a ledger.
+
+-- An entry lies in its exercice: exports look for a period only in the exercices it touches, so an entry dated
+-- elsewhere would silently be missing.
+create or replace function entries_lie_in_exercice() returns trigger
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+declare
+  stray record;
+begin
+  select n.id, n.date, x.start_date, x.end_date into stray
+    from changed n join exercices x
+      on x.schema_id = n.schema_id and x.folder_id = n.folder_id and x.id = n.exercice_id
+    where n.date not between x.start_date and x.end_date
+    limit 1;
+  if found then
+    raise check_violation using message = format('entry %s is dated %s, outside its exercice (%s to %s)',
+      stray.id, stray.date, stray.start_date, stray.end_date);
+  end if;
+  return null;
+end $$;
+
+-- The same from the other side: an exercice keeps the days of its entries.
+create or replace function exercice_holds_entries() returns trigger
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+begin
+  if exists (select from entries e where e.schema_id = new.schema_id and e.folder_id = new.folder_id
+      and e.exercice_id = new.id and e.date not between new.start_date and new.end_date) then
+    raise check_violation using message = format('exercice %s has entries outside %s to %s',
+      new.id, new.start_date, new.end_date);
+  end if;
+  return null;
+end $$;
+
+-- Any statement that changes a row of a ledger moves the folder to a new ledger version, within its transaction. As a
+-- trigger, because an ETag that misses one change serves stale books. The row lock on the folder makes writers of one
+-- folder wait for each other, so a version names exactly one committed state.
+create or replace function advance_ledger_version() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+begin
+  -- Ordered, so that two statements over several folders lock them in the same order.
+  perform from folders f
+    where (f.schema_id, f.id) in (select distinct c.schema_id, c.folder_id from changed c)
+    order by f.schema_id, f.id for no key update;
+  update folders f set ledger_version = nextval('ledger_versions')
+    where (f.schema_id, f.id) in (select distinct c.schema_id, c.folder_id from changed c);
+  return null;
+end $$;
+
+-- The columns of the folder itself (name, currency) show in exports too.
+create or replace function advance_own_ledger_version() returns trigger
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+begin
+  new.ledger_version := nextval('ledger_versions');
+  return new;
+end $$;
+
+-- Entries that a partner sent show its code and name, so a change of these is a change of the folders that hold such
+-- entries.
+create or replace function advance_ledger_versions_of_third_parties() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+declare
+  renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
+    where (n.code, n.name) is distinct from (o.code, o.name));
+begin
+  -- Disconnecting one changes no ledger.
+  if cardinality(renamed) = 0 then
+    return null;
+  end if;
+  -- A transaction that has written entries of one and has not committed holds a share of its row. The first look does
+  -- not see these entries; the lock on the third party waits for them, and the second look finds their folders. Folders
+  -- come first in each look, since a writer that holds a folder may be about to ask for such a share.
+  for look in 1..2 loop
+    perform from folders f
+      where (f.schema_id, f.id) in
+        (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed))
+      order by f.schema_id, f.id for no key update;
+    perform from third_parties p where p.id = any (renamed) order by p.id for update;
+  end loop;
+  update folders f set ledger_version = nextval('ledger_versions')
+    where (f.schema_id, f.id) in
+      (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed));
+  return null;
+end $$;
+
+-- For changes that the triggers above cannot attribute: a truncate shows no rows, and an update that moves a row to
+-- another folder would pass over the folder it leaves.
+create or replace function refuse_unversioned_change() returns trigger
+  language plpgsql
+as $$
+begin
+  raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
+    using hint = 'Delete the rows, and insert them anew where they belong.';
+end $$;

@@ -1,0 +1,962 @@
+-- The schema after all migrations, for reading: nothing runs this file. After a change of the schema, `npm run schema`
+-- writes it anew; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
+-- Left out: rows, owners, and the schema pgboss, which the library of the queue makes and migrates.
+
+CREATE SCHEMA grandlivre;
+GRANT USAGE ON SCHEMA grandlivre TO grandlivre_service;
+
+CREATE TYPE address AS (
+  number text,
+  locating_index text,
+  street_type text,
+  street_name text,
+  complement text,
+  postal_code text,
+  city text,
+  country text
+);
+
+CREATE DOMAIN id AS bigint CHECK (VALUE >= 1 AND VALUE <= '9007199254740991'::bigint);
+
+CREATE SEQUENCE delivery_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+GRANT USAGE ON SEQUENCE delivery_ids TO grandlivre_service;
+
+CREATE SEQUENCE event_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+GRANT USAGE ON SEQUENCE event_ids TO grandlivre_service;
+
+CREATE SEQUENCE ids AS bigint INCREMENT BY 1000 MINVALUE 1000 MAXVALUE 9223372036854775807 START WITH 1000;
+GRANT USAGE ON SEQUENCE ids TO grandlivre_service;
+
+CREATE SEQUENCE ledger_versions AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+
+CREATE TABLE accounts (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  number text NOT NULL,
+  name text NOT NULL,
+  closed boolean DEFAULT false NOT NULL,
+  counterpart_account_id id,
+  correspondance_account_id id,
+  CONSTRAINT accounts_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT accounts_schema_id_folder_id_number_key UNIQUE (schema_id, folder_id, number),
+  CONSTRAINT accounts_number_check CHECK (number ~ '^[0-9A-Z]{1,40}$'::text),
+  CONSTRAINT accounts_schema_id_folder_id_correspondance_account_id_fkey FOREIGN KEY (schema_id, folder_id, correspondance_account_id) REFERENCES accounts(schema_id, folder_id, id),
+  CONSTRAINT accounts_schema_id_folder_id_counterpart_account_id_fkey FOREIGN KEY (schema_id, folder_id, counterpart_account_id) REFERENCES accounts(schema_id, folder_id, id),
+  CONSTRAINT accounts_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON accounts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON accounts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON accounts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON accounts FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON accounts FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON accounts TO grandlivre_service;
+
+CREATE TABLE axes (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  code text NOT NULL,
+  name text NOT NULL,
+  default_section_id id,
+  CONSTRAINT axes_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT axes_schema_id_folder_id_code_key UNIQUE (schema_id, folder_id, code),
+  CONSTRAINT axes_schema_id_folder_id_default_section_id_fkey FOREIGN KEY (schema_id, folder_id, default_section_id) REFERENCES sections(schema_id, folder_id, id) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT axes_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON axes REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON axes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON axes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON axes FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON axes FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE axes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON axes FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON axes TO grandlivre_service;
+
+CREATE TABLE banks (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  rib text,
+  iban text NOT NULL,
+  bic text NOT NULL,
+  account_id id,
+  journal_id id NOT NULL,
+  is_default boolean DEFAULT false NOT NULL,
+  CONSTRAINT banks_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT banks_schema_id_folder_id_account_id_fkey FOREIGN KEY (schema_id, folder_id, account_id) REFERENCES accounts(schema_id, folder_id, id),
+  CONSTRAINT banks_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id),
+  CONSTRAINT banks_schema_id_folder_id_journal_id_fkey FOREIGN KEY (schema_id, folder_id, journal_id) REFERENCES journals(schema_id, folder_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON banks REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON banks REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON banks REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON banks FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON banks FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE banks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON banks FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON banks TO grandlivre_service;
+
+CREATE TABLE companies (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  account_id id NOT NULL,
+  name text NOT NULL,
+  siren text,
+  ceo text,
+  payment_id id,
+  vat_id id,
+  address address,
+  ape_producer_id text,
+  ape_code text,
+  ape_name text,
+  ibans text[] DEFAULT '{}'::text[] NOT NULL,
+  contacts jsonb DEFAULT '[]'::jsonb NOT NULL,
+  miscellaneous jsonb,
+  CONSTRAINT companies_pkey PRIMARY KEY (schema_id, folder_id, account_id),
+  CONSTRAINT companies_siren_check CHECK (siren ~ '^\d{9}(\d{5})?$'::text),
+  CONSTRAINT companies_schema_id_folder_id_account_id_fkey FOREIGN KEY (schema_id, folder_id, account_id) REFERENCES accounts(schema_id, folder_id, id) ON DELETE CASCADE,
+  CONSTRAINT companies_schema_id_folder_id_payment_id_fkey FOREIGN KEY (schema_id, folder_id, payment_id) REFERENCES payments(schema_id, folder_id, id),
+  CONSTRAINT companies_schema_id_folder_id_vat_id_fkey FOREIGN KEY (schema_id, folder_id, vat_id) REFERENCES vat_codes(schema_id, folder_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON companies REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON companies REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON companies REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON companies FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON companies FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE companies ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON companies FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON companies TO grandlivre_service;
+
+CREATE TABLE deliveries (
+  schema_id id NOT NULL,
+  id bigint DEFAULT nextval('delivery_ids'::regclass) NOT NULL,
+  subscription_id id NOT NULL,
+  first_event bigint NOT NULL,
+  last_event bigint NOT NULL,
+  events integer NOT NULL,
+  body bytea,
+  state text DEFAULT 'pending'::text NOT NULL,
+  attempts integer DEFAULT 0 NOT NULL,
+  attempts_before_replay integer DEFAULT 0 NOT NULL,
+  is_replay boolean DEFAULT false NOT NULL,
+  next_attempt_at timestamp with time zone,
+  created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  finished_at timestamp with time zone,
+  CONSTRAINT deliveries_pkey PRIMARY KEY (schema_id, id),
+  CONSTRAINT deliveries_check CHECK (first_event <= last_event),
+  CONSTRAINT deliveries_check1 CHECK (attempts_before_replay >= 0 AND attempts_before_replay <= attempts),
+  CONSTRAINT deliveries_check2 CHECK (body IS NOT NULL OR state = 'delivered'::text),
+  CONSTRAINT deliveries_check3 CHECK ((next_attempt_at IS NOT NULL) = (state = 'pending'::text)),
+  CONSTRAINT deliveries_check4 CHECK ((finished_at IS NULL) = (state = 'pending'::text)),
+  CONSTRAINT deliveries_events_check CHECK (events >= 1 AND events <= 100),
+  CONSTRAINT deliveries_state_check CHECK (state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text])),
+  CONSTRAINT deliveries_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+CREATE INDEX deliveries_due ON deliveries USING btree (next_attempt_at) WHERE state = 'pending'::text;
+CREATE INDEX deliveries_finished ON deliveries USING btree (schema_id, finished_at);
+CREATE INDEX deliveries_of_subscription ON deliveries USING btree (subscription_id, id);
+CREATE UNIQUE INDEX deliveries_one_pending ON deliveries USING btree (subscription_id) WHERE state = 'pending'::text AND NOT is_replay;
+CREATE INDEX deliveries_pending ON deliveries USING btree (subscription_id, id) WHERE state = 'pending'::text;
+ALTER TABLE deliveries ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON deliveries FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON deliveries FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON deliveries TO grandlivre_service;
+
+CREATE TABLE delivery_attempts (
+  schema_id id NOT NULL,
+  delivery_id bigint NOT NULL,
+  number integer NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  status integer,
+  latency_ms integer NOT NULL,
+  answer bytea,
+  error text,
+  CONSTRAINT delivery_attempts_pkey PRIMARY KEY (schema_id, delivery_id, number),
+  CONSTRAINT delivery_attempts_answer_check CHECK (length(answer) <= 4096),
+  CONSTRAINT delivery_attempts_latency_ms_check CHECK (latency_ms >= 0),
+  CONSTRAINT delivery_attempts_number_check CHECK (number > 0),
+  CONSTRAINT delivery_attempts_status_check CHECK (status >= 100 AND status <= 999),
+  CONSTRAINT delivery_attempts_schema_id_delivery_id_fkey FOREIGN KEY (schema_id, delivery_id) REFERENCES deliveries(schema_id, id) ON DELETE CASCADE
+);
+ALTER TABLE delivery_attempts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON delivery_attempts FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON delivery_attempts FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON delivery_attempts TO grandlivre_service;
+
+CREATE TABLE employees (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  account_id id NOT NULL,
+  first_name text,
+  last_name text,
+  email text,
+  phone_number text,
+  phone_number_bis text,
+  nir text,
+  profession text,
+  payment_id id,
+  address address,
+  ibans text[] DEFAULT '{}'::text[] NOT NULL,
+  contacts jsonb DEFAULT '[]'::jsonb NOT NULL,
+  miscellaneous jsonb,
+  doubtful_account_id id,
+  CONSTRAINT employees_pkey PRIMARY KEY (schema_id, folder_id, account_id),
+  CONSTRAINT employees_schema_id_folder_id_account_id_fkey FOREIGN KEY (schema_id, folder_id, account_id) REFERENCES accounts(schema_id, folder_id, id) ON DELETE CASCADE,
+  CONSTRAINT employees_schema_id_folder_id_doubtful_account_id_fkey FOREIGN KEY (schema_id, folder_id, doubtful_account_id) REFERENCES accounts(schema_id, folder_id, id),
+  CONSTRAINT employees_schema_id_folder_id_payment_id_fkey FOREIGN KEY (schema_id, folder_id, payment_id) REFERENCES payments(schema_id, folder_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON employees REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON employees REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON employees REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON employees FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON employees FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE employees ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON employees FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON employees TO grandlivre_service;
+
+CREATE TABLE entries (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  exercice_id id NOT NULL,
+  journal_id id NOT NULL,
+  date date NOT NULL,
+  due_date date,
+  accounted_at date NOT NULL,
+  created_at timestamp(0) with time zone NOT NULL,
+  validated_at date,
+  source text NOT NULL,
+  third_party_id id,
+  currency text NOT NULL,
+  rate numeric(18,6),
+  comment text,
+  partner_metadata jsonb,
+  attachments jsonb,
+  CONSTRAINT entries_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT entries_schema_id_folder_id_exercice_id_id_key UNIQUE (schema_id, folder_id, exercice_id, id),
+  CONSTRAINT entries_currency_check CHECK (currency ~ '^[A-Z]{3}$'::text),
+  CONSTRAINT entries_schema_id_folder_id_exercice_id_fkey FOREIGN KEY (schema_id, folder_id, exercice_id) REFERENCES exercices(schema_id, folder_id, id),
+  CONSTRAINT entries_schema_id_folder_id_journal_id_fkey FOREIGN KEY (schema_id, folder_id, journal_id) REFERENCES journals(schema_id, folder_id, id),
+  CONSTRAINT entries_source_fkey FOREIGN KEY (source) REFERENCES sources(code),
+  CONSTRAINT entries_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
+);
+CREATE INDEX entries_by_accounted_at ON entries USING btree (schema_id, folder_id, accounted_at);
+CREATE INDEX entries_by_created_at ON entries USING btree (schema_id, folder_id, created_at);
+CREATE INDEX entries_by_date ON entries USING btree (schema_id, folder_id, date);
+CREATE INDEX entries_by_source ON entries USING btree (schema_id, folder_id, source);
+CREATE INDEX entries_by_third_party ON entries USING btree (third_party_id, schema_id, folder_id) WHERE third_party_id IS NOT NULL;
+CREATE INDEX entries_draft ON entries USING btree (schema_id, folder_id) WHERE validated_at IS NULL;
+CREATE TRIGGER in_exercice_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION entries_lie_in_exercice();
+CREATE TRIGGER in_exercice_update AFTER UPDATE ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION entries_lie_in_exercice();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON entries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON entries FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON entries FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON entries TO grandlivre_service;
+
+CREATE TABLE events (
+  schema_id id NOT NULL,
+  id bigint DEFAULT nextval('event_ids'::regclass) NOT NULL,
+  folder_id id,
+  name text NOT NULL,
+  operation text NOT NULL,
+  scope json NOT NULL,
+  data json NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT events_pkey PRIMARY KEY (schema_id, id),
+  CONSTRAINT events_operation_check CHECK (operation = ANY (ARRAY['CREATE'::text, 'UPDATE'::text, 'DELETE'::text, 'VOID'::text]))
+);
+CREATE INDEX events_by_folder ON events USING btree (schema_id, folder_id, name, id) WHERE folder_id IS NOT NULL;
+CREATE INDEX events_by_name ON events USING btree (schema_id, name, id);
+ALTER TABLE events ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON events FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON events FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT ON events TO grandlivre_service;
+
+CREATE TABLE exercices (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  start_date date NOT NULL,
+  end_date date NOT NULL,
+  lettering text DEFAULT 'MONO'::text NOT NULL,
+  closed_at timestamp(0) with time zone,
+  closed_by_id id,
+  closed_by_first_name text,
+  closed_by_last_name text,
+  CONSTRAINT exercices_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT exercices_check CHECK (end_date > start_date),
+  CONSTRAINT exercices_lettering_check CHECK (lettering = ANY (ARRAY['MONO'::text, 'MULTI'::text])),
+  CONSTRAINT exercices_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE TRIGGER holds_entries AFTER UPDATE OF start_date, end_date ON exercices FOR EACH ROW EXECUTE FUNCTION exercice_holds_entries();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON exercices REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON exercices REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON exercices REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON exercices FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON exercices FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE exercices ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON exercices FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON exercices TO grandlivre_service;
+
+CREATE TABLE exports (
+  schema_id id NOT NULL,
+  id text NOT NULL,
+  folder_id id NOT NULL,
+  version text NOT NULL,
+  format text NOT NULL,
+  exercice_id id,
+  period_start date,
+  period_end date,
+  journal_ids bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+  identity text NOT NULL,
+  latest boolean DEFAULT true NOT NULL,
+  request_id text NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  state text DEFAULT 'queued'::text NOT NULL,
+  attempt integer DEFAULT 0 NOT NULL,
+  renewed_at timestamp with time zone,
+  rows_total bigint,
+  rows bigint DEFAULT 0 NOT NULL,
+  bytes bigint DEFAULT 0 NOT NULL,
+  finished_at timestamp with time zone,
+  file_key text,
+  sha256 text,
+  debit numeric(38,0),
+  credit numeric(38,0),
+  snapshot_on date,
+  reason text,
+  CONSTRAINT exports_pkey PRIMARY KEY (schema_id, id),
+  CONSTRAINT exports_check CHECK ((period_start IS NULL) = (period_end IS NULL)),
+  CONSTRAINT exports_check1 CHECK (exercice_id IS NULL OR period_start IS NULL),
+  CONSTRAINT exports_check2 CHECK ((finished_at IS NOT NULL) = (state = ANY (ARRAY['done'::text, 'failed'::text]))),
+  CONSTRAINT exports_check3 CHECK (num_nulls(sha256, debit, credit, snapshot_on) =
+CASE
+    WHEN state = 'done'::text THEN 0
+    ELSE 4
+END),
+  CONSTRAINT exports_check4 CHECK ((reason IS NOT NULL) = (state = 'failed'::text)),
+  CONSTRAINT exports_check5 CHECK (file_key IS NULL OR state = 'done'::text),
+  CONSTRAINT exports_check6 CHECK (attempt > 0 OR (state = ANY (ARRAY['queued'::text, 'failed'::text]))),
+  CONSTRAINT exports_format_check CHECK (format = ANY (ARRAY['JSON'::text, 'TRA'::text])),
+  CONSTRAINT exports_id_check CHECK (id ~ '^export_[0-9a-f]{32}$'::text),
+  CONSTRAINT exports_identity_check CHECK (identity ~ '^[0-9a-f]{64}$'::text),
+  CONSTRAINT exports_sha256_check CHECK (sha256 ~ '^[0-9a-f]{64}$'::text),
+  CONSTRAINT exports_state_check CHECK (state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])),
+  CONSTRAINT exports_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE INDEX exports_finished ON exports USING btree (schema_id, finished_at);
+CREATE UNIQUE INDEX exports_latest ON exports USING btree (schema_id, folder_id, identity) WHERE latest;
+CREATE TRIGGER end_once BEFORE UPDATE OF state ON exports FOR EACH ROW WHEN ((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND new.state <> old.state) EXECUTE FUNCTION exports_end_once();
+ALTER TABLE exports ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON exports FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON exports TO grandlivre_service;
+
+CREATE TABLE firms (
+  schema_id id NOT NULL,
+  id id NOT NULL,
+  name text NOT NULL,
+  siret text,
+  CONSTRAINT firms_pkey PRIMARY KEY (schema_id, id),
+  CONSTRAINT firms_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
+  CONSTRAINT firms_schema_id_fkey FOREIGN KEY (schema_id) REFERENCES schemas(schema_id)
+);
+ALTER TABLE firms ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON firms FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON firms TO grandlivre_service;
+
+CREATE TABLE folders (
+  schema_id id NOT NULL,
+  id id NOT NULL,
+  firm_id id NOT NULL,
+  name text NOT NULL,
+  reference text,
+  siret text,
+  capital bigint DEFAULT 0 NOT NULL,
+  currency text DEFAULT 'EUR'::text NOT NULL,
+  address address DEFAULT ROW(NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text)::address NOT NULL,
+  contact_first_name text,
+  contact_last_name text,
+  contact_phone_number text,
+  contact_mobile_phone_number text,
+  contact_mail text,
+  rcs_producer_id text DEFAULT ''::text NOT NULL,
+  rcs_name text DEFAULT ''::text NOT NULL,
+  ledger_version bigint DEFAULT 0 NOT NULL,
+  created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT folders_pkey PRIMARY KEY (schema_id, id),
+  CONSTRAINT folders_currency_check CHECK (currency ~ '^[A-Z]{3}$'::text),
+  CONSTRAINT folders_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
+  CONSTRAINT folders_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id)
+);
+CREATE TRIGGER ledger_version BEFORE UPDATE ON folders FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.* AND old.ledger_version = new.ledger_version) EXECUTE FUNCTION advance_own_ledger_version();
+ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON folders TO grandlivre_service;
+
+CREATE TABLE journals (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  code text NOT NULL,
+  name text NOT NULL,
+  type text NOT NULL,
+  counterpart_account_id id,
+  locked boolean DEFAULT false NOT NULL,
+  CONSTRAINT journals_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT journals_schema_id_folder_id_code_key UNIQUE (schema_id, folder_id, code),
+  CONSTRAINT journals_type_check CHECK (type = ANY (ARRAY['ACH'::text, 'VTE'::text, 'BQ'::text, 'CAISSE'::text, 'A_EXT'::text, 'EXT'::text, 'AN'::text, 'NFD'::text, 'RBAL'::text, 'OD'::text, 'OD_AUDIT'::text, 'OD_PAIE'::text, 'OD_LET'::text, 'OD_DECL_FISCALE'::text, 'OD_EXC'::text])),
+  CONSTRAINT journals_schema_id_folder_id_counterpart_account_id_fkey FOREIGN KEY (schema_id, folder_id, counterpart_account_id) REFERENCES accounts(schema_id, folder_id, id),
+  CONSTRAINT journals_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON journals REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON journals REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON journals REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON journals FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON journals FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE journals ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON journals FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON journals TO grandlivre_service;
+
+CREATE TABLE migrations (
+  version integer NOT NULL,
+  name text NOT NULL,
+  applied_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT migrations_pkey PRIMARY KEY (version)
+);
+GRANT SELECT ON migrations TO grandlivre_service;
+
+CREATE TABLE movements (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  exercice_id id NOT NULL,
+  entry_id id NOT NULL,
+  id id NOT NULL,
+  account_id id NOT NULL,
+  description text NOT NULL,
+  due_date date,
+  free_number text,
+  invoice_number text NOT NULL,
+  debit bigint NOT NULL,
+  credit bigint NOT NULL,
+  payment_id id,
+  lettering_state text DEFAULT 'none'::text NOT NULL,
+  lettering_code text,
+  shares bigint[],
+  attachments jsonb,
+  CONSTRAINT movements_pkey PRIMARY KEY (schema_id, folder_id, exercice_id, entry_id, id),
+  CONSTRAINT movements_schema_id_folder_id_id_key UNIQUE (schema_id, folder_id, id),
+  CONSTRAINT movements_check CHECK (debit = 0 OR credit = 0),
+  CONSTRAINT movements_check1 CHECK ((lettering_state = 'none'::text) = (lettering_code IS NULL)),
+  CONSTRAINT movements_lettering_state_check CHECK (lettering_state = ANY (ARRAY['none'::text, 'partial'::text, 'complete'::text])),
+  CONSTRAINT movements_shares_check CHECK ((array_length(shares, 1) % 3) = 0),
+  CONSTRAINT movements_schema_id_folder_id_account_id_fkey FOREIGN KEY (schema_id, folder_id, account_id) REFERENCES accounts(schema_id, folder_id, id),
+  CONSTRAINT movements_schema_id_folder_id_exercice_id_entry_id_fkey FOREIGN KEY (schema_id, folder_id, exercice_id, entry_id) REFERENCES entries(schema_id, folder_id, exercice_id, id) ON DELETE CASCADE,
+  CONSTRAINT movements_schema_id_folder_id_payment_id_fkey FOREIGN KEY (schema_id, folder_id, payment_id) REFERENCES payments(schema_id, folder_id, id)
+);
+CREATE INDEX movements_by_account ON movements USING btree (schema_id, folder_id, exercice_id, account_id);
+CREATE INDEX movements_lettered ON movements USING btree (schema_id, folder_id, exercice_id, lettering_state) WHERE lettering_state <> 'none'::text;
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON movements REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON movements FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON movements FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE movements ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON movements FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON movements TO grandlivre_service;
+
+CREATE TABLE payments (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  code text NOT NULL,
+  CONSTRAINT payments_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT payments_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON payments REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON payments REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON payments REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON payments FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE payments ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON payments FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON payments TO grandlivre_service;
+
+CREATE UNLOGGED TABLE rate_windows (
+  schema_id id NOT NULL,
+  token_id id NOT NULL,
+  started_at timestamp with time zone NOT NULL,
+  requests integer NOT NULL,
+  CONSTRAINT rate_windows_pkey PRIMARY KEY (schema_id, token_id)
+) WITH (fillfactor=50);
+ALTER TABLE rate_windows ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON rate_windows FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON rate_windows TO grandlivre_service;
+
+CREATE TABLE schemas (
+  schema_id id NOT NULL,
+  name text NOT NULL,
+  created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT schemas_pkey PRIMARY KEY (schema_id)
+);
+ALTER TABLE schemas ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON schemas FOR SELECT TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON schemas FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON schemas TO grandlivre_service;
+
+CREATE TABLE sections (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  axis_id id NOT NULL,
+  code text NOT NULL,
+  name text NOT NULL,
+  account_roots text[] DEFAULT '{}'::text[] NOT NULL,
+  closed boolean DEFAULT false NOT NULL,
+  CONSTRAINT sections_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT sections_schema_id_folder_id_axis_id_code_key UNIQUE (schema_id, folder_id, axis_id, code),
+  CONSTRAINT sections_schema_id_folder_id_axis_id_fkey FOREIGN KEY (schema_id, folder_id, axis_id) REFERENCES axes(schema_id, folder_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON sections REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON sections REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON sections REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON sections FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON sections FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE sections ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON sections FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON sections TO grandlivre_service;
+
+CREATE TABLE service_state (
+  one boolean DEFAULT true NOT NULL,
+  under_maintenance boolean DEFAULT false NOT NULL,
+  CONSTRAINT service_state_pkey PRIMARY KEY (one),
+  CONSTRAINT service_state_one_check CHECK (one)
+);
+
+CREATE TABLE sources (
+  code text NOT NULL,
+  CONSTRAINT sources_pkey PRIMARY KEY (code)
+);
+
+CREATE TABLE subscription_positions (
+  schema_id id NOT NULL,
+  subscription_id id NOT NULL,
+  position bigint NOT NULL,
+  CONSTRAINT subscription_positions_pkey PRIMARY KEY (schema_id, subscription_id),
+  CONSTRAINT subscription_positions_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+CREATE INDEX subscription_positions_of_subscription ON subscription_positions USING btree (subscription_id);
+ALTER TABLE subscription_positions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON subscription_positions FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON subscription_positions FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON subscription_positions TO grandlivre_service;
+
+CREATE TABLE subscriptions (
+  id id NOT NULL,
+  schema_id id,
+  level text NOT NULL,
+  firm_id id,
+  third_party_id id NOT NULL,
+  post_url text NOT NULL,
+  on_events text[] NOT NULL,
+  folder_ids bigint[] DEFAULT '{}'::bigint[] NOT NULL,
+  start_position bigint NOT NULL,
+  enabled boolean DEFAULT true NOT NULL,
+  disabled_at timestamp with time zone,
+  disabled_reason text,
+  failing_since timestamp with time zone,
+  last_success_at timestamp with time zone,
+  created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
+  CONSTRAINT subscriptions_check CHECK ((level = 'staff'::text) = (firm_id IS NULL)),
+  CONSTRAINT subscriptions_check1 CHECK (level <> 'api'::text OR cardinality(folder_ids) = 1),
+  CONSTRAINT subscriptions_check2 CHECK (schema_id IS NOT NULL OR level = 'staff'::text AND folder_ids = '{}'::bigint[]),
+  CONSTRAINT subscriptions_check3 CHECK (enabled = (disabled_at IS NULL) AND enabled = (disabled_reason IS NULL)),
+  CONSTRAINT subscriptions_level_check CHECK (level = ANY (ARRAY['api'::text, 'firm'::text, 'staff'::text])),
+  CONSTRAINT subscriptions_on_events_check CHECK (cardinality(on_events) >= 1 AND cardinality(on_events) <= 50),
+  CONSTRAINT subscriptions_post_url_check CHECK (length(post_url) >= 1 AND length(post_url) <= 2048),
+  CONSTRAINT subscriptions_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id),
+  CONSTRAINT subscriptions_schema_id_fkey FOREIGN KEY (schema_id) REFERENCES schemas(schema_id),
+  CONSTRAINT subscriptions_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
+);
+CREATE INDEX subscriptions_of_schema ON subscriptions USING btree (schema_id, third_party_id);
+CREATE INDEX subscriptions_of_third_party ON subscriptions USING btree (third_party_id);
+ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON subscriptions FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON subscriptions FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON subscriptions TO grandlivre_service;
+
+CREATE TABLE third_parties (
+  id id NOT NULL,
+  code text NOT NULL,
+  name text NOT NULL,
+  kind text NOT NULL,
+  disconnected_at timestamp(0) with time zone,
+  disconnected_reason text,
+  created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT third_parties_pkey PRIMARY KEY (id),
+  CONSTRAINT third_parties_code_key UNIQUE (code),
+  CONSTRAINT third_parties_check CHECK ((disconnected_at IS NULL) = (disconnected_reason IS NULL)),
+  CONSTRAINT third_parties_code_check CHECK (code ~ '^[A-Z0-9][A-Z0-9_-]{0,31}$'::text),
+  CONSTRAINT third_parties_kind_check CHECK (kind = ANY (ARRAY['partner'::text, 'customer'::text]))
+);
+CREATE TRIGGER ledger_version AFTER UPDATE ON third_parties REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_versions_of_third_parties();
+GRANT SELECT ON third_parties (code) TO grandlivre_service;
+GRANT SELECT ON third_parties (disconnected_at) TO grandlivre_service;
+GRANT SELECT ON third_parties (id) TO grandlivre_service;
+GRANT SELECT ON third_parties (kind) TO grandlivre_service;
+GRANT SELECT ON third_parties (name) TO grandlivre_service;
+
+CREATE TABLE third_party_secrets (
+  third_party_id id NOT NULL,
+  secret_hash bytea NOT NULL,
+  secret_encrypted bytea NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  retired_at timestamp with time zone,
+  CONSTRAINT third_party_secrets_pkey PRIMARY KEY (secret_hash),
+  CONSTRAINT third_party_secrets_secret_hash_check CHECK (length(secret_hash) = 32),
+  CONSTRAINT third_party_secrets_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
+);
+CREATE UNIQUE INDEX third_party_secrets_newest ON third_party_secrets USING btree (third_party_id) WHERE retired_at IS NULL;
+ALTER TABLE third_party_secrets ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON third_party_secrets FOR SELECT TO PUBLIC USING (delivering());
+GRANT SELECT ON third_party_secrets TO grandlivre_service;
+
+CREATE TABLE tokens (
+  schema_id id NOT NULL,
+  id id NOT NULL,
+  third_party_id id NOT NULL,
+  level text NOT NULL,
+  firm_id id NOT NULL,
+  folder_id id,
+  token_hash bytea NOT NULL,
+  hint text NOT NULL,
+  created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  activated_at timestamp(0) with time zone,
+  revoked_at timestamp(0) with time zone,
+  CONSTRAINT tokens_pkey PRIMARY KEY (schema_id, id),
+  CONSTRAINT tokens_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT tokens_check CHECK ((level = 'api'::text) = (folder_id IS NOT NULL)),
+  CONSTRAINT tokens_level_check CHECK (level = ANY (ARRAY['api'::text, 'firm'::text])),
+  CONSTRAINT tokens_token_hash_check CHECK (length(token_hash) = 32),
+  CONSTRAINT tokens_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id),
+  CONSTRAINT tokens_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id),
+  CONSTRAINT tokens_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
+);
+CREATE TRIGGER publish_activation AFTER UPDATE OF activated_at ON tokens FOR EACH ROW WHEN (old.activated_at IS NULL AND new.activated_at IS NOT NULL) EXECUTE FUNCTION publish_activation();
+ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON tokens FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON tokens TO grandlivre_service;
+
+CREATE TABLE vat_codes (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  id id NOT NULL,
+  code text NOT NULL,
+  rate integer NOT NULL,
+  CONSTRAINT vat_codes_pkey PRIMARY KEY (schema_id, folder_id, id),
+  CONSTRAINT vat_codes_schema_id_folder_id_code_key UNIQUE (schema_id, folder_id, code),
+  CONSTRAINT vat_codes_rate_check CHECK (rate >= 0 AND rate <= 10000),
+  CONSTRAINT vat_codes_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
+);
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON vat_codes REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON vat_codes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON vat_codes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON vat_codes FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON vat_codes FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
+ALTER TABLE vat_codes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON vat_codes FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON vat_codes TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.activate(of_schema bigint, token bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET lock_timeout TO '250ms'
+AS $function$
+begin
+  update tokens t set activated_at = now()
+  where t.schema_id = of_schema and t.id = token and t.activated_at is null;
+  return true;
+exception when lock_not_available then
+  return false;
+end $function$
+;
+REVOKE ALL ON FUNCTION activate(bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.advance_ledger_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  -- Ordered, so that two statements over several folders lock them in the same order.
+  perform from folders f
+    where (f.schema_id, f.id) in (select distinct c.schema_id, c.folder_id from changed c)
+    order by f.schema_id, f.id for no key update;
+  update folders f set ledger_version = nextval('ledger_versions')
+    where (f.schema_id, f.id) in (select distinct c.schema_id, c.folder_id from changed c);
+  return null;
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.advance_ledger_versions_of_third_parties()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
+    where (n.code, n.name) is distinct from (o.code, o.name));
+begin
+  -- Disconnecting one changes no ledger.
+  if cardinality(renamed) = 0 then
+    return null;
+  end if;
+  -- A transaction that has written entries of one and has not committed holds a share of its row. The first look does
+  -- not see these entries; the lock on the third party waits for them, and the second look finds their folders. Folders
+  -- come first in each look, since a writer that holds a folder may be about to ask for such a share.
+  for look in 1..2 loop
+    perform from folders f
+      where (f.schema_id, f.id) in
+        (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed))
+      order by f.schema_id, f.id for no key update;
+    perform from third_parties p where p.id = any (renamed) order by p.id for update;
+  end loop;
+  update folders f set ledger_version = nextval('ledger_versions')
+    where (f.schema_id, f.id) in
+      (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed));
+  return null;
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.advance_own_ledger_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  new.ledger_version := nextval('ledger_versions');
+  return new;
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea)
+ RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ SELECT p.id,
+     p.kind,
+     p.disconnected_reason,
+     s.under_maintenance,
+     t.id,
+     t.schema_id,
+     t.level,
+     t.firm_id,
+     t.folder_id,
+     (t.activated_at IS NOT NULL)
+    FROM (((third_party_secrets k
+      JOIN third_parties p ON (((p.id)::bigint = (k.third_party_id)::bigint)))
+      CROSS JOIN service_state s)
+      LEFT JOIN tokens t ON (((t.token_hash = caller.token_hash) AND ((t.third_party_id)::bigint = (p.id)::bigint) AND (t.revoked_at IS NULL))))
+   WHERE ((k.secret_hash = caller.secret_hash) AND ((k.retired_at IS NULL) OR (k.retired_at > now())));
+END
+;
+REVOKE ALL ON FUNCTION caller(bytea,bytea) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.delivering()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN COALESCE((current_setting('grandlivre.delivering'::text, true) = 'on'::text), false)
+;
+GRANT EXECUTE ON FUNCTION delivering() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION delivering() TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.enter(secret_hash bytea, token_hash bytea, window_ms integer)
+ RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, requests integer, window_started_at timestamp with time zone)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ WITH known AS MATERIALIZED (
+          SELECT c.third_party_id,
+             c.kind,
+             c.disconnected_reason,
+             c.under_maintenance,
+             c.token_id,
+             c.schema_id,
+             c.level,
+             c.firm_id,
+             c.folder_id,
+             c.activated,
+                 CASE
+                     WHEN ((c.token_id IS NOT NULL) AND (NOT c.activated) AND (c.disconnected_reason IS NULL)) THEN activate(c.schema_id, c.token_id)
+                     ELSE NULL::boolean
+                 END AS activated_now
+            FROM caller(enter.secret_hash, enter.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, activated)
+         ), counted AS (
+          INSERT INTO rate_windows AS w (schema_id, token_id, started_at, requests)  SELECT k_1.schema_id,
+                     k_1.token_id,
+                     now() AS now,
+                     1
+                    FROM known k_1
+                   WHERE (k_1.token_id IS NOT NULL) ON CONFLICT(schema_id, token_id) DO UPDATE SET started_at =
+                 CASE
+                     WHEN ((w.started_at + ((enter.window_ms)::double precision * '00:00:00.001'::interval)) <= now()) THEN now()
+                     ELSE w.started_at
+                 END, requests =
+                 CASE
+                     WHEN ((w.started_at + ((enter.window_ms)::double precision * '00:00:00.001'::interval)) <= now()) THEN 1
+                     ELSE (w.requests + 1)
+                 END
+           RETURNING w.requests,
+             w.started_at
+         )
+  SELECT k.third_party_id,
+     k.kind,
+     k.disconnected_reason,
+     k.under_maintenance,
+     k.token_id,
+     k.schema_id,
+     k.level,
+     k.firm_id,
+     k.folder_id,
+     n.requests,
+     n.started_at
+    FROM (known k
+      LEFT JOIN counted n ON (true));
+END
+;
+REVOKE ALL ON FUNCTION enter(bytea,bytea,integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION enter(bytea,bytea,integer) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.entries_lie_in_exercice()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  stray record;
+begin
+  select n.id, n.date, x.start_date, x.end_date into stray
+    from changed n join exercices x
+      on x.schema_id = n.schema_id and x.folder_id = n.folder_id and x.id = n.exercice_id
+    where n.date not between x.start_date and x.end_date
+    limit 1;
+  if found then
+    raise check_violation using message = format('entry %s is dated %s, outside its exercice (%s to %s)',
+      stray.id, stray.date, stray.start_date, stray.end_date);
+  end if;
+  return null;
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+RETURN (SELECT json_strip_nulls(json_build_object('schemaId', event_scope.of_schema, 'firmId', firm.id, 'firmSIRET', firm.siret, 'accountingFolderId', folder.id, 'accountingFolderRef', folder.reference, 'accountingFolderSIRET', folder.siret)) AS json_strip_nulls FROM (((SELECT event_scope.of_schema AS schema_id) named LEFT JOIN folders folder ON ((((folder.schema_id)::bigint = named.schema_id) AND ((folder.id)::bigint = event_scope.of_folder)))) LEFT JOIN firms firm ON ((((firm.schema_id)::bigint = named.schema_id) AND ((firm.id)::bigint = COALESCE(event_scope.of_firm, (folder.firm_id)::bigint))))))
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.exercice_holds_entries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  if exists (select from entries e where e.schema_id = new.schema_id and e.folder_id = new.folder_id
+      and e.exercice_id = new.id and e.date not between new.start_date and new.end_date) then
+    raise check_violation using message = format('exercice %s has entries outside %s to %s',
+      new.id, new.start_date, new.end_date);
+  end if;
+  return null;
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.exports_end_once()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise check_violation using message = format('export %s is %s, which is final', old.id, old.state);
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.latest_event(of_schema bigint)
+ RETURNS bigint
+ LANGUAGE sql
+RETURN CASE WHEN (of_schema IS NULL) THEN COALESCE(pg_sequence_last_value('event_ids'::regclass), (0)::bigint) ELSE COALESCE((SELECT max(e.id) AS max FROM events e WHERE ((e.schema_id)::bigint = latest_event.of_schema)), (0)::bigint) END
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.lock_events(of_schema bigint)
+ RETURNS void
+ LANGUAGE sql
+RETURN pg_advisory_xact_lock(hashtextextended(('grandlivre events of '::text || of_schema), (0)::bigint))
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.publish_activation()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  perform lock_events(new.schema_id);
+  insert into events (schema_id, folder_id, name, operation, scope, data)
+    select new.schema_id, new.folder_id, 'connector', 'UPDATE',
+           event_scope(new.schema_id, new.firm_id, new.folder_id), json_build_object('id', new.id, 'code', p.code)
+    from third_parties p where p.id = new.third_party_id;
+  perform pg_notify('grandlivre_events', new.schema_id::text);
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION publish_activation() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.receives(subscription subscriptions, of_schema bigint, event_name text, of_folder bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND (event_name = ANY ((subscription).on_events)) AND (((subscription).folder_ids = '{}'::bigint[]) OR COALESCE((of_folder = ANY ((subscription).folder_ids)), false)))
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.refuse_unversioned_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
+    using hint = 'Delete the rows, and insert them anew where they belong.';
+end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.tenant()
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN (NULLIF(current_setting('grandlivre.schema_id'::text, true), ''::text))::bigint
+;
+GRANT EXECUTE ON FUNCTION tenant() TO PUBLIC;
+GRANT EXECUTE ON FUNCTION tenant() TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.tenants_with_exports()
+ RETURNS SETOF bigint
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ SELECT DISTINCT (e.schema_id)::bigint AS schema_id
+    FROM exports e;
+END
+;
+REVOKE ALL ON FUNCTION tenants_with_exports() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tenants_with_exports() TO grandlivre_service;

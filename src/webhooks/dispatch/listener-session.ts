@@ -1,0 +1,119 @@
+/**
+ * The one connection of a dispatcher that lasts. On it the database tells of new events, and it holds an advisory lock
+ * for each subscription that the process is serving: a process that is killed loses the connection and with it the
+ * locks, at once and without leases or clocks. Like that of places it must lead to PostgreSQL itself.
+ */
+import pg from 'pg'
+import { limits } from '../../config.ts'
+import { connectSafely } from '../../db/check-connection.ts'
+import { keepAlive, ourSettings, withStartupOptions } from '../../db/pool.ts'
+import { listenForEvents, lockSubscriptions, unlockSubscriptions } from './locks.sql.ts'
+
+export class ListenerSession {
+  readonly #client: pg.Client
+  readonly #lost = Promise.withResolvers<void>()
+  #isLost = false
+  /** What is to be done next, by subscription, with who waits for it. */
+  #toLock = new Map<string, (isOurs: boolean) => void>()
+  #toUnlock = new Map<string, () => void>()
+  #isWorking = false
+
+  private constructor(client: pg.Client) {
+    this.#client = client
+  }
+
+  /**
+   * @param onEvents called with the id of a schema that has new events
+   * @throws {Error} where the database is away
+   */
+  static async open(url: string, onEvents: (schemaId: string) => void): Promise<ListenerSession> {
+    const client = new pg.Client({
+      connectionString: withStartupOptions(url, ourSettings),
+      application_name: 'grandlivre dispatcher',
+      connectionTimeoutMillis: limits.databaseConnectMs,
+      query_timeout: limits.databaseConnectMs,
+      ...keepAlive,
+    })
+    const session = new ListenerSession(client)
+    client.on('error', () => session.#lose())
+    client.on('end', () => session.#lose())
+    client.on('notification', ({ payload }) => onEvents(payload ?? ''))
+    try {
+      await connectSafely(client, 'service')
+      await listenForEvents(client)
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+    return session
+  }
+
+  /** Whether the connection is gone, and the locks with it. */
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** When it is. */
+  get lost(): Promise<void> {
+    return this.#lost.promise
+  }
+
+  /**
+   * @returns whether no other process serves it, and the connection is there; then it is locked until `unlock`, or the
+   * end of the connection
+   */
+  lock(subscriptionId: string): Promise<boolean> {
+    return this.#ask(this.#toLock, subscriptionId)
+  }
+
+  async unlock(subscriptionId: string): Promise<void> {
+    return this.#ask(this.#toUnlock, subscriptionId)
+  }
+
+  async close(): Promise<void> {
+    this.#lose()
+    await this.#client.end().catch(() => {})
+  }
+
+  #lose(): void {
+    this.#isLost = true
+    this.#lost.resolve()
+  }
+
+  #ask<Answer>(asked: Map<string, (answer: Answer) => void>, subscriptionId: string): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>()
+    asked.set(subscriptionId, resolve)
+    if (!this.#isWorking) void this.#work()
+    return promise
+  }
+
+  /**
+   * A connection runs one statement at a time. All requests that arrive during one statement share the next: a hundred
+   * subscriptions that end at the same moment delay another by one statement.
+   */
+  async #work(): Promise<void> {
+    this.#isWorking = true
+    // Those that are asked for at once go together.
+    await Promise.resolve()
+    while (this.#toLock.size + this.#toUnlock.size > 0) {
+      const [unlocking, locking] = [this.#toUnlock, this.#toLock]
+      this.#toUnlock = new Map()
+      this.#toLock = new Map()
+      const locked = new Set<string>()
+      try {
+        if (unlocking.size > 0) await unlockSubscriptions(this.#client, [...unlocking.keys()])
+        for (const id of await this.#locked([...locking.keys()])) locked.add(id)
+      } catch {
+        // One that does not answer may hang rather than be dead: once it has ended, it holds no lock.
+        await this.close()
+      }
+      for (const done of unlocking.values()) done()
+      for (const [id, answer] of locking) answer(locked.has(id))
+    }
+    this.#isWorking = false
+  }
+
+  async #locked(subscriptionIds: string[]): Promise<string[]> {
+    return subscriptionIds.length === 0 ? [] : lockSubscriptions(this.#client, subscriptionIds)
+  }
+}

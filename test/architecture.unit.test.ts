@@ -1,0 +1,209 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const source = resolve(import.meta.dirname, '../src')
+
+/** From the top down: a room imports from itself and from rooms below. Files directly in src stand at either end:
+ * the entries and the start of the service above, what every room may know below. */
+const rooms = [
+  'entry',
+  'client',
+  'demo',
+  'start',
+  'commands',
+  'http',
+  'webhooks',
+  'sample',
+  'auth',
+  'jobs',
+  'exports',
+  'ledger',
+  'events',
+  'db',
+  'store',
+  'threads',
+  'formats',
+  'ground',
+]
+const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts']
+const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'export-thread.ts', 'client/webhooks.ts']
+
+interface SourceFile {
+  path: string
+  text: string
+}
+
+const files = filesIn(source)
+
+function filesIn(folder: string): SourceFile[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => ({ path, text: readFileSync(join(folder, path), 'utf8') }))
+}
+
+function roomOf(path: string): string {
+  if (path.includes('/')) return path.split('/')[0]!
+  if (ground.includes(path)) return 'ground'
+  return entries.includes(path) ? 'entry' : 'start'
+}
+
+function importsOf({ path, text }: SourceFile): string[] {
+  const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
+  const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
+  // Tables: the version, the words and the chart of the made-up ledger.
+  return targets.filter((target) => !target.endsWith('.json'))
+}
+
+/**
+ * Files whose one statement is what they are about: the snapshot's two connections, the sequence behind ids, the COPY
+ * that the loader makes from its table of columns.
+ */
+const statementsInPlace = ['exports/read/snapshot.ts', 'ledger/ids.ts', 'ledger/load.ts']
+
+const withoutComments = (text: string) =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*/g, '')
+
+/** Names of the files that break a rule, with what they contain. */
+function offenders(rule: (file: SourceFile) => string[], among = files): string[] {
+  return among.flatMap((file) => rule(file).map((what) => `${file.path}: ${what}`))
+}
+
+test('the walk finds the files and their imports', () => {
+  expect(files.length).toBeGreaterThan(30)
+  expect(files.flatMap(importsOf).length).toBeGreaterThan(100)
+  expect(files.flatMap(importsOf).filter((target) => !files.some(({ path }) => path === target))).toEqual([])
+})
+
+test('every folder of src is a room of the map', () => {
+  expect(new Set(files.map(({ path }) => roomOf(path)))).toEqual(new Set(rooms))
+})
+
+test('a room imports only from rooms below it', () => {
+  const upward = offenders((file) =>
+    importsOf(file).filter((target) => rooms.indexOf(roomOf(target)) < rooms.indexOf(roomOf(file.path))),
+  )
+  expect(upward).toEqual([])
+})
+
+test('files import each other without cycles, types included', () => {
+  const targets = new Map(files.map((file) => [file.path, importsOf(file)]))
+  const cycles: string[] = []
+  const walk = (path: string, trail: string[]): void => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' -> '))
+    else for (const target of targets.get(path) ?? []) walk(target, [...trail, path])
+  }
+  for (const path of targets.keys()) walk(path, [])
+  expect(cycles).toEqual([])
+})
+
+test('every file is used', () => {
+  const used = new Set(entries)
+  for (const path of used)
+    for (const target of importsOf(files.find((file) => file.path === path)!)) used.add(target)
+  expect(files.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
+})
+
+test('formats know neither the database nor the network', () => {
+  const foreign = /from '(?:node:(?:fs|net|http|https|stream|worker_threads)[^']*|pg[^']*|hono[^']*)'/g
+  expect(
+    offenders(({ path, text }) => (roomOf(path) === 'formats' ? (text.match(foreign) ?? []) : [])),
+  ).toEqual([])
+  expect(
+    offenders((file) =>
+      roomOf(file.path) === 'formats'
+        ? importsOf(file).filter((target) => !target.startsWith('formats/'))
+        : [],
+    ),
+  ).toEqual([])
+})
+
+test('formats take from each other what stands between them alone', () => {
+  const formats = ['mad', 'tra', 'fec'].map((name) => `formats/${name}/`)
+  const foreign = offenders((file) => {
+    const own = formats.find((format) => file.path.startsWith(format))
+    return importsOf(file).filter((target) =>
+      formats.some((format) => own && format !== own && target.startsWith(format)),
+    )
+  })
+  expect(foreign).toEqual([])
+})
+
+test('auth knows nothing of HTTP libraries', () => {
+  expect(
+    offenders(({ path, text }) => (roomOf(path) === 'auth' ? (text.match(/from '@?hono/g) ?? []) : [])),
+  ).toEqual([])
+})
+
+test('what subscribers take over needs nothing but Node', () => {
+  const foreign = /from '(?!node:)[^']*'/g
+  expect(
+    offenders(({ path, text }) => (roomOf(path) === 'client' ? (text.match(foreign) ?? []) : [])),
+  ).toEqual([])
+})
+
+/** What other files use of the process: a default, or the end by a second signal. */
+const processUses = new Map([
+  ['config.ts', ['process.env']],
+  ['log.ts', ['process.stdout']],
+  ['stop-signal.ts', ['process.exit']],
+])
+
+test('only the programs have the environment, the terminal and the exit code of the process', () => {
+  const uses = /process\.(?:env|argv|std(?:in|out|err)|exit(?:Code)?)\b/g
+  const elsewhere = ({ path, text }: SourceFile) =>
+    (text.match(uses) ?? []).filter((use) => !processUses.get(path)?.includes(use))
+  expect(offenders((file) => (['entry', 'demo'].includes(roomOf(file.path)) ? [] : elsewhere(file)))).toEqual(
+    [],
+  )
+})
+
+test('the environment is read in config.ts alone', () => {
+  const programs = offenders(({ path, text }) =>
+    roomOf(path) === 'entry' ? (text.match(/process\.env(?!,)/g) ?? []) : [],
+  )
+  expect(programs).toEqual([])
+})
+
+test('SQL stands in .sql.ts files and in the database room', () => {
+  const statement =
+    /[`'](?:select|insert into|update \w+ set|delete from|copy|with \w+ as|begin|set local|create|alter)\s[^`']*/g
+  const elsewhere = offenders(({ path, text }) =>
+    path.endsWith('.sql.ts') || roomOf(path) === 'db' ? [] : (withoutComments(text).match(statement) ?? []),
+  )
+  expect(elsewhere.filter((line) => !statementsInPlace.some((path) => line.startsWith(path)))).toEqual([])
+})
+
+test.each(['src', 'test', 'bench'])('a file of %s is one thing: 400 lines at the most', (folder) => {
+  // A file ends with a line break.
+  const tooLong = ({ text }: SourceFile) => {
+    const lines = text.split('\n').length - 1
+    return lines > 400 ? [`${lines} lines`] : []
+  }
+  const walked = filesIn(resolve(source, '..', folder))
+  expect(walked).not.toEqual([])
+  expect(offenders(tooLong, walked)).toEqual([])
+})
+
+test.each(['src', 'test'])('a folder of %s is a topic: twelve files of its own at the most', (folder) => {
+  const counts = new Map<string, number>()
+  for (const { path } of filesIn(resolve(source, '..', folder)))
+    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
+  expect([...counts].filter(([, count]) => count > 12)).toEqual([])
+})
+
+test('names are words of the domain', () => {
+  const vague =
+    /(?:util|helper|manager|common|handler|worker|(?<!micro)service(?!s\.)|^base|^data)s?(?:\.|\/|$)/i
+  expect(files.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
+})
+
+test('there are no barrels, no default exports, no enums', () => {
+  const shapes = /^export (?:default|\*|(?:const )?enum)/gm
+  expect(offenders(({ text }) => text.match(shapes) ?? [])).toEqual([])
+  expect(files.filter(({ path }) => path.endsWith('index.ts'))).toEqual([])
+})
+
+test('nothing is left for later', () => {
+  expect(offenders(({ text }) => text.match(/\b(?:TODO|FIXME|XXX)\b/g) ?? [])).toEqual([])
+})

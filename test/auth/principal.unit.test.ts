@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import type { CallerFacts } from '../../src/auth/callers.sql.ts'
+import {
+  authorize,
+  folderOf,
+  knownCaller,
+  namesDisagree,
+  type Principal,
+  readCredentials,
+} from '../../src/auth/principal.ts'
+import { AppError } from '../../src/errors.ts'
+
+function codeOf(run: () => unknown): string {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof AppError) return error.code
+    throw error
+  }
+  return 'no error'
+}
+
+const credentials = { token: 'glv_api_x', secret: 's' }
+const facts: CallerFacts = {
+  thirdPartyId: '3',
+  kind: 'partner',
+  disconnectedReason: null,
+  underMaintenance: false,
+  token: { id: '4', schemaId: '1', level: 'api', firmId: '2', folderId: '5' },
+}
+const company: Principal = {
+  schemaId: '1',
+  thirdPartyId: '3',
+  kind: 'partner',
+  tokenId: '4',
+  level: 'api',
+  firmId: '2',
+  folderId: '5',
+}
+const firm: Principal = { ...company, level: 'firm', folderId: null }
+
+describe('the headers', () => {
+  test.each([
+    [undefined, 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['', 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['Bearer', 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['Bearer ', 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['Basic dXNlcjpwYXNz', 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['Bearer a b', 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['Bearer a, Bearer b', 's', 'ERR-INVALID-AUTH-HEADER'],
+    ['glv_api_x', 's', 'ERR-INVALID-AUTH-HEADER'],
+    [undefined, undefined, 'ERR-INVALID-AUTH-HEADER'],
+    ['Bearer glv_api_x', undefined, 'ERR-SECRET-HEADER-NOT-SET'],
+    ['Bearer glv_api_x', '', 'ERR-SECRET-HEADER-NOT-SET'],
+    ['Bearer glv_api_x', '  ', 'ERR-SECRET-HEADER-NOT-SET'],
+    ['Bearer glv_api_x', 's', 'no error'],
+    ['bearer  glv_api_x', 's', 'no error'],
+  ])('Authorization %j with secret %j: %s', (authorization, secret, code) => {
+    expect(codeOf(() => readCredentials(authorization, secret))).toBe(code)
+  })
+
+  test('the token is what follows Bearer', () => {
+    expect(readCredentials('Bearer glv_api_x', 's')).toEqual(credentials)
+  })
+})
+
+describe('the order of the checks', () => {
+  const everythingWrong = { ...facts, disconnectedReason: 'unpaid', underMaintenance: true }
+
+  test('an unknown secret comes before the token', () => {
+    expect(codeOf(() => knownCaller(credentials, undefined))).toBe('ERR-INVALID-SECRET')
+  })
+
+  test.each([
+    ['glv_api_x', 'ERR-API-TOKEN-NOT-FOUND'],
+    ['glv_firm_x', 'ERR-FIRM-TOKEN-NOT-FOUND'],
+    ['anything', 'ERR-API-TOKEN-NOT-FOUND'],
+  ])('an unknown token %s comes before the disconnection: %s', (token, code) => {
+    const entered = { caller: { ...everythingWrong, token: null }, window: undefined }
+    expect(codeOf(() => knownCaller({ token, secret: 's' }, entered))).toBe(code)
+  })
+
+  test('a disconnection, with its reason, comes before the level', () => {
+    expect(() => authorize(everythingWrong, { levels: ['firm'] })).toThrow('unpaid')
+    expect(codeOf(() => authorize(everythingWrong, { levels: ['firm'] }))).toBe(
+      'ERR-THIRD-PARTY-DISCONNECTED',
+    )
+  })
+
+  test('the level comes before maintenance', () => {
+    expect(codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['firm'] }))).toBe(
+      'ERR-FORBIDDEN-ROUTE',
+    )
+    expect(codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['api'] }))).toBe(
+      'ERR-API-UNDER-MAINTENANCE',
+    )
+  })
+
+  test('who passes all of them is a principal', () => {
+    expect(authorize(facts, { levels: ['api', 'firm'] })).toEqual(company)
+  })
+})
+
+describe('the folder of a request', () => {
+  test.each<[string, Principal, string | undefined, string | undefined, string | undefined]>([
+    ['a company token means its own folder', company, undefined, undefined, '5'],
+    ['and may name it', company, '5', undefined, '5'],
+    ['with leading zeros too', company, '005', undefined, '5'],
+    ['an empty header is none', company, ' ', undefined, '5'],
+    ['or name it by the parameter', company, undefined, '5', '5'],
+    ['or by both', company, '5', '5', '5'],
+    ['another one is forbidden', company, '6', undefined, 'ERR-FORBIDDEN-ACCESS'],
+    ['by the parameter too', company, undefined, '6', 'ERR-FORBIDDEN-ACCESS'],
+    ['whatever the parameter says', company, '6', '5', 'ERR-FORBIDDEN-ACCESS'],
+    ['what is no id is another one', company, 'abc', undefined, 'ERR-FORBIDDEN-ACCESS'],
+    ['a malformed parameter is left to validation', company, undefined, 'malformed', '5'],
+    ['a firm token has to name one', firm, undefined, undefined, 'ERR-SOCIETY-ID-REQUIRED'],
+    ['an empty header names none', firm, '', undefined, 'ERR-SOCIETY-ID-REQUIRED'],
+    ['by the header', firm, '7', undefined, '7'],
+    ['or by the parameter', firm, undefined, '7', '7'],
+    ['or both', firm, '7', '7', '7'],
+    ['the largest id there can be', firm, '9007199254740991', undefined, '9007199254740991'],
+    ['one above it is left to the database', firm, '9007199254740992', undefined, '9007199254740992'],
+    ['what is no id is no folder', firm, 'abc', undefined, 'ERR-FOLDER-NOT-FOUND'],
+    ['nor are more than 16 digits', firm, '7'.padStart(17, '0'), undefined, 'ERR-FOLDER-NOT-FOUND'],
+    ['leading zeros are no more than 16 digits', firm, '7'.padStart(16, '0'), undefined, '7'],
+    ['a malformed parameter is left to validation', firm, undefined, 'malformed', undefined],
+    ['but not what is no id in the header', firm, 'abc', 'malformed', 'ERR-FOLDER-NOT-FOUND'],
+  ])('%s', (_sentence, principal, societyId, accountingFolderId, expected) => {
+    const names = { societyId, accountingFolderId }
+    if (expected?.startsWith('ERR-')) expect(codeOf(() => folderOf(principal, names))).toBe(expected)
+    else expect(folderOf(principal, names)).toBe(expected)
+  })
+
+  test.each<[string | undefined, string | undefined, boolean]>([
+    ['5', '6', true],
+    ['5', '5', false],
+    [' 005 ', '5', false],
+    ['5', undefined, false],
+    [' ', '5', false],
+    [undefined, '5', false],
+    ['5', 'malformed', false],
+  ])(
+    'named %j by the header and %j by the parameter: they disagree: %s',
+    (societyId, accountingFolderId, disagree) => {
+      expect(namesDisagree({ societyId, accountingFolderId })).toBe(disagree)
+    },
+  )
+})

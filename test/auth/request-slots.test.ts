@@ -1,0 +1,144 @@
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { RequestSlots } from '../../src/auth/request-slots.ts'
+import { AppError } from '../../src/errors.ts'
+import { createLog } from '../../src/log.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/until.ts'
+
+const silent = createLog('silent')
+
+let database: TestDatabase
+let staff: pg.Client
+let opened: RequestSlots[]
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  staff = new pg.Client({ connectionString: database.ownerUrl })
+  await staff.connect()
+  opened = []
+})
+
+afterEach(async () => {
+  for (const slots of opened) await slots.close()
+  await staff.end()
+  await database.drop()
+})
+
+/** As another process would have them: on a connection of their own. */
+function open(limit = 3, url = database.serviceUrl): RequestSlots {
+  const slots = new RequestSlots(url, limit, silent)
+  opened.push(slots)
+  return slots
+}
+
+async function acquire(
+  slots: RequestSlots,
+  count: number,
+  folderId = '1',
+  route = '/r',
+): Promise<(() => void)[]> {
+  return Promise.all(Array.from({ length: count }, () => slots.acquire(route, folderId)))
+}
+
+async function isFull(slots: RequestSlots, folderId = '1'): Promise<boolean> {
+  try {
+    const leave = await slots.acquire('/r', folderId)
+    leave()
+    return false
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'ERR-TOO-MANY-CONCURRENT-REQUEST') return true
+    throw error
+  }
+}
+
+async function locks(): Promise<number> {
+  const { rows } = await staff.query(
+    `select count(*)::int as count from pg_locks where locktype = 'advisory'
+     and database = (select oid from pg_database where datname = current_database())`,
+  )
+  return rows[0].count
+}
+
+/** Once they are gone: until then they still hold their locks. */
+async function killConnections(): Promise<void> {
+  const { rows } = await staff.query(
+    `select pid, pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'grandlivre request slots' and datname = current_database()`,
+  )
+  const pids = rows.map(({ pid }) => pid)
+  await until(async () => {
+    const { rowCount } = await staff.query('select from pg_stat_activity where pid = any ($1)', [pids])
+    return rowCount === 0
+  })
+}
+
+test('there are as many slots as the limit says, for each route and folder', async () => {
+  const slots = open()
+  await acquire(slots, 3)
+  expect(await isFull(slots)).toBe(true)
+  await acquire(slots, 3, '2')
+  await acquire(slots, 3, '1', '/other')
+  expect(await locks()).toBe(9)
+})
+
+test('processes that share a database share the slots, and count exactly when they take them at once', async () => {
+  const processes = [open(), open(), open()]
+  const taken = await Promise.allSettled(
+    processes.flatMap((slots) => [slots, slots]).map((p) => p.acquire('/r', '1')),
+  )
+  expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+  for (const slots of processes) expect(await isFull(slots)).toBe(true)
+})
+
+test('a place that is given back, even twice, is one place for whoever comes next', async () => {
+  const [one, other] = [open(), open()]
+  const [leave] = await acquire(one, 3)
+  leave!()
+  leave!()
+  await until(async () => (await locks()) === 2)
+  const [taken] = await acquire(other, 1)
+  expect(await isFull(one)).toBe(true)
+  expect(await isFull(other)).toBe(true)
+  taken!()
+})
+
+test('a place that is given back is free for the next request of the same process', async () => {
+  const slots = open(1)
+  for (let round = 0; round < 50; round += 1) (await slots.acquire('/r', '1'))()
+  await until(async () => (await locks()) === 0)
+})
+
+test('a process that dies gives its slots back', async () => {
+  const [dying, other] = [open(), open()]
+  await acquire(dying, 3)
+  expect(await isFull(other)).toBe(true)
+  await dying.close()
+  expect(await isFull(other)).toBe(false)
+})
+
+test('running requests keep their slots when the connection that holds them is lost', async () => {
+  const [one, other] = [open(), open()]
+  const held = await acquire(one, 3)
+  expect(await isFull(other)).toBe(true)
+  await killConnections()
+  await until(async () => (await locks()) === 3)
+  expect(await isFull(one)).toBe(true)
+  // The other one's connection was killed too: its next request makes a new one.
+  await until(async () => {
+    try {
+      return await isFull(other)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'ERR-UNAVAILABLE') return false
+      throw error
+    }
+  })
+  for (const leave of held) leave()
+  await until(async () => (await locks()) === 0)
+  expect(await isFull(other)).toBe(false)
+})
+
+test('without a database there is no place, and the caller is told so', async () => {
+  const slots = open(3, 'postgres://nobody:x@127.0.0.1:1/nothing')
+  await expect(slots.acquire('/r', '1')).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+})

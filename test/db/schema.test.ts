@@ -1,0 +1,181 @@
+/**
+ * What the migrations and functions/ lead to: src/db/schema.sql, from whatever version a database comes, and in the
+ * order of versions alone.
+ */
+import { appendFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkVersion, latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
+import { readSchemaText } from '../support/schema-text.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+const shipped = resolve(import.meta.dirname, '../../src/db/migrations')
+/** The last version before functions/: of these a database was left by its numbered files alone. */
+const lastWithoutFunctions = 6
+
+const head = `-- The schema after all migrations, for reading: nothing runs this file. After a change of the schema, \`npm run schema\`
+-- writes it anew; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
+-- Left out: rows, owners, and the schema pgboss, which the library of the queue makes and migrates.
+
+`
+
+let database: TestDatabase
+let folder: string
+beforeEach(async () => {
+  database = await createTestDatabase({ empty: true })
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
+})
+afterEach(async () => {
+  await rm(folder, { recursive: true })
+  await database.drop()
+})
+
+test('schema.sql is the schema after all migrations (where it is not: npm run schema)', async () => {
+  await migrate(database.ownerUrl)
+  const file = resolve(import.meta.dirname, '../../src/db/schema.sql')
+  await expect(head + (await schemaOf(database))).toMatchFileSnapshot(file)
+})
+
+// Version 3 has an enter() that a later migration drops, version 6 the one of today.
+test.each([3, lastWithoutFunctions])(
+  'a database of version %i ends in the schema of a new one',
+  async (version) => {
+    await copyVersionsUpTo(version)
+    await migrate(database.ownerUrl, { folder: `${folder}/` })
+    expect((await migrate(database.ownerUrl))[0]).toBe(version + 1)
+    const fresh = await createTestDatabase()
+    expect(await schemaOf(database)).toBe(await schemaOf(fresh))
+    await fresh.drop()
+  },
+)
+
+test('each function has one current definition, in functions/', async () => {
+  const defined: string[] = []
+  for (const name of await readdir(join(shipped, 'functions')))
+    for (const [, found] of (await readFile(join(shipped, 'functions', name), 'utf8')).matchAll(
+      /^create or replace function (\w+)/gm,
+    ))
+      defined.push(found!)
+  await migrate(database.ownerUrl)
+  const rows = await ask(
+    `select proname as name from pg_proc where pronamespace = 'grandlivre'::regnamespace order by proname`,
+  )
+  expect(defined.sort()).toEqual(rows.map(({ name }) => name))
+})
+
+test('a function that changes without a migration is our mistake, and nothing is applied', async () => {
+  await cp(shipped, folder, { recursive: true })
+  await changeTenant('0')
+  await expect(migrate(database.ownerUrl, { folder: `${folder}/` })).rejects.toThrow(
+    /^functions\/ is not what \d{4}_\w+\.sql says\. Add a migration with the line "-- functions: sha256 [0-9a-f]{64}"/,
+  )
+  expect(await ask(`select to_regnamespace('grandlivre') as schema`)).toEqual([{ schema: null }])
+})
+
+test('a changed function reaches a database of the version before, with its rights, and stays', async () => {
+  await migrate(database.ownerUrl)
+  const before = await schemaOf(database)
+  await cp(shipped, folder, { recursive: true })
+  await changeTenant('0')
+  const next = await recordFunctions()
+  expect(await migrate(database.ownerUrl, { folder: `${folder}/` })).toEqual([next])
+  const after = await schemaOf(database)
+  const changed = before
+    .replace('RETURN (NULLIF(', 'RETURN (COALESCE(')
+    .replace(
+      `'grandlivre.schema_id'::text, true), ''::text)`,
+      `'grandlivre.schema_id'::text, true), '0'::text)`,
+    )
+  expect(changed).not.toBe(before)
+  expect(after).toBe(changed)
+  // A process of the version before starts once more: it neither goes on nor puts its own function back.
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(
+    `is at version ${next} and this code knows versions up to`,
+  )
+  await expect(checkVersion(database.serviceUrl)).rejects.toThrow(`is at version ${next} and this code knows`)
+  expect(await schemaOf(database)).toBe(after)
+})
+
+test('a login that may not migrate sees that functions are missing', async () => {
+  await copyVersionsUpTo(lastWithoutFunctions)
+  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  await expect(checkVersion(database.serviceUrl)).rejects.toThrow(
+    `is at version ${lastWithoutFunctions} and this code needs ${await latestMigration()}, but the login`,
+  )
+})
+
+test('a function that cannot be created is named, and nothing is applied', async () => {
+  await migrate(database.ownerUrl)
+  const before = await schemaOf(database)
+  await cp(shipped, folder, { recursive: true })
+  await changeTenant('0')
+  await appendFile(join(folder, 'functions/tenancy.sql'), 'select nothing;\n')
+  const next = await recordFunctions('create table extra ();')
+  await expect(migrate(database.ownerUrl, { folder: `${folder}/` })).rejects.toThrow(
+    'functions/tenancy.sql failed, and nothing was applied: column "nothing" does not exist',
+  )
+  expect(await schemaOf(database)).toBe(before)
+  expect(await ask('select max(version) as version from grandlivre.migrations')).toEqual([
+    { version: next - 1 },
+  ])
+})
+
+test('a migration can rest on a function of its own version: a trigger on an empty one, filled by functions/', async () => {
+  await cp(shipped, folder, { recursive: true })
+  await writeFile(
+    join(folder, 'functions/a_new_one.sql'),
+    `create or replace function refuse() returns trigger language plpgsql
+     as $$ begin raise exception 'refused'; end $$;`,
+  )
+  await recordFunctions(
+    `create function refuse() returns trigger language plpgsql as 'begin return new; end';
+     create trigger refuse before insert on schemas for each row execute function refuse();`,
+  )
+  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  await expect(ask(`insert into grandlivre.schemas values (1, 'x')`)).rejects.toThrow('refused')
+})
+
+/** The numbered files alone. */
+async function copyVersionsUpTo(version: number): Promise<void> {
+  for (const name of await readdir(shipped))
+    if (Number(/^\d{4}/.exec(name)?.[0] ?? Number.POSITIVE_INFINITY) <= version)
+      await cp(join(shipped, name), join(folder, name))
+}
+
+/** Another tenant() in the copy of functions/, which gives a tenant where none is set. */
+async function changeTenant(fallback: string): Promise<void> {
+  const path = join(folder, 'functions/tenancy.sql')
+  const text = await readFile(path, 'utf8')
+  const changed = text.replace(
+    `nullif(current_setting('grandlivre.schema_id', true), '')`,
+    `coalesce(current_setting('grandlivre.schema_id', true), '${fallback}')`,
+  )
+  expect(changed).not.toBe(text)
+  await writeFile(path, changed)
+}
+
+/** The next migration in the copy, with the line that the refusal asks for. @returns its version */
+async function recordFunctions(sql = ''): Promise<number> {
+  const refusal = await migrate(database.ownerUrl, { folder: `${folder}/` }).catch(
+    (error: Error) => error.message,
+  )
+  const line = /"(-- functions: sha256 [0-9a-f]{64})"/.exec(String(refusal))?.[1]
+  expect(line).toBeDefined()
+  const version = (await latestMigration()) + 1
+  await writeFile(join(folder, `${String(version).padStart(4, '0')}_changed.sql`), `${line}\n${sql}`)
+  return version
+}
+
+async function schemaOf({ ownerUrl }: TestDatabase): Promise<string> {
+  const client = new pg.Client({ connectionString: ownerUrl })
+  await client.connect()
+  return readSchemaText(client).finally(() => client.end())
+}
+
+async function ask(sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  return (await client.query(sql).finally(() => client.end())).rows
+}

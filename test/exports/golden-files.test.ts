@@ -1,0 +1,97 @@
+/** What the service makes of the folder of `fixtures/`, byte for byte. */
+import { Buffer } from 'node:buffer'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool, whileDelivering } from '../../src/db/pool.ts'
+import { publish } from '../../src/events/publish.ts'
+import { openSnapshot } from '../../src/exports/read/snapshot.ts'
+import { renderMadFile } from '../../src/exports/render/mad-file.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
+import { checkTra } from '../../src/formats/tra/check/check.ts'
+import { packBatch } from '../../src/webhooks/body.ts'
+import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
+import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
+import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
+import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
+import { traBytes } from '../support/fixtures/tra-bytes.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let owner: pg.Client
+let pool: pg.Pool
+let folder: { schemaId: string; folderId: string }
+
+const exportId = 'export_0123456789abcdef0123456789abcdef'
+/** In Paris, 9:05 on the second of April. */
+const now = Date.UTC(2024, 3, 2, 7, 5)
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  folder = await fillFixtureFolder(database.ownerUrl)
+  owner = new pg.Client({ connectionString: database.ownerUrl })
+  await owner.connect()
+  pool = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
+})
+
+afterAll(async () => {
+  await pool?.end()
+  await owner?.end()
+  await database?.drop()
+})
+
+test('the MAD file, but for a line end before each item', async () => {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const chunks = renderMadFile(snapshot, {
+    selection: wholeFolder(folder, 'Europe/Paris'),
+    exportId,
+    version: '1.0.0',
+    now,
+    today: '2024-04-02',
+    chunkBytes: 64 * 1024,
+    buffer: (bytes) => new Uint8Array(bytes),
+    counted: () => {},
+    leftOut: () => {},
+  })
+  const parts: Buffer[] = []
+  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+  await snapshot.close()
+  const text = Buffer.concat(parts).toString('utf8')
+  expect(text).not.toContain('\n')
+  const folded = text.replace(/(?<=[[,])\{/g, '\n{')
+  expectFixture('ledger.mad.json', Buffer.from(folded))
+  expect(JSON.parse(folded)).toEqual(JSON.parse(text))
+})
+
+test('the TRA file, in which nothing is wrong', async () => {
+  expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
+  const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
+  expect([problems, movements, shares]).toEqual([[], 45, 8])
+})
+
+test('the events of the import and of an export, as one delivery', async () => {
+  const { schemaId } = folder
+  const document = { id: exportId, status: 'completed' } as const
+  await owner.query('begin')
+  await publish(owner, schemaId, [
+    { name: 'cloudDocument', operation: 'CREATE', data: document, folderId: folder.folderId },
+  ])
+  const { id } = await insertSubscription(owner, {
+    schemaId,
+    level: 'staff',
+    firmId: null,
+    thirdPartyId: '1',
+    postUrl: 'https://hooks.example.com/grandlivre',
+    onEvents: ['accountingFolder', 'exercice', 'accountingEntryLettering', 'cloudDocument'],
+    folderIds: [],
+  })
+  // All from the first event on, at the moment of the files.
+  await owner.query('update grandlivre.subscriptions set start_position = 0')
+  await owner.query('update grandlivre.events set created_at = to_timestamp($1 / 1000.0)', [now])
+  await owner.query('commit')
+  const found = await whileDelivering(pool, (client) => collectEvents(client, id, 1000))
+  expectFixture('events.json', packBatch(id, found!.events).body)
+})
+
+async function* once(bytes: Buffer) {
+  yield bytes
+}

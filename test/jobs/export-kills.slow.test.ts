@@ -1,0 +1,163 @@
+/**
+ * A service that is killed again and again while it makes full exports to disk, two at a time, and started again each
+ * time: what that leaves on the disk, and whether what comes of it is whole.
+ *
+ * Three kills, of exports that stand still, and nobody waits until a silence is noticed. With KILLS (`npm run
+ * test:kills`: 30) larger exports at full speed, killed at any moment, and everything takes its time.
+ */
+import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { ended, type JobAnswer, trigger } from '../support/full-export.ts'
+import type { ServiceProcess } from '../support/process.ts'
+import { type FailingStage, folderIn, setFailingStage } from '../support/stages/failing-stage.ts'
+import { until } from '../support/until.ts'
+
+const atFullSpeed = process.env['KILLS'] !== undefined
+const kills = Number(process.env['KILLS'] ?? 3)
+const movements = atFullSpeed ? 100_000 : 15_000
+/** How often the service dies on one pair of exports, by turns; after the third time they have failed. */
+const deaths = [1, 2, 3]
+
+test('a crash loop leaves one part file of a running export at the most, and none of those that ended', {
+  timeout: 120_000 + kills * 60_000,
+}, async ({ onTestFinished }) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-kills-'))
+  onTestFinished(() => rm(dataDir, { recursive: true }))
+  const files = await folderIn(dataDir)
+  const stage = await setFailingStage({ movements, files })
+  onTestFinished(() => stage.close())
+  if (!atFullSpeed) onTestFinished(skipPauses(stage))
+  const folder = join(dataDir, 'files')
+  const parts = watchParts(folder)
+  onTestFinished(() => parts.close())
+  const jobs: JobAnswer[] = []
+  let killed = 0
+  let tooLate = 0
+  let running = await start(stage)
+  for (let round = 0; killed < kills; round++) {
+    const ids = await triggerBoth(stage, running.service)
+    const planned = Math.min(deaths[round % deaths.length]!, kills - killed)
+    for (let attempt = 1; attempt <= planned; attempt++) {
+      await until(() => parts.writing(attempt) >= (atFullSpeed ? 1 : 2))
+      if (atFullSpeed) await delay(Math.random() * 800)
+      await running.service.kill()
+      const isCutOff = (await partsIn(folder)).length > 0
+      if (isCutOff) killed += 1
+      else tooLate += 1
+      if (!atFullSpeed) await noticeSilence(stage)
+      running = await start(stage)
+      // Otherwise both were done just before: the next pair's turn.
+      if (!isCutOff) break
+    }
+    running.open()
+    for (const id of ids) {
+      const job = await ended(running.service.url, stage.headers, id)
+      if (job.status === 'DONE') await expectWhole(job)
+      else expect([planned, job.reason]).toEqual([3, expect.stringContaining('interrupted each time')])
+      jobs.push(job)
+    }
+  }
+  if (atFullSpeed) await delay(60_000)
+  else await until(async () => (await partsIn(folder)).length === 0)
+  const named = await stage.sql('select file_key from grandlivre.exports where file_key is not null')
+  expect((await stage.stored()).sort()).toEqual(named.map(({ file_key }) => basename(file_key)).sort())
+  const failed = jobs.filter(({ status }) => status === 'FAILED').length
+  const told = { kills: killed, tooLate, jobs: jobs.length, failed, ...parts.told() }
+  if (atFullSpeed) console.log(JSON.stringify(told))
+  expect(told).toMatchObject({ kills, mostOfOneExport: 1 })
+})
+
+/** A service that exports two folders at once. Its exports stand still until they are let go, unless at full speed. */
+async function start(stage: FailingStage): Promise<{ service: ServiceProcess; open: () => void }> {
+  const settings = { EXPORT_THREADS: '2' }
+  if (atFullSpeed) return { service: await stage.start(settings), open: () => {} }
+  const { service, gate } = await stage.startGated(settings)
+  return { service, open: gate.open }
+}
+
+async function triggerBoth(stage: FailingStage, service: ServiceProcess): Promise<string[]> {
+  await stage.sql('update grandlivre.exports set latest = false')
+  const answers = ['JSON', 'TRA'].map((format) => trigger(service.url, stage.headers, { format }))
+  return (await Promise.all(answers)).map(({ body }) => body.id)
+}
+
+/** As fifteen seconds later. */
+async function noticeSilence(stage: FailingStage): Promise<void> {
+  await stage.sql(
+    `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute' where state = 'active'`,
+  )
+}
+
+/** From now on nobody waits before the next attempt. @returns what ends that */
+function skipPauses(stage: FailingStage): () => Promise<void> {
+  const over = new AbortController()
+  const skipping = (async () => {
+    for (;;) {
+      await stage.sql(
+        `update pgboss.job set start_after = now() where state = 'retry' and start_after > now()`,
+      )
+      await delay(200, undefined, { signal: over.signal })
+    }
+  })().catch((error) => {
+    if (!over.signal.aborted) throw error
+  })
+  return () => {
+    over.abort()
+    return skipping
+  }
+}
+
+async function expectWhole({ url, size, sha256, rows }: JobAnswer): Promise<void> {
+  const file = await (await fetch(url!)).bytes()
+  expect([file.length, createHash('sha256').update(file).digest('hex'), rows]).toEqual([
+    size,
+    sha256,
+    movements,
+  ])
+}
+
+interface PartsWatch {
+  /** Exports of which a part file of that attempt was there at the last look. */
+  writing(attempt: number): number
+  told(): { mostOfOneExport: number; mostAtOnce: number; looks: number }
+  close(): Promise<void>
+}
+
+/** Looks at the folder, and again 20 ms later: some forty times a second. */
+function watchParts(folder: string): PartsWatch {
+  let paths: string[] = []
+  const told = { mostOfOneExport: 0, mostAtOnce: 0, looks: 0 }
+  let closed = false
+  const watching = (async () => {
+    for (; !closed; await delay(20)) {
+      paths = await partsIn(folder)
+      const perExport = Object.values(Object.groupBy(paths, dirname)).map((found) => found!.length)
+      told.mostOfOneExport = Math.max(told.mostOfOneExport, ...perExport)
+      told.mostAtOnce = Math.max(told.mostAtOnce, paths.length)
+      told.looks += 1
+    }
+  })()
+  return {
+    writing: (attempt) => paths.filter((path) => basename(path).startsWith(`.${attempt}-`)).length,
+    told: () => told,
+    close: () => {
+      closed = true
+      return watching
+    },
+  }
+}
+
+/** Paths of the part files. A folder that is removed meanwhile has none. */
+async function partsIn(folder: string): Promise<string[]> {
+  const found = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const inside = found.map((entry) => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return partsIn(path)
+    return entry.name.endsWith('.part') ? [path] : []
+  })
+  return (await Promise.all(inside)).flat()
+}

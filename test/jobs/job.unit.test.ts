@@ -1,0 +1,166 @@
+import { strict as assert } from 'node:assert'
+import { describe, expect, test } from 'vitest'
+import { AppError } from '../../src/errors.ts'
+import { fileFormatNames } from '../../src/formats/file-formats.ts'
+import { TraOverflow } from '../../src/formats/tra/layouts/fixed-width.ts'
+import { fieldOf, layouts } from '../../src/formats/tra/layouts/layouts.ts'
+import { UnsupportedByFormat } from '../../src/formats/unsupported.ts'
+import { failureOf } from '../../src/jobs/failure.ts'
+import { freshFileKey, readFileKey } from '../../src/jobs/file-key.ts'
+import {
+  type ExportParameters,
+  type FailureCause,
+  identityOf,
+  jobEvents,
+  jobStates,
+  reasonOf,
+  reasonWithExpiry,
+  statesBefore,
+  statusOf,
+  transitions,
+} from '../../src/jobs/job.ts'
+import { isKey, StoreError } from '../../src/store/store.ts'
+
+describe('the states of a job', () => {
+  test('say for every event what becomes of it', () => {
+    expect(Object.keys(transitions)).toEqual([...jobStates])
+    for (const state of jobStates) expect(Object.keys(transitions[state]), state).toEqual([...jobEvents])
+  })
+
+  test('lead from the queue to an end, and from an end nowhere', () => {
+    const reached = new Set(['queued'])
+    for (const state of reached)
+      for (const next of Object.values(transitions[state as 'queued'])) if (next) reached.add(next)
+    expect([...reached].sort()).toEqual([...jobStates].sort())
+    for (const end of ['done', 'failed'] as const)
+      expect(Object.values(transitions[end]).every((next) => next === undefined)).toBe(true)
+    // Whatever can happen can happen to a running one, and only to that can happen what its process does.
+    expect(jobEvents.map((event) => [event, statesBefore(event)])).toEqual([
+      ['claim', ['queued', 'running']],
+      ['release', ['running']],
+      ['finish', ['running']],
+      ['fail', ['running']],
+      ['end', ['queued', 'running']],
+    ])
+  })
+
+  test('are three to callers', () => {
+    expect(jobStates.map(statusOf)).toEqual(['INIT', 'INIT', 'DONE', 'FAILED'])
+  })
+})
+
+describe('two triggers', () => {
+  const asked: ExportParameters = { schemaId: '100', folderId: '111', version: '1.0.0', format: 'TRA' }
+  const withJournals = (...journalIds: string[]) => identityOf({ ...asked, journalIds })
+
+  test('are the same whatever the order, repetition and leading zeros of their journals', () => {
+    expect(withJournals('31', '9')).toBe(withJournals('9', '31', '31'))
+    expect(withJournals('31', '9')).toBe(withJournals('009', '31'))
+    expect(withJournals()).toBe(identityOf(asked))
+  })
+
+  test('are the same whatever the letter case of their format', () => {
+    expect(new Set(['json', 'JSON', 'Json'].map((format) => identityOf({ ...asked, format }))).size).toBe(1)
+  })
+
+  test('differ where anything else does', () => {
+    const others: ExportParameters[] = [
+      asked,
+      { ...asked, schemaId: '200' },
+      { ...asked, folderId: '112' },
+      { ...asked, version: '1.0.1' },
+      { ...asked, format: 'JSON' },
+      { ...asked, exerciceId: '12' },
+      { ...asked, exerciceId: '13' },
+      { ...asked, period: { start: '2024-01-01', end: '2024-12-31' } },
+      { ...asked, period: { start: '2024-01-02', end: '2024-12-31' } },
+      { ...asked, period: { start: '2024-01-01', end: '2024-12-30' } },
+      { ...asked, journalIds: ['1', '2'] },
+      { ...asked, journalIds: ['12'] },
+      { ...asked, journalIds: ['1'] },
+    ]
+    const identities = others.map(identityOf)
+    expect(new Set(identities).size).toBe(others.length)
+    for (const identity of identities) expect(identity).toMatch(/^[0-9a-f]{64}$/)
+  })
+})
+
+describe('the reason of a failure', () => {
+  // biome-ignore format: a table
+  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unfit', 'internal', 'died', 'cancelled', 'forgotten']
+
+  test('is a sentence of its own for each cause, with the request', () => {
+    const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
+    expect(new Set(reasons).size).toBe(causes.length)
+    for (const reason of reasons)
+      expect(reason).toMatch(/^The [^.;]+[.;] .*[Nn]ew export.*\. Quote request request-1 to the operators/)
+  })
+
+  test('is told with the moment at which a new export can be started', () => {
+    expect(reasonWithExpiry('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
+      'The folder is on fire. The same parameters are answered with this failure until 2026-03-01T10:00:01Z, ' +
+        'and start a new export then.',
+    )
+  })
+
+  test('names what does not fit, which is the caller’s own', () => {
+    const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
+    const { cause, told } = failureOf(overflow)
+    expect(reasonOf(cause, 'r', told)).toBe(
+      'The folder holds what a file of this format cannot; a new export fails alike until that is mended. ' +
+        'CGN.CODE of a TRA file has 17 columns and cannot hold ' +
+        '"111111111111111111". Quote request r to the operators if you need their help.',
+    )
+    expect(failureOf(new Error('of the database')).told).toBeUndefined()
+  })
+
+  test('quotes what staff said', () => {
+    expect(reasonOf('cancelled', 'r', 'the disk is being replaced')).toContain(
+      'new export. They say: the disk is being replaced. Quote request r',
+    )
+  })
+
+  test('comes from what went wrong, and says whether it can go better', () => {
+    const coded = (code: string) => Object.assign(new Error('secret of the database'), { code })
+    let assertion: unknown
+    try {
+      assert(false, 'ours')
+    } catch (error) {
+      assertion = error
+    }
+    const judged = (error: unknown) => {
+      const { cause, retryable } = failureOf(error)
+      return `${cause} ${retryable}`
+    }
+    expect(judged(new StoreError('away', { retryable: true }))).toBe('store true')
+    expect(judged(new StoreError('full', { retryable: false }))).toBe('refused false')
+    expect(judged(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
+    expect(judged(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
+    expect(judged(new UnsupportedByFormat('books in dollars'))).toBe('unfit false')
+    for (const code of ['57P01', '08006', '53100', '57014', '40001', 'ECONNRESET'])
+      expect(judged(coded(code)), code).toBe('database true')
+    for (const code of ['42P01', '22012', '42501']) expect(judged(coded(code)), code).toBe('internal false')
+    for (const error of [assertion, new TypeError('x'), new AppError('ERR-INTERNAL')])
+      expect(judged(error)).toBe('internal false')
+    // What is not known to be hopeless, such as a thread that ended.
+    expect(judged(new Error('the thread ended'))).toBe('internal true')
+    expect(judged('no error at all')).toBe('internal true')
+  })
+})
+
+test('the name of a file in the store is never the same, and tells whose it is', () => {
+  const claim = { schemaId: '100', exportId: `export_${'a1'.repeat(16)}`, attempt: 2 }
+  const key = freshFileKey(claim, 'TRA')
+  expect(key.endsWith('.tra')).toBe(true)
+  expect(freshFileKey(claim, 'TRA')).not.toBe(key)
+  const made = fileFormatNames.map((format) => freshFileKey(claim, format))
+  // A process of a later version may have left compressed ones: an orphan of them must be swept, too.
+  const compressed = made.flatMap((each) => [`${each}.gz`, `${each}.zst`])
+  for (const each of [...made, ...compressed]) {
+    expect(isKey(each)).toBe(true)
+    expect(readFileKey(each), each).toEqual(claim)
+  }
+  const others = [`backup/${key}`, `${key}.bz2`, `${key}.gz.gz`, key.replace('.tra', '.exe')]
+  for (const other of ['exports/100/x.json', key.replace('export_', 'Export_'), ...others])
+    expect(readFileKey(other), other).toBeUndefined()
+})

@@ -1,0 +1,77 @@
+/** The documents: written from the code where they can be, and every address in them or of them leads somewhere. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { errorsPage } from '../docs/errors-page.ts'
+import { eventKinds } from '../src/events/kinds.ts'
+
+const root = resolve(import.meta.dirname, '..')
+
+function filesIn(folder: string, endings: RegExp): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => endings.test(path))
+    .map((path) => join(folder, path))
+}
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+const pages = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...filesIn('docs', /\.md$/),
+  ...filesIn('src', /\.md$/),
+]
+
+/** Without fenced blocks, in which `#` begins a comment. */
+const proseOf = (page: string) => read(page).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+
+/** Of its headings, as they are made where pages are shown. */
+function anchorsOf(page: string): string[] {
+  const headings = [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!)
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+/** @param address path from the root, and a heading after `#` if it names one */
+function isThere(address: string): boolean {
+  const [path = '', anchor] = address.split('#')
+  if (!existsSync(join(root, path))) return false
+  return anchor === undefined || (path.endsWith('.md') && anchorsOf(path).includes(anchor))
+}
+
+test('the page of errors is what the table of errors gives (npm run docs:errors)', () => {
+  expect(read('docs/errors.md')).toBe(errorsPage())
+})
+
+test('links between pages lead to files and headings that exist', () => {
+  const links = pages.flatMap((page) =>
+    [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, target]) => target!)
+      .filter((target) => !/^https?:/.test(target))
+      .map((target) => {
+        const [path = '', anchor] = target.split('#')
+        const file = path === '' ? page : relative(root, resolve(root, dirname(page), path))
+        return { page, target, address: anchor === undefined ? file : `${file}#${anchor}` }
+      }),
+  )
+  expect(links.length).toBeGreaterThan(100)
+  expect(links.filter(({ address }) => !isThere(address))).toEqual([])
+})
+
+test('what the code cites of the documents exists', () => {
+  const files = ['src', 'test', 'bench', 'examples'].flatMap((folder) => filesIn(folder, /\.(ts|sql)$/))
+  const citations = files.flatMap((file) =>
+    [...read(file).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([address]) => ({ file, address })),
+  )
+  expect(citations).not.toEqual([])
+  expect(citations.filter(({ address }) => !isThere(address))).toEqual([])
+})
+
+test('the specification has every kind of event', () => {
+  const [, table] = /^## Events\n\n((?:\|.*\n)+)/m.exec(read('docs/spec/webhooks.md'))!
+  const kinds = [...table!.matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind)
+  expect(kinds).toEqual(eventKinds)
+})

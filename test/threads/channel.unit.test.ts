@@ -1,0 +1,231 @@
+/** Bytes from a thread: backpressure, cancellation, and endings of every kind. Real threads, real ports. */
+import { once } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { afterEach, expect, test } from 'vitest'
+import { AppError } from '../../src/errors.ts'
+import { ChannelReader, ChannelWriter } from '../../src/threads/channel.ts'
+import { until } from '../support/until.ts'
+
+type Head = { version: string }
+type Summary = { written: number }
+
+/** The writer's end is transferred, as to a thread, but to this one, where a test sees both ends. */
+function pair(windowBytes: number) {
+  const reader = new ChannelReader<Head, Summary>()
+  const { port1, port2 } = new MessageChannel()
+  port1.postMessage(reader.threadPort, [reader.threadPort])
+  const threadPort: MessagePort = receiveMessageOnPort(port2)!.message
+  port1.close()
+  const writer = new ChannelWriter<Head, Summary>(threadPort, windowBytes)
+  return { reader, writer, threadPort }
+}
+
+/** Lets every message that was posted arrive. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await nextTurn()
+}
+
+const ports = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length
+
+afterEach(async () => {
+  await until(() => ports() === 0)
+})
+
+test('head, chunks and summary arrive in order', async () => {
+  const { reader, writer } = pair(100)
+  const reading = (async () => {
+    expect(await reader.head()).toEqual({ version: '1' })
+    const bytes = []
+    for (let chunk = await reader.read(); chunk; chunk = await reader.read()) bytes.push(...chunk)
+    return bytes
+  })()
+  writer.head({ version: '1' })
+  for (let i = 0; i < 50; i++) await writer.write(Uint8Array.from([i, i + 1]))
+  writer.end({ written: 50 })
+  expect(await reading).toEqual(Array.from({ length: 50 }, (_, i) => [i, i + 1]).flat())
+  expect(reader.summary).toEqual({ written: 50 })
+  expect(await reader.read()).toBeUndefined()
+})
+
+test('a writer stops at the window until somebody reads', async () => {
+  const { reader, writer } = pair(1000)
+  let written = 0
+  const writing = (async () => {
+    for (; written < 40; written++) await writer.write(new Uint8Array(100))
+    writer.end({ written })
+  })()
+  await settle()
+  // The tenth chunk used the credit up: it has been sent, and its write waits.
+  expect(written).toBe(9)
+  await reader.read()
+  await settle()
+  expect(written).toBe(10)
+  for (let i = 0; i < 5; i++) await reader.read()
+  await settle()
+  expect(written).toBe(15)
+  while (await reader.read());
+  await writing
+  expect(reader.summary).toEqual({ written: 40 })
+})
+
+test('a chunk larger than the window passes, and is paid back', async () => {
+  const { reader, writer } = pair(1000)
+  let written = 0
+  const writing = (async () => {
+    for (const size of [5000, 100, 100]) {
+      await writer.write(new Uint8Array(size))
+      written++
+    }
+    writer.end({ written })
+  })()
+  await settle()
+  expect(written).toBe(0)
+  expect((await reader.read())?.length).toBe(5000)
+  await settle()
+  expect(written).toBe(3)
+  while (await reader.read());
+  await writing
+})
+
+test('a writer that waits is told of a cancel, and so is one that writes on', async () => {
+  const { reader, writer } = pair(100)
+  const waiting = writer.write(new Uint8Array(200))
+  reader.cancel()
+  reader.cancel()
+  await expect(waiting).rejects.toThrow('cancelled')
+  expect(writer.signal.aborted).toBe(true)
+  await expect(writer.write(new Uint8Array(1))).rejects.toThrow('cancelled')
+  await expect(reader.read()).rejects.toThrow('cancelled')
+  await expect(reader.head()).rejects.toThrow('cancelled')
+  expect(reader.cancelled).toBe(true)
+  writer.fail(new Error('late'))
+})
+
+test('a reader that waits is told of a cancel', async () => {
+  const { reader, writer } = pair(100)
+  const reading = expect(reader.read()).rejects.toThrow('cancelled')
+  reader.cancel()
+  await reading
+  await until(() => writer.signal.aborted)
+  writer.fail(writer.signal.reason)
+})
+
+test('an error comes across with its code, headers and issues, and overtakes chunks', async () => {
+  const { reader, writer } = pair(1000)
+  await writer.write(new Uint8Array(10))
+  const cause = new Error('the reason')
+  const issues = [{ parameter: 'after', message: 'is unknown' }]
+  writer.fail(
+    new AppError('ERR-VALIDATION', { message: 'no', issues, headers: { 'Retry-After': '3' }, cause }),
+  )
+  await settle()
+  const error = await reader.read().catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(AppError)
+  expect(error).toMatchObject({
+    code: 'ERR-VALIDATION',
+    message: 'no',
+    issues,
+    headers: { 'Retry-After': '3' },
+  })
+  expect((error as Error).stack).toContain('the reason')
+  await expect(reader.head()).rejects.toBe(error)
+})
+
+test('of an error of the database its code comes across, and not the row it quotes', async () => {
+  const { reader, writer } = pair(1000)
+  const row = { detail: 'Failing row contains (Dupont)', where: 'COPY entries, line 1: "Dupont"' }
+  const cause = Object.assign(new Error('violates check'), row, { code: '23514' })
+  writer.fail(new Error('the export failed', { cause }))
+  const { stack } = (await reader.head().catch((thrown: unknown) => thrown)) as Error
+  expect(stack).toMatch(/the export failed[\s\S]*violates check[\s\S]*23514/)
+  expect(stack).not.toContain('Dupont')
+})
+
+test('what is no AppError comes across as an error all the same', async () => {
+  for (const thrown of [new TypeError('odd'), 'odd']) {
+    const { reader, writer } = pair(1000)
+    writer.fail(thrown)
+    const error = await reader.head().catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(Error)
+    expect(error).not.toBeInstanceOf(AppError)
+    expect((error as Error).message).toBe('odd')
+  }
+})
+
+test('a port that closes without an end is an error', async () => {
+  const { reader, writer, threadPort } = pair(1000)
+  await writer.write(new Uint8Array(10))
+  threadPort.close()
+  await expect(
+    (async () => {
+      while (await reader.read());
+    })(),
+  ).rejects.toThrow('ended without finishing')
+})
+
+test('a thread that dies is an error, before the first byte and after', async () => {
+  for (const code of ['', `port.postMessage({ kind: 'head', head: {} });`]) {
+    const reader = new ChannelReader<Head, Summary>()
+    const thread = new Worker(
+      `require('worker_threads').parentPort.on('message', ({ port }) => { ${code} port.on('message', () => {}) })`,
+      { eval: true },
+    )
+    const online = once(thread, 'online')
+    thread.postMessage({ port: reader.threadPort }, [reader.threadPort])
+    if (code !== '') expect(await reader.head()).toEqual({})
+    const reading = expect(reader.read()).rejects.toThrow('ended without finishing')
+    await online
+    await thread.terminate()
+    await reading
+  }
+})
+
+test('what was not read is read after the end', async () => {
+  const { reader, writer } = pair(1000)
+  for (let i = 0; i < 3; i++) await writer.write(Uint8Array.from([i]))
+  writer.end({ written: 3 })
+  await settle()
+  expect([await reader.read(), await reader.read(), await reader.read(), await reader.read()]).toEqual([
+    Uint8Array.from([0]),
+    Uint8Array.from([1]),
+    Uint8Array.from([2]),
+    undefined,
+  ])
+})
+
+test('a buffer that is given back is used again, one that is too small is not', async () => {
+  const { reader, writer } = pair(10_000)
+  const give = async (bytes: number) => {
+    const room = writer.room(bytes)
+    room.fill(7)
+    await writer.write(room)
+    const chunk = await reader.read()
+    reader.giveBack(chunk!)
+    expect(chunk!.buffer.byteLength, 'the buffer is gone from here').toBe(0)
+    await settle()
+  }
+  await give(100)
+  expect(writer.room(100)[0], 'it comes back as it was').toBe(7)
+  await give(100)
+  expect(writer.room(101)[0]).toBe(0)
+  await give(500)
+  const room = writer.room(100)
+  expect([room[0], room.length]).toEqual([7, 100])
+  writer.end({ written: 0 })
+  await reader.read()
+})
+
+test('a channel whose thread never starts leaves nothing open', async () => {
+  const reader = new ChannelReader<Head, Summary>()
+  reader.fail(new Error('no thread'))
+  await expect(reader.head()).rejects.toThrow('no thread')
+  await until(() => ports() === 0)
+})
+
+test('nor does one that is cancelled before', async () => {
+  const reader = new ChannelReader<Head, Summary>()
+  const closed = once(reader.threadPort, 'close')
+  reader.cancel()
+  await closed
+})

@@ -1,0 +1,46 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { limits } from '../../../src/config.ts'
+import { createPool, whileDelivering } from '../../../src/db/pool.ts'
+import { deliver } from '../../../src/webhooks/dispatch/deliver.ts'
+import { guardedAgent } from '../../../src/webhooks/target.ts'
+import { testMasterKey } from '../../support/service.ts'
+import { documentEvent, setWebhookStage } from '../../support/stages/webhooks.ts'
+
+test('a receiver whose answer begins at once and ends late is a slow one, and has succeeded', async ({
+  onTestFinished,
+}) => {
+  const stage = await setWebhookStage()
+  const rules = { allowInsecure: true }
+  const agent = guardedAgent(rules)
+  const database = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
+  onTestFinished(async () => {
+    await agent.destroy()
+    await database.end()
+    await stage.close()
+  })
+  const subscriptionId = await stage.subscribe('/late')
+  const lateMs = limits.deliverySlowMs + 200
+  stage.receiver.behave('/late', async (response) => {
+    response.writeHead(200).write('thank')
+    await delay(lateMs)
+    response.end(' you')
+  })
+  await stage.publish([documentEvent('a')])
+  const took: number[] = []
+  await deliver(
+    { agent, rules, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
+    {
+      subscriptionId,
+      transact: (run) => whileDelivering(database, run),
+      mayContinue: () => true,
+      onAttempt: (tookMs) => took.push(tookMs),
+      stopped: new AbortController().signal,
+    },
+  )
+  expect(took.map((ms) => ms > limits.deliverySlowMs)).toEqual([true])
+  const attempts = await stage.sql(
+    `select status, convert_from(answer, 'UTF8') as answer from delivery_attempts`,
+  )
+  expect(attempts).toEqual([{ status: 200, answer: 'thank you' }])
+})

@@ -1,0 +1,156 @@
+/** How the slots of a process are shared, without a process. */
+import { expect, test } from 'vitest'
+import { type Candidate, Slots } from '../../../src/webhooks/dispatch/slots.ts'
+
+const count = 256
+
+/** A subscription whose id says whose it is. */
+function candidate(thirdPartyId: string, number: number, isSlow = false): Candidate {
+  return { subscriptionId: `${thirdPartyId}${isSlow ? '-slow' : ''}-${number}`, thirdPartyId, isSlow }
+}
+
+function slotsWith(
+  ...waiting: [thirdPartyId: string, subscriptions: number, isSlow?: boolean][]
+): Slots<Candidate> {
+  const slots = new Slots<Candidate>(count)
+  for (const each of waiting) crowd(slots, ...each)
+  return slots
+}
+
+function crowd(slots: Slots<Candidate>, thirdPartyId: string, subscriptions: number, isSlow = false): void {
+  for (let number = 0; number < subscriptions; number++) slots.wait(candidate(thirdPartyId, number, isSlow))
+}
+
+/** All that may be taken now. */
+function takeAll(slots: Slots<Candidate>): Candidate[] {
+  const taken: Candidate[] = []
+  for (let next = slots.assign(); next; next = slots.assign()) taken.push(next)
+  return taken
+}
+
+function heldBy(thirdPartyId: string, taken: Candidate[]): number {
+  return taken.filter((each) => each.thirdPartyId === thirdPartyId).length
+}
+
+test('one greedy third party takes half of what is not kept for newcomers, however long it waits', () => {
+  const slots = slotsWith(['x', 1_000])
+  const taken = takeAll(slots)
+  expect(taken.length).toBe(112)
+  slots.release(taken[0]!)
+  expect(takeAll(slots).length).toBe(1)
+  expect(takeAll(slots)).toEqual([])
+})
+
+test('two greedy ones take a third each, in whichever order they come', () => {
+  const together = takeAll(slotsWith(['x', 1_000], ['y', 1_000]))
+  expect([heldBy('x', together), heldBy('y', together)]).toEqual([75, 75])
+  const slots = slotsWith(['x', 1_000])
+  let held = takeAll(slots)
+  crowd(slots, 'y', 1_000)
+  held.push(...takeAll(slots))
+  // Until the first gives slots back, the second has to do with half of what it left.
+  expect([heldBy('x', held), heldBy('y', held)]).toEqual([112, 56])
+  for (let end = 0; end < 200; end++) {
+    const ended = held.find(({ thirdPartyId }) => thirdPartyId === 'x')!
+    slots.release(ended)
+    held = [...held.filter((each) => each !== ended), ...takeAll(slots)]
+  }
+  expect([heldBy('x', held), heldBy('y', held)]).toEqual([75, 75])
+})
+
+test('a newcomer finds a free slot at once, though a dozen greedy ones came one after the other', () => {
+  const slots = new Slots<Candidate>(count)
+  for (let other = 0; other < 12; other++) {
+    crowd(slots, `greedy${other}`, 1_000)
+    takeAll(slots)
+  }
+  slots.wait(candidate('new', 0))
+  expect(slots.assign()).toEqual(candidate('new', 0))
+})
+
+test('the failing and slow receivers of a third party leave room for its healthy ones', () => {
+  const slots = slotsWith(['x', 1_000, true])
+  expect(takeAll(slots).length).toBe(75)
+  crowd(slots, 'x', 1_000)
+  const healthy = takeAll(slots)
+  expect(healthy.length).toBe(37)
+  expect(healthy.every(({ isSlow }) => !isSlow)).toBe(true)
+})
+
+test('a slot that becomes free goes to the third party that holds the fewest', () => {
+  const slots = slotsWith(['x', 1_000], ['y', 1_000])
+  const taken = takeAll(slots)
+  for (const each of taken.filter(({ thirdPartyId }) => thirdPartyId === 'y').slice(0, 10))
+    slots.release(each)
+  for (const each of taken.filter(({ thirdPartyId }) => thirdPartyId === 'x').slice(0, 4)) slots.release(each)
+  // x holds 71 and y 65: y catches up, then they take turns.
+  expect(
+    heldBy(
+      'y',
+      Array.from({ length: 6 }, () => slots.assign()!),
+    ),
+  ).toBe(6)
+  expect(heldBy('x', takeAll(slots))).toBe(4)
+})
+
+test('the subscriptions of a third party take turns', () => {
+  const slots = slotsWith(['x', 1_000])
+  const turns = takeAll(slots)
+  const running = [...turns]
+  while (turns.length < 3_000) {
+    const ended = running.shift()!
+    slots.release(ended)
+    slots.wait(ended)
+    const next = slots.assign()!
+    turns.push(next)
+    running.push(next)
+  }
+  for (let round = 0; round < 3; round++)
+    expect(new Set(turns.slice(round * 1_000, (round + 1) * 1_000)).size).toBe(1_000)
+})
+
+test('one that waits already keeps its place', () => {
+  const slots = slotsWith(['x', 200])
+  const [first] = takeAll(slots)
+  slots.wait(candidate('x', 112))
+  slots.release(first!)
+  expect(slots.assign()).toEqual(candidate('x', 112))
+})
+
+test('while slots are free, one gives way to those of its own third party alone, though others have fewer', () => {
+  const slots = slotsWith(['x', 112])
+  const [mine] = takeAll(slots)
+  crowd(slots, 'y', 1_000)
+  takeAll(slots)
+  expect(slots.mustYield(mine!)).toBe(false)
+  slots.wait(candidate('x', 112))
+  expect(slots.mustYield(mine!)).toBe(true)
+})
+
+test('where no slot is left, every one gives way to a third party that holds none', () => {
+  const slots = new Slots<Candidate>(count)
+  for (let other = 0; other < count; other++) slots.wait(candidate(`x${other}`, 0))
+  const [mine] = takeAll(slots)
+  expect(slots.mustYield(mine!)).toBe(false)
+  slots.wait(candidate('new', 0))
+  expect(slots.mustYield(mine!)).toBe(true)
+  slots.release(mine!)
+  slots.wait(mine!)
+  expect(slots.assign()).toEqual(candidate('new', 0))
+})
+
+test('a healthy subscription gives way to slow ones only where one of them may take its slot', () => {
+  const crowded = slotsWith(['x', 1_000, true], ['x', 1])
+  const taken = takeAll(crowded)
+  expect(crowded.mustYield(taken.find(({ isSlow }) => !isSlow)!)).toBe(false)
+  expect(crowded.mustYield(taken.find(({ isSlow }) => isSlow)!)).toBe(true)
+  const full = slotsWith(['x', 112])
+  const [healthy] = takeAll(full)
+  full.wait(candidate('x', 0, true))
+  expect(full.mustYield(healthy!)).toBe(true)
+})
+
+test('those that wait are counted without the slow ones', () => {
+  const slots = slotsWith(['x', 50], ['x', 100, true], ['y', 49])
+  expect(slots.withWaiting(50)).toEqual(new Set(['x']))
+})
