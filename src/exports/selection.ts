@@ -1,6 +1,6 @@
 /** What an export of movements or entries is asked for, checked: which of them, of which folder. Pure. */
 import { createHash } from 'node:crypto'
-import { movementFormatRevision } from '../formats/mad/movement.ts'
+import { formatRevisions } from '../formats/mad/revisions.ts'
 import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
 
 export type DateFilter = 'document' | 'platform' | 'accounting'
@@ -68,6 +68,6 @@ export function selectionTag(
   selection: Selection,
   ledgerVersion: string,
 ): string {
-  const named = JSON.stringify([what, movementFormatRevision, ledgerVersion, selection])
+  const named = JSON.stringify([what, formatRevisions[what], ledgerVersion, selection])
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
 }

@@ -31,6 +31,9 @@ type Streamed = (typeof fileFormats)[FileFormat]['streamed']
 /** A form in which items are streamed. */
 export type StreamedForm = Streamed extends infer Each ? (Each extends object ? keyof Each : never) : never
 
+/** One whose items are JSON. */
+export type JsonForm = keyof (typeof fileFormats)['JSON']['streamed']
+
 export const mediaTypes = Object.assign(
   {},
   ...Object.values(fileFormats).map(({ streamed }) => streamed),

@@ -6,6 +6,7 @@ import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { renderMadFile } from '../../src/exports/render/mad-file.ts'
+import { produceMovements } from '../../src/exports/run/produce-selected.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
@@ -60,6 +61,21 @@ test('the MAD file, but for a line end before each item', async () => {
   const folded = text.replace(/(?<=[[,])\{/g, '\n{')
   expectFixture('ledger.mad.json', Buffer.from(folded))
   expect(JSON.parse(folded)).toEqual(JSON.parse(text))
+})
+
+test('movements of the whole folder, one a line', async () => {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const { chunks } = await produceMovements(snapshot, {
+    selection: wholeFolder(folder, 'Europe/Paris'),
+    after: undefined,
+    form: 'ndjson',
+    chunkBytes: 64 * 1024,
+    room: (bytes) => new Uint8Array(bytes),
+  })
+  const parts: Buffer[] = []
+  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+  await snapshot.close()
+  expectFixture('movements.ndjson', Buffer.concat(parts))
 })
 
 test('the TRA file, in which nothing is wrong', async () => {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
-import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import { accountItem } from '../../formats/mad/account.ts'
 import { exerciceItems } from '../../formats/mad/exercice.ts'
 import {
@@ -12,6 +12,7 @@ import {
   journalItem,
   paymentItem,
 } from '../../formats/mad/items.ts'
+import { formatRevisions } from '../../formats/mad/revisions.ts'
 import {
   readAccounts,
   readAxes,
@@ -50,9 +51,6 @@ export interface CollectionOwner {
   timeZone: string
 }
 
-/** Changes whenever the bytes of an item change, so that an ETag of the former bytes is not honoured. */
-const collectionFormatRevision = 2
-
 /**
  * Names a collection at one version of the folder's ledger, as selectionTag does. Fiscal years are named after the day,
  * so theirs changes at midnight, and with the time zone, too.
@@ -63,7 +61,14 @@ export function collectionTag(
   ledgerVersion: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
-  const named = JSON.stringify([collection, collectionFormatRevision, schemaId, folderId, ledgerVersion, day])
+  const named = JSON.stringify([
+    collection,
+    formatRevisions[collection],
+    schemaId,
+    folderId,
+    ledgerVersion,
+    day,
+  ])
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
 }
 
@@ -101,7 +106,7 @@ export async function* collectionTexts(
   client: pg.ClientBase,
   collection: Collection,
   owner: CollectionOwner,
-  form: StreamedForm,
+  form: JsonForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
   const { open, separator, terminator, close } = framings[form]

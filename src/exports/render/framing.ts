@@ -1,4 +1,4 @@
-import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import { bytesOf } from '../../formats/text-bytes.ts'
 
 /** What stands around items, and between them. */
@@ -12,12 +12,12 @@ export interface Framing {
 }
 
 /** An array of JSON items, or an item a line. */
-export const framings: Record<StreamedForm, Framing> = {
+export const framings: Record<JsonForm, Framing> = {
   json: { open: '[', separator: ',', terminator: '', close: ']' },
   ndjson: { open: '', separator: '', terminator: '\n', close: '' },
 }
 
-export function framingBytes(form: StreamedForm): Record<keyof Framing, Uint8Array> {
+export function framingBytes(form: JsonForm): Record<keyof Framing, Uint8Array> {
   const { open, separator, terminator, close } = framings[form]
   return {
     open: bytesOf(open),

@@ -8,7 +8,7 @@
 
 import type { CopyRows } from '../../db/copy-rows.ts'
 import { ascii } from '../../formats/ascii.ts'
-import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
@@ -48,7 +48,7 @@ export async function* renderEntries(
   movements: CopyRows,
   merge: 'all' | 'selected',
   dictionary: Dictionary,
-  form: StreamedForm,
+  form: JsonForm,
   chunkBytes: number,
   buffer: BufferOf,
   tally: EntriesTally,

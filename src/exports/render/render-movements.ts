@@ -6,7 +6,7 @@
  */
 
 import type { CopyRows } from '../../db/copy-rows.ts'
-import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import { entryOffsets } from '../../formats/mad/entry.ts'
 import { type MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
@@ -25,7 +25,7 @@ export async function* renderMovements(
   movements: CopyRows,
   entries: CopyRows,
   renderer: MovementRenderer,
-  form: StreamedForm,
+  form: JsonForm,
   chunkBytes: number,
   buffer: BufferOf,
   counted: (rows: number) => void,

@@ -40,9 +40,6 @@ export const movementColumns = [
 export const movementOffsets = offsetsOf(movementColumns)
 const of = movementOffsets
 
-/** Changes whenever the bytes of a movement change, so that an ETag of the former bytes is not honoured. */
-export const movementFormatRevision = 1
-
 const open = bytesOf('{"producerId":"')
 const description = bytesOf('","description":')
 const dueDate = bytesOf(',"dueDate":')
