@@ -7,7 +7,8 @@ import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { ensureDemoFolder } from '../src/sample/demo-folder.ts'
 import { readTenantOf } from './dataset.sql.ts'
-import type { ReportProgress } from './progress.ts'
+import { parentOf } from './measure.ts'
+import { say } from './own-process.ts'
 
 /** What every way is asked for: the validated movements of one exercice. Passed to the peers' processes. */
 export interface YearOfFolder {
@@ -25,22 +26,21 @@ export interface Dataset {
   ownerUrl: string
   /** Hexadecimal. */
   masterKey: string
-  /** Where a service on this data folder keeps files, unless it is told otherwise. */
+  /** Where a service on this data folder keeps files by default. */
   filesFolder: string
   /** The days of the exercice, `YYYY-MM-DD`. */
   period: { start: string; end: string }
   postgresVersion: string
+  /** The postmaster. */
+  databasePid: number
 }
 
 /**
  * @param movements of the whole folder; its last exercice holds all but one in a hundred of them, drafts included
- * @param stack leaves the server
+ * @param stack stops the server
  */
-export async function openDataset(
-  movements: number,
-  progress: ReportProgress,
-  stack: AsyncDisposableStack,
-): Promise<Dataset> {
+export async function openDataset(movements: number, stack: AsyncDisposableStack): Promise<Dataset> {
+  say(`opening a folder of ${movements.toLocaleString('en')} movements, which is seeded the first time`)
   const dataDir = join(readConfig().dataDir, 'bench', String(movements))
   const opening = openDatabase({ dataDir, databaseUrl: undefined })
   // Before it is awaited: a server that is interrupted while it starts is stopped all the same.
@@ -50,15 +50,14 @@ export async function openDataset(
   const folder = await ensureDemoFolder(database, masterKey, {
     dataDir,
     movements,
-    onProgress: (done) => progress(`seeding ${movements.toLocaleString('en')} movements`, done / movements),
   })
   const exercice = folder.exercices.at(-1)
   assert(exercice, 'a seeded folder has exercices')
   const client = new pg.Client(database.ownerUrl)
   await client.connect()
-  const { schemaId, postgresVersion } = await readTenantOf(client, folder.societyId).finally(() =>
-    client.end(),
-  )
+  const { schemaId, postgresVersion, backendPid } = await readTenantOf(client, folder.societyId)
+  const databasePid = parentOf(backendPid)
+  await client.end()
   return {
     dataDir,
     ownerUrl: database.ownerUrl,
@@ -72,5 +71,6 @@ export async function openDataset(
     },
     period: { start: exercice.start, end: exercice.end },
     postgresVersion,
+    databasePid,
   }
 }

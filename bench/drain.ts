@@ -16,10 +16,12 @@ export interface Drained {
   /** Of the body. */
   firstByteMs: number
   ms: number
+  /** As the trailer says; null without one. */
+  rows: number | null
 }
 
 /**
- * @param onFirstByte told once, when the body has begun
+ * @param onFirstByte called once, when the body has begun
  * @throws {Error} where the answer is no 200 in chunks, or breaks off
  */
 export function drain(
@@ -62,9 +64,11 @@ export function drain(
     const ms = performance.now() - started
     if (!head.startsWith('HTTP/1.1 200 '))
       return reject(new Error(`${url} answered ${head.split('\r\n', 1)[0]}`))
-    if (!/\r\n0\r\n(?:[^\r\n]+\r\n)*\r\n$/.test(tail.toString('latin1')))
+    const trailers = /\r\n0\r\n((?:[^\r\n]+\r\n)*)\r\n$/.exec(tail.toString('latin1'))?.[1]
+    if (trailers === undefined)
       return reject(new Error(`The answer of ${url} broke off after ${bytes} bytes`))
-    resolve({ bytes, firstByteMs, ms })
+    const rows = /^x-row-count: (\d+)/im.exec(trailers)?.[1]
+    resolve({ bytes, firstByteMs, ms, rows: rows === undefined ? null : Number(rows) })
   })
   return promise
 }

@@ -1,24 +1,21 @@
-/** Reads exports without a pause, several side by side, until it is stopped: load for what is measured meanwhile. */
+/**
+ * Reads exports without a pause, several side by side, until its standard input ends: load for what is measured
+ * meanwhile. URL, HEADERS (JSON) and COUNT come in the environment; the first line says that all have begun.
+ */
 import { drain } from './drain.ts'
 
-export interface ExportReaders {
-  url: string
-  headers: Record<string, string>
-  /** Side by side. */
-  count: number
-}
+const { URL: url = '', HEADERS: headers = '{}', COUNT: count = '1' } = process.env
+let reading = 0
 
-process.once('disconnect', () => process.exit())
-process.once('message', ({ url, headers, count }: ExportReaders) => {
-  let reading = 0
-  const read = async (): Promise<void> => {
-    let isFirst = true
-    for (;;) {
-      await drain(url, headers, () => {
-        if (isFirst && ++reading === count) process.send?.('reading')
-        isFirst = false
-      })
-    }
+process.stdin.once('end', () => process.exit()).resume()
+for (let reader = 0; reader < Number(count); reader++) void readOn()
+
+async function readOn(): Promise<never> {
+  let isFirst = true
+  for (;;) {
+    await drain(url, JSON.parse(headers), () => {
+      if (isFirst && ++reading === Number(count)) process.stdout.write('reading\n')
+      isFirst = false
+    })
   }
-  for (let reader = 0; reader < count; reader++) void read()
-})
+}

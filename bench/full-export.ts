@@ -14,17 +14,11 @@ import { openStore } from '../src/store/open-store.ts'
 import type { StoreSettings } from '../src/store/store.ts'
 import type { Dataset } from './dataset.ts'
 import { minioInstalled, startMinio } from './minio.ts'
-import type { ReportProgress } from './progress.ts'
-import { type Rounds, runRounds } from './rounds.ts'
+import { say } from './own-process.ts'
+import { type Row, runRounds } from './rounds.ts'
 import { checkSameContent } from './same-content.ts'
 import { type ServiceProcess, startServiceProcess } from './service-process.ts'
-import { fullExportName, type Transfer, traExportName, type Way, waysOfService } from './ways.ts'
-
-export interface FullExports {
-  store: 'the filesystem' | 'MinIO'
-  /** The floor, the movements export and the full exports, in turns. That in TRA goes to the filesystem alone. */
-  rounds: Rounds
-}
+import { type Transfer, type Way, waysOfService } from './ways.ts'
 
 interface Job {
   id: string
@@ -37,44 +31,46 @@ interface Job {
 const pollMs = 25
 
 /**
- * @param stack leaves what an interruption passes by
- * @returns one for each store there is
+ * @param stack stops what an interruption passes by
+ * @returns for each store there is the floor, the movements export and the full exports, which took turns. The one in TRA
+ *   goes to the filesystem alone.
  */
 export async function measureFullExports(
   dataset: Dataset,
   floor: Way,
   rounds: number,
-  progress: ReportProgress,
   stack: AsyncDisposableStack,
-): Promise<FullExports[]> {
+): Promise<Record<string, Row[]>> {
   const measure = async (
-    store: FullExports['store'],
+    formats: ('JSON' | 'TRA')[],
     files: StoreSettings,
     settings: Record<string, string>,
-  ): Promise<FullExports> => {
-    const report: ReportProgress = (what, share) => progress(`${fullExportName(store)}, ${what}`, share)
+  ): Promise<Row[]> => {
     const service = await startServiceProcess(dataset.dataDir, settings)
     stack.defer(service.stop)
     const [movements] = waysOfService(service, dataset.year)
-    const ways = [floor, movements!, wayOfFullExport(fullExportName(store), 'JSON', service, dataset, files)]
-    if (store === 'the filesystem') ways.push(wayOfFullExport(traExportName, 'TRA', service, dataset, files))
-    await checkSameContent(ways, report)
-    const measured = { store, rounds: await runRounds(ways, rounds, report) }
+    const fullExports = formats.map((format) => wayOfFullExport(format, service, dataset, files))
+    const ways = [floor, movements!, ...fullExports]
+    await checkSameContent(ways)
+    const rows = await runRounds(ways, rounds, dataset.databasePid)
     await forget(dataset, files)
     await service.stop()
-    return measured
+    return rows
   }
   const folder = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKey: '' } as const
-  const measured = [await measure('the filesystem', folder, {})]
-  if (!minioInstalled) return measured
+  const toFolder = { 'full export to a folder': await measure(['JSON', 'TRA'], folder, {}) }
+  if (!minioInstalled) {
+    say('full export to MinIO: left out, as .cache/bin/minio is not there; .ci/run builds it')
+    return toFolder
+  }
   const minio = await startMinio(stack)
-  measured.push(await measure('MinIO', minio.files, { ...minio.settings, MASTER_KEY: dataset.masterKey }))
+  const settings = { ...minio.settings, MASTER_KEY: dataset.masterKey }
+  const toMinio = { 'full export to MinIO': await measure(['JSON'], minio.files, settings) }
   await minio.stop()
-  return measured
+  return { ...toFolder, ...toMinio }
 }
 
 function wayOfFullExport(
-  name: string,
   format: 'JSON' | 'TRA',
   service: ServiceProcess,
   dataset: Dataset,
@@ -96,9 +92,9 @@ function wayOfFullExport(
       job = await Promise.race([ask(`all/status?exportId=${job.id}`), service.failed])
     }
     if (job.status === 'FAILED') throw new Error(`${job.id} failed: ${job.reason}`)
-    return { seconds: (performance.now() - started) / 1000, firstByteMs: null, bytes: job.size! }
+    return { ms: performance.now() - started, firstByteMs: null, bytes: job.size!, rows: null }
   }
-  return { name, pid: service.pid, address: undefined, run }
+  return { name: `full export, ${format}`, pid: service.pid, address: undefined, run }
 }
 
 async function forget({ ownerUrl, year }: Dataset, files: StoreSettings): Promise<void> {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { StoreSettings } from '../src/store/store.ts'
-import { type OwnProcess, startCommand } from './own-process.ts'
+import { type OwnProcess, startProcess } from './own-process.ts'
 
 const program = fileURLToPath(new URL('../.cache/bin/minio', import.meta.url))
 
@@ -23,21 +23,20 @@ export interface Minio {
   stop(): Promise<void>
 }
 
-/** @param stack leaves it, and its folder */
+/** @param stack stops it, and removes its folder */
 export async function startMinio(stack: AsyncDisposableStack): Promise<Minio> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-bench-minio-'))
   const endpoint = `http://127.0.0.1:${await freePort()}`
   const [accessKey, secretKey] = ['bench', randomBytes(16).toString('hex')]
-  const minio = startCommand('exec "$PROGRAM" server --quiet --address="$ADDRESS" "$FILES"', {
-    PROGRAM: program,
-    ADDRESS: new URL(endpoint).host,
-    FILES: folder,
-    HOME: folder,
-    MINIO_ROOT_USER: accessKey,
-    MINIO_ROOT_PASSWORD: secretKey,
-    MINIO_BROWSER: 'off',
-    // Without it MinIO refuses a folder on the disk of the system.
-    MINIO_CI_CD: '1',
+  const minio = startProcess([program, 'server', '--quiet', `--address=${new URL(endpoint).host}`, folder], {
+    env: {
+      HOME: folder,
+      MINIO_ROOT_USER: accessKey,
+      MINIO_ROOT_PASSWORD: secretKey,
+      MINIO_BROWSER: 'off',
+      // Without it MinIO refuses a folder on the disk of the system.
+      MINIO_CI_CD: '1',
+    },
   })
   const stop = async (): Promise<void> => {
     await minio.stop()
@@ -61,7 +60,7 @@ export async function startMinio(stack: AsyncDisposableStack): Promise<Minio> {
 
 async function answering(endpoint: string, minio: OwnProcess): Promise<void> {
   for (let waitedMs = 0; waitedMs < 30_000; waitedMs += 100) {
-    // A refusal of who has no credentials is an answer; 503 is what it gives while it starts.
+    // A refusal for want of credentials is an answer; while it starts, MinIO gives 503.
     const status = await fetch(endpoint).then(
       (answer) => answer.status,
       () => 503,

@@ -1,91 +1,82 @@
 /**
  * `npm run bench`: a year of movements over HTTP to a client on the same machine, beside what the database takes to
- * send its rows to nowhere, and beside two other ways of making the same answer.
+ * send its rows to nowhere (the floor), and beside other ways of making the same answer (peers/).
  */
+import { movementsMax, movementsMin } from '../src/sample/seed.ts'
 import { openDataset } from './dataset.ts'
 import { measureFullExports } from './full-export.ts'
+import { measureSmallRequests } from './latency.ts'
 import { startUsage } from './measure.ts'
-import { type BenchOptions, readOptions } from './options.ts'
-import { interrupted } from './own-process.ts'
+import { readOptions } from './options.ts'
+import { runBench } from './own-process.ts'
 import { pictureOf } from './picture.ts'
-import { createProgress, type ReportProgress } from './progress.ts'
-import { reportOf } from './report.ts'
-import { describeMachine, type LargeFolder, type Results, writeResults } from './results.ts'
-import { runRounds } from './rounds.ts'
+import { describeMachine, machineLine, writeResult } from './results.ts'
+import { type Row, runRounds } from './rounds.ts'
 import { checkSameContent } from './same-content.ts'
-import { startServiceProcess } from './service-process.ts'
-import { measureParts, measureSmallRequests } from './small-requests.ts'
-import { oursName, startFloor, startPeers, waysOfService } from './ways.ts'
+import { type ServiceProcess, startServiceProcess } from './service-process.ts'
+import { tableOf } from './table.ts'
+import { oursName, partsOfYear, startFloor, startPeers, waysOfService, yearUrl } from './ways.ts'
 
-async function compare(
-  options: BenchOptions,
-  progress: ReportProgress,
-  stack: AsyncDisposableStack,
-): Promise<Results> {
-  const dataset = await openDataset(options.movements, progress, stack)
+runBench(async (stack) => {
+  const usage = 'npm run bench -- [--movements 600000] [--rounds 5] [--large 3000000]'
+  const options = readOptions(usage, ['movements', 'rounds', 'large'])
+  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
+  const rounds = options.wholeNumber('rounds', 5, 1, 100)
+  const large = options.wholeNumber('large', movementsMin, movementsMin, movementsMax)
+
+  const dataset = await openDataset(movements, stack)
+  const { year, period, databasePid } = dataset
   const service = await startServiceProcess(dataset.dataDir)
   stack.defer(service.stop)
-  const { peakMb: idleMb } = startUsage(service.pid)()
-  const ofService = waysOfService(service, dataset.year)
-  const floor = await startFloor(dataset.year, stack)
-  const ways = [floor, ...ofService, ...(await startPeers(dataset.year, stack))]
-  const content = await checkSameContent(ways, progress)
-  const rounds = await runRounds(ways, options.rounds, progress)
-  const parts = await measureParts(service, dataset, options.rounds, progress)
-  const small = await measureSmallRequests(service, ofService[0]!.address!.url, progress)
+  const idle = beforeFirstRequest(service, databasePid)
+  const floor = await startFloor(year, stack)
+  const ways = [floor, ...waysOfService(service, year), ...(await startPeers(year, stack))]
+  await checkSameContent(ways)
+  const ofYear = await runRounds(ways, rounds, databasePid)
+  const parts = partsOfYear(service, year, period)
+  await runRounds(parts, 1, databasePid)
+  const sections: Record<string, Row[]> = {
+    'a year': ofYear,
+    'part of it': await runRounds(parts, rounds, databasePid),
+    'small requests': await measureSmallRequests(service, yearUrl(service, year.exerciceId), databasePid),
+  }
   // It would take full exports from the same queue.
   await service.stop()
-  const fullExports = await measureFullExports(dataset, floor, options.rounds, progress, stack)
+  Object.assign(sections, await measureFullExports(dataset, floor, rounds, stack))
+  sections['before the first request'] = [idle]
+  if (options.text('large') !== undefined)
+    sections[`a year of a folder of ${large.toLocaleString('en')}`] = await measureLarge(large, stack)
+
+  const machine = describeMachine(dataset.postgresVersion)
+  const results = { at: new Date().toISOString(), machine, movements, sections }
+  const file = `movements-${movements}`
+  return [
+    `A year of a folder of ${movements.toLocaleString('en')} movements, ${results.at.slice(0, 10)}`,
+    machineLine(machine),
+    ...tableOf(sections),
+    '',
+    'Medians of the rounds; a ratio is that of each round, then the median; CPU and memory are those of the process that',
+    'answers, the highest peak. A full export is of the whole folder, from its trigger until DONE.',
+    writeResult(`${file}.json`, results),
+    writeResult(`${file}.svg`, pictureOf(machine, ofYear)),
+  ]
+})
+
+/** Memory alone. */
+function beforeFirstRequest({ pid }: ServiceProcess, databasePid: number): Row {
+  const used = { ...startUsage({ pid, databasePid })(), cpuMs: null, databaseCpuMs: null, clientCpuMs: 0 }
   return {
-    at: new Date().toISOString(),
-    machine: describeMachine(dataset.postgresVersion),
-    movements: options.movements,
-    rows: content.rows,
-    contentBytes: content.bytes,
-    rounds,
-    parts,
-    small,
-    idleMb,
-    fullExports,
-    large: options.large === undefined ? null : await measureLarge(options.large, progress, stack),
+    name: oursName,
+    samples: [{ ms: 0, firstByteMs: null, bytes: null, rows: null, ...used }],
   }
 }
 
-/** The service started anew, so that its memory is that of this folder alone. */
-async function measureLarge(
-  movements: number,
-  progress: ReportProgress,
-  stack: AsyncDisposableStack,
-): Promise<LargeFolder> {
-  const dataset = await openDataset(movements, progress, stack)
-  const service = await startServiceProcess(dataset.dataDir)
+/** Another folder. The service is started anew, so that its memory is that of this folder alone. */
+async function measureLarge(movements: number, stack: AsyncDisposableStack): Promise<Row[]> {
+  const { dataDir, year, databasePid } = await openDataset(movements, stack)
+  const service = await startServiceProcess(dataDir)
   stack.defer(service.stop)
-  const [ours] = waysOfService(service, dataset.year)
-  const report: ReportProgress = (what, share) =>
-    progress(`${movements.toLocaleString('en')} movements, ${what}`, share)
-  const { rows, bytes } = await checkSameContent([ours!], report)
-  const rounds = await runRounds([ours!], 3, report)
-  return { movements, rows, contentBytes: bytes[oursName]!, samples: rounds[oursName]! }
+  const ways = waysOfService(service, year).slice(0, 1)
+  await checkSameContent(ways)
+  return runRounds(ways, 3, databasePid)
 }
-
-async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2))
-  const { report, end } = createProgress()
-  // Whatever happens, also at Ctrl-C: what was started is stopped, last first.
-  await using stack = new AsyncDisposableStack()
-  stack.defer(end)
-  const results = await Promise.race([compare(options, report, stack), interrupted()])
-  end()
-  const path = writeResults(results, pictureOf(results))
-  // A reader that has seen enough, such as head, is no failure.
-  process.stdout.on('error', () => {})
-  process.stdout.write(`${reportOf(results)}\n\nWritten: ${path}.json, ${path}.svg\n`)
-}
-
-main().then(
-  () => process.exit(),
-  (error: Error) => {
-    process.stderr.write(`${error.message}\n`)
-    process.exit(1)
-  },
-)

@@ -1,39 +1,36 @@
 import { parseArgs } from 'node:util'
-import { movementsMax, movementsMin } from '../src/sample/seed.ts'
 
-export interface BenchOptions {
-  movements: number
-  rounds: number
-  /** Movements of a second, larger folder, for the memory of the service alone. */
-  large: number | undefined
+/** The options of a command of the bench. */
+export interface Options<Name extends string> {
+  text(name: Name): string | undefined
+  /** @throws {Error} where it is no whole number between the two, which are included */
+  wholeNumber(name: Name, fallback: number, least: number, most: number): number
 }
 
-const usage = `npm run bench -- [--movements 600000] [--rounds 5] [--large 3000000]`
-
-/** @throws {Error} that says what the command takes */
-export function readOptions(args: string[]): BenchOptions {
-  const options = {
-    movements: { type: 'string' },
-    rounds: { type: 'string' },
-    large: { type: 'string' },
-  } as const
-  const { values } = parse(() => parseArgs({ args, options }))
-  const wholeNumber = (name: keyof typeof options, fallback: string, least: number, most: number): number => {
-    const text = values[name] ?? fallback
-    const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-    if (number >= least && number <= most) return number
-    throw new Error(`--${name} takes a whole number from ${least} to ${most}\n${usage}`)
-  }
+/**
+ * @param usage `npm run bench -- [--rounds 5]`: what an error shows
+ * @throws {Error} where the command line has anything else
+ */
+export function readOptions<Name extends string>(usage: string, names: readonly Name[]): Options<Name> {
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
+  const values = parse(options, usage)
   return {
-    movements: wholeNumber('movements', '600000', movementsMin, movementsMax),
-    rounds: wholeNumber('rounds', '5', 1, 100),
-    large: values.large === undefined ? undefined : wholeNumber('large', '', movementsMin, movementsMax),
+    text: (name) => values[name],
+    wholeNumber: (name, fallback, least, most) => {
+      const text = values[name]
+      const number = text === undefined ? fallback : /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+      if (number >= least && number <= most) return number
+      throw new Error(`--${name} takes a whole number from ${least} to ${most}\n${usage}`)
+    },
   }
 }
 
-function parse<Result>(read: () => Result): Result {
+function parse(
+  options: Record<string, { type: 'string' }>,
+  usage: string,
+): Record<string, string | undefined> {
   try {
-    return read()
+    return parseArgs({ args: process.argv.slice(2), options }).values
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${usage}`, { cause: error })
   }

@@ -1,10 +1,12 @@
-/** Processes that the bench starts, and that end with it whatever happens. */
-import type { ChildProcess } from 'node:child_process'
-import { fork, spawn } from 'node:child_process'
+/** Processes that the bench starts. They end with it, whatever happens. */
+import { type ChildProcess, spawn } from 'node:child_process'
 import { addAbortListener, once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { limits } from '../src/config.ts'
 import { stopSignal } from '../src/stop-signal.ts'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. It also
@@ -16,48 +18,60 @@ const detached = true
 const stopTimeoutMs = limits.stopMs + 5_000
 
 export interface OwnProcess {
-  child: ChildProcess
   pid: number
   /** Rejects when the process ends before it is stopped. */
   failed: Promise<never>
   stop(): Promise<void>
 }
 
+export interface StartOptions {
+  /** All of its environment, so that settings of the shell do not change what is measured. */
+  env: Record<string, string>
+  /** The project's folder unless given. */
+  cwd?: string
+}
+
+/** Standard output goes to standard error: the bench's own standard output is the table. */
+export function startProcess(command: string[], { env, cwd = project }: StartOptions): OwnProcess {
+  const [program, ...words] = command
+  return own(spawn(program!, words, { cwd, env, stdio: ['ignore', 2, 2], detached }), command)
+}
+
 /**
- * Runs a script of package.json as npm does, in the project's folder. Its output goes to standard error: standard
- * output is the table's.
- * @param env all of its environment, so that settings of the shell do not change what is measured
+ * A program that listens, and prints its address as its first line. It ends when its standard input does: that is how it
+ * learns that the bench is gone.
  */
-export function startCommand(command: string, env: Record<string, string>): OwnProcess {
-  const cwd = fileURLToPath(new URL('..', import.meta.url))
-  const child = spawn('sh', ['-c', command], { cwd, env, stdio: ['ignore', 2, 2], detached })
-  return own(child, command)
+export async function startListener(
+  command: string[],
+  { env, cwd = project }: StartOptions,
+): Promise<OwnProcess & { url: string }> {
+  const [program, ...words] = command
+  const child = spawn(program!, words, { cwd, env, stdio: ['pipe', 'pipe', 2], detached })
+  const listener = own(child, command)
+  const [url] = (await Promise.race([
+    once(createInterface({ input: child.stdout! }), 'line'),
+    listener.failed,
+  ])) as [string]
+  return { ...listener, url }
 }
 
-/** Runs a script of the bench, with a channel for messages, over which it also learns that the bench is gone. */
-export function startPeer(script: URL): OwnProcess {
-  const child = fork(fileURLToPath(script), { env: {}, stdio: ['ignore', 2, 2, 'ipc'], detached })
-  return own(child, script.pathname)
+/** A script of the bench, as a command for `startListener`. */
+export function script(path: string): string[] {
+  return [process.execPath, fileURLToPath(new URL(path, import.meta.url))]
 }
 
-/** The next message of a peer, or its end as an error. */
-export async function nextMessage<Message>(peer: OwnProcess): Promise<Message> {
-  const message = once(peer.child, 'message').then(([first]) => first as Message)
-  return Promise.race([message, peer.failed])
-}
-
-function own(child: ChildProcess, script: string): OwnProcess {
+function own(child: ChildProcess, command: string[]): OwnProcess {
   let stopping = false
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const failed = new Promise<never>((_, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) => {
-      if (!stopping) reject(new Error(`${script} ended by itself (${signal ?? `exit code ${code}`})`))
+      if (!stopping) reject(new Error(`${command.at(-1)} ended by itself (${signal ?? `exit code ${code}`})`))
     })
   })
-  // Somebody may be listening at that moment, or nobody.
+  // Not every moment has a listener.
   failed.catch(() => {})
-  // The way out that passes every `finally` by: an error that nobody caught.
+  // An uncaught error ends the process past every `finally`.
   const kill = (): void => void child.kill()
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
@@ -69,13 +83,38 @@ function own(child: ChildProcess, script: string): OwnProcess {
     await ended
     clearTimeout(deadline)
   }
-  return { child, pid: child.pid ?? 0, failed, stop }
+  return { pid: child.pid ?? 0, failed, stop }
 }
 
-/** Rejects at Ctrl-C and the like, so that what was started is stopped in order. */
-export function interrupted(): Promise<never> {
+/**
+ * A whole bench, to the end of the process: `measure` gives the lines of standard output. Whatever happens, at Ctrl-C
+ * too, all that `measure` leaves on the stack is stopped, last first.
+ */
+export function runBench(measure: (stack: AsyncDisposableStack) => Promise<string[]>): void {
+  const run = async (): Promise<void> => {
+    await using stack = new AsyncDisposableStack()
+    const lines = await Promise.race([measure(stack), interrupted()])
+    // A reader that has seen enough, such as head, is no failure.
+    process.stdout.on('error', () => {})
+    process.stdout.write(`${lines.join('\n')}\n`)
+  }
+  run().then(
+    () => process.exit(),
+    (error: Error) => {
+      process.stderr.write(`${error.message}\n`)
+      process.exit(1)
+    },
+  )
+}
+
+function interrupted(): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   addAbortListener(stop, () => reject(new Error(`Stopped by ${stop.reason}`)))
   return promise
+}
+
+/** What runs now, on standard error. */
+export function say(what: string): void {
+  process.stderr.write(`${what}\n`)
 }

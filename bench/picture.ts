@@ -1,6 +1,7 @@
 /** The ways as horizontal bars: seconds, and the memory of the process that answers. Readable on light and dark. */
-import type { Results } from './results.ts'
-import { highest, median } from './statistics.ts'
+import type { Machine } from './results.ts'
+import { medianMs, type Row } from './rounds.ts'
+import { highest } from './statistics.ts'
 import { floorName, oursName } from './ways.ts'
 
 const width = 860
@@ -17,20 +18,21 @@ interface Bar {
   text: string
 }
 
-export function pictureOf(results: Results): string {
-  const { rounds, machine, rows } = results
-  const seconds = Object.entries(rounds).map(([name, samples]): Bar => {
-    const value = median(samples.map((sample) => sample.seconds))
-    return { name, value, text: `${value.toFixed(2)} s` }
+/** @param rows of the year, the floor and ours among them */
+export function pictureOf(machine: Machine, rows: Row[]): string {
+  const movements = rows.find(({ name }) => name === oursName)!.samples[0]!.rows!
+  const seconds = rows.map((row): Bar => {
+    const value = medianMs(row) / 1000
+    return { name: row.name, value, text: `${value.toFixed(2)} s` }
   })
-  const memory = Object.entries(rounds).flatMap(([name, samples]): Bar[] => {
+  const memory = rows.flatMap(({ name, samples }): Bar[] => {
     const value = highest(samples.map(({ peakMb }) => peakMb))
-    return name === floorName || value === null ? [] : [{ name, value, text: `${value.toFixed(0)} MB` }]
+    return value === null ? [] : [{ name, value, text: `${value.toFixed(0)} MB` }]
   })
   const memoryTop = top + seconds.length * lineHeight + panelGap
   const height = memoryTop + memory.length * lineHeight + 24
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
-<title>Time and memory of exporting ${count(rows)} movements</title>
+<title>Time and memory of exporting ${count(movements)} movements</title>
 <style>
   text { font: 13px system-ui, sans-serif; fill: #1f2328 }
   .title { font-weight: 600 }
@@ -50,7 +52,7 @@ export function pictureOf(results: Results): string {
 </style>
 <rect class="paper" width="${width}" height="${height}"/>
 <text class="quiet" x="16" y="22">${xmlText(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, PostgreSQL ${machine.postgres}`)}</text>
-${panel(`Seconds to export ${count(rows)} movements to a local client (shorter is better)`, seconds, top)}
+${panel(`Seconds to export ${count(movements)} movements to a local client (shorter is better)`, seconds, top)}
 ${memory.length === 0 ? '' : panel('Peak memory of the process that answers', memory, memoryTop)}
 </svg>
 `

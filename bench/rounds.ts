@@ -1,40 +1,49 @@
 /** Every way in turn, several times over, so that a machine that slows down slows them all. */
-import type { Usage } from './measure.ts'
-import { startUsage } from './measure.ts'
-import type { ReportProgress } from './progress.ts'
+import { startUsage, type Usage } from './measure.ts'
+import { say } from './own-process.ts'
 import { median } from './statistics.ts'
 import type { Transfer, Way } from './ways.ts'
 
 /** What one way took in one round. */
 export interface Sample extends Transfer, Usage {
   /** Of the bench itself, which reads the answer: part of the load on the machine. */
-  clientCpuSeconds: number
+  clientCpuMs: number
 }
 
-/** Samples by the name of the way, one per round. */
-export type Rounds = Record<string, Sample[]>
+/** A line of the table. */
+export interface Row {
+  name: string
+  /** One per round. */
+  samples: Sample[]
+  /** Of a request that was sent many times; `samples` then has one, with the median and what all used together. */
+  p99Ms?: number
+}
 
-export async function runRounds(ways: Way[], rounds: number, progress: ReportProgress): Promise<Rounds> {
-  const samples: Rounds = Object.fromEntries(ways.map(({ name }) => [name, []]))
-  for (let round = 0; round < rounds; round++) {
+/** @returns a row for each way, in their order */
+export async function runRounds(ways: Way[], rounds: number, databasePid: number): Promise<Row[]> {
+  const rows = ways.map(({ name }): Row => ({ name, samples: [] }))
+  for (let round = 1; round <= rounds; round++) {
     for (const [index, way] of ways.entries()) {
-      progress(`round ${round + 1} of ${rounds}: ${way.name}`, index / ways.length)
-      samples[way.name]!.push(await measure(way))
+      say(`round ${round} of ${rounds}: ${way.name}`)
+      rows[index]!.samples.push(await measure(way, databasePid))
     }
   }
-  return samples
+  return rows
 }
 
-export async function measure(way: Pick<Way, 'pid' | 'run'>): Promise<Sample> {
-  const end = way.pid === undefined ? undefined : startUsage(way.pid)
+async function measure({ pid, run }: Way, databasePid: number): Promise<Sample> {
+  const end = startUsage({ pid, databasePid })
   const before = process.cpuUsage()
-  const transfer = await way.run()
+  const transfer = await run()
   const { user, system } = process.cpuUsage(before)
-  const clientCpuSeconds = (user + system) / 1e6
-  return { ...transfer, clientCpuSeconds, ...(end?.() ?? { cpuSeconds: null, peakMb: null }) }
+  return { ...transfer, ...end(), clientCpuMs: (user + system) / 1e3 }
 }
 
-/** How many times as long one way takes as another: of each round, then the median. */
-export function timesAsLong(rounds: Rounds, way: string, other: string): number {
-  return median(rounds[way]!.map(({ seconds }, round) => seconds / rounds[other]![round]!.seconds))
+export function medianMs({ samples }: Row): number {
+  return median(samples.map(({ ms }) => ms))
+}
+
+/** How many times as long as another, which took turns with it: of each round, then the median. */
+export function timesAsLong(row: Row, other: Row): number {
+  return median(row.samples.map(({ ms }, round) => ms / other.samples[round]!.ms))
 }

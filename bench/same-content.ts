@@ -3,94 +3,60 @@
  * the round that warms everything up, and is not counted.
  */
 import { createHash } from 'node:crypto'
-import { finished } from 'node:stream/promises'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
-import { download } from './client.ts'
-import type { ReportProgress } from './progress.ts'
-import { databaseJsonName, oursName, type Way } from './ways.ts'
+import { say } from './own-process.ts'
+import { peers } from './peers/peers.ts'
+import type { Way } from './ways.ts'
 
-export interface Content {
-  /** Movements in the answer, as its trailer says. */
-  rows: number
-  /** Of the answers by the name of the way, uncompressed. */
-  bytes: Record<string, number>
-}
-
-interface Hashed {
-  bytes: number
-  sha256: string
-  trailers: NodeJS.Dict<string>
-}
-
-/** @throws {Error} naming the way whose answer differs */
-export async function checkSameContent(ways: Way[], progress: ReportProgress): Promise<Content> {
-  const content: Content = { rows: 0, bytes: {} }
-  let expected = ''
-  for (const [index, way] of ways.entries()) {
-    progress(`warming up and comparing: ${way.name}`, index / ways.length)
+/** @throws {Error} naming the way whose answer differs from the first that has one */
+export async function checkSameContent(ways: Way[]): Promise<void> {
+  let expected: string | undefined
+  for (const way of ways) {
+    say(`warming up and comparing: ${way.name}`)
     if (!way.address) {
       await way.run()
       continue
     }
-    const { bytes, sha256, trailers } = await hashAnswer(way)
-    content.bytes[way.name] = bytes
-    if (way.name === oursName) {
-      expected = sha256
-      content.rows = Number(trailers['x-row-count'])
-    }
-    // A line each is another text; its own trailer vouches for it.
-    const wanted = way.address.headers['Accept'] === undefined ? expected : trailers['x-content-sha256']
-    if (sha256 !== wanted || (trailers['x-content-sha256'] ?? sha256) !== sha256)
+    const sha256 = await hashAnswer(way.name, way.address)
+    expected ??= sha256
+    if (sha256 !== expected)
       throw new Error(
-        `The answers differ, so there is nothing to compare: ${way.name} gives ${sha256}, not ${wanted}`,
+        `The answers differ, so there is nothing to compare: ${way.name} gives ${sha256}, not ${expected}`,
       )
   }
-  return content
 }
 
-async function hashAnswer({ name, address }: Way): Promise<Hashed> {
-  const { url, headers } = address!
-  if (name === databaseJsonName) return hashLines(url, headers)
+/** SHA-256 of the answer as one JSON array without blanks. */
+async function hashAnswer(name: string, { url, headers }: NonNullable<Way['address']>): Promise<string> {
   const hash = createHash('sha256')
-  let bytes = 0
-  const take = (chunk: Buffer): void => {
-    bytes += chunk.length
-    hash.update(chunk)
-  }
-  const unpack = unpacker(headers['Accept-Encoding'])
-  unpack?.on('data', take)
-  const { trailers } = await download(url, headers, unpack ? (chunk) => void unpack.write(chunk) : take)
-  if (unpack) {
-    unpack.end()
-    await finished(unpack)
-  }
-  return { bytes, sha256: hash.digest('hex'), trailers }
+  const { status, body } = await fetch(url, { headers: { 'Accept-Encoding': 'identity', ...headers } })
+  if (status !== 200 || !body) throw new Error(`${url} answered ${status}`)
+  if (headers['Accept'] === 'application/x-ndjson') {
+    let separator = '['
+    for await (const line of linesOf(body)) {
+      hash.update(separator + line)
+      separator = ','
+    }
+    hash.update(']')
+  } else if (peers.some((peer) => peer.name === name && peer.hasBlanks)) {
+    for await (const line of linesOf(body)) hash.update(withoutBlanks(line))
+    hash.update(']')
+  } else for await (const chunk of body) hash.update(chunk)
+  return hash.digest('hex')
 }
 
-function unpacker(encoding: string | undefined) {
-  if (encoding === 'zstd') return createZstdDecompress()
-  return encoding === 'gzip' ? createGunzip() : undefined
+/** A movement after `[`, or after the comma that separates it from the one before; the last is followed by `]`. */
+function withoutBlanks(line: string): string {
+  const json = line.slice(1).replace(/\]$/, '')
+  return json === '' ? '' : line[0] + JSON.stringify(JSON.parse(json))
 }
 
-/**
- * The database writes blanks between tokens, so its movements are parsed and written again, one by one: what is left
- * to differ is the content. Each is on a line of its own, all but the first behind a comma.
- */
-async function hashLines(url: string, headers: Record<string, string>): Promise<Hashed> {
-  const hash = createHash('sha256')
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
-  let bytes = 0
-  const takeLine = (line: string): void => {
-    const json = line.replace(/^[[,]/, '').replace(/\]$/, '')
-    if (json !== '') hash.update(line[0] + JSON.stringify(JSON.parse(json)))
-  }
-  const { trailers } = await download(url, headers, (chunk) => {
-    bytes += chunk.length
+  for await (const chunk of body) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop()!
-    for (const line of lines) takeLine(line)
-  })
-  takeLine(rest)
-  return { bytes, sha256: hash.update(']').digest('hex'), trailers }
+    yield* lines
+  }
+  if (rest !== '') yield rest
 }

@@ -2,46 +2,58 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import packageJson from '../package.json' with { type: 'json' }
+import { fileURLToPath } from 'node:url'
 import type { Credentials } from '../src/sample/demo-folder.ts'
-import type { OwnProcess } from './own-process.ts'
-import { startCommand } from './own-process.ts'
+import { type OwnProcess, startProcess } from './own-process.ts'
 
 export interface ServiceProcess extends OwnProcess {
   url: string
   /** Of a company token. */
   headers: Record<string, string>
+  /** Of the folder that the token opens, earliest first. */
+  exercices: Credentials['exercices']
 }
 
-/** @param settings beside those of every run */
+/**
+ * @param settings beside those of every run
+ * @param checkout of the service: this one unless given
+ */
 export async function startServiceProcess(
   dataDir: string,
   settings: Record<string, string> = {},
+  checkout = fileURLToPath(new URL('..', import.meta.url)),
 ): Promise<ServiceProcess> {
   const credentialsFile = join(dataDir, 'credentials.json')
   // The service writes it anew as soon as its port is bound, with the port it got.
   rmSync(credentialsFile, { force: true })
-  const service = startCommand(packageJson.scripts.start, {
-    // The runtime that npm puts in front.
-    PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
-    DATA_DIR: dataDir,
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
+    scripts: { start: string }
+  }
+  const env = {
+    ...environmentOf(dataDir),
     HOST: '127.0.0.1',
     PORT: '0',
     LOG_LEVEL: 'warn',
     RATE_LIMIT_REQUESTS: '1000000',
     ...settings,
-  })
+  }
+  const service = startProcess(['sh', '-c', scripts.start], { env, cwd: checkout })
   try {
-    const { baseUrl, companyToken, thirdPartySecret } = await Promise.race([
+    const { baseUrl, companyToken, thirdPartySecret, exercices } = await Promise.race([
       readWhenThere(credentialsFile),
       service.failed,
     ])
     const headers = { Authorization: `Bearer ${companyToken}`, 'X-Third-Party-Secret': thirdPartySecret }
-    return { ...service, url: baseUrl, headers }
+    return { ...service, url: baseUrl, headers, exercices }
   } catch (error) {
     await service.stop()
     throw error
   }
+}
+
+/** With the runtime that npm puts in front. */
+export function environmentOf(dataDir: string): Record<string, string> {
+  return { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, DATA_DIR: dataDir }
 }
 
 async function readWhenThere(path: string): Promise<Credentials> {

@@ -1,18 +1,21 @@
-/** The ways of getting a year of movements that are compared, each a function that gets it once. */
+/** The ways of getting movements that are compared, each a function that gets them once. */
 import type { YearOfFolder } from './dataset.ts'
 import { drain } from './drain.ts'
-import type { FloorRun } from './floor.ts'
 import type { OwnProcess } from './own-process.ts'
-import { nextMessage, startPeer } from './own-process.ts'
+import { script, startListener } from './own-process.ts'
+import type { FloorRun } from './peers/floor.ts'
+import { peers } from './peers/peers.ts'
 import type { ServiceProcess } from './service-process.ts'
 
-/** One getting of the year. */
+/** One getting of them. */
 export interface Transfer {
-  seconds: number
+  ms: number
   /** Null where the answer is a file that is fetched later. */
   firstByteMs: number | null
-  /** Over the wire. */
-  bytes: number
+  /** Over the wire, or of the file. Null where nothing is asked for. */
+  bytes: number | null
+  /** Movements, where the answer says how many. */
+  rows: number | null
 }
 
 export interface Way {
@@ -27,31 +30,26 @@ export interface Way {
 
 export const floorName = 'floor: COPY to nowhere'
 export const oursName = 'Grandlivre'
-export const objectPerRowName = 'object per row, JSON.stringify'
-export const databaseJsonName = 'JSON made by the database'
 
-/** @param store where the file goes */
-export const fullExportName = (store: string) => `full export to ${store}`
+const movementsPath = '/api/v1/mad/movements?version=1.0.0'
 
-export const traExportName = 'full export in TRA'
-
-export const movementsPath = '/api/v1/mad/movements?version=1.0.0'
+/** Of the exercice. */
+export function yearUrl(service: ServiceProcess, exerciceId: string): string {
+  return `${service.url}${movementsPath}&idExercice=${exerciceId}`
+}
 
 export async function startFloor(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way> {
-  const peer = startPeer(new URL('./floor.ts', import.meta.url))
-  stack.defer(peer.stop)
-  peer.child.send(year)
-  await nextMessage(peer)
+  const floor = await startListener(script('./peers/floor.ts'), { env: environmentOf(year) })
+  stack.defer(floor.stop)
   const run = async (): Promise<Transfer> => {
-    peer.child.send('run')
-    const { ms, firstByteMs, bytes } = await nextMessage<FloorRun>(peer)
-    return { seconds: ms / 1000, firstByteMs, bytes }
+    const answer = await Promise.race([fetch(floor.url), floor.failed])
+    return (await answer.json()) as FloorRun
   }
   return { name: floorName, pid: undefined, address: undefined, run }
 }
 
 export function waysOfService(service: ServiceProcess, { exerciceId }: YearOfFolder): Way[] {
-  const url = `${service.url}${movementsPath}&idExercice=${exerciceId}`
+  const url = yearUrl(service, exerciceId)
   const way = (name: string, headers: Record<string, string>): Way =>
     wayOver(name, service, url, { ...service.headers, ...headers })
   return [
@@ -62,24 +60,46 @@ export function waysOfService(service: ServiceProcess, { exerciceId }: YearOfFol
   ]
 }
 
-export async function startPeers(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way[]> {
-  const start = async (name: string, script: string): Promise<Way> => {
-    const peer = startPeer(new URL(script, import.meta.url))
-    stack.defer(peer.stop)
-    peer.child.send(year)
-    const { url } = await nextMessage<{ url: string }>(peer)
-    return wayOver(name, peer, url, {})
-  }
+/** @param period days of the exercice */
+export function partsOfYear(
+  service: ServiceProcess,
+  { exerciceId }: YearOfFolder,
+  period: { start: string },
+): Way[] {
+  const month = period.start.slice(0, 5)
+  const part = (name: string, query: string): Way =>
+    wayOver(name, service, `${service.url}${movementsPath}&${query}`, service.headers)
+  const inYear = `idExercice=${exerciceId}`
   return [
-    await start(objectPerRowName, './object-per-row.ts'),
-    await start(databaseJsonName, './database-json.ts'),
+    part('one month (March)', `startDate=${month}03-01&endDate=${month}03-31`),
+    part('accounts 60', `${inYear}&classAccount=60`),
+    part('accounts 512', `${inYear}&classAccount=512`),
+    part('one source (QUADRA)', `${inYear}&source=QUADRA`),
+    part('drafts', `${inYear}&draft=1`),
   ]
 }
 
-function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
-  const run = async (): Promise<Transfer> => {
-    const { ms, firstByteMs, bytes } = await Promise.race([drain(url, headers), from.failed])
-    return { seconds: ms / 1000, firstByteMs, bytes }
+export async function startPeers(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way[]> {
+  const ways: Way[] = []
+  for (const { name, command } of peers) {
+    const peer = await startListener(command, { env: environmentOf(year) })
+    stack.defer(peer.stop)
+    ways.push(wayOver(name, peer, peer.url, {}))
   }
+  return ways
+}
+
+/** See peers/peers.ts. */
+function environmentOf({
+  databaseUrl,
+  schemaId,
+  folderId,
+  exerciceId,
+}: YearOfFolder): Record<string, string> {
+  return { DATABASE_URL: databaseUrl, SCHEMA_ID: schemaId, FOLDER_ID: folderId, EXERCICE_ID: exerciceId }
+}
+
+function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
+  const run = () => Promise.race([drain(url, headers), from.failed])
   return { name, pid: from.pid, address: { url, headers }, run }
 }

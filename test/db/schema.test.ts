@@ -130,7 +130,7 @@ test('a migration can rest on a function of its own version: a trigger on an emp
      as $$ begin raise exception 'refused'; end $$;`,
   )
   await recordFunctions(
-    `create function refuse() returns trigger language plpgsql as 'begin return new; end';
+    `create or replace function refuse() returns trigger language plpgsql as 'begin return new; end';
      create trigger refuse before insert on schemas for each row execute function refuse();`,
   )
   await migrate(database.ownerUrl, { folder: `${folder}/` })

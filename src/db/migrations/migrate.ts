@@ -12,10 +12,11 @@
  *   each restart. So functions change only together with the version: a change needs a numbered file, which may hold
  *   nothing but the line `-- functions: sha256 ...` of the new content, and without it the code does not start
  *   (schema-files.ts says the line). A login that may not migrate sees by the number alone that functions are missing.
- * - A numbered file finds functions as the files before it left them, in a fresh database as in one that exists, because
- *   functions/ comes last. What it cannot do without, such as the function of a new trigger, it creates with an empty
- *   body, and functions/ fills it: in the same transaction, so nobody ever meets the empty one, nor new tables with
- *   old functions. It drops a function that is removed, or whose parameters or columns change.
+ * - A numbered file relies on no function: when it runs, a fresh database has none of functions/ yet, and one that
+ *   exists has older ones. What it needs, such as the function of a new trigger, it makes with `create or replace` and
+ *   an empty body, and functions/ fills it: in the same transaction, so no other connection ever sees the empty one, nor
+ *   new tables with old functions. A function that is removed, or whose parameters or columns change, it drops with
+ *   `drop function if exists`.
  * - While processes of two versions run on one database, those of the older call the newer functions. So a function
  *   keeps what the version before relies on, or a new one takes a new name.
  */

@@ -1,9 +1,9 @@
 /** JSON made by the database: one COPY whose rows are the movements, passed through. */
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import type { YearOfFolder } from './dataset.ts'
-import { listenAsPeer } from './peer-listener.ts'
-import { copyJson } from './peers.sql.ts'
+import type { YearOfFolder } from '../dataset.ts'
+import { listenAsPeer } from './peer.ts'
+import { copyJson } from './year.sql.ts'
 
 listenAsPeer((year, pool) => ReadableStream.from(render(year, pool)))
 

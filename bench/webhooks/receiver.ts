@@ -4,16 +4,11 @@
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { quantile } from './statistics.ts'
+import { quantile } from '../statistics.ts'
 
 export type Behaviour = 'healthy' | 'fail' | 'hang' | keyof typeof slowMs
 
-/** The answer to the message `url`. */
-export interface Listening {
-  url: string
-}
-
-/** The answer to any other message. */
+/** The answer to GET /tally. */
 export interface Tally {
   /** Healthy subscribers that got anything, and what each of them got at the least. */
   subscribers: number
@@ -44,6 +39,7 @@ const got = new Map<string, { seen: Set<number>; last: number }>()
 const server = createServer(async (request, response: ServerResponse) => {
   const body = Buffer.concat(await request.toArray().catch(() => []))
   const path = request.url!
+  if (request.method === 'GET') return response.end(JSON.stringify(answerBench(path)))
   if (!path.startsWith('/healthy/')) otherRequests += 1
   if (path.startsWith('/fail/')) return response.writeHead(500).end()
   if (path.startsWith('/hang/')) return
@@ -80,18 +76,17 @@ function tally(): Tally {
   }
 }
 
-process.once('disconnect', () => process.exit())
+/** The bench asks for /count (events), /tally, or /reset. */
+function answerBench(path: string): number | Tally | null {
+  if (path === '/count') return [...got.values()].reduce((sum, { seen }) => sum + seen.size, 0)
+  if (path === '/tally') return tally()
+  requests = otherRequests = repeated = disordered = 0
+  delays = []
+  got.clear()
+  return null
+}
+
+process.stdin.once('end', () => process.exit()).resume()
 server.listen(0, '127.0.0.1', () => {
-  const { port } = server.address() as AddressInfo
-  process.on('message', (what: 'url' | 'count' | 'tally' | 'reset') => {
-    if (what === 'url') process.send?.({ url: `http://127.0.0.1:${port}` } satisfies Listening)
-    else if (what === 'count') process.send?.([...got.values()].reduce((sum, { seen }) => sum + seen.size, 0))
-    else if (what === 'tally') process.send?.(tally())
-    else {
-      requests = otherRequests = repeated = disordered = 0
-      delays = []
-      got.clear()
-      process.send?.('reset')
-    }
-  })
+  process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
 })

@@ -6,13 +6,13 @@
  * and make what is measured against it look better than it is. pg opens the connection (password, settings), and then
  * loses its socket.
  */
-import type { Socket } from 'node:net'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Connection } from 'pg'
-import type { YearOfFolder } from './dataset.ts'
-import { peerPool } from './peer-listener.ts'
-import { copyNarrow } from './peers.sql.ts'
+import { announce, peerPool, yearOfPeer } from './peer.ts'
+import { copyNarrow } from './year.sql.ts'
 
-/** What a run is told as, to the bench. */
+/** The answer to each request, in JSON. */
 export interface FloorRun {
   ms: number
   firstByteMs: number
@@ -25,15 +25,14 @@ const end = Buffer.from('Z\x00\x00\x00\x05I', 'latin1')
 /** CommandComplete (`COPY 600000`) and ReadyForQuery fit. */
 const tailBytes = 64
 
-process.once('disconnect', () => process.exit())
-process.once('message', async (year: YearOfFolder) => {
-  const client = await peerPool(year).connect()
-  const socket = (client as unknown as { connection: Connection }).connection.stream as Socket
-  socket.removeAllListeners('data')
-  const query = queryMessage(copyNarrow(year))
-  process.on('message', async () => process.send?.(await run(socket, query)))
-  process.send?.('ready')
+const year = yearOfPeer()
+const client = await peerPool(year).connect()
+const databaseSocket = (client as unknown as { connection: Connection }).connection.stream as Socket
+databaseSocket.removeAllListeners('data')
+const server = createServer(async (_, response) => {
+  response.end(JSON.stringify(await run(databaseSocket, queryMessage(copyNarrow(year)))))
 })
+server.listen(0, '127.0.0.1', () => announce((server.address() as AddressInfo).port))
 
 function run(socket: Socket, query: Buffer): Promise<FloorRun> {
   const { promise, resolve, reject } = Promise.withResolvers<FloorRun>()

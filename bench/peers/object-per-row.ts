@@ -6,11 +6,11 @@
  */
 import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
-import { journalTypeLabels } from '../src/formats/mad/journal.ts'
-import { paymentMode } from '../src/formats/payment.ts'
-import type { YearOfFolder } from './dataset.ts'
-import { listenAsPeer } from './peer-listener.ts'
-import { selectJoined, selectSections } from './peers.sql.ts'
+import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
+import { paymentMode } from '../../src/formats/payment.ts'
+import type { YearOfFolder } from '../dataset.ts'
+import { listenAsPeer } from './peer.ts'
+import { selectJoined, selectSections } from './year.sql.ts'
 
 const rowsPerFetch = 1000
 const charactersPerWrite = 64 * 1024

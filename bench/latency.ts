@@ -1,0 +1,118 @@
+/** Small requests, one after the other: alone, and beside exports. */
+import { Agent, get, type IncomingHttpHeaders } from 'node:http'
+import { startUsage } from './measure.ts'
+import { say, script, startListener } from './own-process.ts'
+import type { Row } from './rounds.ts'
+import type { ServiceProcess } from './service-process.ts'
+import { median, quantile } from './statistics.ts'
+
+export interface Repeated {
+  url: string
+  headers: Record<string, string>
+  status: number
+  requests: number
+}
+
+/** @returns medians, of all a p99, and what a request used on average */
+export async function measureLatency(
+  name: string,
+  { url, headers, status, requests }: Repeated,
+  { pid, failed }: Pick<ServiceProcess, 'pid' | 'failed'>,
+  databasePid: number,
+): Promise<Row> {
+  say(name)
+  const end = startUsage({ pid, databasePid })
+  const before = process.cpuUsage()
+  const answers = []
+  for (let n = 0; n < requests; n++) {
+    const answer = await Promise.race([request(url, headers), failed])
+    if (answer.status !== status) throw new Error(`${url} answered ${answer.status} instead of ${status}`)
+    answers.push(answer)
+  }
+  const { cpuMs, databaseCpuMs, peakMb } = end()
+  const { user, system } = process.cpuUsage(before)
+  const perRequest = (ms: number | null) => (ms === null ? null : ms / requests)
+  const times = answers.map(({ ms }) => ms)
+  const sample = {
+    ms: median(times),
+    firstByteMs: status === 200 ? median(answers.map(({ firstByteMs }) => firstByteMs)) : null,
+    bytes: status === 200 ? answers[0]!.bytes : null,
+    rows: null,
+    cpuMs: perRequest(cpuMs),
+    databaseCpuMs: perRequest(databaseCpuMs),
+    peakMb,
+    clientCpuMs: (user + system) / 1e3 / requests,
+  }
+  return { name, samples: [sample], p99Ms: quantile(times, 0.99) }
+}
+
+interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  bytes: number
+  /** Of the body. */
+  firstByteMs: number
+  ms: number
+}
+
+const agent = new Agent({ keepAlive: true })
+
+/** Reads an answer to its end and keeps nothing of it. @throws {Error} where it breaks off */
+function request(url: string, headers: Record<string, string>): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const started = performance.now()
+  const sent = get(url, { agent, headers }, (response) => {
+    let bytes = 0
+    let firstByteMs = 0
+    response.on('data', (chunk: Buffer) => {
+      if (bytes === 0) firstByteMs = performance.now() - started
+      bytes += chunk.length
+    })
+    response.on('error', reject)
+    response.on('end', () => {
+      const ms = performance.now() - started
+      if (!response.complete) return reject(new Error(`The answer of ${url} broke off after ${bytes} bytes`))
+      resolve({ status: response.statusCode!, headers: response.headers, bytes, firstByteMs, ms })
+    })
+  })
+  sent.on('error', reject)
+  return promise
+}
+
+const requests = 1_000
+const exportsSideBySide = 2
+
+export async function measureSmallRequests(
+  service: ServiceProcess,
+  yearUrl: string,
+  databasePid: number,
+): Promise<Row[]> {
+  const { headers } = service
+  const keyInfo = { url: `${service.url}/api/v1/key/info`, headers, status: 200, requests }
+  await measureLatency('key/info, warming up', keyInfo, service, databasePid)
+  const idle = await measureLatency('key/info, idle', keyInfo, service, databasePid)
+  // Any representation that exists is one the client may say it has.
+  const { etag } = (await request(yearUrl, { ...headers, 'If-None-Match': '*' })).headers
+  const unchanged = {
+    url: yearUrl,
+    headers: { ...headers, 'If-None-Match': String(etag) },
+    status: 304,
+    requests,
+  }
+  const notModified = await measureLatency('year unchanged (304)', unchanged, service, databasePid)
+  const readers = await startListener(script('./export-readers.ts'), {
+    env: { URL: yearUrl, HEADERS: JSON.stringify(headers), COUNT: String(exportsSideBySide) },
+  })
+  try {
+    const name = 'key/info while two exports run'
+    const busy = await Promise.race([measureLatency(name, keyInfo, service, databasePid), readers.failed])
+    return [idle, notModified, withoutAverages(busy)]
+  } finally {
+    await readers.stop()
+  }
+}
+
+/** What was used meanwhile is that of the exports. The peak is theirs too: the memory of two at once. */
+function withoutAverages(row: Row): Row {
+  return { ...row, samples: row.samples.map((sample) => ({ ...sample, cpuMs: null, databaseCpuMs: null })) }
+}

@@ -1,0 +1,71 @@
+/** The one table on standard output. */
+import { medianMs, type Row, type Sample, timesAsLong } from './rounds.ts'
+import { highest, median } from './statistics.ts'
+import { floorName, oursName } from './ways.ts'
+
+const heading = [
+  'ms',
+  'least to most',
+  '× floor',
+  '× movements',
+  'movements',
+  'MB',
+  'CPU ms',
+  'database CPU ms',
+  'peak MB',
+  'first byte ms',
+]
+
+/** @param sections rows that took turns, each with its heading; ratios are to the floor and to the movements among them */
+export function tableOf(sections: Record<string, Row[]>): string[] {
+  const lines = Object.entries(sections).flatMap(([name, rows]) => [
+    [name, ...heading.map(() => '')],
+    ...rows.map((row) => cellsOf(row, rows)),
+  ])
+  const all = [['', ...heading], ...lines]
+  const widths = all[0]!.map((_, column) => Math.max(...all.map((line) => line[column]!.length)))
+  const text = all.map((line) =>
+    line
+      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))
+      .join('  ')
+      .trimEnd(),
+  )
+  return text.flatMap((line, index) => (all[index]!.slice(1).some(Boolean) ? [line] : ['', line]))
+}
+
+function cellsOf(row: Row, among: Row[]): string[] {
+  const { samples, p99Ms } = row
+  const ms = samples.map((sample) => sample.ms)
+  const range = `${digits(Math.min(...ms))} to ${digits(Math.max(...ms))}`
+  const ratio = (name: string): string => {
+    const other = among.find((candidate) => candidate.name === name)
+    return other === undefined || other === row ? '' : timesAsLong(row, other).toFixed(2)
+  }
+  const middle = (value: (sample: Sample) => number | null, print = digits): string => {
+    const values = samples.map(value)
+    return values.includes(null) ? '' : print(median(values as number[]))
+  }
+  return [
+    `  ${row.name}`,
+    ms.includes(0) ? '' : digits(medianMs(row)),
+    p99Ms !== undefined ? `p99 ${digits(p99Ms)}` : samples.length > 1 ? range : '',
+    ratio(floorName),
+    ratio(oursName),
+    middle(({ rows }) => rows, wholeNumber),
+    middle(({ bytes }) => (bytes === null ? null : bytes / 1e6)),
+    middle(({ cpuMs }) => cpuMs),
+    middle(({ databaseCpuMs }) => databaseCpuMs),
+    highest(samples.map(({ peakMb }) => peakMb))?.toFixed(0) ?? '',
+    middle(({ firstByteMs }) => firstByteMs),
+  ]
+}
+
+function wholeNumber(value: number): string {
+  return value.toLocaleString('en')
+}
+
+/** Three digits that count, but no more than two of a fraction. */
+function digits(value: number): string {
+  const fraction = value < 10 ? 2 : value < 100 ? 1 : 0
+  return value.toLocaleString('en', { minimumFractionDigits: fraction, maximumFractionDigits: fraction })
+}
