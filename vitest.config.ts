@@ -25,12 +25,13 @@ const servers = 'test/support/set-up.ts'
 export default defineConfig({
   test: {
     // Most files wait for most of their time, so more of them run at once than there are cores.
-    maxWorkers: 5,
-    // Concurrent tests of one file wait nearly all of their time, too.
-    maxConcurrency: 8,
+    maxWorkers: 4,
+    // Of one file. Each starts processes of its own: with eight of them in several files at once, services on two cores
+    // were not heard of for fifteen seconds, and lost their exports.
+    maxConcurrency: 3,
     sequence: { sequencer: SlowFirst },
     // Generous: a test that waits for something waits for a condition, and only a real hang comes near.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     projects: [

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { addAbortListener, once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { limits } from '../src/config.ts'
 import { stopSignal } from '../src/stop-signal.ts'
+import { defaultTiming } from '../src/timing.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
@@ -15,7 +15,7 @@ const project = fileURLToPath(new URL('..', import.meta.url))
 const detached = true
 
 /** A service that stops gets longer than its own limit. */
-const stopTimeoutMs = limits.stopMs + 5_000
+const stopTimeoutMs = defaultTiming.stopMs + 5_000
 
 export interface OwnProcess {
   pid: number

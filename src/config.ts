@@ -211,7 +211,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Limits that are decisions of the code, not of the operator. */
+/** Limits that are decisions of the code, not of the operator. How long it waits for others stands in timing.ts. */
 export const limits = {
   /** Bytes a thread renders before it hands them over. Smaller costs messages, larger costs first-byte time. */
   chunkBytes: 256 * 1024,
@@ -224,58 +224,18 @@ export const limits = {
   exportsPerThread: 8,
   /** Exports that may wait for a place before callers are told 503. */
   exportQueueMax: 32,
-  /**
-   * An export's connection from which the client reads nothing for so long is closed; after twice that at the latest, as
-   * Node only sees at the second time-out that nothing has moved since the first.
-   */
-  clientIdleMs: 120_000,
   /** How long a request waits for a database connection before 503. */
   databaseConnectMs: 5_000,
   /** How long a process waits for another one that migrates. A first migration takes two seconds. */
   migrationLockMs: 30_000,
-  /** A server that could not be reached when the process started is asked again so often. */
-  databaseAwayMs: 1_000,
-  /** What a request found missing keeps the process from being ready for so long, and until it is there again. */
-  missingMs: 5_000,
   /** Connections of the main thread to the database; its queries are single-row look-ups. */
   serviceConnectionsMax: 8,
-  /** How long SIGTERM waits for running answers. */
-  drainMs: 25_000,
-  /**
-   * How long a process that was told to stop may take for all of it: `drainMs`, and some seconds for the rest. It is less
-   * than docker-compose.yml leaves it. What has fallen silent, a database say, is not waited for any longer.
-   */
-  stopMs: 35_000,
   /** A further signal within it is an echo of the first: npm passes it on in milliseconds, on a busy machine later. */
   signalEchoMs: 2_000,
   /** One part of an upload to S3, which allows 10,000 of at least 5 MiB: files of up to 80 GB. */
   storePartBytes: 8 * 1024 * 1024,
   /** Parts on their way at once, each with a buffer of its own. A fourth gained nothing on one machine. */
   storePartsInFlight: 3,
-  /**
-   * Tries of one request to S3 before the whole upload fails. The pauses between them double from the one figure to
-   * the other: an outage of half a minute costs no export its work.
-   */
-  storeTries: 9,
-  storeRetryMs: 250,
-  storeRetryMsMax: 8_000,
-  /** A request to S3 on whose connection no byte moves for so long has failed. */
-  storeIdleMs: 20_000,
-  /** How long an aborted upload waits for its parts on the way before it cuts them off. */
-  storeLandingMs: 5_000,
-  /** Any request to S3, however slowly it moves. 8 MiB within it is 140 kB/s. */
-  storeRequestMs: 60_000,
-  /** How often a full export says how far it is; whoever cancels it, or takes it over, is heeded as fast. */
-  exportRenewMs: 500,
-  /**
-   * How often each process looks for full exports whose process died, which is known after fifteen seconds of
-   * silence. With the pause before the next attempt they are taken up within half a minute.
-   */
-  exportSuperviseSeconds: 5,
-  /** For so long a full export is left alone for which the threads had no place; the queue is looked at as often. */
-  exportNoThreadSeconds: 2,
-  /** How long a full export that is stopped may take back what it wrote, before the process ends regardless. */
-  exportStopMs: 5_000,
   /** How long the address of a file is good (contract, section 3). */
   fileLinkSeconds: 3600,
   /** How often files and rows past their time are looked for. */
@@ -290,8 +250,6 @@ export const limits = {
   deliveryEventsMax: 100,
   /** Bytes of such a request, unless one event alone has more: Express takes bodies of up to 100 KiB by default. */
   deliveryBytesMax: 90 * 1024,
-  /** From the connection to the end of the answer (contract, section 7). */
-  deliveryTimeoutMs: 10_000,
   /** Of an answer to a delivery this much is kept, for staff to read. */
   deliveryAnswerBytes: 4 * 1024,
   /** Of a longer answer no more is read, and the connection is closed: nobody needs it, and it may never end. */
@@ -305,25 +263,15 @@ export const limits = {
    * by third party (`webhooks/slots.ts`).
    */
   deliveriesAtOnceMax: 256,
-  /** A receiver that took longer to answer than this, or fails, counts as slow. */
-  deliverySlowMs: 1_000,
   /**
    * Subscriptions of one third party that a search examines, at some 40 microseconds each on a busy machine: as many as it may make in a
    * schema, unless the operator allows more.
    */
   searchSubscriptionsMax: 100,
-  /** Between two searches for the same third party, where it has more: they take a tenth of a processor then. */
-  searchPauseMs: 50,
   /** A third party with this many waiting for slots is not searched: half of what one search may find. */
   searchWaitingMax: 50,
-  /** How often each process looks for what nobody told it of: a notification that was lost, another one's death. */
-  deliveryPollMs: 2_000,
-  /** A database that went away is asked again so often, by whoever has an answer to write down. */
-  deliveryRetryMs: 250,
   /** Connections of the dispatcher beside the one that holds its locks; its transactions take a few milliseconds. */
   deliveryConnectionsMax: 4,
-  /** How long requests on their way to subscribers may still be answered when the process stops. */
-  deliveryStopMs: 5_000,
   /** Contract, section 1. */
   bodyBytesMax: 64 * 1024,
   /**

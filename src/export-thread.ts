@@ -10,6 +10,7 @@ import { produceEntries, produceMovements, type SelectedTask } from './exports/r
 import { sendExport } from './exports/run/send.ts'
 import type { FolderOutcome, FolderTask } from './jobs/folder-thread.ts'
 import { storeFolder } from './jobs/folder-thread.ts'
+import type { ThreadSettings } from './threads/pool.ts'
 
 /**
  * Settings of the connections that exports read through:
@@ -22,7 +23,7 @@ const exportOptions =
   '-c client_connection_check_interval=500 -c max_parallel_workers_per_gather=0 -c random_page_cost=1.1 -c work_mem=32MB'
 
 /** Lives as long as the thread. Two connections are opened ahead, which spares the first export 20 ms. */
-const { databaseUrl } = workerData as { databaseUrl: string }
+const { databaseUrl, storeTiming } = workerData as ThreadSettings
 const pool = createPool(withStartupOptions(databaseUrl, exportOptions), {
   max: 2 * limits.exportsPerThread,
   applicationName: 'grandlivre export',
@@ -52,5 +53,5 @@ export function exportCollection(task: CollectionTask): Promise<void> {
 }
 
 export function exportFolder(task: FolderTask): Promise<FolderOutcome> {
-  return storeFolder(pool, task)
+  return storeFolder(pool, task, storeTiming)
 }

@@ -1,9 +1,9 @@
 /**
- * What the process reports, as JSON lines on standard output: `{"at","level","event", ...fields}`. The kinds of event
- * are a closed table, so that an operator can build alerts on them. Headers and bodies are never logged, and what is
- * shaped like a token or a secret is blotted out of every line, wherever it came from.
+ * Writes JSON lines to standard output: `{"at","level","event", ...fields}`. The event kinds are a closed table, so
+ * that an operator can build alerts on them. Headers and bodies are never logged, and anything shaped like a token or a
+ * secret is masked in every line, whatever its source.
  *
- * Own code rather than a library: nothing here formats, rotates or ships. The collector of the container does.
+ * We use no logging library because nothing here formats, rotates or ships. The container's log collector does.
  */
 import type { LogLevel } from './config.ts'
 
@@ -12,7 +12,7 @@ interface DeliveryFields {
   subscriptionId: string
   deliveryId: string
   attempt: number
-  /** Null: there was no answer. */
+  /** Null if there was no response. */
   status: number | null
   latencyMs: number
 }
@@ -23,73 +23,73 @@ interface ExportFields {
   attempt: number
 }
 
-/** The process stops; the export's entry in the queue is gone; the threads have too much to do. */
+/** The process is stopping; the export's queue entry is gone; every thread is busy. */
 export type RequeueReason = 'stopping' | 'lost' | 'noThread'
 
 export interface LogEvents {
-  /** The server of DATABASE_URL could not be opened, and is tried again; told every ten seconds at the most. */
+  /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */
   'service.waiting': { error: unknown }
   'service.listening': { url: string; pid: number }
   'service.stopping': { signal: string }
   'service.stopped': { drained: boolean }
-  /** One per request, when its answer has ended or was cut off. */
+  /** One per request, when its response has ended or was cut off. */
   'request.ended': {
     requestId: string
     method: string
-    /** Without the query. */
+    /** Without the query string. */
     path: string
-    /** Absent where the client went away before there was an answer. */
+    /** Absent if the client disconnected before there was a response. */
     status?: number
-    /** Error code of the answer. */
+    /** Error code of the response. */
     code?: string
     ms: number
-    /** The client went away, or the answer failed, before its end. */
+    /** The client disconnected, or the response failed before its end. */
     cutOff?: true
     tokenId?: string
     schemaId?: string
     folderId?: string
   }
-  /** It was no HTTP, or too large, and never reached a route. */
+  /** The request was not HTTP, or too large, and reached no route. */
   'request.refused': { requestId: string; code: string }
-  /** A fault of the service, or of something it needs; the caller was told ERR-INTERNAL or ERR-UNAVAILABLE. */
+  /** A fault of the service or of a dependency; the caller got ERR-INTERNAL or ERR-UNAVAILABLE. */
   'request.failed': { requestId: string; code: string; error: unknown }
-  /** A streamed export that went out whole; `rows` are its items, `bytes` before compression. */
+  /** A streamed export was sent completely. `rows` counts its items, `bytes` is before compression. */
   'stream.sent': { requestId: string; rows: number; bytes: number; ms: number }
-  /** A streamed export that failed behind its first byte: the client saw a broken transfer. */
+  /** A streamed export failed after its first byte: the client saw a broken transfer. */
   'stream.broken': { requestId: string; error: unknown }
-  /** A stored file that failed behind its first byte: the client saw a broken transfer. */
+  /** A stored file failed after its first byte: the client saw a broken transfer. */
   'file.broken': { requestId: string; error: unknown }
-  /** A full export: a process took it, was interrupted, gave it back, lost it to another one or to staff, ended it. */
+  /** A full export was claimed, interrupted, requeued, lost to another process or cancelled, or finished. */
   'export.started': ExportFields
   'export.interrupted': ExportFields & { error: unknown }
   'export.requeued': ExportFields & { because: RequeueReason }
   'export.lost': ExportFields
   'export.done': ExportFields & { rows: number; bytes: number; ms: number }
-  /** Codes of analytic axes that a TRA file has no place for. */
+  /** Codes of analytic axes that have no column in a TRA file. */
   'export.axesLeftOut': ExportFields & { axes: string[] }
   'export.failed': ExportFields & { requestId: string; cause: string; error: unknown }
-  /** Its processes died in all its attempts. */
+  /** The processes of all its attempts died. */
   'export.abandoned': { schemaId: string; exportId: string; requestId: string }
-  /** What killed attempts left of it in the store could not be removed, and is left to the sweep. */
+  /** Files left by killed attempts could not be removed. Retention will remove them. */
   'export.notCleared': { schemaId: string; exportId: string; error: unknown }
-  /** The queue of full exports could not be asked; told every ten seconds at the most. */
+  /** The queue of full exports could not be polled. Logged at most every ten seconds. */
   'queue.error': { error: unknown }
-  /** Files and rows past their time were removed; or could not be, and will be. */
+  /** Expired files and rows were removed, or the removal failed and will be retried. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
   'retention.eventsSwept': { events: number; deliveries: number }
   'retention.error': { error: unknown }
-  /** The connection that holds the places of running requests was lost, or is there again. */
+  /** The connection that holds the slots of running requests was lost, or is back. */
   'requestSlots.lost': { error: unknown }
   'requestSlots.regained': { slots: number; missing: number }
-  /** A delivery to a subscriber: it arrived, will be tried again, or has failed and waits for staff to replay it. */
+  /** A delivery succeeded, will be retried, or has failed until staff replay it. */
   'delivery.sent': DeliveryFields
   'delivery.refused': DeliveryFields & { error: string | null }
   'delivery.failed': DeliveryFields & { error: string | null }
-  /** By the dispatcher: its receiver is gone, or has answered nothing well for days. */
+  /** The dispatcher disabled the subscription: its receiver is gone, or has accepted nothing for days. */
   'subscription.disabled': { subscriptionId: string; reason: string }
-  /** Sending to one subscription failed by a fault of ours, and is begun anew. */
+  /** Delivering to one subscription failed because of a fault of ours. It is retried. */
   'subscription.error': { subscriptionId: string; error: unknown }
-  /** The database could not be asked for deliveries; told every ten seconds at the most. */
+  /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': { error: unknown }
   'log.dropped': { lines: number }
 }
@@ -133,14 +133,14 @@ const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3, 
 
 export type Log = <Kind extends keyof LogEvents>(event: Kind, fields: LogEvents[Kind]) => void
 
-/** Lines of more than this wait for a slow reader; further ones are dropped and counted, not kept in memory. */
+/** Bytes buffered for a slow reader. Lines beyond that are dropped and counted rather than kept in memory. */
 const backlogBytesMax = 1024 * 1024
 
-/** @param out standard output of the process; a test may give another stream */
+/** @param out standard output of the process; tests pass another stream */
 export function createLog(level: LogLevel, out: NodeJS.WritableStream = process.stdout): Log {
   let dropped = 0
   let closed = false
-  // A collector that went away (EPIPE) must not take the service with it. There is nobody left to tell.
+  // A closed log collector (EPIPE) must not take the service down.
   out.on('error', () => {
     closed = true
   })
@@ -166,12 +166,12 @@ function line(event: keyof LogEvents, fields: object): string {
   return `${withoutSecrets(text)}\n`
 }
 
-/** The text with every token and partner secret blotted out, for whatever quotes what a caller sent. */
+/** Masks every token and partner secret in the text. For anything that quotes a caller. */
 export function withoutSecrets(text: string): string {
   return text.replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
 }
 
-/** Not an error's other properties: those of the database quote rows. */
+/** Omits an error's other properties: database errors quote rows. */
 function describe(error: Error): object {
   return {
     message: error.message,

@@ -1,9 +1,8 @@
-/** The service in one process: everything it is made of, started in order and stopped in reverse. */
+/** The service in one process: starts its parts in order and stops them in reverse. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
 import { RequestSlots } from './auth/request-slots.ts'
-import { startBackground } from './background.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
 import { createPool } from './db/pool.ts'
@@ -12,39 +11,45 @@ import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
 import { ExportQueue } from './jobs/queue.ts'
 import { createLog, type Log } from './log.ts'
-import { beginExports, needsOf } from './needs.ts'
-import { openUnlessAway, startWhenOpen } from './open-database.ts'
+import { startBackground } from './start/background.ts'
+import { beginExports, needsOf } from './start/needs.ts'
+import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
+import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
   url: string
   /**
-   * Stops accepting, lets running answers end for `limits.drainMs` at most, then stops everything else.
-   * @returns whether all answers ended by themselves
+   * Stops accepting connections, waits up to `drainMs` (timing.ts) for running responses, then stops everything else.
+   * @returns whether all responses ended by themselves
    */
   close(): Promise<boolean>
 }
 
 export interface StartOptions {
   log?: Log
+  /** Default: `defaultTiming`. */
+  timing?: Timing
   /**
-   * Runs once the database is there. What it gives back is called with the address as soon as the port is bound and
-   * before the first request is answered.
+   * Runs once the database is open. The function it returns is called with the service's URL as soon as the port is
+   * bound, before the first response.
    */
   prepare?: (database: Database, masterKey: Buffer) => Promise<(url: string) => void>
 }
 
 /**
- * A database server that cannot be reached is waited for: until it is there, requests get 503 and /readyz names it.
- * @throws {Error} where something else is missing, or the database is not safe to use, with what to do; nothing is left
- *   running then
+ * Starts the service. While the database server cannot be reached, requests get 503 and /readyz names it.
+ * @throws {Error} if anything else is missing or the database is unsafe to use; says what to do. Nothing is left
+ *   running.
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
   await using stack = new AsyncDisposableStack()
   const log = options.log ?? createLog(config.logLevel)
+  const timing = options.timing ?? defaultTiming
+  checkTiming(timing)
   const { database, urls, away } = await openUnlessAway(config)
   stack.defer(async () => database?.close())
   const { serviceUrl } = urls
@@ -56,35 +61,40 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => requestSlots.close())
-  const threads = createThreads(config.exportThreads, exportUrl)
+  const threads = createThreads(config.exportThreads, { databaseUrl: exportUrl, storeTiming: timing.store })
   stack.defer(() => threads.destroy())
-  const queue = new ExportQueue(serviceUrl, log)
+  const queue = new ExportQueue(serviceUrl, log, timing.exports)
   stack.defer(() => queue.close())
   const bound = database && (await options.prepare?.(database, masterKey))
   const opened = Promise.withResolvers<ReturnType<typeof createApp>>()
-  const server = createListener(async (...request) => (await opened.promise).fetch(...request), log)
+  const fetch = async (...request: Parameters<ReturnType<typeof createApp>['fetch']>) =>
+    (await opened.promise).fetch(...request)
+  const server = createListener(fetch, log, timing.listener)
   const url = await listen(server, config)
   let drained = true
   const stopServing = async () => {
-    drained = (await drain(server)) && drained
+    drained = (await drain(server, timing.drainMs)) && drained
   }
   stack.defer(stopServing)
-  // Links to files name the port, and a free one is known only once it is bound. Requests that come earlier wait.
+  // Links to files contain the port, which is known only once it is bound if PORT is 0. Earlier requests wait.
   const settings = storeSettings(config, masterKey, url)
-  const store = await openStore(settings)
+  const store = await openStore(settings, timing.store)
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
-  const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]))
+  const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
   const app = createApp({ config, database: pool, requestSlots, store, queue, threads, readiness, log })
   bound?.(url)
   const start = () =>
     startBackground({
-      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, log },
+      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log },
       storeSettings: settings,
     })
-  const background = await startWhenOpen({ config, away, readiness, log, start })
+  const background = await startWhenOpen({
+    ...{ config, away, readiness, log, start },
+    pauseMs: timing.databaseAwayMs,
+  })
   opened.resolve(app)
-  // Side by side: each has some seconds to come to an end, in which no new request is taken.
+  // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {
     await Promise.all([stopServing(), background.close()])
   })
@@ -111,31 +121,31 @@ function listen(server: Server, config: Config): Promise<string> {
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} of ${host} is taken: stop what listens there, or set PORT (0 picks a free one)`,
-    EACCES: `Port ${port} may not be opened by this user: set PORT to 1024 or more`,
-    EADDRNOTAVAIL: `${host} is no address of this machine: set HOST`,
-    ENOTFOUND: `${host} is no address of this machine: set HOST`,
+    EADDRINUSE: `Port ${port} of ${host} is in use: stop the program that listens there, or set PORT (0 picks a free one)`,
+    EACCES: `This user may not open port ${port}: set PORT to 1024 or more`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine: set HOST`,
+    ENOTFOUND: `${host} is not an address of this machine: set HOST`,
   }
   return new Error(reasons[error.code ?? ''] ?? `Cannot listen on ${host}:${port}: ${error.message}`, {
     cause: error,
   })
 }
 
-/** @returns whether all answers ended by themselves */
-async function drain(server: Server): Promise<boolean> {
+/** @returns whether all responses ended by themselves */
+async function drain(server: Server, drainMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let drained = true
   server.close(() => resolve(drained))
-  // Whoever asks again as soon as it is answered would be served until the deadline, and then cut off.
+  // Otherwise a client that reuses its connection would be served until the deadline and then cut off.
   server.prependListener('request', (_, outgoing) => {
     outgoing.shouldKeepAlive = false
   })
-  // A kept-alive connection is idle only once its running answer has ended, and would then hold the server open.
+  // A kept-alive connection becomes idle only when its response ends, and would then keep the server open.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const deadline = setTimeout(() => {
     drained = false
     server.closeAllConnections()
-  }, limits.drainMs)
+  }, drainMs)
   try {
     return await promise
   } finally {

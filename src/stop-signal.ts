@@ -1,11 +1,12 @@
 import { limits } from './config.ts'
 
 /**
- * Aborts at the first of these signals, with its name as the reason. A later one ends the process at once, with exit
- * code 1.
+ * Aborts on the first of these signals, with the signal's name as the reason. A second signal ends the process at once,
+ * with exit code 1.
  *
- * Under npm one Ctrl-C comes twice: the terminal sends it to npm and to what npm runs, and npm passes its own on. Taken
- * for a second one, it would cut off running answers and leave the embedded database running.
+ * Under npm one Ctrl-C arrives twice: the terminal sends it to npm and to the program, and npm forwards its own. If the
+ * echo counted as a second signal, it would cut off running responses and leave the embedded database running. Signals
+ * within `limits.signalEchoMs` of the first are therefore ignored.
  */
 export function stopSignal(names: NodeJS.Signals[] = ['SIGINT', 'SIGTERM']): AbortSignal {
   const controller = new AbortController()

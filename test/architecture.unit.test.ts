@@ -26,7 +26,7 @@ const rooms = [
   'formats',
   'ground',
 ]
-const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts']
+const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
 const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'export-thread.ts', 'client/webhooks.ts']
 
 interface SourceFile {
@@ -142,11 +142,12 @@ test('what subscribers take over needs nothing but Node', () => {
   ).toEqual([])
 })
 
-/** What other files use of the process: a default, or the end by a second signal. */
+/** What other files use of the process: a default, or its end. */
 const processUses = new Map([
   ['config.ts', ['process.env']],
   ['log.ts', ['process.stdout']],
   ['stop-signal.ts', ['process.exit']],
+  ['start/run-until-signal.ts', ['process.stderr', 'process.exit', 'process.exitCode']],
 ])
 
 test('only the programs have the environment, the terminal and the exit code of the process', () => {
@@ -190,6 +191,24 @@ test.each(['src', 'test'])('a folder of %s is a topic: twelve files of its own a
   for (const { path } of filesIn(resolve(source, '..', folder)))
     counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
   expect([...counts].filter(([, count]) => count > 12)).toEqual([])
+})
+
+test('a unit test needs neither a server nor another process', () => {
+  const imports = /^(?:im|ex)port (?!type )[^']*'(\.[^']*|node:child_process)'/gm
+  const reach = (path: string, seen = new Set<string>()): Set<string> => {
+    seen.add(path)
+    if (!path.endsWith('.ts')) return seen
+    for (const [, target = ''] of readFileSync(path, 'utf8').matchAll(imports)) {
+      const file = target.startsWith('.') ? resolve(dirname(path), target) : target
+      if (!seen.has(file)) reach(file, seen)
+    }
+    return seen
+  }
+  const tests = resolve(source, '../test')
+  const foreign = (path: string) => path === 'node:child_process' || path.includes('/support/servers/')
+  const units = filesIn(tests).filter(({ path }) => path.endsWith('.unit.test.ts'))
+  expect(units.length).toBeGreaterThan(10)
+  expect(offenders(({ path }) => [...reach(join(tests, path))].filter(foreign), units)).toEqual([])
 })
 
 test('names are words of the domain', () => {

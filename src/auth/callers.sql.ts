@@ -1,14 +1,14 @@
 import type { ClientBase, Pool } from 'pg'
 import { lookUp } from '../db/look-up.ts'
 
-/** What is known of a caller that sent a known partner secret. */
+/** Facts about a caller that sent a known partner secret. */
 export interface CallerFacts {
   thirdPartyId: string
   kind: 'partner' | 'customer'
   /** Null while the third party is connected. */
   disconnectedReason: string | null
   underMaintenance: boolean
-  /** Null where the token is unknown, revoked, or another third party's. */
+  /** Null if the token is unknown, revoked, or belongs to another third party. */
   token: TokenFacts | null
 }
 
@@ -21,25 +21,29 @@ export interface TokenFacts {
   folderId: string | null
 }
 
-/** The window in which the requests of a token are counted, by the clock of the database. */
+/** The rate-limit window of a token, on the database's clock. */
 export interface RateWindow {
-  /** Requests so far, this one included. */
+  /** Requests in this window, including the current one. */
   requests: number
-  /** When the next window begins, epoch milliseconds. */
+  /** Start of the next window, epoch milliseconds. */
   resetAt: number
   resetInMs: number
 }
 
 export interface Authentication {
   caller: CallerFacts
-  /** Undefined where the token is not known. */
+  /** Undefined if the token is unknown. */
   window: RateWindow | undefined
 }
 
 /**
- * Finds who calls and counts the request, over all processes that share the database; the first one of a token
- * activates it, whatever becomes of the request (a later one, where that would have to wait: `activate`).
- * Undefined where no third party has this secret. Both hashes are SHA-256, 32 bytes.
+ * Identifies the caller and counts the request across all processes that share the database. The first request of a
+ * token activates it, whatever its outcome; if activation would have to wait for a lock, a later request does it
+ * (SQL function `activate`).
+ *
+ * @param secretHash SHA-256, 32 bytes
+ * @param tokenHash SHA-256, 32 bytes
+ * @returns undefined if no third party has this secret
  */
 export async function authenticateCaller(
   database: Pool,
@@ -60,7 +64,10 @@ export async function authenticateCaller(
   return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
 }
 
-/** As `authenticateCaller`, without a trace: for staff, whose connection owns the tables. */
+/**
+ * As `authenticateCaller`, but counts and activates nothing. For staff commands, which connect as the owner of the
+ * tables.
+ */
 export async function findCaller(
   owner: ClientBase,
   secretHash: Buffer,

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 
 /**
- * The 32 bytes under which partner secrets are stored: the setting, or else a key that is made once and kept in
- * `dataDir/master.key`, readable by its owner alone.
- * @throws {Error} where that file holds something else, with what to do
+ * Returns the 32-byte key that encrypts partner secrets: the setting MASTER_KEY, or a key generated once and kept in
+ * `dataDir/master.key`, readable only by its owner.
+ * @throws {Error} if that file holds anything else; says what to do
  */
 export async function loadMasterKey(config: Pick<Config, 'masterKey' | 'dataDir'>): Promise<Buffer> {
   if (config.masterKey) return config.masterKey
@@ -19,13 +19,13 @@ export async function loadMasterKey(config: Pick<Config, 'masterKey' | 'dataDir'
   return Buffer.from(kept.trim(), 'hex')
 }
 
-/** A second process that starts at the same time must end up with the same key, and must never read half a file. */
+/** Two processes that start at the same time must get the same key, and must never read a partial file. */
 async function makeKeyFile(path: string): Promise<string> {
   await mkdir(join(path, '..'), { recursive: true })
   const draft = `${path}.${randomBytes(6).toString('hex')}`
   await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
   try {
-    // Unlike a rename, a link fails where the other process was first.
+    // Unlike a rename, a link fails if the other process was first.
     await link(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -1,6 +1,6 @@
 /**
- * Who is calling, and for which folder: decisions only, from headers and facts, in the order of the contract. Each
- * check has a code of its own, so that a partner can tell what to mend.
+ * Decides who is calling and for which folder, from headers and database facts, in the order of
+ * docs/spec/interface.md#authentication. Each check has its own error code, so that a partner knows what to fix.
  */
 import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/id.ts'
@@ -8,7 +8,7 @@ import { AppError } from '../errors.ts'
 import type { Authentication, CallerFacts, RateWindow } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
-/** A caller whose token and secret belong together. Ids are decimal digits. */
+/** An authenticated caller: its token and secret belong together. Ids are decimal digits. */
 export interface Principal {
   schemaId: string
   thirdPartyId: string
@@ -16,11 +16,11 @@ export interface Principal {
   tokenId: string
   level: Level
   firmId: string
-  /** The folder of a company token; null for a firm token, which names one with each request. */
+  /** The folder of a company token; null for a firm token, which names a folder with each request. */
   folderId: string | null
 }
 
-/** A caller whose token is known, and counted. */
+/** A caller whose token is known and whose request is counted. */
 export interface KnownCaller {
   caller: CallerFacts
   window: RateWindow
@@ -32,7 +32,7 @@ export interface Credentials {
 }
 
 /**
- * Checks 1 and 2: the headers are there.
+ * Checks 1 and 2: both headers are present.
  * @throws {AppError} ERR-INVALID-AUTH-HEADER, ERR-SECRET-HEADER-NOT-SET
  */
 export function readCredentials(authorization: string | undefined, secret: string | undefined): Credentials {
@@ -43,7 +43,7 @@ export function readCredentials(authorization: string | undefined, secret: strin
 }
 
 /**
- * Checks 3 and 4: the secret is some third party's, and the token is that third party's.
+ * Checks 3 and 4: the secret belongs to a third party, and the token to the same one.
  * @throws {AppError} ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND
  */
 export function knownCaller(
@@ -58,15 +58,15 @@ export function knownCaller(
   )
 }
 
-/** Whom a route is open to. */
+/** Which callers may use a route. */
 export interface RouteAccess {
-  /** Levels of token. */
+  /** Token levels. */
   levels: readonly Level[]
-  /** Closed to third parties of kind customer that come with a firm token. */
+  /** Closed to third parties of kind customer that use a firm token. */
   closedToFirmCustomers?: boolean
 }
 
-/** What a caller of this level and kind is told; undefined where the route is open to it. */
+/** Returns the error for a caller of this level and kind, or undefined if it may use the route. */
 export function refusalOf(
   { level, kind }: Pick<Principal, 'level' | 'kind'>,
   { levels, closedToFirmCustomers = false }: RouteAccess,
@@ -74,19 +74,18 @@ export function refusalOf(
   if (!levels.includes(level)) return new AppError('ERR-FORBIDDEN-ROUTE')
   if (closedToFirmCustomers && level === 'firm' && kind === 'customer')
     return new AppError('ERR-FORBIDDEN-ACCESS', {
-      message: 'This route is not open to customers with firm access',
+      message: 'This route is closed to customers with firm access',
     })
   return undefined
 }
 
 /**
- * Checks 5 to 7: this caller may use this route now.
- * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS,
- *   ERR-API-UNDER-MAINTENANCE
+ * Checks 5 to 8: this caller may use this route now.
+ * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS, ERR-API-UNDER-MAINTENANCE
  */
 export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Principal {
   const { token, kind } = caller
-  assert(token, 'a caller is admitted once its token is known')
+  assert(token, 'authorize needs a known token')
   if (caller.disconnectedReason !== null)
     throw new AppError('ERR-THIRD-PARTY-DISCONNECTED', {
       message: `The third party was disconnected: ${caller.disconnectedReason}`,
@@ -106,15 +105,18 @@ export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Princi
   }
 }
 
-/** What a request says about its folder. Ids are decimal digits without leading zeros. */
+/** How a request names its folder. Ids are decimal digits without leading zeros. */
 export interface FolderNames {
-  /** The header, as it was sent. */
+  /** The header, as sent. */
   societyId: string | undefined
-  /** The query parameter; `malformed` is left to the validation of the query, which reports it with the rest. */
+  /** The query parameter. The validation of the query reports `malformed` together with its other errors. */
   accountingFolderId: string | 'malformed' | undefined
 }
 
-/** Whether header and parameter name two folders: left to the validation of the query, as what is malformed. */
+/**
+ * Whether header and parameter name two different folders. The validation of the query reports that, as it does a
+ * malformed parameter.
+ */
 export function namesDisagree(names: FolderNames): boolean {
   const header = headerOf(names)
   const { accountingFolderId } = names
@@ -122,23 +124,23 @@ export function namesDisagree(names: FolderNames): boolean {
   return accountingFolderId !== 'malformed' && accountingFolderId !== header
 }
 
-/** An empty header names nothing; what is no id is left as it is. */
+/** An empty header names no folder. Text that is not an id is returned unchanged. */
 function headerOf({ societyId }: FolderNames): string | undefined {
   const given = societyId?.trim() ?? ''
   return readId(given) ?? (given || undefined)
 }
 
 /**
- * The folder that a request is about. For a firm token the caller still has to find out whether it is the firm's.
- * @returns undefined only where the parameter that should name it is malformed
- * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND where the header is no id
+ * Returns the folder of a request. For a firm token the caller must still check that the folder belongs to the firm.
+ * @returns undefined only if the parameter that should name the folder is malformed
+ * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND if the header is not an id
  */
 export function folderOf(principal: Principal, names: FolderNames): string | undefined {
   const own = principal.folderId
   const isMalformed = names.accountingFolderId === 'malformed'
   const named = headerOf(names) ?? (isMalformed ? undefined : names.accountingFolderId)
   if (own !== null && named !== undefined && named !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
-  // What cannot be an id is nobody's folder.
+  // Text that is not an id matches no folder.
   if (own === null && named !== undefined && !isId(named)) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (own === null && named === undefined && !isMalformed) throw new AppError('ERR-SOCIETY-ID-REQUIRED')
   return named ?? own ?? undefined

@@ -1,9 +1,13 @@
-/** Slots for running requests, as advisory locks of one session. Names are unique in the database. */
+/**
+ * Request slots: advisory locks of one session, by names unique in the database. `grandlivre place` is part of the
+ * lock's key and must stay: processes of two versions that share a database during an upgrade count together.
+ */
 import type { ClientBase } from 'pg'
 
 /**
- * Takes the first place that no other session holds; the session's own it would take again, so they must not be asked
- * for. The lock is the only condition: rows are tried in order, and the first that succeeds ends the statement.
+ * Locks the first slot that no other session holds. PostgreSQL would grant the session's own locks again, so `names`
+ * must not include them. The lock is the only condition: rows are tried in order, and the first success ends the
+ * statement.
  */
 export async function lockOneSlot(client: ClientBase, names: string[]): Promise<string | undefined> {
   const { rows } = await client.query<{ name: string }>(
@@ -14,7 +18,7 @@ export async function lockOneSlot(client: ClientBase, names: string[]): Promise<
   return rows[0]?.name
 }
 
-/** Takes all of these that no other session holds. */
+/** Locks all of these slots that no other session holds. */
 export async function lockSlots(client: ClientBase, names: string[]): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select name from unnest($1::text[]) as name

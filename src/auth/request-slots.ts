@@ -1,14 +1,14 @@
 /**
- * How many requests of one route run at once for one folder, over all processes that share the database.
+ * Limits how many requests of one route run at once for one folder, across all processes that share the database.
  *
- * A place is a session-level advisory lock of PostgreSQL, named after route, folder and a number below the limit, on
- * one connection that the process keeps for nothing else. A process that is killed loses its connection and with it
- * its slots, at once and without leases, clocks or sweeps; a table of running requests would need all three.
+ * A slot is a session-level advisory lock of PostgreSQL, named after the route, the folder and a number below the
+ * limit. Each process keeps one connection for its locks and nothing else. A killed process loses its connection and
+ * its slots with it, at once. A table of running requests would need leases, clocks and sweeps instead.
  *
- * A session may take its own lock again, so the process remembers which slots it holds. The connection serves one
- * statement at a time, in turn. When it is lost, running requests keep running, and their slots are taken again on
- * a new connection; until then other processes may let in a few too many. It must be a connection to PostgreSQL
- * itself: behind a pooler that shares sessions between clients, locks would belong to nobody in particular.
+ * PostgreSQL grants a session its own lock again, so the process remembers the slots it holds. The connection runs one
+ * statement at a time. If it is lost, running requests continue and their slots are locked again on a new connection;
+ * until then other processes may admit a few requests too many. It must connect to PostgreSQL itself: a pooler shares
+ * sessions between clients, and their locks would mix.
  */
 import pg from 'pg'
 import { limits } from '../config.ts'
@@ -19,7 +19,7 @@ import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { lockOneSlot, lockSlots, unlockSlot } from './request-slots.sql.ts'
 
-/** A server that ends a session tells its client first and frees the locks a moment later. */
+/** A server that ends a session notifies the client first and releases the locks a moment later. */
 const retryMs = 250
 
 export class RequestSlots {
@@ -27,16 +27,16 @@ export class RequestSlots {
   readonly #limit: number
   readonly #log: Log
   #client: pg.Client | undefined
-  /** Names (route, folder, number) of the slots that requests of this process hold. */
+  /** Names (route, folder, number) of the slots that this process holds. */
   readonly #held = new Set<string>()
-  /** Those of them whose lock was lost with its connection and is not ours again yet. */
+  /** Those whose lock was lost with the connection and is not ours again yet. */
   readonly #missing = new Set<string>()
   #turn: Promise<unknown> = Promise.resolve()
   #retry: NodeJS.Timeout | undefined
   #closed = false
 
   /**
-   * Connects when the first place is taken.
+   * Connects when the first slot is acquired.
    * @param limit slots per route and folder
    */
   constructor(url: string, limit: number, log: Log) {
@@ -46,8 +46,8 @@ export class RequestSlots {
   }
 
   /**
-   * @returns what gives the place back; it may be called more than once, and must be called whatever happens
-   * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST where all slots are taken, ERR-UNAVAILABLE
+   * @returns releases the slot; must be called in every case, and may be called more than once
+   * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE
    */
   async acquire(route: string, folderId: string): Promise<() => void> {
     const slot = await this.#inTurn(() => this.#lockFreeSlot(`${route} ${folderId}`))
@@ -61,7 +61,7 @@ export class RequestSlots {
     }
   }
 
-  /** Gives all slots back. */
+  /** Releases all slots. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#retry)
@@ -83,12 +83,12 @@ export class RequestSlots {
 
   async #unlock(slot: string): Promise<void> {
     this.#held.delete(slot)
-    // A connection that was lost has given it back already.
+    // If the connection was lost, its lock is gone already.
     if (this.#missing.delete(slot) || !this.#client) return
     try {
       await this.#ask((client) => unlockSlot(client, slot))
     } catch {
-      // So has one that is lost now, which was reported.
+      // The connection was lost just now, which released the lock and was logged.
     }
   }
 
@@ -121,7 +121,7 @@ export class RequestSlots {
   #lose(client: pg.Client, error: unknown): void {
     if (this.#client !== client) return
     this.#client = undefined
-    // It may be hanging rather than dead: ended, its locks are free.
+    // The connection may hang rather than be dead. Ending it releases its locks.
     client.end().catch(() => {})
     if (this.#closed) return
     this.#log('requestSlots.lost', { error })
@@ -129,7 +129,7 @@ export class RequestSlots {
     void this.#inTurn(() => this.#regain())
   }
 
-  /** Without it the running requests would not be counted until a new one comes. */
+  /** Without this, running requests would not count until the next new one. */
   async #regain(): Promise<void> {
     if (this.#missing.size === 0 || this.#closed) return
     try {
@@ -138,7 +138,7 @@ export class RequestSlots {
       if (regained.length > 0)
         this.#log('requestSlots.regained', { slots: regained.length, missing: this.#missing.size })
     } catch {
-      // The database is still away; tried again below.
+      // The database is still unreachable; retried below.
     }
     if (this.#missing.size === 0) return
     clearTimeout(this.#retry)

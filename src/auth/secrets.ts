@@ -1,25 +1,25 @@
 /**
- * What a third party proves itself with: an access token and the partner secret, 256 random bits each.
+ * The credentials of a third party: an access token and the partner secret, 256 random bits each.
  *
- * The database holds their SHA-256, and a look-up compares digests, never what the caller sent. That is the
- * comparison in constant time that counts: how long an index takes to miss says something of a digest, and from a
- * digest nobody gets nearer to the 256 bits behind it. Being random they need neither salt nor slow hash.
+ * The database stores their SHA-256, and a lookup compares digests, never the text that the caller sent. That makes the
+ * comparison safe without constant time: the duration of an index miss reveals something about a digest, but a digest
+ * reveals nothing about the 256 bits it was made from. Random bits need neither salt nor a slow hash.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 export type Level = 'api' | 'firm'
 
-/** `glv_api_...` opens one folder, `glv_firm_...` the folders of a firm; 43 characters of base64url follow. */
+/** `glv_api_...` opens one folder, `glv_firm_...` the folders of a firm; 43 base64url characters follow. */
 export function makeToken(level: Level): string {
   return `glv_${level}_${randomBytes(32).toString('base64url')}`
 }
 
-/** `glv_secret_...`: the prefix lets a scanner of logs and repositories know it for what it is. */
+/** `glv_secret_...`: the prefix lets scanners of logs and repositories recognize a secret. */
 export function makePartnerSecret(): string {
   return `glv_secret_${randomBytes(32).toString('base64url')}`
 }
 
-/** The 32 bytes under which a token or secret is stored and looked up. */
+/** The 32-byte digest by which a token or secret is stored and looked up. */
 export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
@@ -28,7 +28,7 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * AES-256-GCM. The partner secret is kept readable, because webhooks are signed with it.
+ * Encrypts with AES-256-GCM. The partner secret must be recoverable because it signs webhooks.
  * @param masterKey 32 bytes
  * @returns nonce (12 bytes), tag (16 bytes), ciphertext
  */
@@ -39,7 +39,7 @@ export function encrypt(secret: string, masterKey: Buffer): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext])
 }
 
-/** @throws {Error} where the key is another one than it was encrypted under, or a byte was changed */
+/** @throws {Error} if this is not the key it was encrypted with, or if a byte was changed */
 export function decrypt(sealed: Buffer, masterKey: Buffer): string {
   const nonce = sealed.subarray(0, nonceBytes)
   const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes)

@@ -1,16 +1,16 @@
-/** Third parties, as staff commands make and change them: as the owner of the tables. */
+/** Third parties: the statements of the staff commands, which run as the owner of the tables. */
 import type { ClientBase } from 'pg'
 
 export type Kind = 'partner' | 'customer'
 
 export interface StoredSecret {
-  /** SHA-256, for the look-up. */
+  /** SHA-256, for lookups. */
   hash: Buffer
-  /** AES-256-GCM under the master key, for the signatures of webhooks. */
+  /** AES-256-GCM with the master key, for webhook signatures. */
   encrypted: Buffer
 }
 
-/** @returns id; undefined where the code is taken */
+/** @returns id; undefined if the code is already in use */
 export async function insertThirdParty(
   client: ClientBase,
   thirdParty: { code: string; name: string; kind: Kind; secret: StoredSecret },
@@ -31,8 +31,8 @@ export async function insertThirdParty(
 }
 
 /**
- * What is accepted now stays so for as long as asked at most; what is refused already is removed.
- * @param keepSeconds 0: unknown at once
+ * Retires the accepted secrets after at most `keepSeconds` and deletes those that are no longer accepted.
+ * @param keepSeconds 0 retires them at once
  */
 export async function retireSecrets(
   client: ClientBase,
@@ -51,7 +51,7 @@ export async function retireSecrets(
   )
 }
 
-/** The secret that signs from now on, and is accepted. The one before must have been retired. */
+/** Stores the secret that is accepted and signs from now on. The previous one must have been retired. */
 export async function insertSecret(
   client: ClientBase,
   thirdPartyId: string,
@@ -63,7 +63,7 @@ export async function insertSecret(
   )
 }
 
-/** Undefined where none has this code. */
+/** Undefined if no third party has this code. */
 export async function findThirdParty(client: ClientBase, code: string): Promise<{ id: string } | undefined> {
   const { rows } = await client.query<{ id: string }>(
     'select id from grandlivre.third_parties where code = $1',
@@ -72,7 +72,7 @@ export async function findThirdParty(client: ClientBase, code: string): Promise<
   return rows[0]
 }
 
-/** The third party, locked until the transaction ends. Undefined where none has this code. */
+/** Locks the third party until the transaction ends. Undefined if none has this code. */
 export async function lockThirdParty(
   client: ClientBase,
   code: string,
@@ -84,7 +84,7 @@ export async function lockThirdParty(
   return rows[0]
 }
 
-/** @returns false where no third party has this code, or it was disconnected before */
+/** @returns false if no third party has this code, or it is disconnected already */
 export async function disconnectThirdParty(
   client: ClientBase,
   code: string,
@@ -98,7 +98,7 @@ export async function disconnectThirdParty(
   return rowCount === 1
 }
 
-/** @returns false where no third party has this code, or it is connected */
+/** @returns false if no third party has this code, or it is connected */
 export async function reconnectThirdParty(client: ClientBase, code: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `update grandlivre.third_parties set disconnected_at = null, disconnected_reason = null

@@ -1,6 +1,6 @@
 /**
- * Third parties as staff change them, with the events that tell of it. A third party belongs to no schema: each one in
- * which it holds a token is told. (That it was registered is told there with its first token, see tokens.ts.)
+ * Changes to third parties by staff, with their events. A third party belongs to no schema, so every schema in which it
+ * holds a token gets the event. (Its registration is published with its first token there, see tokens.ts.)
  */
 import type { ClientBase } from 'pg'
 import type { Operation } from '../events/kinds.ts'
@@ -16,9 +16,9 @@ import {
 import { schemasWithTokens } from './tokens.sql.ts'
 
 /**
- * The secret that signs from now on. Both are accepted in calls until those before are retired.
- * @param keepSeconds how long; 0: they are unknown at once
- * @returns false where no third party has this code
+ * Replaces the secret that signs. Calls may use the old and the new one until the old one is retired.
+ * @param keepSeconds how long the old one is accepted; 0: not at all
+ * @returns false if no third party has this code
  */
 export async function rotateSecret(
   client: ClientBase,
@@ -34,7 +34,7 @@ export async function rotateSecret(
   return true
 }
 
-/** @returns false where no third party has this code, or it was disconnected before */
+/** @returns false if no third party has this code, or it is disconnected already */
 export async function disconnect(client: ClientBase, code: string, reason: string): Promise<boolean> {
   const thirdParty = await lockThirdParty(client, code)
   if (!thirdParty || !(await disconnectThirdParty(client, code, reason))) return false
@@ -42,7 +42,7 @@ export async function disconnect(client: ClientBase, code: string, reason: strin
   return true
 }
 
-/** @returns false where no third party has this code, or it is connected */
+/** @returns false if no third party has this code, or it is connected */
 export async function reconnect(client: ClientBase, code: string): Promise<boolean> {
   const thirdParty = await lockThirdParty(client, code)
   if (!thirdParty || !(await reconnectThirdParty(client, code))) return false

@@ -1,4 +1,4 @@
-/** Tokens: what the service does with them (within `inTenant`), and staff (as the owner of the tables). */
+/** Token statements of the service (within `inTenant`) and of staff commands (as the owner of the tables). */
 import type { ClientBase } from 'pg'
 import type { Level } from './secrets.ts'
 
@@ -15,14 +15,14 @@ export async function isFolderOfFirm(
   return rowCount === 1
 }
 
-/** What a token opens: a folder of a firm, or the whole firm. */
+/** The scope of a token: one folder, or all folders of a firm. */
 export interface Opened {
   schemaId: string
   firmId: string
   folderId: string | null
 }
 
-/** Undefined where there is no such folder in any tenant. */
+/** Undefined if no tenant has this folder. */
 export async function findFolder(client: ClientBase, folderId: string): Promise<Opened | undefined> {
   const { rows } = await client.query<Opened>(
     `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders where id = $1`,
@@ -31,7 +31,7 @@ export async function findFolder(client: ClientBase, folderId: string): Promise<
   return rows[0]
 }
 
-/** Undefined where there is no such firm in any tenant. */
+/** Undefined if no tenant has this firm. */
 export async function findFirm(client: ClientBase, firmId: string): Promise<Opened | undefined> {
   const { rows } = await client.query<Opened>(
     `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms where id = $1`,
@@ -40,7 +40,7 @@ export async function findFirm(client: ClientBase, firmId: string): Promise<Open
   return rows[0]
 }
 
-/** @returns id of the token; undefined where no third party has this code */
+/** @returns id of the token; undefined if no third party has this code */
 export async function insertToken(
   client: ClientBase,
   token: { thirdPartyCode: string; level: Level; opened: Opened; hash: Buffer; hint: string },
@@ -65,11 +65,11 @@ export async function insertToken(
 
 export interface RevokedToken extends Opened {
   id: string
-  /** Of its third party. */
+  /** Code of its third party. */
   code: string
 }
 
-/** Of those that are in use one, or all of a third party; gives what it revoked. */
+/** Revokes one active token, or all of a third party. Returns the tokens it revoked. */
 export async function revokeTokens(
   client: ClientBase,
   which: { tokenId: string } | { thirdPartyCode: string },
@@ -85,7 +85,7 @@ export async function revokeTokens(
   return rows
 }
 
-/** Whether a third party was ever issued a token in this schema. */
+/** Whether a token in this schema was ever issued to the third party. */
 export async function hasToken(client: ClientBase, thirdPartyId: string, schemaId: string): Promise<boolean> {
   const { rows } = await client.query<{ found: boolean }>(
     'select exists (select from grandlivre.tokens where third_party_id = $1 and schema_id = $2) as found',
@@ -94,7 +94,7 @@ export async function hasToken(client: ClientBase, thirdPartyId: string, schemaI
   return rows[0]!.found
 }
 
-/** The schemas in which a third party holds a token that is in use, ascending. */
+/** Schemas in which the third party holds an active token, ascending. */
 export async function schemasWithTokens(client: ClientBase, thirdPartyId: string): Promise<string[]> {
   const { rows } = await client.query<{ schema_id: string }>(
     `select distinct schema_id from grandlivre.tokens where third_party_id = $1 and revoked_at is null

@@ -1,4 +1,4 @@
-/** Tokens as staff issue and revoke them, with the events that tell of it. (Their first use is told by enter().) */
+/** Issuing and revoking tokens by staff, with their events. (The SQL function `enter` publishes their first use.) */
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publish } from '../events/publish.ts'
@@ -7,8 +7,8 @@ import { lockThirdParty } from './third-parties.sql.ts'
 import { hasToken, insertToken, type Opened, type RevokedToken, revokeTokens } from './tokens.sql.ts'
 
 /**
- * @param opened folderId null for a firm token
- * @returns the token, which is stored nowhere; undefined where no third party has this code
+ * @param opened folderId is null for a firm token
+ * @returns the token, which is stored nowhere; undefined if no third party has this code
  */
 export async function issueToken(
   client: ClientBase,
@@ -27,7 +27,7 @@ export async function issueToken(
   return { id, token }
 }
 
-/** @returns false where there is no such token, or it was revoked before */
+/** @returns false if there is no such token, or it is revoked already */
 export async function revokeToken(client: ClientBase, tokenId: string): Promise<boolean> {
   const revoked = await revokeTokens(client, { tokenId })
   await publishRevoked(client, revoked)

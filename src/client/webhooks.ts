@@ -1,11 +1,11 @@
 /**
- * For subscribers: whether a request is a delivery of Grandlivre, and a fresh one (interface, section 5). The file needs
- * nothing but Node, so it can be taken over as it is.
+ * For subscribers: verifies that a request is a recent delivery from Grandlivre (docs/spec/webhooks.md#signature). This
+ * file depends on Node alone, so it can be copied as it is.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export interface WebhookEvent {
-  /** Kind of the event: `cloudDocument`, `accountingLineEntry` ... */
+  /** Kind of event: `cloudDocument`, `accountingLineEntry` ... */
   name: string
   operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
   scope: {
@@ -17,35 +17,35 @@ export interface WebhookEvent {
     accountingFolderSIRET?: string
     persPhysiqueId?: number
   }
-  /** What is needed to fetch the thing concerned; its fields depend on kind and operation. */
+  /** What is needed to fetch the object concerned; its fields depend on kind and operation. */
   // biome-ignore lint/suspicious/noExplicitAny: each kind has fields of its own
   data: any
-  /** A UUID, the same whenever this event is sent to this subscription: what was seen before can be dropped. */
+  /** A UUID, identical whenever this event is sent to this subscription. Use it to drop repeats. */
   webhookId: string
   /** Epoch milliseconds. */
   createdAt: number
 }
 
 export interface WebhookRequest {
-  /** The partner secret. While it is being rotated the old and the new one, in any order. */
+  /** The partner secret. During a rotation the old and the new one, in any order. */
   secret: string | readonly string[]
-  /** Of the request: Headers of fetch, or an object as of node:http. */
+  /** Headers of the request: a fetch `Headers`, or an object as in node:http. */
   headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
-  /** As it came, before anything has parsed it. */
+  /** The raw body, before any parsing. */
   body: string | Uint8Array
-  /** Epoch milliseconds; the present where absent. */
+  /** Epoch milliseconds. Default: now. */
   now?: number
-  /** How far the date may lie from `now`, either way; five minutes where absent. */
+  /** How far the date may be from `now`, in either direction. Default: five minutes. */
   toleranceMs?: number
 }
 
 const reasons = {
   'signature-missing': 'The header signature is missing, or is not 64 hexadecimal digits',
   'date-missing': 'The header date is missing, or is not a number of milliseconds',
-  'signature-wrong': 'The signature was made with another secret, or of another body or date',
+  'signature-wrong': 'The signature was made with another secret, or for another body or date',
   'date-too-old': 'The date is too old: the request may have been recorded and sent again',
-  'date-in-future': 'The date lies in the future: one of the two clocks is wrong',
-  'body-without-events': 'The body is signed, but is no JSON array of events',
+  'date-in-future': 'The date is in the future: one of the two clocks is wrong',
+  'body-without-events': 'The body is signed, but is not a JSON array of events',
 } as const
 
 export type WebhookRefusal = keyof typeof reasons
@@ -59,28 +59,26 @@ export type VerifiedWebhook =
       sentAt: number
     }
   | {
-      /** To be answered with 401. */
+      /** Answer it with 401. */
       valid: false
       reason: WebhookRefusal
-      /** The reason as a sentence, for a log. */
+      /** The reason as a sentence, for logs. */
       message: string
     }
 
 /**
- * Verifies a delivery: HMAC-SHA256 in hexadecimal, keyed with the partner secret, over the body followed by the value of
- * the header `date`; compared in constant time.
- * @throws {TypeError} where it is called wrongly: without a secret, or with a body that was parsed already
+ * Verifies a delivery: HMAC-SHA256 in hexadecimal, keyed with the partner secret, over the body followed by the value
+ * of the `date` header. Compares in constant time.
+ * @throws {TypeError} if called without a secret, or with a body that was parsed already
  */
 export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
   const { headers, body, now = Date.now(), toleranceMs = 5 * 60_000 } = request
   const secrets = [request.secret].flat()
-  // An empty secret is one that everybody knows: most likely a setting that was not set.
+  // Everybody knows an empty secret. Most likely a setting is missing.
   if (secrets.length === 0 || secrets.some((secret) => typeof secret !== 'string' || secret === ''))
     throw new TypeError('verifyWebhook needs the partner secret')
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
-    throw new TypeError(
-      'verifyWebhook needs the body as it came: its text or bytes, not what a parser made of it',
-    )
+    throw new TypeError('verifyWebhook needs the raw body: its text or bytes, not a parsed value')
   const signature = headerOf(headers, 'signature')
   if (signature === undefined || !/^[0-9a-f]{64}$/i.test(signature)) return refused('signature-missing')
   const date = headerOf(headers, 'date')
@@ -101,7 +99,7 @@ function refused(reason: WebhookRefusal): VerifiedWebhook {
   return { valid: false, reason, message: reasons[reason] }
 }
 
-/** Undefined also for a header that was sent twice: which of them was meant, nobody can tell. */
+/** Undefined also for a header that was sent twice: nothing tells which value is right. */
 function headerOf(headers: WebhookRequest['headers'], name: string): string | undefined {
   if (isHeaders(headers)) return headers.get(name) ?? undefined
   const found = Object.keys(headers).filter((key) => key.toLowerCase() === name)
@@ -109,7 +107,7 @@ function headerOf(headers: WebhookRequest['headers'], name: string): string | un
   return typeof value === 'string' ? value : undefined
 }
 
-/** By its method, as frameworks bring classes of their own. */
+/** By its method: frameworks bring Headers classes of their own. */
 function isHeaders(headers: WebhookRequest['headers']): headers is Headers {
   return typeof headers['get'] === 'function'
 }

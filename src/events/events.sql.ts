@@ -1,22 +1,24 @@
-/** What is written to the events, and read of them. Inside a transaction of the tenant, or as the owner. */
+/** Statements on `events`: writing, and listing for staff. Run inside a transaction of the tenant, or as the owner. */
 import type { ClientBase } from 'pg'
 import type { EventPayload } from './kinds.ts'
 
-/** Where it happened; what is absent is of the schema as a whole. Ids are decimal digits. */
+/** Where an event happened. An absent id means the schema as a whole. Ids are decimal digits. */
 export interface EventOrigin {
   folderId?: string | null
-  /** Of a folder it is known without. */
+  /** Needed only without `folderId`: the firm of a folder is known. */
   firmId?: string | null
 }
 
 export type NewEvent = EventPayload & EventOrigin
 
-/** From before the ids of events are drawn until the transaction ends (see the migration). */
+/**
+ * Locks the schema's events until the transaction ends. To be called before event ids are drawn (see `lock_events`).
+ */
 export async function lockEvents(client: ClientBase, schemaId: string): Promise<void> {
   await client.query('select grandlivre.lock_events($1)', [schemaId])
 }
 
-/** In this order. Behind `lockEvents`. */
+/** Inserts events in this order. To be called after `lockEvents`. */
 export async function insertEvents(
   client: ClientBase,
   schemaId: string,
@@ -41,12 +43,12 @@ export async function insertEvents(
   )
 }
 
-/** Tells the dispatchers of all processes, once the transaction is committed, that this schema has events. */
+/** Notifies the dispatchers of all processes, once the transaction commits, that this schema has new events. */
 export async function notifyEvents(client: ClientBase, schemaId: string): Promise<void> {
   await client.query(`select pg_notify('grandlivre_events', $1)`, [schemaId])
 }
 
-/** For staff. */
+/** An event as staff commands list it. */
 export interface ListedEvent {
   id: string
   folderId: string | null
@@ -58,7 +60,7 @@ export interface ListedEvent {
   createdAt: string
 }
 
-/** The newest first. As the owner. */
+/** Newest first. As the owner. */
 export async function listEvents(
   client: ClientBase,
   filter: { schemaId: string; folderId: string | undefined; name: string | undefined; most: number },

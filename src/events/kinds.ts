@@ -1,33 +1,32 @@
 /**
- * What can happen: every kind of event, the operations it knows, and what its data hold for each (contract, section 7).
- * Where the contract says no more than `id`, it is a string of digits as everywhere else in this API; `connector` has a
- * number, as the interface shows it.
+ * Every kind of event, its operations, and the data of each (docs/spec/webhooks.md#events). An id is a string of
+ * digits, as everywhere else in this API, except that of `connector`, which is a number.
  */
 import { z } from 'zod'
 
-/** As in interface, section 2.7. */
+/** See docs/spec/webhooks.md#notification. */
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
 
 const text = z.string().min(1)
 const identified = z.strictObject({ id: text })
 const connector = z.strictObject({
   id: z.int().positive(),
-  /** Of the third party whose token it is. */
+  /** Code of the third party that owns the token. */
   code: text,
   userId: z.int().positive().optional(),
 })
 const state = z.record(z.string(), z.json()).optional()
 const changed = z.strictObject({ id: text, previousState: state, currentState: state })
 const lettering = z.strictObject({
-  /** Of the first of its movements. */
+  /** Id of its first movement. */
   id: text,
-  /** Code of a mode of payment, as exports show it; empty where none is known. */
+  /** Code of a payment mode, as exports show it; empty if none is known. */
   paymentType: z.string(),
   /** Invoice number of that movement. */
   piece1: z.string().optional(),
 })
 const cloudDocument = z.strictObject({
-  /** Of the export: `export_...` */
+  /** Id of the export: `export_...` */
   id: text,
   status: z.enum(['completed', 'rejected']),
   reason: text.optional(),
@@ -59,14 +58,14 @@ const kinds = {
 type Kinds = typeof kinds
 export type EventKind = keyof Kinds
 
-/** In the order of the contract. */
+/** In the order of docs/spec/webhooks.md#events. */
 export const eventKinds = Object.keys(kinds) as EventKind[]
 
 export function isEventKind(name: string): name is EventKind {
   return Object.hasOwn(kinds, name)
 }
 
-/** A kind with one of its operations and the data that belong to it. */
+/** A kind, one of its operations, and the data that belong to them. */
 export type EventPayload = {
   [K in EventKind]: {
     [O in keyof Kinds[K]]: {
@@ -78,8 +77,8 @@ export type EventPayload = {
 }[EventKind]
 
 /**
- * The event, checked.
- * @throws {Error} that names every problem, and what there is instead
+ * Checks an event and returns it with its type.
+ * @throws {Error} that names every problem and the values allowed instead
  */
 export function checkEventPayload(event: { name: string; operation: string; data: unknown }): EventPayload {
   const { name, operation, data } = event
@@ -89,12 +88,12 @@ export function checkEventPayload(event: { name: string; operation: string; data
   const schema = Object.hasOwn(operations, operation) ? operations[operation] : undefined
   if (!schema)
     throw new Error(
-      `${name} knows the operations ${Object.keys(operations).join(', ')}, not ${operation || 'none'}`,
+      `${name} has the operations ${Object.keys(operations).join(', ')}, not ${operation || 'none'}`,
     )
   const checked = schema.safeParse(data)
   if (checked.success) return event as EventPayload
   const problems = checked.error.issues.map(
     ({ path, message }) => `${['data', ...path].join('.')}: ${message}`,
   )
-  throw new Error(`The data of ${name} ${operation} are not right: ${problems.join('; ')}`)
+  throw new Error(`The data of ${name} ${operation} are invalid: ${problems.join('; ')}`)
 }

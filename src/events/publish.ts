@@ -1,18 +1,24 @@
 /**
- * Events are written in the transaction of the change that caused them: no event without its change, no change without
- * its event.
+ * Writes events in the transaction of the change that caused them: neither is ever committed without the other.
  *
- * Writing them is the last thing a transaction does. It holds a lock on the events of its schema until its commit, so
- * that ids are in the order of the commits; whoever asked for another lock behind it could wait for one who waits
- * here. For the same reason a transaction that tells several schemas goes through them in ascending order.
+ * An event is one row, however many subscribers it has: an import of 180,000 entries writes 180,000 narrow rows. (A
+ * seed of 500,000 movements writes 249,000 events for its entries and letterings, at 22 µs each, a sixth of its time on
+ * a busy machine.) Subscribers read events by position. Ids drawn from a sequence do not follow the order of commits,
+ * so a reader could skip an event whose transaction takes longer. The writer therefore locks the schema's events until
+ * its commit, which makes the order of ids the order of commits.
+ *
+ * Publish events last in a transaction: taking any other lock after this one can deadlock. For the same reason, a
+ * transaction that publishes to several schemas does so in ascending order. Requests do not wait for an import either:
+ * the first call of a token, which publishes an event, gives up after 250 ms, and a later call activates the token
+ * (SQL function `activate`).
  */
 import type { ClientBase } from 'pg'
 import { insertEvents, lockEvents, type NewEvent, notifyEvents } from './events.sql.ts'
 import { checkEventPayload } from './kinds.ts'
 
 /**
- * Writes events of one schema, in this order, as the last thing of the transaction.
- * @throws {Error} where data are not what their kind says
+ * Writes events of one schema, in this order, as the last step of the transaction.
+ * @throws {Error} if the data do not match their kind
  */
 export async function publish(
   client: ClientBase,
@@ -23,7 +29,7 @@ export async function publish(
   await publishRows(client, schemaId, () => insertEvents(client, schemaId, events))
 }
 
-/** The same, for events that SQL makes of rows: an import has too many of them to come by here one by one. */
+/** As `publish`, for events that SQL builds from rows: an import has too many to send them one by one. */
 export async function publishRows(
   client: ClientBase,
   schemaId: string,

@@ -1,9 +1,10 @@
 /**
- * The rows of a folder's accounting data as they are loaded, one type per table of migration 0002.
- * Ids are decimal strings, money is in minor units (cents), days are 'YYYY-MM-DD' and instants ISO 8601 with a zone.
+ * The rows of a folder's accounting data as they are loaded, one type per table of migration 0002. Ids are decimal
+ * strings, money is in minor units (cents, integers, never floating-point), days are 'YYYY-MM-DD', and instants ISO
+ * 8601 with a time zone.
  */
 
-/** Names a folder; the first two columns of every table here. */
+/** Identifies a folder; the first two columns of every table here. */
 export interface FolderKey {
   schemaId: string
   folderId: string
@@ -42,12 +43,12 @@ export interface Miscellaneous {
   archived: boolean
 }
 
-/** File name -> address of the file. */
+/** Maps file names to their URLs. */
 export type Attachments = Record<string, string>
 
 export interface PaymentRow extends FolderKey {
   id: string
-  /** CB, VIRT, ESP, CHQ, PRLV or LCR; partners see other codes as CHQ. */
+  /** CB, VIRT, ESP, CHQ, PRLV or LCR; partners see any other code as CHQ. */
   code: string
 }
 
@@ -68,7 +69,7 @@ export interface AccountRow extends FolderKey {
   correspondanceAccountId: string | null
 }
 
-/** The company behind an account with root 401 or 411. */
+/** The company of an account with root 401 or 411. */
 export interface CompanyRow extends FolderKey {
   accountId: string
   name: string
@@ -85,7 +86,7 @@ export interface CompanyRow extends FolderKey {
   miscellaneous: Miscellaneous | null
 }
 
-/** The employee behind an account with root 421. */
+/** The employee of an account with root 421. */
 export interface EmployeeRow extends FolderKey {
   accountId: string
   firstName: string | null
@@ -143,7 +144,7 @@ export interface AxisRow extends FolderKey {
   id: string
   code: string
   name: string
-  /** Checked at commit: the section is loaded after its axis. */
+  /** Checked at commit, because the section is loaded after its axis. */
   defaultSectionId: string | null
 }
 
@@ -175,13 +176,13 @@ export interface EntryRow extends FolderKey {
   dueDate: string | null
   accountedAt: string
   createdAt: string
-  /** Null: awaiting validation (draft). */
+  /** Null for a draft, which awaits validation. */
   validatedAt: string | null
   source: string
-  /** The partner that sent it, for source API. */
+  /** The partner that sent it, if the source is API. */
   thirdPartyId: string | null
   currency: string
-  /** Decimal text such as '1.0832', only where the currency is not the folder's. */
+  /** Decimal text such as '1.0832', only if the currency is not the folder's. */
   rate: string | null
   comment: string | null
   partnerMetadata: { partnerId: string; json: unknown } | null
@@ -203,11 +204,12 @@ export interface MovementRow extends FolderKey {
   credit: bigint
   paymentId: string | null
   letteringState: LetteringState
-  /** Null exactly where the state is none; without the `*` that partners see before a partial code. */
+  /** Null exactly when the state is none; without the `*` that partners see before a partial code. */
   letteringCode: string | null
   /**
-   * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %).
-   * The sections of one axis stand together.
+   * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %). Sections
+   * of one axis are adjacent. An array, because shares are written and read only with their movement; as a table they
+   * would be a third stream to merge.
    */
   shares: bigint[] | null
   attachments: Attachments | null

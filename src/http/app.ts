@@ -86,7 +86,10 @@ function methodNotAllowed(path: string): AppError {
   return new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: methods.join(', ') } })
 }
 
-/** Hono hands HEAD to the route of GET. */
+/**
+ * For routes whose GET starts something: Hono passes HEAD to the route of GET, and a 200 would say that there is an
+ * export where there is none.
+ */
 const refuseHead: MiddlewareHandler<Edge> = (c, next) => {
   if (c.req.method === 'HEAD') throw methodNotAllowed(c.req.path)
   return next()

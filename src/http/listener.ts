@@ -9,31 +9,29 @@ import { getRequestListener } from '@hono/node-server'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { ListenerTiming } from '../timing.ts'
 import { errorBody, errorHeaders } from './errors.ts'
 import { requestIdOf } from './request-id.ts'
 
 /** Room for a URL of the permitted length, so that a longer one still gets an answer that says so. */
 const headerBytesMax = 2 * limits.urlBytesMax
-/** Someone who sends headers slowly holds a socket and nothing else; ten seconds is long for any network. */
-const headersMs = 10_000
-const requestMs = 30_000
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 
 /** @param fetch of the app */
-export function createListener(fetch: Fetch, log: Log): Server {
+export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): Server {
   const listener = getRequestListener(fetch)
   const server = createServer(
     {
       maxHeaderSize: headerBytesMax,
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
+      headersTimeout: timing.headersMs,
+      requestTimeout: timing.requestMs,
       // Longer than the minute after which load balancers drop an idle connection: otherwise we close it just as
       // they send the next request.
       keepAliveTimeout: 75_000,
       // A missing Host is refused below, in our shape.
       requireHostHeader: false,
-      connectionsCheckingInterval: 5_000,
+      connectionsCheckingInterval: timing.checkMs,
     },
     (incoming, outgoing) => {
       const refused = refusal(incoming)
@@ -45,8 +43,8 @@ export function createListener(fetch: Fetch, log: Log): Server {
     },
   )
   // Neither side sent a byte for so long: a client that stopped reading its export.
-  server.setTimeout(limits.clientIdleMs)
-  server.on('clientError', (error, socket) => answerNoRequest(error, socket, log))
+  server.setTimeout(timing.idleMs)
+  server.on('clientError', (error, socket) => answerNoRequest(error, socket, log, timing))
   // Without a listener Node answers 417 with an empty body.
   server.on('checkExpectation', (incoming, outgoing) => {
     const issue = { parameter: 'Expect', message: 'must be 100-continue where it is sent' }
@@ -88,7 +86,12 @@ function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResp
 }
 
 /** What could not be read as a request: there is no URL, method or id of its own to quote. */
-function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log): void {
+function answerNoRequest(
+  cause: NodeJS.ErrnoException,
+  socket: Duplex,
+  log: Log,
+  timing: ListenerTiming,
+): void {
   // In the middle of an answer further bytes would pass for its continuation, and before one to an earlier request for
   // that answer.
   const answering = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage
@@ -98,9 +101,9 @@ function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log)
     return
   }
   // Clients and load balancers connect ahead of need. An answer to nothing would be taken for that to the request that
-  // is sent just then, so such a connection stays, as an idle one does: until `clientIdleMs`.
+  // is sent just then, so such a connection stays, as an idle one does: until `idleMs`.
   if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0) return
-  const error = whatIsNoRequest(cause.code)
+  const error = whatIsNoRequest(cause.code, timing)
   const requestId = requestIdOf(undefined)
   log('request.refused', { requestId, code: error.code })
   const body = JSON.stringify(errorBody(error, { url: '', method: '', requestId }))
@@ -111,7 +114,7 @@ function answerNoRequest(cause: NodeJS.ErrnoException, socket: Duplex, log: Log)
   )
 }
 
-function whatIsNoRequest(code: string | undefined): AppError {
+function whatIsNoRequest(code: string | undefined, { headersMs, requestMs }: ListenerTiming): AppError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The headers of the request are too large' })
   const message =

@@ -2,9 +2,8 @@
  * Whether the process can take requests, and what is missing where it cannot: asked anew by each probe, and learned from
  * requests. Some of what they need cannot be asked for without taking it from them, such as the last free connections
  * of a server, or shows only in a large write, such as a full disk. So what an answer failed of is remembered for
- * `limits.missingMs`, and then until an attempt at the same goes well.
+ * `missingMs` (timing.ts), and then until an attempt at the same goes well.
  */
-import { limits } from '../config.ts'
 import { missingOf, unavailable } from '../db/outage.ts'
 
 export interface Need {
@@ -25,6 +24,7 @@ const rememberable = /^(room|a free connection|a safe connection|resources) /
 export class Readiness {
   readonly #needs: readonly Need[]
   readonly #begin: () => Promise<void>
+  readonly #missingMs: number
   /** What requests have found missing, as of the last time. */
   readonly #found = new Map<string, { at: number; error: unknown }>()
   /** Why requests are not taken yet; undefined: they are. */
@@ -34,10 +34,12 @@ export class Readiness {
   /**
    * @param needs of every request
    * @param begin does what exports begin with, on connections of its own
+   * @param missingMs what a request found missing is remembered for so long at the least
    */
-  constructor(needs: readonly Need[], begin: () => Promise<void>) {
+  constructor(needs: readonly Need[], begin: () => Promise<void>, missingMs: number) {
     this.#needs = needs
     this.#begin = begin
+    this.#missingMs = missingMs
   }
 
   /** No request is taken until `open`. @param cause as the last try to open the database had it */
@@ -96,7 +98,7 @@ export class Readiness {
       () => false,
     )
     for (const [name, { at }] of this.#found) {
-      if (isBegun && now - at >= limits.missingMs) this.#found.delete(name)
+      if (isBegun && now - at >= this.#missingMs) this.#found.delete(name)
     }
     return [...this.#found].map(([name, { error }]) => ({ name, error }))
   }

@@ -69,7 +69,8 @@ export async function streamExport(
     return c.body(stream(first, reader, c, services), 200, {
       ...headersOf(asked, etagAt(asked, ledgerVersion)),
       // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
-      // and an answer with a length has no trailers.
+      // and an answer with a length has no trailers. Clients of HTTP/1.0 get it too: they would take any end of the
+      // connection, a failure's too, for the end of the body.
       'Transfer-Encoding': 'chunked',
       Trailer: 'X-Row-Count, X-Content-SHA256',
     })

@@ -1,7 +1,6 @@
 /** One attempt at a full export as the main thread sees it: started in a thread, watched, stopped. */
 import { MessageChannel } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
-import { limits } from '../config.ts'
 import { saysFull } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
@@ -19,7 +18,12 @@ export interface Attempt {
   stop: () => void
 }
 
-export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'progress' | 'port'>): Attempt {
+/** @param stopMs how long it may take back what it wrote when it is stopped */
+export function startAttempt(
+  threads: Piscina,
+  task: Omit<FolderTask, 'progress' | 'port'>,
+  stopMs: number,
+): Attempt {
   const { port1: near, port2: port } = new MessageChannel()
   const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
   progress[1] = Number.NaN
@@ -37,7 +41,7 @@ export function startAttempt(threads: Piscina, task: Omit<FolderTask, 'progress'
     near.postMessage('stop')
     // A store that is out of reach can hold up even what only takes back.
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
-    patience ??= setTimeout(tooLate, limits.exportStopMs)
+    patience ??= setTimeout(tooLate, stopMs)
   }
   return { progress: () => readProgress(progress), outcome: Promise.race([outcome, gaveUp.promise]), stop }
 }

@@ -1,4 +1,9 @@
-/** What the files of full exports are called in the store: whose they are can be read from it. */
+/**
+ * What the files of full exports are called in the store: whose they are can be read from it.
+ *
+ * Each attempt uses a new key, so two attempts never write the same object, and a complete object never changes. The
+ * row alone decides which one counts.
+ */
 import { randomBytes } from 'node:crypto'
 import { endingPattern, type FileFormat, fileFormats } from '../formats/file-formats.ts'
 import type { Claim, ExportKey } from './jobs.sql.ts'

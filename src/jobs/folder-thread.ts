@@ -1,6 +1,9 @@
 /**
  * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by
  * chunk. The main thread sends one message at the most: to stop. Whatever was written goes away again then.
+ *
+ * Both transactions commit before the file is completed, so a read that failed at its end creates no file. And a store
+ * that is slow to join parts holds up neither connections nor the database's vacuum.
  */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
@@ -16,6 +19,7 @@ import type { Selection } from '../exports/selection.ts'
 import { type FileFormat, fileFormats } from '../formats/file-formats.ts'
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter, StoreSettings } from '../store/store.ts'
+import type { StoreTiming } from '../timing.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
@@ -46,13 +50,17 @@ export interface FolderStored {
 export type FolderOutcome = FolderStored | { failed: Failure }
 
 /** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
-export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<FolderOutcome> {
+export async function storeFolder(
+  pool: pg.Pool,
+  task: FolderTask,
+  timing: StoreTiming,
+): Promise<FolderOutcome> {
   const stop = new AbortController()
   const stopped = () => stop.abort(new Error('the export was stopped'))
   task.port.on('message', stopped)
   task.port.on('close', stopped)
   try {
-    return await produce(pool, task, stop.signal)
+    return await produce(pool, task, timing, stop.signal)
   } catch (error) {
     return { failed: failureOf(error) }
   } finally {
@@ -60,10 +68,15 @@ export async function storeFolder(pool: pg.Pool, task: FolderTask): Promise<Fold
   }
 }
 
-async function produce(pool: pg.Pool, task: FolderTask, stopped: AbortSignal): Promise<FolderStored> {
+async function produce(
+  pool: pg.Pool,
+  task: FolderTask,
+  timing: StoreTiming,
+  stopped: AbortSignal,
+): Promise<FolderStored> {
   const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
   const fileKey = freshFileKey(claim, task.format)
-  const store = await openStore(task.store)
+  const store = await openStore(task.store, timing)
   await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined

@@ -1,4 +1,10 @@
-/** Every statement on the table of full exports but those of retention. Inside a transaction of the tenant. */
+/**
+ * Every statement on the table of full exports but those of retention. Inside a transaction of the tenant.
+ *
+ * Fencing: a slow process may still write when another one has claimed its export. So each claim increments `attempt`,
+ * and every later statement of a claim requires `state = 'running' and attempt = $n`. A process whose statement matches
+ * no row stops and removes what it stored. Cancelling works the same way, because it ends the row.
+ */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FileFormat } from '../formats/file-formats.ts'

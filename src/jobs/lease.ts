@@ -1,16 +1,20 @@
 /** Says again and again that a process is alive and has what it has, until it ends or is told that it has lost it. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { limits } from '../config.ts'
 
 /**
  * @param renew gives false where somebody else has it
  * @param lose called once then, and no more is said
+ * @param everyMs how often it is said
  */
-export function holdLease(renew: () => Promise<boolean>, lose: () => void): { end(): Promise<void> } {
+export function holdLease(
+  renew: () => Promise<boolean>,
+  lose: () => void,
+  everyMs: number,
+): { end(): Promise<void> } {
   const ended = new AbortController()
   const renewing = (async () => {
     for (;;) {
-      await delay(limits.exportRenewMs, undefined, { signal: ended.signal }).catch(() => {})
+      await delay(everyMs, undefined, { signal: ended.signal }).catch(() => {})
       if (ended.signal.aborted) return
       try {
         if (!(await renew())) return lose()

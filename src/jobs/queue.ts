@@ -6,10 +6,10 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { type ConnectionOptions, type JobWithMetadata, PgBoss } from 'pg-boss'
-import { limits } from '../config.ts'
 import { deadLetterQueue, exportAttempts, exportQueue, queueSchema } from '../db/migrations/queue-schema.ts'
 import { pooledConnections } from '../db/pool.ts'
 import type { Log } from '../log.ts'
+import type { ExportTiming } from '../timing.ts'
 
 export interface QueueEntry {
   schemaId: string
@@ -41,10 +41,12 @@ const aliveSeconds = 2
 
 export class ExportQueue {
   readonly #boss: PgBoss
+  readonly #polling: { pollingIntervalSeconds: number; notifyPollingIntervalSeconds: number }
   #reportedAt = 0
 
   /** Asks nothing of the database until `start`. */
-  constructor(serviceUrl: string, log: Log) {
+  constructor(serviceUrl: string, log: Log, { superviseSeconds, pollSeconds }: ExportTiming) {
+    this.#polling = { pollingIntervalSeconds: pollSeconds, notifyPollingIntervalSeconds: pollSeconds }
     this.#boss = new PgBoss({
       // Handed on to pg. One more connection is not checked: it only listens, and wakes workers, which ask the pool.
       ...pooledConnections(serviceUrl, 'service'),
@@ -58,8 +60,8 @@ export class ExportQueue {
       monitorVacuum: false,
       useListenNotify: true,
       // Every process looks for entries whose process died, those that are due, and their own definitions so often.
-      superviseIntervalSeconds: limits.exportSuperviseSeconds,
-      monitorIntervalSeconds: limits.exportSuperviseSeconds,
+      superviseIntervalSeconds: superviseSeconds,
+      monitorIntervalSeconds: superviseSeconds,
     })
     this.#boss.on('error', (error) => {
       const now = performance.now()
@@ -91,7 +93,7 @@ export class ExportQueue {
     await this.#boss.work(
       exportQueue,
       {
-        ...polling,
+        ...this.#polling,
         heartbeatRefreshSeconds: aliveSeconds,
         includeMetadata: true,
         localConcurrency: concurrency,
@@ -109,7 +111,7 @@ export class ExportQueue {
   }
 
   async claimDeadLetters(work: (entry: QueueEntry) => Promise<void>): Promise<void> {
-    await this.#boss.work<QueueEntry>(deadLetterQueue, polling, async ([job]) => {
+    await this.#boss.work<QueueEntry>(deadLetterQueue, this.#polling, async ([job]) => {
       assert(job)
       await work(job.data)
     })
@@ -136,9 +138,6 @@ export class ExportQueue {
     return this.#boss.send(exportQueue, entry, options)
   }
 }
-
-/** New entries announce themselves; those that come back are only seen by looking. */
-const polling = { pollingIntervalSeconds: 2, notifyPollingIntervalSeconds: 2 }
 
 function through(client: ClientBase): ConnectionOptions {
   return { db: { executeSql: (text, values) => client.query(text, values) } }

@@ -9,11 +9,11 @@
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import { limits } from '../config.ts'
 import { inTenant } from '../db/pool.ts'
 import { wholeFolder } from '../exports/selection.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import type { ExportTiming } from '../timing.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
@@ -42,6 +42,7 @@ export interface SupervisorParts {
   /** Exports at once. */
   concurrency: number
   timeZone: string
+  timing: ExportTiming
   log: Log
 }
 
@@ -91,12 +92,12 @@ export class Supervisor {
   }
 
   #start(claim: Claim, job: ClaimedExport): Attempt {
-    const { threads, storeSettings, timeZone } = this.#parts
+    const { threads, storeSettings, timeZone, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
     const period =
       start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
-    return startAttempt(threads, {
+    const task = {
       exportId,
       attempt,
       version,
@@ -108,12 +109,13 @@ export class Supervisor {
         journalIds,
       },
       store: storeSettings,
-    })
+    }
+    return startAttempt(threads, task, timing.stopMs)
   }
 
   /** Tells how far it is, and stops it when it is lost or the process is to end. */
   #watch(claim: Claim, attempt: Attempt, otherHasIt: AbortSignal): { end(): Promise<boolean> } {
-    const { database } = this.#parts
+    const { database, timing } = this.#parts
     let isLost = false
     const lose = () => {
       isLost = true
@@ -129,7 +131,7 @@ export class Supervisor {
     }
     const renew = () =>
       inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
-    const lease = holdLease(renew, lose)
+    const lease = holdLease(renew, lose, timing.renewMs)
     return {
       end: async () => {
         for (const [signal, stop] of stops) signal.removeEventListener('abort', stop)
@@ -159,11 +161,11 @@ export class Supervisor {
    * none may be left there, and it would wait for ever.
    */
   async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason): Promise<void> {
-    const { database, log } = this.#parts
+    const { database, timing, log } = this.#parts
     const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
       // At once it would come back to the same full threads, again and again.
-      await claimed.requeue(client, because === 'noThread' ? limits.exportNoThreadSeconds : 0)
+      await claimed.requeue(client, because === 'noThread' ? timing.pollSeconds : 0)
       return true
     })
     if (isRequeued) log('export.requeued', { ...claim, because })

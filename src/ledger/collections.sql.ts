@@ -1,6 +1,6 @@
 /**
- * A folder's collections as exports show them, by cursor, in ascending id: the order of their keys, so nothing waits for
- * a sort. Statements run inside the caller's transaction.
+ * A folder's collections as exports show them, read by cursor in ascending id. That is the order of their keys, so
+ * nothing is sorted. Statements run inside the caller's transaction.
  */
 
 import type pg from 'pg'
@@ -19,8 +19,8 @@ import type { FolderKey } from '../formats/rows.ts'
 type Batches<Row> = AsyncGenerator<Row[]>
 
 /**
- * As json, whose keys are those of Address; null where nothing of it is known: of a row, `is null` says that all of it
- * is, and `is not null` that none of it is.
+ * The address as JSON with the keys of AddressRow; null if every field is null. (For a row, `is null` means that all of
+ * its fields are null, and `is not null` that none is.)
  */
 const addressJson = (column: string) => `case when not (${column} is null) then json_build_object(
     'number', (${column}).number, 'locatingIndex', (${column}).locating_index,
@@ -28,7 +28,7 @@ const addressJson = (column: string) => `case when not (${column} is null) then 
     'complement', (${column}).complement, 'postalCode', (${column}).postal_code,
     'city', (${column}).city, 'country', (${column}).country) end`
 
-/** Ids are texts in JSON. */
+/** Ids are strings in JSON. */
 const accountJson = (alias: string) => `case when ${alias}.id is not null then json_build_object(
     'producerId', ${alias}.id::text, 'number', ${alias}.number, 'name', ${alias}.name) end`
 
@@ -122,7 +122,9 @@ export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: Fold
   )
 }
 
-/** Ascending by start: names of years follow from their order. @param timeZone in which they were closed on a day */
+/**
+ * Ascending by start date: the names of years follow from their order. @param timeZone determines the day of a closing
+ */
 export function readExercices(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -1,4 +1,7 @@
-/** What movements refer to, read whole: a folder has few of each. Statements run inside the caller's transaction. */
+/**
+ * Reads the rows that movements refer to, all at once: a folder has few of each. Statements run inside the caller's
+ * transaction.
+ */
 import type pg from 'pg'
 import type { DictionaryRows } from '../formats/mad/dictionary.ts'
 

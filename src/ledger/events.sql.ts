@@ -1,15 +1,17 @@
 /**
- * What an import tells, row by row: too much to come by here one by one. As the owner; all but `rememberLetterings`
- * behind `lockEvents`.
+ * Inserts the events of an import, which SQL builds from rows: there are too many to send them one by one. As the
+ * owner; to be called after `lockEvents`, except `rememberLetterings`.
  *
- * A lettering is what movements of an account and exercice share, so it is one event, with the id and the invoice of
- * the first of them and the mode of payment of whichever has one, an empty one where none has.
+ * Movements of one account and exercice with the same code form a lettering, so it is one event, with the id and the
+ * invoice number of its first movement and the payment mode of any that has one; empty if none has.
  */
 import type { ClientBase } from 'pg'
 import { paymentMode, paymentModes } from '../formats/payment.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
-/** Notes the letterings of a folder, or one of its exercices, before they are deleted, until the transaction ends. */
+/**
+ * Saves the letterings of a folder, or of one of its exercices, until the transaction ends, before they are deleted.
+ */
 export async function rememberLetterings(
   client: ClientBase,
   key: FolderKey,
@@ -24,7 +26,7 @@ export async function rememberLetterings(
   )
 }
 
-/** Of what was remembered. */
+/** Inserts the events of the saved letterings. */
 export async function insertRemovedLetterings(client: ClientBase, key: FolderKey): Promise<void> {
   await client.query(letteringEvents('DELETE', 'select * from pg_temp.removed_letterings'), [
     key.schemaId,
@@ -45,7 +47,7 @@ export async function insertLetterings(
   ])
 }
 
-/** The entries of an exercice, in the order of their ids. */
+/** Inserts the events of an exercice's entries, in the order of their ids. */
 export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
   await client.query(
     `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
@@ -58,7 +60,7 @@ export async function insertEntries(client: ClientBase, key: FolderKey, exercice
   )
 }
 
-/** The codes of modes of payment as the database holds and as partners see them, and what others are shown as. */
+/** Payment codes as stored, as shown to partners, and the code shown for any other. */
 const shownPayments = [
   Object.keys(paymentModes),
   Object.values(paymentModes).map(({ code }) => code),

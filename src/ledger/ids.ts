@@ -1,17 +1,17 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 
-/** One value of the sequence stands for so many ids (see migration 0001). */
+/** Ids per value of the sequence (see migration 0001). */
 const idsPerBlock = 1000
 
 /**
- * Hands out ids, ascending. They come in blocks from the sequence `ids`: millions of rows cost thousands of
- * round trips less, and `next` is free of promises. Ids that are left over when a loader ends are lost, as with
- * any sequence.
+ * Hands out ids, ascending, in blocks from the sequence `ids`: that saves thousands of round trips per million rows,
+ * and `next` needs no promise. Ids left over when a loader ends are lost, as with any sequence. All ids stay below
+ * 2^53, since JSON clients hold numbers as doubles; in TypeScript they travel as decimal strings.
  */
 export class IdSource {
   readonly #client: ClientBase
-  /** First ids of blocks not yet begun, ascending. Ids are below 2^53, so a number holds them. */
+  /** First ids of unused blocks, ascending. Ids are below 2^53, so a number holds them. */
   #blocks: number[] = []
   #next = 0
   #left = 0
@@ -20,7 +20,7 @@ export class IdSource {
     this.#client = client
   }
 
-  /** Makes sure that the next `count` calls of `next` succeed. */
+  /** Ensures that the next `count` calls of `next` succeed. */
   async reserve(count: number): Promise<void> {
     const missing = count - this.#left - this.#blocks.length * idsPerBlock
     if (missing <= 0) return
@@ -35,11 +35,11 @@ export class IdSource {
     }
   }
 
-  /** The next id as decimal digits. Without enough reserved ids this is a mistake of the caller (assertion). */
+  /** The next id as decimal digits. Asserts that enough ids are reserved. */
   next(): string {
     if (this.#left === 0) {
       const first = this.#blocks.shift()
-      assert(first !== undefined, 'ids must be reserved before they are taken')
+      assert(first !== undefined, 'ids must be reserved before they are used')
       this.#next = first
       this.#left = idsPerBlock
     }

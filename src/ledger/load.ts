@@ -1,10 +1,10 @@
 /**
- * The bulk loader: rows go into the ledger as the text format of COPY, many at a time.
+ * The bulk loader: loads rows in the text format of COPY, many at a time.
  *
- * Each table says once, below, how its columns are written; names of columns follow from the names of the row's
- * members (accountedAt is accounted_at). A writer keeps rows as bytes until `flush`, which runs one COPY. Loaders
- * of millions of rows flush every 10,000 movements or so: foreign keys and the ledger version are checked at the end
- * of each COPY, and neither side then holds more than one batch.
+ * Each table below defines once how its columns are written; column names follow from the row's members (accountedAt is
+ * accounted_at). A writer buffers rows as bytes until `flush`, which runs one COPY. Loaders of millions of rows flush
+ * every 10,000 movements or so: foreign keys and the ledger version are checked at the end of each COPY, and neither
+ * side then holds more than one batch.
  */
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
@@ -26,7 +26,7 @@ import type {
 
 /**
  * How a column is written. `text` is escaped. `plain` is for values that never need it: ids, days, codes from a closed
- * list, numbers. Whatever users, partners or files may have typed is `text`.
+ * list, numbers. Anything that users, partners or files may have typed is `text`.
  */
 type Encoding = 'text' | 'plain' | 'boolean' | 'json' | 'address' | 'texts' | 'bigints'
 
@@ -44,7 +44,7 @@ type EncodingOf<Value> = [Value] extends [string]
             ? 'address' | 'json'
             : 'json'
 
-/** A table's name and how each member of its row is written, in the order in which columns are sent. */
+/** A table's name, and the encoding of each member of its row in column order. */
 export interface TableOf<Row> {
   name: string
   columns: { [Member in keyof Row]-?: EncodingOf<NonNullable<Row[Member]>> }
@@ -221,12 +221,12 @@ export const movements: TableOf<MovementRow> = {
   },
 }
 
-/** Rows become bytes when so many characters have gathered: large enough for one fast pass, small enough to be cheap. */
+/** Characters buffered before they are encoded: enough for one fast pass, and few enough to be cheap. */
 const charactersPerChunk = 64 * 1024
 
 /**
- * Gathers rows of one table and loads them by COPY, in the transaction that the client is in.
- * Nothing is loaded before `flush`, and nothing stays loaded where that transaction is rolled back.
+ * Buffers rows of one table and loads them by COPY, in the client's transaction. Nothing is loaded before `flush`, and
+ * a rollback removes everything.
  */
 export class TableWriter<Row> {
   readonly #client: ClientBase
@@ -247,7 +247,7 @@ export class TableWriter<Row> {
     this.#copy = `copy grandlivre.${table.name} (${names.join(', ')}) from stdin`
   }
 
-  /** @throws {Error} naming table and column where a text holds the character NUL, which PostgreSQL cannot store */
+  /** @throws {Error} naming table and column if a text contains the character NUL, which PostgreSQL cannot store */
   add(row: Row): void {
     let line = ''
     for (const [member, encoding] of this.#columns) {
@@ -259,7 +259,7 @@ export class TableWriter<Row> {
         const text = encode(value, encoding)
         if (text === undefined)
           throw new Error(
-            `${this.#table.name}.${member} holds the character NUL (U+0000): remove it, it cannot be stored`,
+            `${this.#table.name}.${member} contains the character NUL (U+0000), which cannot be stored: remove it`,
           )
         line += text
       }
@@ -268,14 +268,14 @@ export class TableWriter<Row> {
     if (this.#text.length >= charactersPerChunk) this.#encodeText()
   }
 
-  /** Bytes that the next flush will send; of the last few rows their number of characters. */
+  /** Bytes that the next flush will send; the last few rows count in characters. */
   get pendingBytes(): number {
     return this.#chunkBytes + this.#text.length
   }
 
   /**
-   * Loads what was added. Rows added while it runs belong to the next flush.
-   * @throws {pg.DatabaseError} what the database refuses; the transaction is then aborted
+   * Loads the rows added so far. Rows added while it runs belong to the next flush.
+   * @throws {pg.DatabaseError} if the database refuses the rows; the transaction is then aborted
    */
   async flush(): Promise<void> {
     this.#encodeText()
@@ -283,8 +283,8 @@ export class TableWriter<Row> {
     if (chunks.length === 0) return
     this.#chunks = []
     this.#chunkBytes = 0
-    // The batch is in memory already, so it is handed over whole. Not by pipeline(): that destroys the stream after
-    // a refusal by the database, and pg-copy-streams then waits for an answer that does not come.
+    // The batch is in memory, so it is written at once. Not with pipeline(): after the database refuses, that destroys
+    // the stream, and pg-copy-streams then waits for a response that never comes.
     await new Promise<void>((resolve, reject) => {
       const copy = this.#client.query(from(this.#copy))
       copy.on('error', reject).on('finish', resolve)
@@ -302,20 +302,20 @@ export class TableWriter<Row> {
   }
 }
 
-/** Movements of the first batch of a large load, after which comes `analyzeWhileLoading`. */
+/** Movements in the first batch of a large load, before `analyzeWhileLoading`. */
 export const movementsBeforeAnalyze = 1_000
 
-/** From so many on, an index that holds them all costs the planner clearly more than the key of one. */
+/** From this many rows on, the planner sees clearly that an index over all of them costs more than the key of one. */
 const entriesAnalyzedMin = 1_000
 
 /**
- * To be called in the loading transaction after a first small batch of entries and movements. The database looks up
- * what each row refers to, and plans that by what it knows of the tables: of empty ones it takes any index that begins
- * with the folder, and then reads all of the folder's entries loaded so far for each further movement. 600,000
- * movements took more than ten minutes that way, instead of half a minute.
+ * Call it in the loading transaction after a small first batch of entries and movements. For each row PostgreSQL looks
+ * up what it refers to, and plans that lookup from its statistics: for empty tables it takes any index that begins with
+ * the folder, and then reads all entries of the folder loaded so far for each further movement. 600,000 movements took
+ * more than ten minutes that way, instead of half a minute.
  *
- * Only where the tables are not known yet: an analysis keeps others from analyzing until its transaction ends, and so
- * every other import and seed would wait for the longest one.
+ * It analyzes only tables without statistics: an analysis blocks others until its transaction ends, so every other
+ * import and seed would wait for the longest one.
  */
 export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ known: boolean }>(
@@ -327,7 +327,7 @@ export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
     grandlivre.entries, grandlivre.movements`)
 }
 
-/** A value that is not null as a field of COPY; undefined where a text in it holds NUL. */
+/** Encodes a non-null value as a COPY field; undefined if a text in it contains NUL. */
 function encode(value: unknown, encoding: Exclude<Encoding, 'plain'>): string | undefined {
   switch (encoding) {
     case 'text':
@@ -342,7 +342,7 @@ function encode(value: unknown, encoding: Exclude<Encoding, 'plain'>): string | 
       return escapeField(addressLiteral(value as Address))
     case 'json': {
       const json = JSON.stringify(value)
-      // In JSON text, NUL is an escape behind an even number of backslashes; jsonb has no room for it either.
+      // In JSON text, NUL is an escape after an even number of backslashes. jsonb cannot store it either.
       return /(?<!\\)(?:\\\\)*\\u0000/.test(json) ? undefined : escapeField(json)
     }
   }

@@ -4,18 +4,18 @@ import { publish, publishRows } from '../events/publish.ts'
 import type { FolderKey } from '../formats/rows.ts'
 import { insertEntries, insertLetterings, insertRemovedLetterings } from './events.sql.ts'
 
-/** What an import or a seed did to a folder. Ids of exercices. */
+/** What an import or a seed changed in a folder. Ids of exercices. */
 export interface ImportedLedger extends FolderKey {
   folderCreated: boolean
-  /** Whether letterings were noted by `rememberLetterings` and are gone. */
+  /** Whether `rememberLetterings` saved letterings that are now deleted. */
   replaced: boolean
   deleted: string[]
   created: string[]
-  /** Those filled, which were empty before. */
+  /** Exercices that were empty before and have entries now. */
   filled: string[]
 }
 
-/** Tells it, from what is gone to what is there now, as the last thing of the transaction. */
+/** Publishes the events of an import, deletions first, as the last step of the transaction. */
 export async function publishImport(client: ClientBase, imported: ImportedLedger): Promise<void> {
   const { schemaId, folderId } = imported
   const exercice = (operation: 'CREATE' | 'DELETE') => (id: string) =>

@@ -1,4 +1,7 @@
-/** Tenants and their folders, as staff commands make them: as the owner of the tables, past row-level security. */
+/**
+ * Statements of staff commands on tenants and their folders: as the owner of the tables, not subject to row-level
+ * security.
+ */
 import type { ClientBase } from 'pg'
 import type { Address, FolderKey } from '../formats/rows.ts'
 import { addressLiteral } from './load.ts'
@@ -37,7 +40,7 @@ export interface Folder {
   siret?: string | null
   /** Minor units. */
   capital?: bigint
-  /** EUR where absent. */
+  /** Default: EUR. */
   currency?: string
   address?: Address
   contact?: {
@@ -88,7 +91,7 @@ export async function createFolder(client: ClientBase, folder: Folder): Promise<
   )
 }
 
-/** Folders of any tenant that carry this reference, oldest first. Several may: nothing makes references unique. */
+/** Folders of any tenant with this reference, oldest first. There may be several: references are not unique. */
 export async function findFoldersByReference(
   client: ClientBase,
   reference: string,
@@ -101,7 +104,7 @@ export async function findFoldersByReference(
   return rows
 }
 
-/** Children first. Sections go before axes: that default section is checked at commit only. */
+/** Children first. Sections before axes: an axis's default section is checked only at commit. */
 const tablesOfLedger = [
   'movements',
   'entries',
@@ -117,7 +120,7 @@ const tablesOfLedger = [
   'axes',
 ]
 
-/** Deletes everything a folder holds; the folder itself stays, and with it its id and the tokens for it. */
+/** Deletes everything in a folder. The folder itself stays, with its id and its tokens. */
 export async function deleteLedger(client: ClientBase, key: FolderKey): Promise<void> {
   for (const table of tablesOfLedger)
     await client.query(`delete from grandlivre.${table} where schema_id = $1 and folder_id = $2`, [

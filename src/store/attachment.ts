@@ -1,4 +1,4 @@
-/** `attachment` with a plain name, and the full one for clients that read RFC 6266. */
+/** Content-Disposition: `attachment` with an ASCII name, and the full name for clients that support RFC 6266. */
 export function attachment(fileName: string): string {
   const plain = fileName
     .normalize('NFD')

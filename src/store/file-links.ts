@@ -1,18 +1,18 @@
 /**
- * The signature in the address of a stored file: who has the address may download until it expires, nobody can make
- * another one from it. Pure; time comes in as an argument.
+ * Signs the address of a stored file. Anyone with the address can download the file until it expires; nobody can derive
+ * another address from it. Pure: the time is an argument.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export interface FileLink {
   key: string
-  /** The name under which it is saved. */
+  /** The name under which clients save it. */
   fileName: string
-  /** Epoch seconds from which on it is no longer good. */
+  /** Epoch seconds at which it expires. */
   expires: number
 }
 
-/** Path and query, to be put behind the public address of the service. */
+/** Returns path and query, to append to the public address of the service. */
 export function signLink(link: FileLink, signingKey: string): string {
   const query = new URLSearchParams({
     expires: String(link.expires),
@@ -23,8 +23,8 @@ export function signLink(link: FileLink, signingKey: string): string {
 }
 
 /**
- * @param target path and query as they were sent
- * @returns undefined where this is no link that signLink made; whether it has expired is for the caller to say
+ * @param target path and query, as sent
+ * @returns undefined if signLink did not make this link; the caller checks whether it has expired
  */
 export function readLink(target: string, signingKey: string): FileLink | undefined {
   const [path = '', search = ''] = target.split('?', 2)
@@ -33,13 +33,13 @@ export function readLink(target: string, signingKey: string): FileLink | undefin
   if (query.size !== 3 || fileName == null || given == null || !/^\d{1,12}$/.test(expires ?? ''))
     return undefined
   const link: FileLink = { key: path.slice('/files/'.length), fileName, expires: Number(expires) }
-  // As texts: the last sign of one holds two bits that decoding would not look at.
+  // Compared as text: the last base64url character holds two bits that decoding ignores.
   const bytes = Buffer.from(given)
   const expected = Buffer.from(signature(link, signingKey))
   return bytes.length === expected.length && timingSafeEqual(bytes, expected) ? link : undefined
 }
 
-/** JSON keeps the three apart, whatever a file name contains. */
+/** JSON keeps the three fields apart, whatever a file name contains. */
 function signature({ key, fileName, expires }: FileLink, signingKey: string): string {
   return createHmac('sha256', Buffer.from(signingKey, 'hex'))
     .update(JSON.stringify([key, expires, fileName]))

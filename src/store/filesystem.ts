@@ -1,9 +1,9 @@
 /**
- * Files in a folder of this machine, at paths that are their keys. An object is written under a name that no key can
- * have, in the folder where it will lie, and renamed when it is whole and on the disk. Whoever removes the last file of
- * a folder removes the folder; so one may vanish before the first file is in it, and is made again then.
+ * Stores files in a local folder, at paths equal to their keys. An object is written under a name that no key can have,
+ * in its final folder, and renamed when it is complete and on disk. Removing the last file of a folder removes the
+ * folder. So a new folder may vanish before its first file exists; it is created again then.
  *
- * The content type is not kept: the ending of the key tells it (formats/file-formats.ts).
+ * The content type is not stored: the key's file ending determines it (formats/file-formats.ts).
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -14,17 +14,17 @@ import { checkKey, type ObjectStore, type ObjectWriter, StoreError, type StoreSe
 
 type FilesystemSettings = Extract<StoreSettings, { kind: 'filesystem' }>
 
-/** A folder does not vanish so often between its making and its first file. */
+/** More often than a folder can vanish between its creation and its first file. */
 const createTries = 100
 
-/** The name it is to have, the moment at which the write began, in epoch milliseconds, what makes the name unique. */
+/** Final name, start of the write in epoch milliseconds, unique suffix. */
 const unfinishedName = /^\.(.+)\.(\d{13})-[0-9a-f]{12}\.part$/
 
-/** Left to the end, syncing 1.4 GB took 0.6 s in which nothing else was to be done. */
+/** Bytes between syncs. Syncing 1.4 GB only at the end took 0.6 s during which nothing else could be done. */
 const flushBytes = 64 * 1024 * 1024
 
 export interface OpenFile {
-  /** To be closed by the caller. */
+  /** The caller must close it. */
   handle: FileHandle
   bytes: number
   at: Date
@@ -52,16 +52,16 @@ export class FilesystemStore implements ObjectStore {
     return this.#settings.publicUrl + signLink({ key, fileName, expires }, this.#settings.signingKey)
   }
 
-  /** For the route that serves the files. @returns undefined where there is none */
+  /** For the route that serves files. @returns undefined if there is no such object */
   async open(key: string): Promise<OpenFile | undefined> {
     checkKey(key)
     const path = join(this.#settings.folder, key)
     try {
-      // Nothing here makes symbolic links: one that lies there all the same leads out of the folder.
+      // The service creates no symbolic links: any that is found could lead out of the folder.
       const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
       const found = await handle.stat()
       if (found.isFile()) return { handle, bytes: found.size, at: found.mtime }
-      // A key may name the folder of others.
+      // The key may name a folder.
       await handle.close()
       return undefined
     } catch (error) {
@@ -70,7 +70,7 @@ export class FilesystemStore implements ObjectStore {
     }
   }
 
-  /** Under which the links of this store are signed. */
+  /** Key that signs the links of this store. */
   get signingKey(): string {
     return this.#settings.signingKey
   }
@@ -95,7 +95,7 @@ export class FilesystemStore implements ObjectStore {
   async clear(folder: string, isLeft: (key: string) => boolean): Promise<void> {
     checkKey(folder)
     const root = this.#settings.folder
-    // What is unfinished first: if it is completed just before it would go, it is found among what is complete.
+    // Unfinished writes first: one that completes just before its removal is found among the complete files.
     for (const unfinished of [true, false])
       for await (const path of this.#paths(join(root, folder))) {
         const name = unfinishedName.exec(basename(path))?.[1]
@@ -122,7 +122,7 @@ export class FilesystemStore implements ObjectStore {
     })
   }
 
-  /** Of all files, those in the making included. A folder that is removed meanwhile is none. */
+  /** Paths of all files, unfinished ones included. A folder removed meanwhile counts as empty. */
   async *#paths(folder = this.#settings.folder): AsyncGenerator<string> {
     const found = await readdir(folder, { withFileTypes: true }).catch((error) => {
       unlessAbsent(error, folder)
@@ -142,17 +142,17 @@ class FileWriter implements ObjectWriter {
   readonly #draft: string
   readonly #handle: FileHandle
   #written = 0
-  /** How much of that the disk was told to keep, and that it is at it. */
+  /** Bytes that a sync has covered, or is about to. */
   #flushed = 0
   #flushing: Promise<void> | undefined
   #flushFailure: unknown
   #ended: 'completed' | 'aborted' | undefined
   #failure: StoreError | undefined
   #discarded: Promise<void> = Promise.resolve()
-  /** Settles, without an error, when what was asked last is done. */
+  /** Settles, without an error, when the last step is done. */
   #step: Promise<unknown> = Promise.resolve()
 
-  /** @param root the folder of the store, above or at that of `path` */
+  /** @param root the store's folder, equal to or above that of `path` */
   constructor(root: string, path: string, draft: string, handle: FileHandle) {
     this.#root = root
     this.#path = path
@@ -171,7 +171,7 @@ class FileWriter implements ObjectWriter {
     this.#flush()
   }
 
-  /** Not waited for, as the disk works on it while the next bytes are made; complete() says what went wrong. */
+  /** Not awaited: the disk works while the next bytes are produced. complete() reports failures. */
   #flush(): void {
     if (this.#flushing || this.#written - this.#flushed < flushBytes) return
     this.#flushed = this.#written
@@ -188,7 +188,7 @@ class FileWriter implements ObjectWriter {
   async complete(expected: { bytes: number }): Promise<void> {
     await this.#take(async () => {
       await this.#flushing
-      // A failure of the disk is told once: sync() would not tell it again.
+      // The disk reports a failure once: sync() would not report it again.
       if (this.#flushFailure) throw this.#flushFailure
       await this.#handle.sync()
       const { size } = await this.#handle.stat()
@@ -199,7 +199,7 @@ class FileWriter implements ObjectWriter {
       await this.#handle.close()
       await rename(this.#draft, this.#path)
       try {
-        // The name is on the disk once the folder is, and the folder's own name once those above it are.
+        // A file's name is on disk once its folder is synced, and the folder's own name once its parents are.
         for (let folder = dirname(this.#path); ; folder = dirname(folder)) {
           await syncFolder(folder)
           if (folder === this.#root) break
@@ -217,7 +217,7 @@ class FileWriter implements ObjectWriter {
     await this.#discard()
   }
 
-  /** Whoever asks second waits for the first: an export that is told as lost has left nothing. */
+  /** A second call waits for the first: an export reported as lost has left nothing behind. */
   #discard(): Promise<void> {
     if (this.#ended === undefined) {
       this.#ended = 'aborted'
@@ -233,7 +233,7 @@ class FileWriter implements ObjectWriter {
 
   async #take(run: () => Promise<void>): Promise<void> {
     if (this.#failure) throw this.#failure
-    if (this.#ended) throw new StoreError(`${this.#path} was ${this.#ended} before`, { retryable: false })
+    if (this.#ended) throw new StoreError(`${this.#path} is already ${this.#ended}`, { retryable: false })
     const step = inStoreTerms(this.#draft, run)
     this.#step = step.catch(() => {})
     try {
@@ -246,21 +246,23 @@ class FileWriter implements ObjectWriter {
   }
 }
 
-/** In a folder that is made where it is missing. */
+/** Creates the file, and its folder if it is missing. */
 async function createFile(path: string): Promise<FileHandle> {
   for (let tries = 1; ; tries += 1) {
     try {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       return await open(path, 'wx', 0o600)
     } catch (error) {
-      // Somebody removed the folder, which was empty, in between. While mkdir makes those above it, too, that shows as
-      // ENOTDIR, once in some 500 tries of eight writers in one place.
+      // Another process removed the empty folder in between. If that happens while mkdir creates the parents, the error
+      // is ENOTDIR: once in some 500 tries with eight writers in one folder.
       if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error)) || tries === createTries) throw error
     }
   }
 }
 
-/** And the folders that are empty without it, up to that of the store. No error where it is not there. */
+/**
+ * Removes the file and then its empty parent folders, up to the store's folder. No error if the file does not exist.
+ */
 async function removeFile(path: string, root: string): Promise<void> {
   await rm(path, { force: true })
   let folder = dirname(path)
@@ -268,7 +270,7 @@ async function removeFile(path: string, root: string): Promise<void> {
   await syncFolder(folder).catch(unlessAbsent)
 }
 
-/** False where it stays: something is in it, or it may not be removed. */
+/** Returns false if the folder stays: it is not empty, or may not be removed. */
 async function removeFolder(path: string): Promise<boolean> {
   try {
     await rmdir(path)
@@ -292,7 +294,7 @@ function codeOf(error: unknown): string {
 }
 
 function isAbsent(error: unknown): boolean {
-  // A key may name a folder, or go on behind a file; there is no object either.
+  // A key may name a folder, or continue after the name of a file. Neither is an object.
   return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP'].includes(codeOf(error))
 }
 
@@ -316,6 +318,9 @@ function storeError(path: string, cause: unknown): StoreError {
       cause,
     })
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-    return new StoreError(`The service may not use ${path}: ${message}`, { retryable: false, cause })
+    return new StoreError(`The service has no permission to use ${path}: ${message}`, {
+      retryable: false,
+      cause,
+    })
   return new StoreError(`${path} failed: ${message}`, { retryable: true, cause })
 }

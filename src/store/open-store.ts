@@ -1,11 +1,14 @@
+import { defaultTiming, type StoreTiming } from '../timing.ts'
 import { FilesystemStore } from './filesystem.ts'
-import type { RetryPolicy } from './s3-requests.ts'
 import type { ObjectStore, StoreSettings } from './store.ts'
 
-/** Connects to nothing yet: check() tells whether the store is there. Nothing needs to be closed. */
-export async function openStore(settings: StoreSettings, retryPolicy?: RetryPolicy): Promise<ObjectStore> {
+/** Does not connect yet: check() reports whether the store is reachable. Nothing needs to be closed. */
+export async function openStore(
+  settings: StoreSettings,
+  timing: StoreTiming = defaultTiming.store,
+): Promise<ObjectStore> {
   if (settings.kind === 'filesystem') return new FilesystemStore(settings)
-  // Loaded only where it is used: the client of S3 takes memory in every thread.
+  // Loaded on demand: the S3 client takes memory in every thread.
   const { S3Store } = await import('./s3.ts')
-  return new S3Store(settings, retryPolicy)
+  return new S3Store(settings, timing)
 }

@@ -1,46 +1,34 @@
 /**
- * Requests to an S3 server: the client, what its failures mean, and trying again.
+ * Requests to an S3 server: the client, the meaning of its errors, and retries.
  *
- * The client of the package waits for ever on a silent server, and gives the connection of a 5xx away unread. So it
- * is handed a transport that bounds every request and reads what nobody else will. Its own retry is switched off: it
- * tries once more, and says so on the console.
+ * The package's client waits forever for a silent server and returns the connection of a 5xx response without reading
+ * it. So we give it a transport that bounds every request and reads what the client ignores. Its own retry is off: it
+ * tries only once more, and logs that to the console.
  */
+
 import http from 'node:http'
 import https from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, S3Error } from 'minio'
-import { limits } from '../config.ts'
+import type { StoreTiming } from '../timing.ts'
 import { StoreError, type StoreSettings } from './store.ts'
 
 export type S3Settings = Extract<StoreSettings, { kind: 's3' }>
 
-/** How long a store is waited for, see limits. */
-export interface RetryPolicy {
-  tries: number
-  retryMs: number
-  idleMs: number
-}
-
-export const defaultRetryPolicy: RetryPolicy = {
-  tries: limits.storeTries,
-  retryMs: limits.storeRetryMs,
-  idleMs: limits.storeIdleMs,
-}
-
-/** Kept alive over all requests of a process or thread; idle connections keep nothing running. */
+/** Kept alive across all requests of a process or thread. Idle connections keep no process running. */
 const agents = {
   'http:': new http.Agent({ keepAlive: true, maxSockets: 64 }),
   'https:': new https.Agent({ keepAlive: true, maxSockets: 64 }),
 }
 
 /**
- * @param endpoint of the settings, the inner or the public one
- * @param signal ends the requests of this client
+ * @param endpoint the internal or the public one of the settings
+ * @param signal aborts all requests of this client
  */
 export function createClient(
   settings: S3Settings,
   endpoint: string,
-  retryPolicy: RetryPolicy,
+  timing: StoreTiming,
   signal?: AbortSignal,
 ): Client {
   const { protocol, hostname, port } = new URL(endpoint)
@@ -51,39 +39,39 @@ export function createClient(
     useSSL: secure,
     accessKey: settings.accessKey,
     secretKey: settings.secretKey,
-    // Otherwise the client asks the server for it before the first request, and before signing an address.
+    // Otherwise the client asks the server for the region before its first request and before signing an address.
     region: settings.region,
     transportAgent: agents[secure ? 'https:' : 'http:'],
-    transport: { request: boundedRequest(secure ? https.request : http.request, retryPolicy, signal) },
+    transport: { request: boundedRequest(secure ? https.request : http.request, timing, signal) },
     retryOptions: { disableRetry: true },
   })
 }
 
 function boundedRequest(
   request: typeof http.request,
-  { idleMs }: RetryPolicy,
+  { idleMs, requestMs }: StoreTiming,
   signal: AbortSignal | undefined,
 ): typeof http.request {
   return ((options: http.RequestOptions, respond: (response: http.IncomingMessage) => void) => {
     const outgoing = request({ ...options, ...(signal ? { signal } : {}) }, (response) => {
-      // Of these the client makes an error without reading them, and the connection would stay taken.
+      // The client turns these into errors without reading them, which would keep the connection busy.
       if (response.statusCode! >= 500 || response.statusCode === 429) response.resume()
       respond(response)
     })
     outgoing.setTimeout(idleMs, () => outgoing.destroy(new Error(`no byte moved for ${idleMs} ms`)))
     const deadline = setTimeout(
-      () => outgoing.destroy(new Error(`not done within ${limits.storeRequestMs} ms`)),
-      limits.storeRequestMs,
+      () => outgoing.destroy(new Error(`not done within ${requestMs} ms`)),
+      requestMs,
     )
     outgoing.once('close', () => clearTimeout(deadline))
     return outgoing
   }) as typeof http.request
 }
 
-/** Runs it again, with doubling pauses, while what goes wrong may pass by itself. */
+/** Retries with doubling pauses while the error may be temporary. */
 export async function withRetries<Result>(
   doing: string,
-  retryPolicy: RetryPolicy,
+  timing: StoreTiming,
   run: () => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
@@ -92,15 +80,15 @@ export async function withRetries<Result>(
       return await run()
     } catch (error) {
       const failure = asStoreError(error, doing)
-      if (!failure.retryable || attempt >= retryPolicy.tries || signal?.aborted) throw failure
-      const pauseMs = Math.min(retryPolicy.retryMs * 2 ** (attempt - 1), limits.storeRetryMsMax)
-      // Spread, so that all uploads that one restart has hit do not come back in the same instant.
+      if (!failure.retryable || attempt >= timing.tries || signal?.aborted) throw failure
+      const pauseMs = Math.min(timing.retryMs * 2 ** (attempt - 1), timing.retryMsMax)
+      // Jitter, so that uploads interrupted by one restart do not all return at the same moment.
       await delay(pauseMs * (0.75 + Math.random() / 2), undefined, signal ? { signal } : {}).catch(() => {})
     }
   }
 }
 
-/** S3 codes behind which the same request may succeed later. Those of a checksum: damage on the way. */
+/** S3 error codes after which the same request may succeed later. Checksum errors mean damage in transit. */
 const passingCodes = new Set([
   'InternalError',
   'ServiceUnavailable',
@@ -113,11 +101,11 @@ const passingCodes = new Set([
   'BadDigest',
   'XAmzContentSHA256Mismatch',
   'IncompleteBody',
-  // No code at all: a proxy's answer, or an error behind a status of 200.
+  // No code: a proxy's response, or an error with status 200.
   '',
 ])
 
-/** Of the network, and of an answer that is no S3: not mistakes of our own, nor the end of an aborted request. */
+/** Errors of the network and of responses that are not S3: neither our own mistakes nor an aborted request. */
 const passingNames = new Set(['Error', 'AggregateError', 'InvalidXMLError'])
 
 export function asStoreError(cause: unknown, doing: string): StoreError {
@@ -130,13 +118,13 @@ export function asStoreError(cause: unknown, doing: string): StoreError {
   return new StoreError(`${doing} failed: ${text}`, { retryable, cause })
 }
 
-/** Of S3 or of the network; '' where there is none. */
+/** The error code of S3 or of the network; '' if there is none. */
 export function codeOf(error: unknown): string {
   const { code } = (error instanceof StoreError ? (error.cause ?? error) : error) as { code?: string }
   return code ?? ''
 }
 
-/** Whether the server said that it is not there: a bucket, an object, an upload. */
+/** Whether the server reported that a bucket, an object or an upload does not exist. */
 export function saysAbsent(error: unknown): boolean {
   return ['NoSuchBucket', 'NoSuchKey', 'NoSuchUpload', 'NotFound'].includes(codeOf(error))
 }

@@ -1,30 +1,33 @@
 /**
- * One object on its way to S3, in parts. The package's own putObject takes 528 MB parts for a stream of unknown
- * length, and resumes an upload that someone else began; hence explicit parts.
+ * Uploads one object to S3, in parts. The package's own putObject sends 528 MB parts for a stream of unknown length,
+ * and resumes an upload that another writer began. So we send parts explicitly.
  *
- * A part is copied into one of a few buffers and sent when it is full, while the next one fills. Over http the
- * signature of a request covers the SHA-256 of its body; over https the client leaves that out, and Content-MD5 takes
- * its place. Either way the server refuses a part that arrives damaged.
+ * A part is collected in one of a few buffers and sent when the buffer is full, while the next one fills. Over http the
+ * request's signature covers the SHA-256 of its body; over https the client omits that, and Content-MD5 takes its
+ * place. Either way the server refuses a part that arrives damaged.
  *
- * That SHA-256 takes 0.27 s of processor for 390 MB, here and again at the server. Unsigned parts with a CRC-32 would
- * spare most of both, but over http nothing would vouch for the content then, and not every server knows that header.
+ * That SHA-256 takes 0.27 s of processor for 390 MB, here and again on the server. Unsigned parts with a CRC-32 would
+ * save most of both, but over http nothing would authenticate the content then, and not every server supports that
+ * header.
  */
+
 import { hash } from 'node:crypto'
 import type { Client } from 'minio'
 import { limits } from '../config.ts'
-import { asStoreError, type RetryPolicy, saysAbsent, withRetries } from './s3-requests.ts'
+import type { StoreTiming } from '../timing.ts'
+import { asStoreError, saysAbsent, withRetries } from './s3-requests.ts'
 import { type ObjectWriter, StoreError } from './store.ts'
 
 export interface Upload {
   client: Client
   bucket: string
-  /** Prefix of the store included. */
+  /** Including the store's prefix. */
   name: string
   uploadId: string
-  retryPolicy: RetryPolicy
-  /** Cuts the requests of `client` off. */
+  timing: StoreTiming
+  /** Aborts the requests of `client`. */
   cut: AbortController
-  /** A client that lives on, for cleaning up. */
+  /** A client that stays usable, for cleaning up. */
   store: Client
 }
 
@@ -42,7 +45,7 @@ export class S3Writer implements ObjectWriter {
   #state: 'open' | 'completing' | 'completed' | 'aborted' = 'open'
   #completion: Promise<unknown> = Promise.resolve()
   #discarded: Promise<void> = Promise.resolve()
-  /** What is on its way may end, but is not tried again. */
+  /** Requests in flight may finish, but are not retried. */
   readonly #giveUp = new AbortController()
 
   constructor(upload: Upload) {
@@ -73,7 +76,7 @@ export class S3Writer implements ObjectWriter {
   async abort(): Promise<void> {
     if (this.#state === 'completed') return
     this.#giveUp.abort()
-    // It cleans up behind its own failure, and where it succeeds it was first.
+    // A failing completion cleans up after itself; a successful one came before this abort.
     await this.#completion
     if (this.#isCompleted()) return
     await this.#discard()
@@ -81,7 +84,7 @@ export class S3Writer implements ObjectWriter {
 
   async #complete(bytes: number): Promise<void> {
     try {
-      // An object has one part at the least, an empty one too.
+      // Every object has at least one part, even an empty one.
       if (this.#filled > 0 || this.#parts === 0) {
         this.#filling ??= await this.#takeBuffer()
         this.#sendPart()
@@ -103,18 +106,18 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #join(): Promise<void> {
-    const { client, bucket, name, uploadId, retryPolicy } = this.#upload
+    const { client, bucket, name, uploadId, timing } = this.#upload
     const etags = this.#etags.toSorted((one, other) => one.part - other.part)
     let tries = 0
     await withRetries(
       `Joining the parts of ${name}`,
-      retryPolicy,
+      timing,
       async () => {
         tries += 1
         try {
           await client.completeMultipartUpload(bucket, name, uploadId, etags)
         } catch (error) {
-          // The answer to an earlier try was lost, and that try had succeeded: the check of the size will tell.
+          // An earlier try succeeded but its response was lost. Checking the size decides.
           if (tries > 1 && saysAbsent(error)) return
           throw error
         }
@@ -124,10 +127,10 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #checkSize(bytes: number): Promise<void> {
-    const { client, bucket, name, retryPolicy } = this.#upload
+    const { client, bucket, name, timing } = this.#upload
     const { size } = await withRetries(
       `Checking ${name}`,
-      retryPolicy,
+      timing,
       () => client.statObject(bucket, name),
       this.#giveUp.signal,
     )
@@ -135,7 +138,7 @@ export class S3Writer implements ObjectWriter {
       throw new StoreError(`${name} arrived with ${size} bytes instead of ${bytes}`, { retryable: true })
   }
 
-  /** A buffer that no part on its way uses; waits for one where all are in use. */
+  /** Returns a buffer that no part in flight uses, waiting for one if all are in use. */
   async #takeBuffer(): Promise<Buffer> {
     if (this.#free.length === 0 && this.#buffers < limits.storePartsInFlight) {
       this.#buffers += 1
@@ -166,13 +169,13 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #uploadPart(part: number, bytes: Buffer): Promise<void> {
-    const { client, bucket, name, uploadId, retryPolicy } = this.#upload
+    const { client, bucket, name, uploadId, timing } = this.#upload
     const headers: Record<string, string> = client.enableSHA256
       ? {}
       : { 'content-md5': hash('md5', bytes, 'base64') }
     const { etag } = await withRetries(
       `Sending part ${part} of ${name}`,
-      retryPolicy,
+      timing,
       () =>
         client.uploadPart(
           { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers },
@@ -184,11 +187,11 @@ export class S3Writer implements ObjectWriter {
   }
 
   /**
-   * Parts on their way are let end, and cut off only where that takes long: a part that the server is still receiving
+   * Lets parts in flight finish, and aborts them only if that takes long: a part that the server is still receiving
    * when the upload is aborted can bring the upload back.
    */
   async #land(): Promise<void> {
-    const timer = setTimeout(() => this.#upload.cut.abort(), limits.storeLandingMs)
+    const timer = setTimeout(() => this.#upload.cut.abort(), this.#upload.timing.landingMs)
     await Promise.all(this.#flights)
     clearTimeout(timer)
   }
@@ -196,7 +199,7 @@ export class S3Writer implements ObjectWriter {
   #checkOpen(): void {
     this.#checkAlive()
     if (this.#state !== 'open')
-      throw new StoreError(`${this.#upload.name} was completed before`, { retryable: false })
+      throw new StoreError(`${this.#upload.name} is already completed`, { retryable: false })
   }
 
   #checkAlive(): void {
@@ -209,7 +212,7 @@ export class S3Writer implements ObjectWriter {
     return this.#state === 'completed'
   }
 
-  /** Whoever asks second waits for the first: an export that is told as lost has left nothing. */
+  /** A second call waits for the first: an export reported as lost has left nothing behind. */
   #discard(): Promise<void> {
     if (this.#state !== 'aborted') {
       const mayBeThere = this.#state === 'completing'
@@ -220,14 +223,17 @@ export class S3Writer implements ObjectWriter {
     return this.#discarded
   }
 
-  /** Whatever the server holds of this object, the object included: a lost answer may hide that it was completed. */
+  /**
+   * Removes whatever the server holds of this object, the complete object included: a lost response may hide that it
+   * was completed.
+   */
   async #removeUpload(mayBeThere: boolean): Promise<void> {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
-    // Nobody waits half a minute for tidying up that the sweep does too.
-    const retryPolicy = { ...this.#upload.retryPolicy, tries: Math.min(this.#upload.retryPolicy.tries, 4) }
+    // Not worth half a minute of waiting: retention cleans up too.
+    const timing = { ...this.#upload.timing, tries: Math.min(this.#upload.timing.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
-      withRetries(doing, retryPolicy, run).catch(() => {})
+      withRetries(doing, timing, run).catch(() => {})
     await quietly(`Aborting ${name}`, async () => {
       await store.abortMultipartUpload(bucket, name, uploadId).catch((error) => {
         if (!saysAbsent(error)) throw error

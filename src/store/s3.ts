@@ -1,49 +1,43 @@
 /**
- * Objects in a bucket of an S3 server, all of them below one prefix: what else lies in the bucket is never listed,
- * swept or removed. The bucket is made where it is missing and the credentials allow it.
+ * Stores objects in a bucket of an S3 server, all under one prefix: other objects in the bucket are never listed, swept
+ * or removed. The bucket is created if it is missing and the credentials allow it.
  */
+
 import type { Client } from 'minio'
+import type { StoreTiming } from '../timing.ts'
 import { attachment } from './attachment.ts'
-import {
-  asStoreError,
-  createClient,
-  defaultRetryPolicy,
-  type RetryPolicy,
-  type S3Settings,
-  saysAbsent,
-  withRetries,
-} from './s3-requests.ts'
+import { asStoreError, createClient, type S3Settings, saysAbsent, withRetries } from './s3-requests.ts'
 import { S3Writer } from './s3-writer.ts'
 import { checkKey, type ObjectStore, type ObjectWriter } from './store.ts'
 
 const prefix = 'grandlivre/'
 
-/** What S3 servers give at once. */
+/** Page size of S3 servers. */
 const listPageMax = 1000
 
 export class S3Store implements ObjectStore {
   readonly #settings: S3Settings
-  readonly #retryPolicy: RetryPolicy
+  readonly #timing: StoreTiming
   readonly #client: Client
-  /** Signs for the host that partners see, and is never used to connect. */
+  /** Signs for the host that partners see; never connects. */
   readonly #publicClient: Client
 
-  constructor(settings: S3Settings, retryPolicy: RetryPolicy = defaultRetryPolicy) {
+  constructor(settings: S3Settings, timing: StoreTiming) {
     this.#settings = settings
-    this.#retryPolicy = retryPolicy
-    this.#client = createClient(settings, settings.endpoint, retryPolicy)
-    this.#publicClient = createClient(settings, settings.publicEndpoint, retryPolicy)
+    this.#timing = timing
+    this.#client = createClient(settings, settings.endpoint, timing)
+    this.#publicClient = createClient(settings, settings.publicEndpoint, timing)
   }
 
   async create(key: string, contentType: string): Promise<ObjectWriter> {
     checkKey(key)
     const { bucket, endpoint } = this.#settings
     const name = prefix + key
-    // Its own client over the shared connections, so that aborting ends its requests and no others.
+    // A client of its own on the shared connections, so that aborting ends its requests and no others.
     const cut = new AbortController()
-    const client = createClient(this.#settings, endpoint, this.#retryPolicy, cut.signal)
+    const client = createClient(this.#settings, endpoint, this.#timing, cut.signal)
     const initiate = () => client.initiateNewMultipartUpload(bucket, name, { 'content-type': contentType })
-    const uploadId = await withRetries(`Beginning ${name}`, this.#retryPolicy, async () => {
+    const uploadId = await withRetries(`Beginning ${name}`, this.#timing, async () => {
       try {
         return await initiate()
       } catch (error) {
@@ -57,7 +51,7 @@ export class S3Store implements ObjectStore {
       bucket,
       name,
       uploadId,
-      retryPolicy: this.#retryPolicy,
+      timing: this.#timing,
       cut,
       store: this.#client,
     })
@@ -72,7 +66,7 @@ export class S3Store implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     checkKey(key)
-    await withRetries(`Removing ${key}`, this.#retryPolicy, async () => {
+    await withRetries(`Removing ${key}`, this.#timing, async () => {
       await this.#client.removeObject(this.#settings.bucket, prefix + key).catch(unlessAbsent)
     })
   }
@@ -84,7 +78,7 @@ export class S3Store implements ObjectStore {
   async clear(folder: string, isLeft: (key: string) => boolean): Promise<void> {
     checkKey(folder)
     const inFolder = `${prefix}${folder}/`
-    // What is unfinished first: if it is completed just before it would go, it is found among what is complete.
+    // Unfinished uploads first: one that completes just before its removal is found among the complete objects.
     await this.#abortUploads(({ key }) => key.startsWith(inFolder) && isLeft(key.slice(prefix.length)))
     for await (const { name } of this.#objects(inFolder)) {
       const key = name.slice(prefix.length)
@@ -93,9 +87,9 @@ export class S3Store implements ObjectStore {
   }
 
   /**
-   * MinIO lists unfinished uploads only without a prefix and only those begun since it was started; it removes the
-   * others itself, after a day.
-   * @returns how many
+   * Aborts unfinished uploads. MinIO lists them only without a prefix, and only those begun since it was started; it
+   * removes the others itself after a day.
+   * @returns how many were aborted
    */
   async #abortUploads(isLeft: (upload: { key: string; initiated: Date }) => boolean): Promise<number> {
     const { bucket } = this.#settings
@@ -103,7 +97,7 @@ export class S3Store implements ObjectStore {
     let keyMarker = ''
     let uploadIdMarker = ''
     do {
-      const page = await withRetries('Listing unfinished uploads', this.#retryPolicy, () =>
+      const page = await withRetries('Listing unfinished uploads', this.#timing, () =>
         this.#client.listIncompleteUploadsQuery(bucket, '', keyMarker, uploadIdMarker, ''),
       ).catch(unlessAbsent)
       if (!page) break
@@ -113,7 +107,7 @@ export class S3Store implements ObjectStore {
       uploadIdMarker = page.nextUploadIdMarker
     } while (keyMarker !== '')
     for (const { key, uploadId } of left)
-      await withRetries(`Aborting ${key}`, this.#retryPolicy, async () => {
+      await withRetries(`Aborting ${key}`, this.#timing, async () => {
         await this.#client.abortMultipartUpload(bucket, key, uploadId).catch(unlessAbsent)
       })
     return left.length
@@ -124,19 +118,22 @@ export class S3Store implements ObjectStore {
       if (at < before) yield { key: name.slice(prefix.length), at }
   }
 
-  /** @param place the prefix of their names */
+  /** Lists objects whose names begin with `namePrefix`. */
   async *#objects(namePrefix: string): AsyncGenerator<{ name: string; at: Date }> {
     for (let after = ''; ; ) {
       const from = after
       const listPage = () => this.#listPage(namePrefix, from)
-      const page = await withRetries('Listing the stored files', this.#retryPolicy, listPage)
+      const page = await withRetries('Listing the stored files', this.#timing, listPage)
       yield* page
       if (page.length < listPageMax) return
       after = page.at(-1)!.name
     }
   }
 
-  /** The package tries none of its lists again, and a sweep asks right when idle connections have been closed. */
+  /**
+   * Lists one page. The package retries none of its listings, and a sweep often runs just after idle connections were
+   * closed.
+   */
   async #listPage(namePrefix: string, after: string): Promise<{ name: string; at: Date }[]> {
     const page: { name: string; at: Date }[] = []
     try {
@@ -169,7 +166,7 @@ export class S3Store implements ObjectStore {
     try {
       await this.#client.makeBucket(bucket, region)
     } catch (error) {
-      // Another process was first.
+      // Another process created it first.
       if (!(await this.#client.bucketExists(bucket))) throw error
     }
   }

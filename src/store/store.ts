@@ -1,29 +1,29 @@
 /**
- * Where finished files lie: a folder of this machine, or a bucket of an S3 server. Both behave alike and pass one
+ * The store of finished files: a local folder, or a bucket of an S3 server. Both behave alike and pass the same test
  * suite (test/support/store-contract.ts).
  *
- * An object appears whole or not at all: until complete() has resolved nobody sees it, and after a failure, an abort
- * or a crash nobody ever will. What a crash leaves behind, clear() removes where its place is known, and sweep() in time.
+ * An object becomes visible completely or not at all: it cannot be seen before complete() resolves, and never after a
+ * failure, an abort or a crash. clear() removes what a crash leaves in a known folder, sweep() the rest in time.
  */
 import { strict as assert } from 'node:assert'
 import { hkdfSync } from 'node:crypto'
 import type { Config } from '../config.ts'
 
-/** Plain, so that a thread can be given it and open a store of its own. */
+/** Plain data, so that a thread can receive it and open a store of its own. */
 export type StoreSettings =
   | {
       kind: 'filesystem'
-      /** Absolute. */
+      /** Absolute path. */
       folder: string
-      /** Where the service is reached from outside, without a slash at the end. */
+      /** Public address of the service, without a trailing slash. */
       publicUrl: string
-      /** Hexadecimal; under it the service signs the addresses of its files. */
+      /** Hexadecimal. Signs the addresses of files. */
       signingKey: string
     }
   | {
       kind: 's3'
       endpoint: string
-      /** As downloading partners reach it; the signature covers its host. */
+      /** The endpoint for partners' downloads; the signature covers its host. */
       publicEndpoint: string
       bucket: string
       region: string
@@ -34,47 +34,50 @@ export type StoreSettings =
 export interface ObjectStore {
   /**
    * Begins an object.
-   * @param key see checkKey; fresh for each attempt, as two writers of one key are not told apart
+   * @param key see checkKey; new for each attempt, because two writers of one key are not told apart
    * @throws {StoreError}
    */
   create(key: string, contentType: string): Promise<ObjectWriter>
   /**
-   * Absolute, good for `seconds`; downloads as an attachment of that name. Needs no network. For GET, and from a folder
-   * for HEAD too: S3 signs the method, so there a first byte (`Range: bytes=0-0`) tells the size.
+   * Returns an absolute address, valid for `seconds`, that downloads the object as an attachment of that name. Needs no
+   * network. Valid for GET; a local folder also allows HEAD. S3 signs the method, so there a request for the first byte
+   * (`Range: bytes=0-0`) tells the size.
    */
   signedUrl(key: string, fileName: string, seconds: number): Promise<string>
-  /** No error where the object is not there. */
+  /** No error if the object does not exist. */
   remove(key: string): Promise<void>
   /**
-   * Removes what lies in a folder of keys, complete or not. A writer that is still at something of it fails, at its
-   * complete() at the latest, and makes no object; only one whose parts an S3 server is joining just then may still make
-   * it.
-   * @param folder as a key without its last segment
-   * @param isLeft whether what is stored, or begun, under that key goes
+   * Removes objects and unfinished writes in a folder of keys. A writer still active there fails, in its complete() at
+   * the latest, and creates no object; only one whose parts an S3 server is joining at that moment may still create it.
+   * @param folder a key without its last segment
+   * @param isLeft whether to remove the object or unfinished write with that key
    */
   clear(folder: string, isLeft: (key: string) => boolean): Promise<void>
-  /** Removes writes that began before that moment and never ended; gives their number. */
+  /** Removes unfinished writes that began before that moment. @returns how many */
   sweep(before: Date): Promise<number>
-  /** Every object that was completed before that moment. */
+  /** Lists the objects that were completed before that moment. */
   list(before: Date): AsyncIterable<{ key: string; at: Date }>
-  /** Rejects with what is wrong where the store is out of reach or may not be written to. */
+  /** Rejects with the cause if the store is unreachable or not writable. */
   check(): Promise<void>
 }
 
-/** After the first failure every further call fails alike, and nothing is left behind. */
+/** After the first failure every further call fails with the same error, and nothing is left behind. */
 export interface ObjectWriter {
-  /** Resolves when there is room for more. The bytes have been copied then and may be used for something else. */
+  /** Resolves when the writer accepts more. The bytes have been copied by then, so the caller may reuse the buffer. */
   write(bytes: Uint8Array): Promise<void>
-  /** Makes the object visible once the other end holds exactly so many bytes, each part with its checksum. */
+  /**
+   * Makes the object visible, after checking that the store holds exactly this number of bytes and the checksum of each
+   * part.
+   */
   complete(expected: { bytes: number }): Promise<void>
-  /** Removes what was written; of no effect after complete(). Never fails: what it cannot reach, sweep() removes. */
+  /** Removes what was written; no effect after complete(). Never fails: sweep() removes what it cannot reach. */
   abort(): Promise<void>
 }
 
 /**
- * The store could not do what it was asked. `retryable`: the same again may succeed by itself, as the store was out
- * of reach, slow or overloaded. Not so for refused credentials, a missing bucket, and a full disk: a disk is emptied
- * by people, and attempts within minutes would only render the whole file again to fail at the same place.
+ * A failed store operation. `retryable`: a retry may succeed, because the store was unreachable, slow or overloaded.
+ * Not retryable: refused credentials, a missing bucket, a full disk. A full disk is freed by people; a retry within
+ * minutes would render the whole file again and fail at the same point.
  */
 export class StoreError extends Error {
   readonly retryable: boolean
@@ -86,20 +89,23 @@ export class StoreError extends Error {
   }
 }
 
-/** Segments of letters, digits, `.`, `_` and `-`, none of them beginning with a dot: safe as a path and as a URL. */
+/**
+ * Whether a key consists of segments of letters, digits, `.`, `_` and `-` that do not begin with a dot: safe as a path
+ * and in a URL.
+ */
 export function isKey(key: string): boolean {
   return key.length <= 512 && /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/.test(key)
 }
 
-/** Keys are made by the service: another shape is a mistake of ours. */
+/** The service makes all keys itself, so a malformed one is a bug. */
 export function checkKey(key: string): void {
-  assert(isKey(key), `no key of an object: ${JSON.stringify(key)}`)
+  assert(isKey(key), `not an object key: ${JSON.stringify(key)}`)
 }
 
 /**
- * What the configuration says of the store, completed. The key for links is derived from the master key, so that all
- * processes have the same and nothing more needs to be kept.
- * @param publicUrl where the service is reached; PUBLIC_URL, if it is set, goes before it
+ * Completes the store's settings. The key that signs links is derived from the master key, so all processes have the
+ * same one and nothing more needs to be stored.
+ * @param publicUrl the service's own address; the setting PUBLIC_URL overrides it
  */
 export function storeSettings(
   config: Pick<Config, 'store' | 'publicUrl'>,

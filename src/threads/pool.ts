@@ -2,13 +2,20 @@
 import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
+import type { StoreTiming } from '../timing.ts'
 import { WaitingTasks } from './waiting-tasks.ts'
 
 /** Megabytes of JavaScript heap of one thread. An export needs some 20; a leak shall end a thread, not the machine. */
 const threadHeapMb = 256
 
-/** @param databaseUrl where exports read */
-export function createThreads(count: number, databaseUrl: string): Piscina {
+/** What a thread is given once, when it starts. */
+export interface ThreadSettings {
+  /** Where exports read. */
+  databaseUrl: string
+  storeTiming: StoreTiming
+}
+
+export function createThreads(count: number, settings: ThreadSettings): Piscina {
   return new Piscina({
     filename: new URL('../export-thread.ts', import.meta.url).href,
     minThreads: count,
@@ -20,7 +27,7 @@ export function createThreads(count: number, databaseUrl: string): Piscina {
     stricterFIFO: true,
     // The default blocks a thread's event loop between tasks, and with it the exports that wait for their clients.
     atomics: 'disabled',
-    workerData: { databaseUrl },
+    workerData: settings,
     resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
   })
 }

@@ -1,14 +1,14 @@
-/** The bytes of a delivery, made once, stored, and sent as they are at every attempt. */
+/** Builds the body of a delivery. Built once, stored, and sent unchanged on every attempt. */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { limits } from '../config.ts'
 
-/** The name space of the ids of notifications: drawn once, and never to change. */
+/** Name space of the notification ids. Generated once; must never change. */
 const webhookIds = Buffer.from('e7f3a4c26b8d4d0f9a51c0d27f6be318', 'hex')
 
 /** A row of `events`. */
 export interface StoredEvent {
-  /** Digits. */
+  /** Decimal digits. */
   id: string
   name: string
   operation: string
@@ -18,17 +18,17 @@ export interface StoredEvent {
   createdAt: number
 }
 
-/** Events that go out in one request. */
+/** Events sent in one request. */
 export interface Batch {
   body: Buffer
-  /** Digits. */
+  /** Decimal digits. */
   firstEvent: string
   lastEvent: string
   events: number
 }
 
 /**
- * As many of these events, in their order, as one request takes.
+ * Packs as many of these events, in order, as fit into one request.
  * @param events at least one
  */
 export function packBatch(subscriptionId: string, events: StoredEvent[]): Batch {
@@ -46,16 +46,16 @@ export function packBatch(subscriptionId: string, events: StoredEvent[]): Batch 
   return { body, firstEvent: events[0].id, lastEvent: last.id, events: items.length }
 }
 
-/** Interface, section 2.7. */
+/** See docs/spec/webhooks.md#notification. */
 function notificationOf(subscriptionId: string, event: StoredEvent): object {
   const { name, operation, scope, data, createdAt } = event
   return { name, operation, scope, data, webhookId: webhookId(subscriptionId, event.id), createdAt }
 }
 
 /**
- * The same for that event and subscription at every attempt and replay, so that a subscriber can drop repeats: a UUID
- * of version 5 (RFC 9562), as those of version 8 are refused by checks that are older than that. Nothing has to be
- * stored for it.
+ * The id of an event for one subscription, the same on every attempt and replay, so that a subscriber can drop repeats.
+ * A UUID of version 5 (RFC 9562), because older validators refuse version 8. It is computed, so nothing has to be
+ * stored.
  */
 export function webhookId(subscriptionId: string, eventId: string): string {
   const bytes = createHash('sha1').update(webhookIds).update(`${subscriptionId} ${eventId}`).digest()
@@ -65,9 +65,9 @@ export function webhookId(subscriptionId: string, eventId: string): string {
 }
 
 /**
- * JSON that stays as it is when a receiver parses it and calls `JSON.stringify` again, because receivers verify
- * signatures that way. Once through is not enough: keys that look like numbers change their place when they are
- * parsed, -0 loses its sign, and a key that stands twice remains once.
+ * Returns JSON that is unchanged when a receiver parses it and calls `JSON.stringify` again, because receivers verify
+ * signatures that way. One round trip is not enough: parsing reorders keys that look like numbers, loses the sign of
+ * -0, and keeps only one of two equal keys.
  */
 export function stableJson(value: unknown): string {
   let text = JSON.stringify(value)

@@ -1,16 +1,16 @@
-/** What staff have sent again, inside a transaction of theirs. It has the ids it had, so subscribers can drop repeats. */
+/** Replays by staff, inside their transaction. Events keep their ids, so subscribers can drop repeats. */
 import type { ClientBase } from 'pg'
 import { notifyEvents } from '../events/events.sql.ts'
 import { packBatch, type StoredEvent } from './body.ts'
 import { listSchemas } from './retention.sql.ts'
 import { eventsToReplay, insertReplay, lockSubscription, replayFailed, type Span } from './staff.sql.ts'
 
-/** Events read at once. */
+/** Events per query. */
 const pageEvents = 1_000
 
 /**
- * @returns how many deliveries are sent again
- * @throws {Error} where there is no such subscription, or it is disabled
+ * @returns how many deliveries will be sent again
+ * @throws {Error} if the subscription does not exist or is disabled
  */
 export async function replayFailedDeliveries(
   client: ClientBase,
@@ -24,10 +24,10 @@ export async function replayFailedDeliveries(
 }
 
 /**
- * The retained events of a span, as the subscription selects them now.
+ * Replays the retained events of a time span that match the subscription's current filter.
  * @param now epoch milliseconds
- * @returns how many they are
- * @throws {Error} where there is no such subscription, or it is disabled
+ * @returns how many events
+ * @throws {Error} if the subscription does not exist or is disabled
  */
 export async function replayEvents(
   client: ClientBase,
@@ -58,7 +58,7 @@ async function replaySchema(
   for (;;) {
     const page = await eventsToReplay(client, subscriptionId, schemaId, span, after, pageEvents)
     unsent.push(...page)
-    // What one batch does not take begins the next; only at the end may it be a small one.
+    // Events left over by one batch begin the next; only the last batch may be small.
     while (unsent.length > 0 && (page.length === 0 || unsent.length >= pageEvents)) {
       const batch = packBatch(subscriptionId, unsent)
       await insertReplay(client, subscriptionId, schemaId, batch, now)
@@ -75,5 +75,5 @@ async function lockEnabled(client: ClientBase, id: string): Promise<{ schemaId: 
   const subscription = await lockSubscription(client, id)
   if (!subscription) throw new Error(`There is no subscription ${id}: see webhook list`)
   if (subscription.enabled) return subscription
-  throw new Error(`Subscription ${id} is disabled and would be sent nothing: webhook enable ${id} first`)
+  throw new Error(`Subscription ${id} is disabled and would receive nothing. Run webhook enable ${id} first`)
 }

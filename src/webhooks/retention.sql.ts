@@ -1,4 +1,4 @@
-/** What retention asks of events and deliveries, all within `whileDelivering`. Moments are epoch milliseconds. */
+/** Statements of retention on events and deliveries, all within `whileDelivering`. Times are epoch milliseconds. */
 import type { ClientBase } from 'pg'
 import { firstMatch, positions } from './dispatch/deliveries.sql.ts'
 
@@ -8,10 +8,10 @@ export async function listSchemas(client: ClientBase): Promise<string[]> {
 }
 
 /**
- * Of the oldest events of a schema, so many at most, those that happened before that moment. Ids are in the order of
- * time, so nothing but the beginning of the schema's events is looked at. What a subscription has yet to collect stays,
- * however old: it may only have waited for the service to run again.
- * @returns how many they were
+ * Deletes the oldest events of a schema, at most `most`, that happened before that time. Ids follow time, so only the
+ * beginning of the schema's events is read. Events that a subscription has not collected yet stay, whatever their age:
+ * the service may just have been down.
+ * @returns how many were deleted
  */
 export async function deleteEvents(
   client: ClientBase,
@@ -36,7 +36,7 @@ export async function deleteEvents(
   return rowCount ?? 0
 }
 
-/** Deliveries that ended before that moment, with their attempts, so many at most. @returns how many they were */
+/** Deletes deliveries that ended before that time, with their attempts, at most `most`. @returns how many */
 export async function deleteDeliveries(
   client: ClientBase,
   schemaId: string,

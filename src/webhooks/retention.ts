@@ -1,7 +1,7 @@
 /**
- * Removes events and ended deliveries past their time. By then every delivery of an event has ended, and staff have had
- * weeks to replay it: retries go on for three days, and a subscription without a success for five is disabled. Events
- * that were not even collected stay, for all but those who are disabled or disconnected.
+ * Deletes expired events and ended deliveries. By then every delivery of an event has ended, and staff have had weeks
+ * to replay it: retries take three days, and a subscription without a success for five days is disabled. Events that
+ * were never collected stay, except those that only disabled or disconnected subscriptions would receive.
  */
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'
@@ -11,16 +11,16 @@ import type { Log } from '../log.ts'
 import { deleteDeliveries, deleteEvents, listSchemas } from './retention.sql.ts'
 
 export interface EventRetentionParts {
-  /** As the service role. */
+  /** Connects as the service role. */
   database: Pool
   log: Log
 }
 
-/** Rows of one transaction: some tenths of a second, in which nobody waits for them. */
+/** Rows per transaction: some tenths of a second, during which nothing waits for their locks. */
 const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
-/** Sweeps at once and then every hour, until it is closed. */
+/** Sweeps at once and then every hour, until closed. */
 export function startEventRetention({ database, log }: EventRetentionParts): { close(): Promise<void> } {
   return startSweeping({
     database,
@@ -34,7 +34,7 @@ export function startEventRetention({ database, log }: EventRetentionParts): { c
   })
 }
 
-/** One sweep. @param now epoch milliseconds */
+/** Runs one sweep. @param now epoch milliseconds */
 export async function sweepEvents(
   database: Pool,
   now: number,

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * What proves to a subscriber that a delivery is ours and how old it is: HMAC-SHA256 keyed with the partner secret,
- * over the body followed directly by the value of the `date` header (interface, section 5).
+ * Signs a delivery, to prove to the subscriber who sent it and when: HMAC-SHA256 keyed with the partner secret, over
+ * the body followed directly by the value of the `date` header (docs/spec/webhooks.md#signature).
  * @param body exactly the bytes that are sent
  * @param date epoch milliseconds, as in the header
  * @returns 64 hexadecimal digits

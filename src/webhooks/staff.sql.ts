@@ -1,4 +1,6 @@
-/** What staff see of subscriptions and deliveries, and replays. As the owner of the tables. */
+/**
+ * What staff commands show of subscriptions and deliveries, and the statements of replays. As the owner of the tables.
+ */
 import type { ClientBase } from 'pg'
 import type { Batch, StoredEvent } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
@@ -16,7 +18,7 @@ export interface SubscriptionRecord {
   folderIds: string[]
   postUrl: string
   onEvents: string[]
-  /** Its third party is disconnected. */
+  /** Whether its third party is disconnected. */
   paused: boolean
   /** Null while it is enabled. */
   disabledReason: string | null
@@ -30,7 +32,7 @@ export interface SubscriptionRecord {
   failed: number
 }
 
-/** Oldest first. @param id of one, or null for all */
+/** Oldest first. @param id null for all subscriptions */
 export async function readSubscriptions(
   client: ClientBase,
   id: string | null,
@@ -56,7 +58,7 @@ export async function readSubscriptions(
   return rows
 }
 
-/** Events that wait to be put into deliveries of one subscription, and when the oldest happened: ISO 8601, UTC. */
+/** Events that are not in a delivery of the subscription yet, and the time of the oldest: ISO 8601, UTC. */
 export interface Backlog {
   events: number
   since: string | null
@@ -94,12 +96,12 @@ export interface DeliveryRecord {
   createdAt: string
   nextAttemptAt: string | null
   finishedAt: string | null
-  /** Of the last attempt; null where there was none, or no answer. */
+  /** Of the last attempt; null if there was no attempt or no response. */
   status: number | null
   error: string | null
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listDeliveries(
   client: ClientBase,
   filter: { subscriptionId: string; state: DeliveryState | undefined; most: number },
@@ -124,12 +126,12 @@ export interface AttemptRecord {
   at: string
   status: number | null
   latencyMs: number
-  /** How the answer began. */
+  /** The first bytes of the response. */
   answer: Buffer | null
   error: string | null
 }
 
-/** Of one delivery, in their order. */
+/** The attempts of one delivery, in order. */
 export async function listAttempts(
   client: ClientBase,
   subscriptionId: string,
@@ -145,7 +147,10 @@ export async function listAttempts(
   return rows
 }
 
-/** Locked until the transaction ends, so that nothing is begun or ended meanwhile. Undefined where there is none. */
+/**
+ * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Undefined if it does
+ * not exist.
+ */
 export async function lockSubscription(
   client: ClientBase,
   id: string,
@@ -158,7 +163,7 @@ export async function lockSubscription(
 }
 
 /**
- * Its failed deliveries are sent again, with the body they had, and the retry table counts anew.
+ * Makes its failed deliveries pending again, with their stored bodies; the retry table starts over.
  * @param now epoch milliseconds
  * @returns the schema of each
  */
@@ -178,15 +183,15 @@ export async function replayFailed(
   return rows.map((row) => row.schemaId)
 }
 
-/** From and including the one moment to before the other, epoch milliseconds. */
+/** From `from` (inclusive) to `to` (exclusive), epoch milliseconds. */
 export interface Span {
   from: number
   to: number
 }
 
 /**
- * Events of a schema and span that the subscription receives and its position has passed, behind the event `after`, in
- * their order. (What its position has not passed is yet to be sent anyway.)
+ * Events of a schema and time span that match the subscription and that its position has passed, after the event
+ * `after`, in order. (Later events will be delivered anyway.)
  */
 export async function eventsToReplay(
   client: ClientBase,
@@ -209,7 +214,10 @@ export async function eventsToReplay(
   return rows
 }
 
-/** Beside the batches that the dispatcher makes, and without moving its position. @param now epoch milliseconds */
+/**
+ * Inserts a replay beside the dispatcher's batches, without moving the subscription's position. @param now epoch
+ * milliseconds
+ */
 export async function insertReplay(
   client: ClientBase,
   subscriptionId: string,

@@ -1,6 +1,9 @@
 /**
- * What a subscription may be, and what a patch makes of one: decisions only. The document of a subscription is what a
- * caller writes of it: postUrl, onEvents and accountingFolderId (contract, section 7).
+ * Validates subscriptions and applies patches: decisions only. The document of a subscription holds what a caller
+ * writes: postUrl, onEvents and accountingFolderId (docs/spec/webhooks.md#subscriptions).
+ *
+ * A patch turns one document into another, and POST and PATCH end in the same schema, so no patch leaves what a POST
+ * would refuse.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { applyPatch, type Operation, Pointer } from 'rfc6902'
@@ -12,31 +15,31 @@ import type { Owner, Subscription } from './subscriptions.sql.ts'
 import { secureUrlPattern, type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
 
 const onEventsMax = 50
-/** Of a patch. There are three fields; each operation may copy the longest of them. */
+/** Operations of a patch. There are three fields; each operation may copy the longest of them. */
 const operationsMax = 100
 
 const kind = z
   .string({ error: 'must be the name of a kind of event' })
   .superRefine((name, context) => {
     if (isEventKind(name)) return
-    const message = `${JSON.stringify(name.slice(0, 64))} is no kind of event; the kinds are ${eventKinds.join(', ')}`
+    const message = `${JSON.stringify(name.slice(0, 64))} is not a kind of event; the kinds are ${eventKinds.join(', ')}`
     context.addIssue({ code: 'custom', message })
   })
   .meta({ enum: eventKinds })
 
-/** As a string or a number; comes out without leading zeros. */
+/** Accepts a string or a number; the output has no leading zeros. */
 const folderId = z
   .union(
     [
       z.string().regex(idPattern, notAnId),
-      // As it checks by itself; a `max` of the same would tell the mistake twice.
+      // The message that z.int() itself gives; a `max` of the same value would report the mistake twice.
       z.int(notAnId).min(0, notAnId).meta({ maximum: Number.MAX_SAFE_INTEGER }),
     ],
     { error: notAnId },
   )
   .transform((given) => readId(String(given))!)
 
-/** The document as a caller sends it, and its name for what is wrong with it as a whole. */
+/** The schema of the document that a caller sends, with the message for a document that is not an object. */
 export function subscriptionDocument(rules: TargetRules) {
   const postUrl = z.string({ error: requiredOr('must be an address') }).superRefine((text, context) => {
     const message = vetUrl(text, rules)
@@ -57,7 +60,7 @@ export function subscriptionDocument(rules: TargetRules) {
         .transform((names) => [...new Set(names)])
         .refine((names) => names.length <= onEventsMax, `must name 1 to ${onEventsMax} kinds of events`)
         .meta({
-          description: 'Kinds of events; which operations of them cannot be chosen',
+          description: 'Kinds of events. All operations of a kind are sent',
           example: ['cloudDocument'],
         }),
       accountingFolderId: z
@@ -65,7 +68,8 @@ export function subscriptionDocument(rules: TargetRules) {
         .transform((ids) => [...new Set(ids)])
         .optional()
         .meta({
-          description: 'Folders; none: for a firm token the whole schema, for a company token its folder',
+          description:
+            'Folders. If empty: the whole schema for a firm token, its own folder for a company token',
         }),
     },
     { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },
@@ -78,14 +82,14 @@ function requiredOr(message: string): z.core.$ZodErrorMap {
 
 export type SubscriptionDocument = z.output<ReturnType<typeof subscriptionDocument>>
 
-/** What the caller wrote, or would write to get this subscription. */
+/** The document that describes this subscription. */
 export function documentOf({ postUrl, onEvents, folderIds }: Subscription): SubscriptionDocument {
   return { postUrl, onEvents, accountingFolderId: folderIds }
 }
 
 /**
- * The folders a caller's subscription is tied to: a company token's to its own, a firm token's to those it names. That
- * these are of its firm has still to be found out.
+ * Returns the folders of a caller's subscription: a company token's own folder, or those that a firm token names. The
+ * caller must still check that these belong to its firm.
  * @throws {AppError} ERR-FORBIDDEN-ACCESS
  */
 export function foldersFor(
@@ -99,7 +103,10 @@ export function foldersFor(
 
 const notAPointer = 'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays'
 
-/** `/onEvents`, or one of its items; `-` is the place behind the last one, which only what adds can mean. */
+/**
+ * `/onEvents`, or one of its items; `-` is the position after the last item, which only an operation that adds may
+ * name.
+ */
 const pointer = (item: string) =>
   z
     .string({ error: requiredOr(notAPointer) })
@@ -107,13 +114,13 @@ const pointer = (item: string) =>
 const addable = pointer('|-')
 const existing = pointer('')
 const value = z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))], {
-  error: requiredOr('must be a text, a number or an array of these'),
+  error: requiredOr('must be a string, a number or an array of these'),
 })
 const given = z.unknown().refine((json) => json !== undefined, 'is required')
 
 /**
- * JSON Patch (RFC 6902) on the three fields. Values are flat, and what is moved or copied stays on its level, so that no
- * sequence of copies can double an array again and again.
+ * JSON Patch (RFC 6902) on the three fields. Values are flat, and a moved or copied value stays on its level, so that
+ * no sequence of copies can double an array again and again.
  */
 export const patchDocument = z
   .array(
@@ -132,14 +139,14 @@ export const patchDocument = z
       )
       .refine((step) => !('from' in step) || isItem(step.from) === isItem(step.path), {
         path: ['path'],
-        error: 'must be an item where `from` is one, and a field where it is one',
+        error: 'must be an item if `from` is an item, and a field if `from` is a field',
       })
       .refine(
         (step) =>
           !('value' in step) || step.op === 'test' || !isItem(step.path) || !Array.isArray(step.value),
         {
           path: ['value'],
-          error: 'must be a text or a number for an item',
+          error: 'must be a string or a number for an item',
         },
       ),
     { error: 'must be an array of operations' },
@@ -147,8 +154,8 @@ export const patchDocument = z
   .max(operationsMax, `must hold at most ${operationsMax} operations`)
   .meta({
     description:
-      'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a text or a number, and ' +
-      'what is moved or copied stays an item or a field. What comes out has to be what POST takes',
+      'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a string or a number, and ' +
+      'a moved or copied value stays an item or a field. The result must be valid for POST',
   })
 
 export type Patch = z.output<typeof patchDocument>
@@ -159,15 +166,15 @@ function isItem(path: string): boolean {
 }
 
 /**
- * The document with all operations applied, in their order; it may be none of a subscription any more.
- * @throws {AppError} ERR-PATCH-TEST-FAILED, or ERR-VALIDATION where an operation names what is not there
+ * Applies all operations in order. The result may no longer be a valid document.
+ * @throws {AppError} ERR-PATCH-TEST-FAILED, or ERR-VALIDATION if an operation names a missing value
  */
 export function patched(document: SubscriptionDocument, patch: Patch): unknown {
   const result = structuredClone(document)
   for (const [index, step] of patch.entries())
     switch (step.op) {
       case 'test':
-        // Not the library's test, which takes time and stack in the product of the lengths of two arrays.
+        // Not the library's test: its time and stack grow with the product of the lengths of two arrays.
         if (!isDeepStrictEqual(Pointer.fromJSON(step.path).get(result), step.value))
           throw new AppError('ERR-PATCH-TEST-FAILED', {
             message: `Operation ${index} of the patch, a test of ${step.path}, failed; nothing was changed`,
@@ -175,9 +182,9 @@ export function patched(document: SubscriptionDocument, patch: Patch): unknown {
         break
       case 'move':
       case 'copy': {
-        // In steps, as the RFC explains them: the library lets both reach beyond the end of an array.
+        // In two steps, as the RFC defines them: the library lets both reach beyond the end of an array.
         const moved: unknown = Pointer.fromJSON(step.from).get(result)
-        if (moved === undefined) throw invalid(`${index}.from`, 'names nothing that is there')
+        if (moved === undefined) throw invalid(`${index}.from`, 'names a value that does not exist')
         if (step.op === 'move') apply(result, index, { op: 'remove', path: step.from })
         apply(result, index, { op: 'add', path: step.path, value: moved })
         break
@@ -194,5 +201,5 @@ function apply(
   step: Exclude<Step, { op: 'test' | 'move' | 'copy' }> | Operation,
 ) {
   const [error] = applyPatch(document, [step])
-  if (error) throw invalid(`${index}.path`, 'names nothing that is there')
+  if (error) throw invalid(`${index}.path`, 'names a value that does not exist')
 }

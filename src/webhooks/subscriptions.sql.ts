@@ -1,8 +1,8 @@
 /**
- * Subscriptions: who wants to be told of what, and where.
+ * Statements on subscriptions: who receives which events, and where.
  *
- * Whoever changes one has its row locked (the statements below that write do so themselves); the dispatcher locks it
- * too before it records or begins a delivery, so a change comes before or after, never in between.
+ * Changing a subscription locks its row (the statements below that write do so themselves). The dispatcher locks it too
+ * before it records or begins a delivery, so a change comes before or after, never in between.
  */
 import type { ClientBase } from 'pg'
 
@@ -10,9 +10,9 @@ export interface Subscription {
   id: string
   /** Null: all schemas. */
   schemaId: string | null
-  /** Who made it: a company token, a firm token, staff. */
+  /** Its creator: a company token, a firm token, or staff. */
   level: 'api' | 'firm' | 'staff'
-  /** Of the token that made it; null where staff did. */
+  /** Firm of the token that created it; null if staff did. */
   firmId: string | null
   thirdPartyId: string
   postUrl: string
@@ -24,7 +24,7 @@ export interface Subscription {
 const columns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId", s.third_party_id as "thirdPartyId",
   s.post_url as "postUrl", s.on_events as "onEvents", s.folder_ids as "folderIds"`
 
-/** Receives what is committed from now on. */
+/** Inserts a subscription, which receives events committed from now on. */
 export async function insertSubscription(
   client: ClientBase,
   subscription: Omit<Subscription, 'id'>,
@@ -47,7 +47,10 @@ export async function insertSubscription(
   return rows[0]!
 }
 
-/** Until the transaction ends nobody else makes a subscription with a token of that third party in that schema. */
+/**
+ * Until the transaction ends, no other transaction creates a subscription with a token of that third party in that
+ * schema.
+ */
 export async function lockCreation(
   client: ClientBase,
   { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
@@ -58,7 +61,10 @@ export async function lockCreation(
   )
 }
 
-/** What tokens of a third party have made in a schema, at all levels, disabled ones included. After `lockCreation`. */
+/**
+ * Counts the subscriptions that tokens of a third party, of any level, have created in a schema, disabled ones
+ * included. To be called after `lockCreation`.
+ */
 export async function countCreatedByTokens(
   client: ClientBase,
   { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
@@ -71,19 +77,19 @@ export async function countCreatedByTokens(
   return rows[0]!.count
 }
 
-/** A caller, as far as its subscriptions are concerned. */
+/** The caller as owner of subscriptions. */
 export interface Owner {
   schemaId: string
   thirdPartyId: string
   level: 'api' | 'firm'
   firmId: string
-  /** Of a company token; null for a firm token. */
+  /** Folder of a company token; null for a firm token. */
   folderId: string | null
 }
 
 /**
- * A company token sees what its third party has made with company tokens of that folder, a firm token what it has made
- * with firm tokens of that firm; nobody sees what staff have made.
+ * A company token sees the subscriptions that its third party created with company tokens of that folder; a firm token
+ * those created with firm tokens of that firm. No token sees those created by staff.
  */
 const isOwn = `s.schema_id = $1 and s.third_party_id = $2 and s.level = $3
   and case s.level when 'api' then s.folder_ids = array[$5::bigint] else s.firm_id = $4 end`
@@ -92,7 +98,7 @@ function ownerOf({ schemaId, thirdPartyId, level, firmId, folderId }: Owner): (s
   return [schemaId, thirdPartyId, level, firmId, folderId]
 }
 
-/** Whether all of these are folders of that firm. @param folderIds each once, decimal digits within bigint */
+/** Whether all of these folders belong to that firm. @param folderIds distinct, decimal digits within bigint */
 export async function areFoldersOfFirm(
   client: ClientBase,
   { schemaId, firmId }: Pick<Owner, 'schemaId' | 'firmId'>,
@@ -106,7 +112,7 @@ export async function areFoldersOfFirm(
   return rows[0]!.all
 }
 
-/** The caller's, oldest first. */
+/** The caller's subscriptions, oldest first. */
 export async function listOwnSubscriptions(client: ClientBase, owner: Owner): Promise<Subscription[]> {
   const { rows } = await client.query<Subscription>(
     `select ${columns} from grandlivre.subscriptions s where ${isOwn} order by s.id`,
@@ -115,7 +121,7 @@ export async function listOwnSubscriptions(client: ClientBase, owner: Owner): Pr
   return rows
 }
 
-/** The caller's that receive events of that kind: in this folder, or where none is given in one or another. */
+/** The caller's subscriptions that receive events of that kind: in this folder, or in any if none is given. */
 export async function listOwnReceivers(
   client: ClientBase,
   owner: Owner,
@@ -130,7 +136,7 @@ export async function listOwnReceivers(
   return rows
 }
 
-/** Undefined where there is none, or it is not the caller's. @param id decimal digits, within bigint */
+/** Undefined if it does not exist or is not the caller's. @param id decimal digits, within bigint */
 export async function findOwnSubscription(
   client: ClientBase,
   owner: Owner,
@@ -143,7 +149,7 @@ export async function findOwnSubscription(
   return rows[0]
 }
 
-/** As `findOwnSubscription`; nobody else changes it until the transaction ends. */
+/** As `findOwnSubscription`, and locks the subscription until the transaction ends. */
 export async function lockOwnSubscription(
   client: ClientBase,
   owner: Owner,
@@ -156,7 +162,7 @@ export async function lockOwnSubscription(
   return rows[0]
 }
 
-/** With all that was still to be sent to it. @returns false where there is none, or it is not the caller's */
+/** Deletes it and its pending deliveries. @returns false if it does not exist or is not the caller's */
 export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `delete from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
@@ -166,13 +172,14 @@ export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id
 }
 
 /**
- * Another selection counts from now on, not from the last event of the old one: that may be months ago, and every event
- * since that the new one takes would be sent. Only while events of the old selection still wait to be collected, the new
- * one counts from where these begin, as one position cannot say both. (For a disabled one none do, and it begins anew when
- * it is enabled.)
+ * Changes a subscription.
  *
- * What waits for another attempt is sent at once where the address is another one: the delay, a day perhaps, was for the
- * old one.
+ * A changed filter applies to new events only; otherwise months of old events could match it. Exception: if events are
+ * pending under the old filter, it applies from the first of those, because one position cannot express both. (A
+ * disabled subscription has none, and starts afresh when it is enabled.)
+ *
+ * If the address changes, deliveries that wait for a retry are sent at once: the delay, perhaps a day, was meant for
+ * the old address.
  */
 export async function changeSubscription(
   client: ClientBase,
@@ -211,8 +218,8 @@ export async function changeSubscription(
 }
 
 /**
- * Receives again, beginning with what is committed from now on; what happened in between can be replayed by staff.
- * @returns false where there is none, or it is enabled
+ * Enables it again, from events committed from now on. Staff can replay earlier ones.
+ * @returns false if it does not exist or is enabled
  */
 export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -232,10 +239,10 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
 }
 
 /**
- * Nothing is collected for it from now on. What waits to be sent has failed, and can be replayed by staff. Inside a
+ * Disables it: collects no more events for it, and fails its pending deliveries, which staff can replay. Inside a
  * transaction.
  * @param now epoch milliseconds
- * @returns false where there is none, or it is disabled
+ * @returns false if it does not exist or is disabled
  */
 export async function disableSubscription(
   client: ClientBase,
@@ -243,7 +250,7 @@ export async function disableSubscription(
   reason: string,
   now: number,
 ): Promise<boolean> {
-  // By a statement of its own: what waits for a lock does not see the batch that was stored meanwhile.
+  // A separate statement: one that waits for a lock does not see a batch stored meanwhile.
   await client.query(`select from grandlivre.subscriptions where id = $1 for no key update`, [id])
   const { rowCount } = await client.query(
     `with disabled as (
@@ -262,7 +269,7 @@ export async function disableSubscription(
   return rowCount === 1
 }
 
-/** With all that was still to be sent to it. @returns false where there is none */
+/** Deletes it and its pending deliveries. @returns false if it does not exist */
 export async function deleteSubscription(client: ClientBase, id: string): Promise<boolean> {
   const { rowCount } = await client.query(`delete from grandlivre.subscriptions where id = $1`, [id])
   return rowCount === 1

@@ -1,32 +1,33 @@
 /**
- * Where deliveries may go: to the public internet, and never to an address inside the operator's network. Whoever
- * holds a token names the target, so the service must not become its way to a database, a neighbour or the metadata
- * of a cloud.
+ * Restricts deliveries to the public internet, never to an address inside the operator's network. Whoever holds a token
+ * chooses the target, so the service must not give access to a database, a neighbour or a cloud's metadata server.
  *
- *   registration    vetUrl: the text; then the addresses that its name has by now
- *   connection      vetUrl cannot know what a name will mean later, so guardedAgent vets the very list of addresses
- *                   that the socket is then given: there is no second look-up that could answer differently
+ *   registration    vetUrl checks the text; vetTarget then checks the addresses that its name has now
+ *   connection      a name may resolve differently later, so guardedAgent vets the very list of addresses that the
+ *                   socket gets: there is no second lookup that could answer differently
  *
- * Names are asked of the DNS directly and not through getaddrinfo: that one blocks one of four threads which files and
- * hashes share, for as long as a subscriber's name server likes. /etc/hosts is not read therefore, and names of the
- * machine's own neighbourhood mean nothing here.
+ * Only the check at connection protects. The one at registration reports a mistake early.
+ *
+ * Names are resolved by DNS queries of our own rather than getaddrinfo, which blocks one of the four threads that files
+ * and hashes share for as long as a subscriber's name server likes. So /etc/hosts is not read, and names of the local
+ * network do not resolve.
  */
 import dns, { type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector } from 'undici'
 import { limits } from '../config.ts'
 
-/** Contract, section 7. */
+/** See docs/spec/webhooks.md#targets. */
 export const urlCharactersMax = 2048
 
 /**
- * What a pattern can say of an address where only https is taken: the scheme, and a host without a user name. `vetUrl`
- * also refuses what no pattern tells apart, such as a private address.
+ * What a pattern can check when only https is allowed: the scheme, and a host without a user name. `vetUrl` also
+ * refuses what no pattern can distinguish, such as a private address.
  */
 export const secureUrlPattern = '^[Hh][Tt][Tt][Pp][Ss]://[^/?#@]+([/?#].*)?$'
 
 const refused4 = new BlockList()
-/** IANA's special-purpose registry of IPv4, all that is not for everyone to reach. */
+/** IANA's special-purpose registry of IPv4: all ranges that are not globally reachable. */
 const ranges4 = [
   '0.0.0.0/8', // this network, the unspecified address
   '10.0.0.0/8', // private
@@ -46,9 +47,12 @@ const ranges4 = [
   '240.0.0.0/4', // reserved, broadcast
 ]
 
-// A list of its own: BlockList compares IPv4 addresses as ::ffff:a.b.c.d too, and ::/3 would match them all.
+// A separate list: BlockList also compares IPv4 addresses as ::ffff:a.b.c.d, and ::/3 would match them all.
 const refused6 = new BlockList()
-/** What is not global unicast (2000::/3), and of that what is special or leads to an IPv4 address in disguise. */
+/**
+ * Everything outside global unicast (2000::/3), and within it the special ranges and those that lead to an embedded
+ * IPv4 address.
+ */
 const ranges6 = [
   '::/3', // unspecified, loopback, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard
   '2001::/23', // protocol assignments: Teredo, benchmarking, ORCHID
@@ -68,7 +72,7 @@ for (const [list, ranges, family] of [
     list.addSubnet(network!, Number(prefix), family)
   }
 
-/** Whether no delivery may go to this address, in whatever notation; true for what is no address. */
+/** Whether deliveries to this address are forbidden, whatever its notation; true for text that is not an address. */
 export function isRefused(address: string): boolean {
   switch (isIP(address)) {
     case 4:
@@ -82,23 +86,23 @@ export function isRefused(address: string): boolean {
 }
 
 export interface TargetRules {
-  /** The setting WEBHOOK_ALLOW_INSECURE: http and private addresses, for development. */
+  /** The setting WEBHOOK_ALLOW_INSECURE: allows http and private addresses, for development. */
   allowInsecure: boolean
 }
 
 /**
- * What is wrong with an address as it is written, as a sentence behind its name; undefined where nothing is. The URL
- * parser brings every notation of an IPv4 address (0x7f.1, 2130706433) into the usual one first.
+ * Returns what is wrong with a URL, as a phrase that follows its name, or undefined if it is allowed. The URL parser
+ * first normalizes every notation of an IPv4 address (0x7f.1, 2130706433).
  */
 export function vetUrl(text: string, { allowInsecure }: TargetRules): string | undefined {
   if (text.length > urlCharactersMax) return `must have at most ${urlCharactersMax} characters`
   const url = URL.parse(text)
-  // The parser drops line ends, turns backslashes and takes the first part of a path for a host that is missing; what
-  // another one makes of them is anyone's guess.
+  // The parser drops line breaks, converts backslashes, and takes the first path segment for a missing host; other
+  // parsers may read such text differently.
   if (!url || !text.isWellFormed() || /[\s\p{Cc}\\]/u.test(text) || !/^https?:\/\/[^/]/i.test(text))
     return `must be an absolute address that begins with https://`
   if (url.protocol !== 'https:' && !allowInsecure) return 'must begin with https://'
-  // `@` without a name before it is gone from the parsed address.
+  // The parsed address no longer shows an `@` with an empty user name.
   if (/^\w+:\/\/[^/?#]*@/.test(text)) return 'must not hold a user name or a password'
   if (url.port === '0') return 'must not name port 0'
   const host = hostOf(url)
@@ -109,8 +113,8 @@ export function vetUrl(text: string, { allowInsecure }: TargetRules): string | u
 const refusal = 'must not lead to a private or reserved address'
 
 /**
- * As `vetUrl`, and no address that the name has now may be refused. A name without any is let pass: its zone may be
- * yet to come, and each connection looks again.
+ * As `vetUrl`, and also refuses a name that has a forbidden address now. A name without addresses passes: its zone may
+ * not exist yet, and every connection checks again.
  */
 export async function vetTarget(text: string, rules: TargetRules): Promise<string | undefined> {
   const wrong = vetUrl(text, rules)
@@ -124,18 +128,18 @@ function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** A connection that was not made, because it would have led to a refused address. */
+/** A connection refused because it would have reached a forbidden address. */
 export class RefusedTarget extends Error {
   constructor(hostname: string) {
-    super(`${hostname} leads to a private or reserved address, where no delivery goes`)
+    super(`${hostname} resolves to a private or reserved address, to which nothing is delivered`)
     this.name = 'RefusedTarget'
   }
 }
 
 /**
- * Connections for deliveries: HTTP/1.1, each to a vetted address. With `allowInsecure` to any.
- * It follows no redirect, as no undici agent does by itself.
- * @returns whose requests reject with RefusedTarget; to be closed or destroyed
+ * Returns an agent for deliveries: HTTP/1.1, only to vetted addresses (any address with `allowInsecure`). Like every
+ * undici agent, it follows no redirects.
+ * @returns an agent whose requests reject with RefusedTarget; the caller closes or destroys it
  */
 export function guardedAgent(
   { allowInsecure }: TargetRules,
@@ -147,7 +151,7 @@ export function guardedAgent(
   return new Agent({
     ...options,
     connect: (target, callback) => {
-      // Node looks up no literal, so `lookup` does not see it.
+      // Node does not look up a literal address, so `lookup` never sees it.
       const host = target.hostname.replace(/^\[|\]$/g, '')
       if (isIP(host) !== 0 && isRefused(host)) callback(new RefusedTarget(host), null)
       else connect(target, callback)
@@ -155,11 +159,11 @@ export function guardedAgent(
   })
 }
 
-/** In place of Node's look-up for a socket, which connects to one of exactly these addresses. */
+/** Replaces Node's lookup for a socket, which then connects to one of exactly these addresses. */
 export const vettedLookup: LookupFunction = (hostname, options, callback) => {
   addressesOf(hostname).then(
     (addresses) => {
-      // One refused address is enough: which of them the socket would take is not ours to say.
+      // One forbidden address is enough to refuse: the socket decides which one it uses.
       if (addresses.some(({ address }) => isRefused(address))) callback(new RefusedTarget(hostname), [])
       else if (options.all) callback(null, addresses)
       else callback(null, addresses[0]!.address, addresses[0]!.family)
@@ -169,16 +173,16 @@ export const vettedLookup: LookupFunction = (hostname, options, callback) => {
 }
 
 /**
- * The addresses that a name has now, at least one; IPv4 first.
+ * Returns the current addresses of a name, at least one; IPv4 first.
  * @throws {Error} of the DNS, with its code (ENOTFOUND, ETIMEOUT, ECANCELLED ...)
  */
 async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   const name = hostname.replace(/\.$/, '')
   const family = isIP(name)
   if (family !== 0) return [{ address: name, family }]
-  // No name server is asked for it (RFC 6761, section 6.3).
+  // `localhost` is not looked up (RFC 6761, section 6.3).
   if (/(^|\.)localhost$/i.test(name)) return [{ address: '127.0.0.1', family: 4 }]
-  // A resolver can be given a time, which the process's own one cannot; it asks the same servers.
+  // A resolver of our own accepts a time-out, which the process's default one does not. It queries the same servers.
   const resolver = new dns.promises.Resolver({ timeout: limits.webhookResolveTryMs, tries: 2 })
   resolver.setServers(dns.getServers())
   const deadline = setTimeout(() => resolver.cancel(), limits.webhookResolveMs)

@@ -66,7 +66,7 @@ test('two secrets are accepted until the older one is retired; the newest signs'
 })
 
 test('a secret from before there could be two is still accepted', async () => {
-  const database = await createTestDatabase({ empty: true })
+  const database = await createTestDatabase({ template: 'template1' })
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
   const migrations = fileURLToPath(new URL('../../src/db/migrations/', import.meta.url))
   for (const name of await readdir(migrations))

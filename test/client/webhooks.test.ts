@@ -141,7 +141,7 @@ describe('a request is refused', () => {
 test('a receiver that calls it wrongly is told so', () => {
   for (const wrong of ['', [], ['a', ''], undefined])
     expect(() => verifyWebhook(delivery({ secret: wrong as string }))).toThrow('needs the partner secret')
-  expect(() => verifyWebhook(delivery({ body: events as never }))).toThrow('needs the body as it came')
+  expect(() => verifyWebhook(delivery({ body: events as never }))).toThrow('needs the raw body')
 })
 
 describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {

@@ -258,7 +258,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
 
   test.each<[RegExp, string[]]>([
     [/no kind of event documents/, emitted('documents', 'CREATE', documentData)],
-    [/document knows the operations CREATE, not VOID/, emitted('document', 'VOID', documentData)],
+    [/document has the operations CREATE, not VOID/, emitted('document', 'VOID', documentData)],
     [/data\.id: /, emitted('document', 'CREATE', { id: 7 })],
     [/--data is not JSON/, emitted('document', 'CREATE', '{id: 7}')],
     [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
@@ -274,7 +274,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/no third party NOBODY/, create({ '--partner': 'NOBODY' }, ...folder)],
     [/^--url .*private/, create({ '--url': 'https://10.0.0.1/' }, ...folder)],
     [/^--url .*https/, create({ '--url': 'http://1.1.1.1/' }, ...folder)],
-    [/^--events .*"documents" is no kind of event/, create({ '--events': 'documents' }, ...folder)],
+    [/^--events .*"documents" is not a kind of event/, create({ '--events': 'documents' }, ...folder)],
     [/no subscription 5/, ['webhook', 'show', '5']],
     [/no subscription 5/, ['webhook', 'delete', '5']],
     [/no subscription 5/, ['webhook', 'deliveries', '5']],

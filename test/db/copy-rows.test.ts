@@ -11,7 +11,7 @@ import { createTestDatabase, type TestDatabase } from '../support/servers/databa
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ template: 'template1' })
 })
 
 afterAll(() => database?.drop())

@@ -9,7 +9,7 @@ let database: TestDatabase
 let client: pg.Client
 
 beforeEach(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ template: 'template1' })
   client = new pg.Client({ connectionString: database.ownerUrl })
   client.on('error', () => {})
   await client.connect()

@@ -8,7 +8,7 @@ let database: TestDatabase
 let client: pg.Client
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ template: 'template1' })
   client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
 })

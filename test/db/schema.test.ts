@@ -24,7 +24,7 @@ const head = `-- The schema after all migrations, for reading: nothing runs this
 let database: TestDatabase
 let folder: string
 beforeEach(async () => {
-  database = await createTestDatabase({ empty: true })
+  database = await createTestDatabase({ template: 'template1' })
   folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
 })
 afterEach(async () => {

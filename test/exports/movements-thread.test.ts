@@ -14,6 +14,7 @@ import { createLog } from '../../src/log.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { storeSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
 import { testMasterKey } from '../support/service.ts'
@@ -33,14 +34,14 @@ beforeAll(async () => {
   const log = createLog('silent')
   const database = createPool(serviceUrl, { max: 4, applicationName: 'grandlivre' })
   const requestSlots = new RequestSlots(serviceUrl, 10, log)
-  threads = createThreads(1, serviceUrl)
+  threads = createThreads(1, { databaseUrl: serviceUrl, storeTiming: defaultTiming.store })
   const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
-  const queue = new ExportQueue(serviceUrl, log)
+  const queue = new ExportQueue(serviceUrl, log, defaultTiming.exports)
   await queue.start()
   const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
-  const readiness = new Readiness([], async () => {})
+  const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const app = createApp({ config, database, requestSlots, threads, store, queue, readiness, log })
-  const server = createListener(app.fetch, log).listen(0, '127.0.0.1')
+  const server = createListener(app.fetch, log, defaultTiming.listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   closers.push(

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { request } from '../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
@@ -97,10 +98,8 @@ test.each([
   ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfour'],
 ])('a request that does not end in its %s is told so, and not that it is no HTTP', async (_what, text) => {
   const read = async (asked: Request) => new Response(await asked.text())
-  const server = createListener(read, createLog('silent'))
-  // Looked at every five seconds; it is too late at once.
-  server.headersTimeout = 1
-  server.requestTimeout = 1
+  const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 200, checkMs: 50 }
+  const server = createListener(read, createLog('silent'), timing)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -110,16 +109,15 @@ test.each([
   const [head, body] = answer.split('\r\n\r\n')
   expect(head).toMatch(/^HTTP\/1.1 400 /)
   expect(JSON.parse(body!).error.details.issues).toEqual([
-    { parameter: 'request', message: expect.stringContaining('within 10 seconds') },
+    { parameter: 'request', message: 'must be sent within 0.1 seconds, and 0.2 with its body' },
   ])
   await new Promise((done) => server.close(done))
 })
 
 describe('a connection on which nothing was sent yet', () => {
   test('is not answered, however late its first request comes', async () => {
-    const server = createListener(() => new Response('there'), createLog('silent'))
-    // Looked at every five seconds; it is too late at once.
-    server.headersTimeout = 1
+    const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 100, checkMs: 50 }
+    const server = createListener(() => new Response('there'), createLog('silent'), timing)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

@@ -28,9 +28,8 @@ test('a crash loop leaves one part file of a running export at the most, and non
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-kills-'))
   onTestFinished(() => rm(dataDir, { recursive: true }))
   const files = await folderIn(dataDir)
-  const stage = await setFailingStage({ movements, files })
+  const stage = await setFailingStage({ movements, files, isReal: atFullSpeed })
   onTestFinished(() => stage.close())
-  if (!atFullSpeed) onTestFinished(skipPauses(stage))
   const folder = join(dataDir, 'files')
   const parts = watchParts(folder)
   onTestFinished(() => parts.close())
@@ -48,7 +47,7 @@ test('a crash loop leaves one part file of a running export at the most, and non
       const isCutOff = (await partsIn(folder)).length > 0
       if (isCutOff) killed += 1
       else tooLate += 1
-      if (!atFullSpeed) await noticeSilence(stage)
+      if (!atFullSpeed) await stage.noticeSilence(ids)
       running = await start(stage)
       // Otherwise both were done just before: the next pair's turn.
       if (!isCutOff) break
@@ -83,32 +82,6 @@ async function triggerBoth(stage: FailingStage, service: ServiceProcess): Promis
   await stage.sql('update grandlivre.exports set latest = false')
   const answers = ['JSON', 'TRA'].map((format) => trigger(service.url, stage.headers, { format }))
   return (await Promise.all(answers)).map(({ body }) => body.id)
-}
-
-/** As fifteen seconds later. */
-async function noticeSilence(stage: FailingStage): Promise<void> {
-  await stage.sql(
-    `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute' where state = 'active'`,
-  )
-}
-
-/** From now on nobody waits before the next attempt. @returns what ends that */
-function skipPauses(stage: FailingStage): () => Promise<void> {
-  const over = new AbortController()
-  const skipping = (async () => {
-    for (;;) {
-      await stage.sql(
-        `update pgboss.job set start_after = now() where state = 'retry' and start_after > now()`,
-      )
-      await delay(200, undefined, { signal: over.signal })
-    }
-  })().catch((error) => {
-    if (!over.signal.aborted) throw error
-  })
-  return () => {
-    over.abort()
-    return skipping
-  }
 }
 
 async function expectWhole({ url, size, sha256, rows }: JobAnswer): Promise<void> {

@@ -119,8 +119,7 @@ test('what a killed process left goes although the export was cancelled meanwhil
     `update grandlivre.exports set state = 'failed', finished_at = now(), reason = 'reason' where id = $1`,
     [id],
   )
-  // As fifteen seconds later.
-  await scene.sql(`update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute'`)
+  await scene.noticeSilence([id])
   const heir = await scene.start()
   await until(async () => (await scene.stored()).length === 0)
   expect(heir.logged('export.started', id)).toBe(false)

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { limits } from '../../src/config.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
 import { createThreads } from '../../src/threads/pool.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { insertDimensions } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
@@ -45,7 +46,7 @@ const start = () => startExport(threads, 'exportMovements', task)
 
 /** One thread, whose places are all taken by exports that nobody reads. */
 beforeEach(async () => {
-  threads = createThreads(1, database.serviceUrl)
+  threads = createThreads(1, { databaseUrl: database.serviceUrl, storeTiming: defaultTiming.store })
   running = Array.from({ length: limits.exportsPerThread }, start)
   await Promise.all(running.map((reader) => reader.head()))
 })

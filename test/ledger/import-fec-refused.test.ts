@@ -131,7 +131,7 @@ test('options say what the file name does not', async () => {
   for (const folderId of ['77', '9007199254740992', '7'.repeat(17), 'x'])
     await expect(importRows(ledger, { folderId })).rejects.toThrow(`There is no folder ${folderId}`)
   await expect(importFec(pool(), { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
-    'not an ordinary file',
+    'not a regular file',
   )
 
   const named = { file: 'export.txt', name: 'Café Noël', siren: '987654321', end: '2023-12-31' }
@@ -200,7 +200,7 @@ test('a file whose name and options do not say whose it is never joins a folder 
   }))
   const first = await importRows(ledger, { file: 'ledger.txt' })
   const before = await rowCounts(pool())
-  const hint = `If it is, give --folder ${first.folderId}; if not, give the --siren`
+  const hint = `If it does, give --folder ${first.folderId}; if not, give the --siren`
   await expect(importRows(nextYear, { file: 'ledger.txt' })).rejects.toThrow(hint)
   await expect(importRows(ledger, { file: 'ledger.txt', replace: true })).rejects.toThrow(hint)
   expect(await rowCounts(pool())).toEqual(before)
@@ -221,7 +221,9 @@ test('a file whose name and options do not say whose it is never joins a folder 
   await expect(importRows(ledger, { file: 'ledger.txt', name: 'Un' })).rejects.toThrow(
     `Folder ${one.folderId} (Un) already holds a ledger`,
   )
-  await expect(importRows(ledger, { name: 'Un', folderId: one.folderId })).rejects.toThrow('give one of them')
+  await expect(importRows(ledger, { name: 'Un', folderId: one.folderId })).rejects.toThrow(
+    'give only one of them',
+  )
 
   // Digits that are no SIREN name a ledger again, unless the name given says otherwise; zeros name no company.
   const numbered = await importRows(ledger, { file: '17FEC20231231.txt' })
@@ -239,7 +241,7 @@ test('a company is known by its SIREN, also within a SIRET, and keeps others out
   await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
   const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
   await expect(importRows(ledger, other)).rejects.toThrow(
-    `of the company 987654321, but folder ${first.folderId} (a) is of 12345678900018. Give another --folder`,
+    `to the company 987654321, but folder ${first.folderId} (a) to 12345678900018. Give another --folder`,
   )
   expect(await importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
     folderId: first.folderId,

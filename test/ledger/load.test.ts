@@ -156,7 +156,7 @@ test.each([
   ],
 ])('the character NUL in %s is refused by the name of the column', (_what, row, column) => {
   const writer = new TableWriter(client, companies)
-  expect(() => writer.add(row('1'))).toThrow(`${column} holds the character NUL`)
+  expect(() => writer.add(row('1'))).toThrow(`${column} contains the character NUL`)
   expect(writer.pendingBytes).toBe(0)
 })
 

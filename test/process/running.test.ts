@@ -260,7 +260,7 @@ describe('the process', () => {
     const { output, ended } = await start({ PORT: String(port) })
     expect(await ended).toEqual([1, null])
     expect(output.error).toBe(
-      `Port ${port} of 127.0.0.1 is taken: stop what listens there, or set PORT (0 picks a free one)\n`,
+      `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set PORT (0 picks a free one)\n`,
     )
     blocker.close()
   })

@@ -105,7 +105,7 @@ function describeMended(scene: Scene): void {
 
     test('where the server is away for a while', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { tries: 12, retryMs: 20, idleMs: 20_000 })
+      const stage = openS3Stage(server, proxy.endpoint, { ...shortPatience, tries: 12, retryMs: 20 })
       const key = freshKey()
       const writer = await stage.store.create(key, 'application/json')
       await writePieces(writer, content.subarray(0, 2 * part))
@@ -178,7 +178,11 @@ function describeBroken(scene: Scene): void {
 
     test('and does not wait for the store when it is aborted in mid-pause', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { tries: 4, retryMs: 3_600_000, idleMs: 20_000 })
+      const stage = openS3Stage(server, proxy.endpoint, {
+        ...shortPatience,
+        retryMs: 3_600_000,
+        retryMsMax: 3_600_000,
+      })
       const writer = await stage.store.create(freshKey(), 'application/json')
       proxy.inflict((request) => (request.part === 1 ? 503 : undefined))
       const writing = writePieces(writer, content).catch((error) => error)

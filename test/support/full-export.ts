@@ -31,8 +31,8 @@ export function trigger(
 }
 
 /**
- * As `trigger` for one of very many at once: a request that finds no connection to the database within five seconds, as
- * on a slow machine, is answered 503 and asked again.
+ * As `trigger` where much else runs: a request that finds no connection to the database within five seconds, as on a slow
+ * machine, is answered 503 and asked again, as partners do.
  */
 export async function triggerAmongMany(
   url: string,

@@ -1,6 +1,7 @@
 /** The service as a process of its own, which a test may stop, freeze or kill. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import type { Timing } from '../../src/timing.ts'
 import { testMasterKey } from './service.ts'
 import { until } from './until.ts'
 
@@ -15,8 +16,14 @@ export interface ServiceProcess {
   kill(): Promise<void>
 }
 
-/** @param settings its environment; DATABASE_URL and DATA_DIR at the least */
-export async function startProcess(settings: Record<string, string>): Promise<ServiceProcess> {
+/**
+ * @param settings its environment; DATABASE_URL and DATA_DIR at the least
+ * @param timing what is other than the default
+ */
+export async function startProcess(
+  settings: Record<string, string>,
+  timing: Partial<Timing> = {},
+): Promise<ServiceProcess> {
   const env = {
     PATH: process.env['PATH'],
     PORT: '0',
@@ -26,7 +33,8 @@ export async function startProcess(settings: Record<string, string>): Promise<Se
     NODE_COMPILE_CACHE: '.cache/compile',
     ...settings,
   }
-  const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const program = ['test/support/service-main.ts', JSON.stringify(timing)]
+  const child = spawn(process.execPath, program, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let errors = ''
   child.stdout.on('data', (chunk) => {

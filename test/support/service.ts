@@ -20,7 +20,7 @@ export interface TestService {
 export async function startTestService(
   database: { ownerUrl: string },
   settings: Partial<Config> = {},
-  { prepare }: Pick<StartOptions, 'prepare'> = {},
+  options: Pick<StartOptions, 'prepare' | 'timing'> = {},
 ): Promise<TestService> {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-service-'))
   const lines: string[] = []
@@ -50,7 +50,7 @@ export async function startTestService(
   }
   const service = await startService(config, {
     log: createLog(config.logLevel, out),
-    ...(prepare ? { prepare } : {}),
+    ...options,
   })
   return {
     url: service.url,

@@ -159,7 +159,7 @@ function describeWriting(stage: () => StoreStage): void {
       'a\0',
       'a%2fb',
     ])
-      await expect(async () => store.create(key, 'application/json')).rejects.toThrow('no key of an object')
+      await expect(async () => store.create(key, 'application/json')).rejects.toThrow('not an object key')
   })
 }
 

@@ -1,16 +1,21 @@
 /** More exports than the threads have room for: whoever waits for an answer is told so, and full exports wait. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { downloadFile, ended, trigger } from '../support/full-export.ts'
 import { request } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
+/** As short as the queue allows. */
+const pollSeconds = 0.5
+
 let stage: ExportStage
 
 beforeAll(async () => {
   const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
-  stage = await setExportStage({ exportThreads: 1, rateLimit })
+  const exports = { ...defaultTiming.exports, pollSeconds }
+  stage = await setExportStage({ exportThreads: 1, rateLimit }, { ...defaultTiming, exports })
 })
 
 afterAll(() => stage?.close())
@@ -44,7 +49,7 @@ test('a full export for which the threads have no place waits for one, and uses 
   const { rows } = await client.query(
     `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused
      from pgboss.job where data ->> 'exportId' = $1 order by created_on`,
-    [body.id, limits.exportNoThreadSeconds],
+    [body.id, pollSeconds],
   )
   expect(rows.length).toBeGreaterThanOrEqual(5)
   for (const [i, row] of rows.entries())

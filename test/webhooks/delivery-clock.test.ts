@@ -26,7 +26,7 @@ async function courseOf({ onTestFinished }: TestContext): Promise<Course> {
   const subscriptionId = await stage.subscribe('/one', { folderIds: ['111'] })
   await stage.subscribe('/tick', { folderIds: ['112'] })
   const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
-  stage.dispatch({ now: () => clock.now, random: () => 0 })
+  stage.dispatch({ clock: { now: () => clock.now, random: () => 0 } })
   const latest = async () => {
     const [row] = await stage.sql(
       `select state, attempts, (extract(epoch from next_attempt_at) * 1000)::float8 as next

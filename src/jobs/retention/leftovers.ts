@@ -2,6 +2,16 @@
  * What is left in the store of attempts that could not take it back themselves, as their process was killed: a file
  * half written, or one that was complete and never written down. It goes when the export goes on, and when it has ended.
  * Retention is the net beneath.
+ *
+ * Thirty kills once left 51 part files, 988 MB, for a day. Because an attempt first removes what earlier ones left, a
+ * crash loop leaves at most one part file of a running export; an ended export keeps only the file that its row names.
+ *
+ * An earlier attempt may still be alive. Its part file can no longer be renamed and its upload accepts no more parts,
+ * so it fails and creates no file. Later attempts are left alone, because the process that removes may itself have been
+ * frozen for long.
+ *
+ * No process needs to survive the end of an export: its queue entry returns until a process has found the export ended,
+ * also after `cli export cancel`. Retention removes the rest: orphans after an hour, unfinished writes after a day.
  */
 import type { Pool } from 'pg'
 import { inTenant } from '../../db/pool.ts'

@@ -1,4 +1,4 @@
-/** What an import reads and changes one statement at a time; rows by the thousand go through load.ts. */
+/** Single statements of an import; rows by the thousand go through load.ts. */
 import type { ClientBase } from 'pg'
 import type { FolderKey } from '../../formats/rows.ts'
 
@@ -10,7 +10,7 @@ export interface FolderTarget extends FolderKey {
   currency: string
 }
 
-/** The folder, locked until the transaction ends: imports into one folder wait for each other. */
+/** Locks the folder until the transaction ends: imports into one folder wait for each other. */
 export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
   const { rows } = await client.query<FolderTarget>(
     `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
@@ -25,7 +25,7 @@ export async function lockReference(client: ClientBase, reference: string): Prom
   await client.query(`select pg_advisory_xact_lock(hashtextextended('import of ' || $1, 0))`, [reference])
 }
 
-/** The exercices of a folder that share a day with this period, and whether they hold entries. */
+/** The exercices of a folder that overlap this period, and whether they have entries. */
 export async function findExercicesWithin(
   client: ClientBase,
   key: FolderKey,
@@ -44,7 +44,7 @@ export async function findExercicesWithin(
   return rows
 }
 
-/** Movements first: left to the cascade, they would be deleted entry by entry. */
+/** Movements first: the cascade would delete them entry by entry. */
 export async function deleteEntriesOfExercice(
   client: ClientBase,
   key: FolderKey,
@@ -83,7 +83,7 @@ export function journalIds(client: ClientBase, key: FolderKey): Promise<Map<stri
   )
 }
 
-/** Ids of a folder's payment modes by internal code; of several with one code, the oldest. */
+/** Ids of a folder's payment modes by internal code; the oldest of several with one code. */
 export function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
   return idsBy(
     client,
@@ -93,7 +93,7 @@ export function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<stri
   )
 }
 
-/** Statistics for the planner, which would take an exercice of a million entries for an empty one. */
+/** Updates the planner's statistics; otherwise it would take an exercice of a million entries for an empty one. */
 export async function analyzeLedger(client: { query(text: string): Promise<unknown> }): Promise<void> {
   await client.query(
     `analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies,

@@ -1,25 +1,22 @@
 /**
- * Imports a FEC into one folder and exercice, whole or not at all, with memory that does not grow with the
- * file.
+ * Imports a FEC into one folder and exercice, entirely or not at all, in memory that does not grow with the file.
  *
- * The file is read three times: for its encoding (at disk speed), to check everything and to learn what must
- * be known before the first row (accounts, which entries and letterings balance), and to load it by COPY in
- * one transaction. Once more, before these checks, where only the days of its lines tell the fiscal year.
+ * The file is read three times: for its encoding (at disk speed), to check everything and collect what must be known
+ * before the first row (accounts, and which entries and letterings balance), and to load it by COPY in one transaction.
+ * If only the dates of its lines tell the fiscal year, it is read once more before the checks.
  *
- * What becomes of the columns (see fec/accounts.ts, fec/entries.ts, fec/journals.ts for the first ones):
- * - EcritureDate is the entry's date and, as its legal meaning is "date de comptabilisation", also
- *   accounted_at. ValidDate would not do: many programs validate a whole year on one day long after its end.
- * - ValidDate is validated_at. A FEC holds validated entries only, so where it is empty EcritureDate stands
- *   in.
+ * Mapping of columns (see survey/accounts.ts, survey/entries.ts, survey/journals.ts for the first ones):
+ * - EcritureDate is the entry's date and, since it legally means "date de comptabilisation", also accounted_at.
+ *   ValidDate would not do: many programs validate a whole year on one day long after its end.
+ * - ValidDate is validated_at. A FEC holds validated entries only, so EcritureDate replaces it where it is empty.
  * - PieceRef is the movement's invoice number, EcritureLib its description, EcritureLet its lettering.
- * - Montantdevise and Idevise give the entry's currency and rate where they name a currency other than the
- *   folder's.
- * - ModeRglt is the movement's payment where it is one of the six known modes.
- * - A line of an opening journal from before the fiscal year is dated on its first day; its own date becomes
- *   the movement's free number.
- * - PieceDate, DateLet, DateRglt, NatOp and IdClient are checked where they are dates, and have no place in
- *   the ledger.
- * - created_at is the moment of the import.
+ * - Montantdevise and Idevise give the entry's currency and rate if they name a currency other than the folder's.
+ * - ModeRglt is the movement's payment if it is one of the six known modes.
+ * - A line of an opening journal dated before the fiscal year moves to its first day; its own date becomes the
+ *   movement's free number.
+ * - PieceDate, DateLet, DateRglt, NatOp and IdClient are checked where they are dates, and not stored: the ledger has
+ *   no column for them.
+ * - created_at is the time of the import.
  */
 
 import { createReadStream } from 'node:fs'
@@ -41,29 +38,29 @@ import { FecSurvey } from './survey/survey.ts'
 import { findOrCreateFolder, prepareExercice, type RequestedFolder } from './target.ts'
 
 export interface FecImportOptions {
-  /** Path of an ordinary file: it is read more than once. */
+  /** Path of a regular file: it is read more than once. */
   file: string
   /**
-   * Decimal digits. Absent: the folder of the same reference (SIREN, else the digits of the file's name, else
-   * `name`), made where there is none.
+   * Decimal digits. If absent: the folder with the same reference (SIREN, else the digits in the file's name, else
+   * `name`), created if there is none.
    */
   folderId?: string
-  /** Of a new folder; the file's name where absent. */
+  /** Name of a new folder. Default: the file's name. */
   name?: string
-  /** 9 or 14 digits; from the file's name where absent. */
+  /** 9 or 14 digits. Default: taken from the file's name. */
   siren?: string
-  /** Fiscal year, `YYYY-MM-DD`; from the file's name where absent, else from the days of its lines. */
+  /** Fiscal year, `YYYY-MM-DD`. Default: from the file's name, else from the dates of its lines. */
   start?: string
   end?: string
-  /** Replaces the entries that the exercice holds. */
+  /** Replaces the entries of the exercice. */
   replace?: boolean
   onProgress?: (progress: FecProgress) => void
-  /** Called when all is committed. What follows are statistics, and may fail or be interrupted without harm. */
+  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
   onLoaded?: (imported: FecImported) => void
 }
 
 export interface FecProgress {
-  /** `dating` only where the days of the lines tell the fiscal year. */
+  /** `dating` only if the dates of the lines determine the fiscal year. */
   step: 'dating' | 'checking' | 'loading'
   bytes: number
   bytesTotal: number
@@ -78,7 +75,7 @@ export interface FecImported extends LoadCounts {
   folderCreated: boolean
   exerciceId: string
   period: Period
-  /** Whether only the days of the lines told the period. */
+  /** Whether the period was inferred from the dates of the lines. */
   isPeriodInferred: boolean
   encoding: FecEncoding
   accounts: number
@@ -86,9 +83,9 @@ export interface FecImported extends LoadCounts {
 }
 
 /**
- * @param pool connections as the owner of the tables
- * @throws {FecError} what is wrong in the file, with lines, columns and values; nothing is loaded
- * @throws {Error} that says what to do, for options, folders and exercices that do not fit; nothing is loaded
+ * @param pool connects as the owner of the tables
+ * @throws {FecError} problems in the file, with lines, columns and values; nothing is loaded
+ * @throws {Error} for unsuitable options, folders and exercices; says what to do; nothing is loaded
  */
 export async function importFec(pool: pg.Pool, options: FecImportOptions): Promise<FecImported> {
   const name = readFileName(options.file)
@@ -148,8 +145,8 @@ function requestedFolder(name: FecFileName, options: FecImportOptions): Requeste
   if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
     throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
   if (options.folderId !== undefined && options.name !== undefined)
-    throw new Error('--folder names a folder that exists, --name is for a new one: give one of them')
-  // A SIRET is an establishment of the company whose SIREN it begins with, and a FEC is of a company.
+    throw new Error('--folder names an existing folder, --name a new one: give only one of them')
+  // A SIRET names an establishment of the company whose SIREN it begins with, and a FEC belongs to a company.
   const identity = siren?.slice(0, 9) ?? name.reference ?? options.name
   return {
     id: options.folderId,
@@ -167,7 +164,7 @@ async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> 
   return days.fiscalYear()
 }
 
-/** Bytes of one read, and of the batches that follow from it. */
+/** Bytes per read, which also sets the size of the batches. */
 const readBytes = 256 * 1024
 
 async function* readLines(
@@ -190,6 +187,6 @@ async function sizeOf(file: string): Promise<number> {
   const found = await stat(file).catch((cause: unknown) => {
     throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
   })
-  if (!found.isFile()) throw new Error(`${file} is not an ordinary file: save the ledger to one first`)
+  if (!found.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
   return found.size
 }

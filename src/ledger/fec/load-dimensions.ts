@@ -1,6 +1,4 @@
-/**
- * Loads what movements refer to, as far as the folder does not have it: accounts, journals, payment modes.
- */
+/** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
 import type { ClientBase } from 'pg'
 import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
@@ -19,7 +17,7 @@ export interface Dimensions {
   payments: Map<string, string>
 }
 
-/** What the folder has already stays as its users have named it. */
+/** Existing accounts, journals and payment modes keep the names their users gave them. */
 export async function loadDimensions(
   client: ClientBase,
   ids: IdSource,
@@ -108,7 +106,7 @@ function companyRow(key: FolderKey, accountId: string, name: string): CompanyRow
   return { ...key, accountId, name, ...unknown, ...noActivity, ibans: [], contacts: [], miscellaneous: null }
 }
 
-/** The label stays whole as the last name: nothing in it says which word is the first name. */
+/** The whole label becomes the last name: nothing tells which word is the first name. */
 function employeeRow(key: FolderKey, accountId: string, name: string): EmployeeRow {
   return {
     ...key,

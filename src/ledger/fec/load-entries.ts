@@ -1,7 +1,4 @@
-/**
- * The second pass over a FEC: its lines become entries and movements, in batches, in the caller's
- * transaction.
- */
+/** The second pass over a FEC: turns its lines into entries and movements, in batches, in the caller's transaction. */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
@@ -13,12 +10,12 @@ import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.t
 import { paymentCode } from './survey/payments.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-/** Where lines go. Accounts by the key of FecAccount, journals and payments by code. */
+/** Where lines go, with ids of accounts by the key of FecAccount, of journals and payments by code. */
 export interface LoadTarget extends FolderKey {
   exerciceId: string
-  /** The folder's own. */
+  /** The folder's own currency. */
   currency: string
-  /** ISO 8601; the moment of the import. */
+  /** Time of the import, ISO 8601. */
   createdAt: string
   accounts: ReadonlyMap<string, string>
   journals: ReadonlyMap<string, string>
@@ -36,7 +33,7 @@ export interface LoadCounts {
   movedOpeningLines: number
 }
 
-/** One COPY of this many movements: foreign keys are checked once per batch, and a batch is some 2 MB. */
+/** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 const batchMovements = 10_000
 
 export class EntryLoader {
@@ -47,7 +44,7 @@ export class EntryLoader {
   readonly #finder: EntryFinder
   readonly #entries: TableWriter<EntryRow>
   readonly #movements: TableWriter<MovementRow>
-  /** Entries of which there may be more pieces. */
+  /** Entries that may get more pieces. */
   readonly #open = new Map<string, { id: string; balance: bigint }>()
   #pending = 0
   #isAnalyzed = false
@@ -177,9 +174,8 @@ export class EntryLoader {
 }
 
 /**
- * The first foreign currency that lines of an entry name. Its rate is what one unit of it costs in the
- * folder's own currency, from all lines together, so that the cents of small lines do not blur it; six
- * decimals, rounded.
+ * The first foreign currency that lines of an entry name. The rate is the price of one unit of it in the folder's own
+ * currency, computed from all lines together so that the cents of small lines do not distort it; six decimals, rounded.
  */
 function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'currency' | 'rate'> {
   const currency = lines.find((line) => line.currency !== undefined && line.currency !== own)?.currency
@@ -194,7 +190,7 @@ function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'curre
   if (thousandths === 0n || minorUnits === 0n) return { currency, rate: null }
   const millionths = (minorUnits * 10_000_000n + thousandths / 2n) / thousandths
   const digits = String(millionths).padStart(7, '0')
-  // numeric(18, 6) has room for 12 digits before the point; and what rounds to nothing is no rate.
+  // numeric(18, 6) holds 12 digits before the point, and an amount that rounds to zero is not a rate.
   if (digits.length > 18 || millionths === 0n) return { currency, rate: null }
   return { currency, rate: `${digits.slice(0, -6)}.${digits.slice(-6)}` }
 }

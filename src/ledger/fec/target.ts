@@ -1,5 +1,4 @@
-/** Where an import goes: the folder, found or made, and the exercice in it. */
-
+/** Finds or creates the folder of an import and the exercice in it. */
 import type { ClientBase } from 'pg'
 import { isId } from '../../db/id.ts'
 import type { Period } from '../../formats/rows.ts'
@@ -16,23 +15,23 @@ import {
 } from './import-fec.sql.ts'
 
 export interface RequestedFolder {
-  /** Absent: whichever has the reference, or a new one. */
+  /** Absent: the folder with the reference, or a new one. */
   id: string | undefined
   reference: string
-  /** Whether the reference says whose ledger it is. A file name such as ledger.txt does not. */
+  /** Whether the reference identifies the company. A file name such as ledger.txt does not. */
   isIdentified: boolean
-  /** Of a new folder, its firm and its schema. */
+  /** Name of a new folder, its firm and its schema. */
   name: string | undefined
-  /** Where no name is given. */
+  /** Used if no name is given. */
   fallbackName: string
   /** 9 or 14 digits. */
   siren: string | undefined
 }
 
 /**
- * Without an id, files of one company find the same folder again by its reference, so that a file imported
- * twice is noticed and next year's file joins this year's. A new folder gets a firm and a schema of its own.
- * @throws {Error} no folder with this id, several with this reference, or one that may be another company's
+ * Without an id, files of one company find the same folder by its reference, so that a repeated import is detected and
+ * next year's file joins this year's. A new folder gets its own firm and schema.
+ * @throws {Error} if no folder has this id, several have this reference, or the folder may belong to another company
  */
 export async function findOrCreateFolder(
   client: ClientBase,
@@ -60,28 +59,28 @@ async function findFolder(client: ClientBase, requested: RequestedFolder): Promi
   if (found.length > 1) {
     const list = found.map((folder) => `${folder.id} (${folder.name})`).join(', ')
     throw new Error(
-      `Several folders have the reference ${requested.reference}: say which with --folder: ${list}`,
+      `Several folders have the reference ${requested.reference}: choose one with --folder: ${list}`,
     )
   }
   return found[0] && folderWithId(client, found[0].id)
 }
 
-/** Books of two companies in one folder cannot be told apart again. */
+/** The books of two companies in one folder could not be separated again. */
 function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): void {
   const { folderId, siret, name } = folder
   if (requested.siren !== undefined && siret !== null && siret.slice(0, 9) !== requested.siren.slice(0, 9))
     throw new Error(
-      `The ledger is of the company ${requested.siren}, but folder ${folderId} (${name}) is of ${siret}. ` +
-        `Give another --folder, or --siren ${siret} if it is of that company after all`,
+      `The ledger belongs to the company ${requested.siren}, but folder ${folderId} (${name}) to ${siret}. ` +
+        `Give another --folder, or --siren ${siret} if it does belong to that company`,
     )
-  // Whoever names the folder by its id has decided.
+  // Naming the folder by id is a decision.
   if (requested.id !== undefined) return
   const isNamedOtherwise =
     requested.siren === undefined && requested.name !== undefined && requested.name !== name
   if (requested.isIdentified && !isNamedOtherwise) return
   throw new Error(
-    `There is a folder with the reference ${requested.reference} already: ${folderId} (${name}), and nothing says ` +
-      `that this ledger is of the same company. If it is, give --folder ${folderId}; if not, give the --siren ` +
+    `A folder with the reference ${requested.reference} exists: ${folderId} (${name}), but nothing shows ` +
+      `that this ledger belongs to the same company. If it does, give --folder ${folderId}; if not, give the --siren ` +
       `of its company${requested.isIdentified ? '' : ', or a --name for a folder of its own'}`,
   )
 }
@@ -89,22 +88,24 @@ function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): v
 async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {
   const folder = isId(id) ? await lockFolder(client, id) : undefined
   if (folder === undefined)
-    throw new Error(`There is no folder ${id}: leave --folder out to have one made, or give the id of one`)
+    throw new Error(
+      `There is no folder ${id}: give the id of an existing one, or omit --folder to create one`,
+    )
   return folder
 }
 
 export interface PreparedExercice {
   exerciceId: string
-  /** There was none for this period. */
+  /** Whether it was created for this period. */
   isNew: boolean
-  /** It held entries, whose letterings were noted before they were deleted. */
+  /** Whether its entries were deleted, after their letterings were saved. */
   isReplaced: boolean
 }
 
 /**
- * The exercice, made where there is none; with `replace` it is empty afterwards.
- * @throws {Error} it holds a ledger and is not to be replaced, is closed, or another exercice has some of its
- * days
+ * Finds or creates the exercice; with `replace`, empties it.
+ * @throws {Error} if it has entries and `replace` is not set, if it is closed, or if another exercice overlaps the
+ *   period
  */
 export async function prepareExercice(
   client: ClientBase,

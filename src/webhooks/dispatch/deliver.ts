@@ -1,21 +1,19 @@
 /**
- * Sends what there is for one subscription, one request after the other, until nothing is left: what waits for its
- * next attempt, then new batches.
+ * Delivers to one subscription, one request after the other, until nothing is left: first pending deliveries that are
+ * due, then new batches.
  *
- * Each step is one transaction: the attempt is recorded, the position moved and the next body stored, or nothing of it.
- * Then the body is sent. A process that dies in between sends the stored body again, so an event is lost by nothing
- * and repeated only where nobody knows whether it arrived.
+ * Each step is one transaction that records the attempt, moves the position and stores the next body. The body is sent
+ * after its commit. A process that dies in between sends the stored body again: no event is lost, and one is repeated
+ * only if nobody knows whether it arrived.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import type { Dispatcher as Agent } from 'undici'
 import { decrypt } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { packBatch } from '../body.ts'
 import { disableSubscription } from '../subscriptions.sql.ts'
-import type { TargetRules } from '../target.ts'
 import {
   type Attempt,
   collectEvents,
@@ -29,38 +27,38 @@ import {
   storeBatch,
 } from './deliveries.sql.ts'
 import { type Decision, decide } from './delivery.ts'
-import { type DeliveryResponse, post } from './post.ts'
+import { type DeliveryResponse, type PostParts, post } from './post.ts'
 
-/** While all is well, that it is is written down so often. */
+/** How often a success is recorded while all goes well. */
 const successEveryMs = 60_000
 
-export interface DeliverParts {
-  /** Under which the secrets of third parties are stored. */
+export interface DeliverParts extends PostParts {
+  /** Decrypts the secrets of third parties. */
   masterKey: Buffer
-  /** Connects to vetted addresses alone. */
-  agent: Agent
-  rules: TargetRules
   log: Log
   /** Epoch milliseconds. */
   now: () => number
-  /** From 0 up to 1. */
+  /** 0 to 1, excluding 1. */
   random: () => number
 }
 
-/** One transaction of the dispatcher (`whileDelivering`). */
+/** Runs one transaction of the dispatcher (`whileDelivering`). */
 export type Transact = <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
 
 export interface Turn {
   subscriptionId: string
   transact: Transact
   /**
-   * Whether the next delivery may be begun, the first one, too: this process still has the subscription, and others do not
-   * wait for a second one.
+   * Whether the next delivery, including the first, may begin: this process still holds the subscription, and others do
+   * not wait for a second delivery.
    */
   mayContinue: () => boolean
-  /** Told after each attempt for how long it kept the subscription: the end of an answer may come long after its status. */
+  /**
+   * Called after each attempt with the time that the subscription was occupied: a response may end long after its
+   * status arrived.
+   */
   onAttempt: (tookMs: number) => void
-  /** Aborted when the process ends: requests on their way are cut off, and nothing is known of them. */
+  /** Aborted when the process ends: requests in flight are cut off, with unknown results. */
   stopped: AbortSignal
 }
 
@@ -80,16 +78,16 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
     const secret = decrypt(receiver.sealedSecret, parts.masterKey)
     const request = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
     const began = performance.now()
-    const response = await post(parts.agent, parts.rules, request, turn.stopped)
+    const response = await post(parts, request, turn.stopped)
     turn.onAttempt(performance.now() - began)
     sending = await settle(parts, turn, sending, response)
   }
 }
 
 /**
- * What is to be sent now, stored. Undefined where there is nothing, or the subscription is to get nothing. Behind a replay
- * new events come first, so that a long replay holds them up by a request at a time.
- * @param last what was sent before
+ * Returns the next delivery, stored; undefined if there is nothing to send or the subscription must not receive. After
+ * a replay, new events come first, so that a long replay delays them by one request at a time.
+ * @param last the delivery sent before
  */
 async function next(
   { now }: DeliverParts,
@@ -108,7 +106,7 @@ async function next(
   return { receiver, delivery: await storeBatch(client, subscriptionId, found.schemaId, batch, now()) }
 }
 
-/** Records the attempt and takes what is to be sent next, in one transaction. */
+/** Records the attempt and picks the next delivery, in one transaction. */
 async function settle(
   parts: DeliverParts,
   turn: Turn,
@@ -120,15 +118,15 @@ async function settle(
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const decision = decide({ ...response, attempts, failingSince: receiver.failingSince }, at, random())
   const recordAnd = (mayContinue: () => boolean) =>
-    retryWhileAway(turn, (client) =>
+    retryWhileAway(turn, parts.timing.retryMs, (client) =>
       record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
     )
-  const taken = await recordAnd(turn.mayContinue).catch(async (error) => {
-    // A mistake in what comes next would make what has arrived be sent again and again.
+  const nextSending = await recordAnd(turn.mayContinue).catch(async (error) => {
+    // A bug in picking the next delivery must not cause this one, which arrived, to be sent again and again.
     if (!isAway(error)) await recordAnd(() => false)
     throw error
   })
-  if (taken === 'lost') return undefined
+  if (nextSending === 'lost') return undefined
   const { subscriptionId } = turn
   const { schemaId, id: deliveryId } = delivery
   const { status, error, latencyMs } = response
@@ -138,7 +136,7 @@ async function settle(
   else log('delivery.failed', { ...fields, error })
   if (decision.state === 'failed' && decision.disable !== null)
     log('subscription.disabled', { subscriptionId, reason: decision.disable })
-  return taken
+  return nextSending
 }
 
 async function record(
@@ -161,11 +159,12 @@ async function record(
 }
 
 /**
- * An answer that is known must be written down, or the delivery is sent a second time. So a database that is away for a
- * moment is waited for, for as long as the process runs.
+ * A known response must be recorded, or the delivery is sent twice. So an unreachable database is retried for as long
+ * as the process runs.
  */
 async function retryWhileAway<Result>(
   { transact, stopped }: Turn,
+  retryMs: number,
   run: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   for (;;) {
@@ -173,7 +172,7 @@ async function retryWhileAway<Result>(
       return await transact(run)
     } catch (error) {
       if (!isAway(error) || stopped.aborted) throw error
-      await delay(limits.deliveryRetryMs, undefined, { signal: stopped })
+      await delay(retryMs, undefined, { signal: stopped })
     }
   }
 }

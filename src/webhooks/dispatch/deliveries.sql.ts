@@ -1,21 +1,21 @@
 /**
- * What the dispatcher asks and writes, each inside `whileDelivering`.
+ * Statements that deliver to one subscription, each inside `whileDelivering`.
  *
- * Whoever works on a subscription has locked its row first (`lockReceiver`, `recordAttempt`), so that a change by its
- * owner, its deletion and another process come before or after, never in between. What a process found out before that
- * is fenced: an attempt is only recorded where it is the next one.
+ * Work on a subscription first locks its row (`lockReceiver`, `recordAttempt`), so that a change by its owner, its
+ * deletion and another process come before or after, never in between. What a process learned before that is fenced: an
+ * attempt is recorded only if it is the next one.
  */
 import type { ClientBase } from 'pg'
 import type { Batch, StoredEvent } from '../body.ts'
 import type { Decision } from './delivery.ts'
 
 /**
- * The first event behind a subscription's position `at.position` in the schema `at.schema_id` that it may receive: one
- * probe of an index for each kind, and for each folder where it names some, however many events lie between. It only
- * finds the place; that an event is for the subscription is said by `receives` (migration 0004).
+ * The first event after a subscription's position `at.position`, in the schema `at.schema_id`, that it may receive: one
+ * index probe per kind (and per folder, if it names folders), however many events lie between. It only finds the
+ * position; the SQL function `receives` decides whether the event is for the subscription.
  *
- * A probe asks for the next row in the order of the index and then whether it is of that kind. Asked for the kind
- * outright, the planner goes through all events by id where its statistics know of one kind alone, as behind an import.
+ * A probe takes the next row in index order and then checks its kind. If it asked for the kind directly, the planner
+ * would scan all events by id whenever its statistics know only one kind, as after an import.
  */
 export const firstMatch = `least(
   (select min(hit.id) from unnest(s.on_events) as kind cross join lateral (
@@ -31,9 +31,9 @@ export const firstMatch = `least(
    where hit.schema_id = at.schema_id and hit.folder_id = folder and hit.name = kind))`
 
 /**
- * How far a subscription `s` is in each of its schemas. `offset 0` makes of the position a plain column: PostgreSQL takes
- * coalesce() for a function that might leak rows, and would compare ids only behind row-level security, without the
- * index: 11 seconds instead of 1 ms for fifty subscriptions at the end of 470,000 events.
+ * The position of a subscription `s` in each of its schemas. `offset 0` makes the position a plain column: PostgreSQL
+ * treats coalesce() as a function that might leak rows, so it would compare ids only after row-level security, without
+ * the index: 11 seconds instead of 1 ms for fifty subscriptions at the end of 470,000 events.
  */
 export const positions = `(
   select c.schema_id, coalesce(p.position, s.start_position) as position
@@ -51,14 +51,14 @@ export async function lockReceiver(client: ClientBase, subscriptionId: string): 
   })
 }
 
-/** A subscription as it stands, for whoever is about to send. */
+/** A subscription, as read just before sending. */
 export interface Receiver {
   postUrl: string
-  /** AES-256-GCM under the master key; of the newest secret of the third party. */
+  /** AES-256-GCM with the master key: the newest secret of the third party. */
   sealedSecret: Buffer
-  /** Epoch milliseconds; null where the last delivery succeeded. */
+  /** Epoch milliseconds; null if the last delivery succeeded. */
   failingSince: number | null
-  /** Epoch milliseconds, as it was last written down. */
+  /** Epoch milliseconds, as last recorded. */
   lastSuccessAt: number | null
 }
 
@@ -66,7 +66,7 @@ export interface Receiver {
 export interface Delivery {
   schemaId: string
   id: string
-  /** Made so far. */
+  /** Attempts so far. */
   attempts: number
   attemptsBeforeReplay: number
   isReplay: boolean
@@ -83,9 +83,9 @@ export interface Attempt {
 }
 
 /**
- * Writes down an attempt and what follows from it, for the delivery and for its subscription; also where staff ended the
- * delivery meanwhile, if it has arrived.
- * @returns false where it is not the next attempt of this delivery any more, and nothing was written
+ * Records an attempt and its result, for the delivery and its subscription. A delivery that staff ended meanwhile is
+ * updated only if it arrived.
+ * @returns false if this is no longer the next attempt of the delivery; nothing was written
  */
 export async function recordAttempt(
   client: ClientBase,
@@ -127,7 +127,7 @@ export async function recordAttempt(
   return rowCount === 1
 }
 
-/** Of a delivery that arrived. */
+/** Records on the subscription that a delivery succeeded. */
 export async function recordSuccess(client: ClientBase, subscriptionId: string, now: number): Promise<void> {
   await client.query({
     name: 'record-success',
@@ -145,18 +145,18 @@ export async function recordFailure(client: ClientBase, subscriptionId: string, 
   })
 }
 
-/** What a subscription is to be sent. */
+/** What to send to a subscription. */
 export interface Waiting {
   receiver: Receiver
-  /** Now: batches before replays. */
+  /** The delivery to send now: batches before replays. */
   due: Delivery | undefined
-  /** Whether a batch waits, before which no next one is made. */
+  /** Whether a batch is pending; until it ends, no further batch is created. */
   batchWaits: boolean
 }
 
 type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
 
-/** Undefined where it is disabled, or its third party disconnected. Behind the lock. */
+/** Undefined if the subscription is disabled or its third party disconnected. To be called after `lockReceiver`. */
 export async function findWaiting(
   client: ClientBase,
   subscriptionId: string,
@@ -190,8 +190,8 @@ export async function findWaiting(
 }
 
 /**
- * The next events for a subscription, from the schema in which it is furthest behind: those it receives among the
- * thousand that begin with the first of them. Empty where nothing is new.
+ * The next events for a subscription, from the schema in which it is furthest behind: those that it receives among the
+ * thousand that begin with the first match. Undefined if there are none.
  */
 export async function collectEvents(
   client: ClientBase,
@@ -219,7 +219,7 @@ export async function collectEvents(
   return rows[0] && { schemaId: rows[0].schemaId, events: rows }
 }
 
-/** Stores a batch as it will be sent, and moves the subscription's position behind it. */
+/** Stores a batch with the bytes to send, and moves the subscription's position to its last event. */
 export async function storeBatch(
   client: ClientBase,
   subscriptionId: string,

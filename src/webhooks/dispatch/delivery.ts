@@ -1,11 +1,11 @@
 /**
- * What becomes of a delivery after an attempt (contract, section 7). Pure: time and chance come in as arguments.
+ * Decides the state of a delivery after an attempt (docs/spec/webhooks.md#retries). Pure: time and chance are arguments.
  *
  *   pending ----2xx----> delivered
- *   pending ----else---> pending, to be tried again after the next delay of the table
- *   pending ----else---> failed, when the table is used up, the answer was 410, or five days went by without a success;
+ *   pending ----else---> pending, retried after the next delay of the table
+ *   pending ----else---> failed, if the table is used up, the answer was 410, or five days passed without a success;
  *                        the latter two disable the subscription
- *   failed  ---replay--> pending, by staff; the table counts anew
+ *   failed  ---replay--> pending, by staff; the table starts over
  */
 import { limits } from '../../config.ts'
 
@@ -17,7 +17,7 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Delays before the second attempt and those after it, milliseconds: eleven of them, about three days. */
+/** Delays before the second and later attempts, milliseconds: eleven of them, about three days. */
 export const retryDelaysMs = [
   5 * second,
   30 * second,
@@ -32,17 +32,20 @@ export const retryDelaysMs = [
   24 * hour,
 ] as const
 
-/** A receiver that is overrun may ask for more time than the table gives, but not to be forgotten. */
+/**
+ * Upper bound for Retry-After: an overloaded receiver may ask for more time than the table gives, but no more than a
+ * day.
+ */
 const retryAfterMsMax = day
 
 export interface Attempted {
-  /** Null: there was no answer within the time. */
+  /** Null: no response arrived in time. */
   status: number | null
-  /** The header, as it came. */
+  /** The header, as received. */
   retryAfter: string | null
-  /** Attempts of this delivery since it was made, or last replayed, this one included. */
+  /** Attempts of this delivery since it was created or last replayed, including this one. */
   attempts: number
-  /** Of the subscription: the first failure since its last success before this attempt, epoch milliseconds. */
+  /** The subscription's first failure since its last success, before this attempt; epoch milliseconds. */
   failingSince: number | null
 }
 
@@ -50,12 +53,12 @@ export type Decision =
   | { state: 'delivered' }
   /** Epoch milliseconds. */
   | { state: 'pending'; nextAttemptAt: number }
-  /** `disable`: why the subscription gets nothing more until somebody enables it. */
+  /** `disable`: why the subscription receives nothing more until staff enable it; null if it stays enabled. */
   | { state: 'failed'; disable: string | null }
 
 /**
- * @param now of the answer, epoch milliseconds
- * @param random from 0 up to 1: retries of many subscriptions that failed together must not come back together
+ * @param now time of the response, epoch milliseconds
+ * @param random 0 to 1, excluding 1: spreads the retries of subscriptions that failed together
  */
 export function decide(attempted: Attempted, now: number, random: number): Decision {
   const { status, retryAfter, attempts } = attempted
@@ -65,17 +68,17 @@ export function decide(attempted: Attempted, now: number, random: number): Decis
   if (now >= giveUpAt) return { state: 'failed', disable: 'no delivery has succeeded for five days' }
   const delay = retryDelaysMs[attempts - 1]
   if (delay === undefined) return { state: 'failed', disable: null }
-  const asked = Math.min(retryAfterMs(retryAfter, now), retryAfterMsMax)
-  // The attempt that would come behind the five days comes at their end, as the last one.
+  const requestedMs = Math.min(retryAfterMs(retryAfter, now), retryAfterMsMax)
+  // An attempt planned after the five days comes at their end instead, as the last one.
   const planned = Math.min(now + delay * (1 + limits.deliveryJitter * random), giveUpAt)
-  return { state: 'pending', nextAttemptAt: Math.ceil(Math.max(planned, now + asked)) }
+  return { state: 'pending', nextAttemptAt: Math.ceil(Math.max(planned, now + requestedMs)) }
 }
 
-/** Seconds or a date; 0 for anything else, and for a date that has passed. */
+/** Parses seconds or a date. Returns 0 for anything else, and for a past date. */
 export function retryAfterMs(header: string | null, now: number): number {
   if (header === null) return 0
   if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * second
-  // Only the form that HTTP prescribes: Date.parse takes almost anything for a date.
+  // Only the date format of HTTP: Date.parse accepts almost anything.
   const at = /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(header) ? Date.parse(header) : Number.NaN
   return at > now ? at - now : 0
 }

@@ -1,21 +1,21 @@
 /**
- * Shares a few connections among keys, here third parties. The next turn goes to the key with the fewest running; ties go
- * to the key that has waited longest since its last turn. So thousands of transactions of one third party delay another's
- * by one at most.
+ * Shares a few connections among keys, here third parties. The next turn goes to the key with the fewest running
+ * transactions; ties go to the key that has waited longest since its last turn. So thousands of transactions of one
+ * third party delay another's by at most one.
  */
 export class FairTurns {
   readonly #atOnce: number
-  /** What waits, by who asked; in the order in which they had their last turn, or began to wait. */
+  /** Waiting work by key, ordered by each key's last turn, or by its arrival. */
   readonly #waiting = new Map<string, (() => void)[]>()
   readonly #running = new Map<string, number>()
   #runningInAll = 0
 
-  /** @param atOnce how many run at the most */
+  /** @param atOnce maximum number running at once */
   constructor(atOnce: number) {
     this.#atOnce = atOnce
   }
 
-  /** Runs it when its turn has come; those of one key begin in the order in which they were asked for. */
+  /** Runs `work` when its turn comes. Work of one key starts in the order of the calls. */
   async run<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
     await new Promise<void>((begin) => {
       const queue = this.#waiting.get(key)

@@ -1,7 +1,7 @@
 /**
- * The one connection of a dispatcher that lasts. On it the database tells of new events, and it holds an advisory lock
- * for each subscription that the process is serving: a process that is killed loses the connection and with it the
- * locks, at once and without leases or clocks. Like that of places it must lead to PostgreSQL itself.
+ * The long-lived connection of a dispatcher. It listens for notifications of new events, and holds an advisory lock for
+ * each subscription that the process is delivering to. A killed process loses the connection and with it the locks, at
+ * once and without leases or clocks. Like the connection of the request slots, it must lead to PostgreSQL itself.
  */
 import pg from 'pg'
 import { limits } from '../../config.ts'
@@ -13,7 +13,7 @@ export class ListenerSession {
   readonly #client: pg.Client
   readonly #lost = Promise.withResolvers<void>()
   #isLost = false
-  /** What is to be done next, by subscription, with who waits for it. */
+  /** Pending lock and unlock requests by subscription, with their callbacks. */
   #toLock = new Map<string, (isOurs: boolean) => void>()
   #toUnlock = new Map<string, () => void>()
   #isWorking = false
@@ -24,7 +24,7 @@ export class ListenerSession {
 
   /**
    * @param onEvents called with the id of a schema that has new events
-   * @throws {Error} where the database is away
+   * @throws {Error} if the database is away
    */
   static async open(url: string, onEvents: (schemaId: string) => void): Promise<ListenerSession> {
     const client = new pg.Client({
@@ -48,19 +48,19 @@ export class ListenerSession {
     return session
   }
 
-  /** Whether the connection is gone, and the locks with it. */
+  /** Whether the connection, and with it every lock, is lost. */
   get isLost(): boolean {
     return this.#isLost
   }
 
-  /** When it is. */
+  /** Resolves when the connection is lost. */
   get lost(): Promise<void> {
     return this.#lost.promise
   }
 
   /**
-   * @returns whether no other process serves it, and the connection is there; then it is locked until `unlock`, or the
-   * end of the connection
+   * Locks the subscription until `unlock` or the end of the connection.
+   * @returns false if another process holds it or the connection is lost
    */
   lock(subscriptionId: string): Promise<boolean> {
     return this.#ask(this.#toLock, subscriptionId)
@@ -93,7 +93,7 @@ export class ListenerSession {
    */
   async #work(): Promise<void> {
     this.#isWorking = true
-    // Those that are asked for at once go together.
+    // Requests made in the same tick share a statement.
     await Promise.resolve()
     while (this.#toLock.size + this.#toUnlock.size > 0) {
       const [unlocking, locking] = [this.#toUnlock, this.#toLock]
@@ -104,7 +104,7 @@ export class ListenerSession {
         if (unlocking.size > 0) await unlockSubscriptions(this.#client, [...unlocking.keys()])
         for (const id of await this.#locked([...locking.keys()])) locked.add(id)
       } catch {
-        // One that does not answer may hang rather than be dead: once it has ended, it holds no lock.
+        // A silent connection may hang rather than be dead. Once ended, it holds no lock.
         await this.close()
       }
       for (const done of unlocking.values()) done()

@@ -1,7 +1,7 @@
-/** Which process serves which subscription: advisory locks of one session each. */
+/** Session-level advisory locks: which process delivers to which subscription. */
 import type { ClientBase } from 'pg'
 
-/** Takes those that no other session holds. */
+/** Locks those that no other session holds, and returns them. */
 export async function lockSubscriptions(client: ClientBase, ids: string[]): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     `select id from unnest($1::text[]) as id
@@ -18,7 +18,7 @@ export async function unlockSubscriptions(client: ClientBase, ids: string[]): Pr
   )
 }
 
-/** Of `publish`; what is told is the id of a schema. */
+/** Listens for the notifications of `publish`; the payload is a schema id. */
 export async function listenForEvents(client: ClientBase): Promise<void> {
   await client.query('listen grandlivre_events')
 }

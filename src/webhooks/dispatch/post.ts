@@ -1,42 +1,49 @@
-/** One attempt to hand a delivery to its subscriber. */
+/** One attempt at a delivery, over HTTP. */
 import type { Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { limits } from '../../config.ts'
+import type { DeliveryTiming } from '../../timing.ts'
 import { signatureOf } from '../signature.ts'
 import { type TargetRules, vetUrl } from '../target.ts'
 
 const userAgent = `Grandlivre/${packageJson.version}`
 
+export interface PostParts {
+  /** Connects to vetted addresses only. */
+  agent: Dispatcher
+  rules: TargetRules
+  timing: DeliveryTiming
+}
+
 export interface DeliveryRequest {
   postUrl: string
-  /** As it is stored. */
+  /** As stored. */
   body: Buffer
-  /** The partner's, in plain. */
+  /** The partner secret, decrypted. */
   secret: string
-  /** The moment of sending, epoch milliseconds. */
+  /** Time of sending, epoch milliseconds. */
   date: number
 }
 
 export interface DeliveryResponse {
-  /** Null: none came within `limits.deliveryTimeoutMs`. */
+  /** Null: no response within `timeoutMs` (timing.ts). */
   status: number | null
   retryAfter: string | null
-  /** How the answer began, `limits.deliveryAnswerBytes` at the most; null where there was none. */
+  /** The first bytes of the response, at most `limits.deliveryAnswerBytes`; null if there was none. */
   answer: Buffer | null
-  /** Why there was no answer. */
+  /** Why there was no response. */
   error: string | null
   latencyMs: number
 }
 
 /**
- * What the receiver says counts as soon as its status is there: the rest is only kept to be read by staff, so it may
- * break off. Redirects are answers like any other that is no 2xx, and lead nowhere.
- * @param stopped ends the attempt when the process is to end
- * @throws where it was stopped: then nobody knows what the receiver made of it
+ * Sends the request. The result is decided as soon as the status arrives: the rest is kept only for staff, so it may
+ * break off. Redirects count as any other status outside 2xx and are not followed.
+ * @param stopped aborts the attempt when the process ends
+ * @throws if it was stopped: then the result is unknown
  */
 export async function post(
-  agent: Dispatcher,
-  rules: TargetRules,
+  { agent, rules, timing: { timeoutMs } }: PostParts,
   request: DeliveryRequest,
   stopped: AbortSignal,
 ): Promise<DeliveryResponse> {
@@ -47,8 +54,9 @@ export async function post(
   const refused = vetUrl(request.postUrl, rules)
   if (refused !== undefined) return { ...noResponse, error: `The address ${refused}`, latencyMs: latency() }
   const ending = new AbortController()
-  const deadline = setTimeout(() => ending.abort(new Error(timeoutMessage)), limits.deliveryTimeoutMs)
-  // Not AbortSignal.any: what it makes of a signal that lasts as long as the process may stay with it.
+  const tooLate = new Error(`no response within ${timeoutMs / 1000} seconds`)
+  const deadline = setTimeout(() => ending.abort(tooLate), timeoutMs)
+  // Not AbortSignal.any: a signal derived from one that lives as long as the process may never be freed.
   const stop = () => ending.abort(stopped.reason)
   stopped.addEventListener('abort', stop)
   try {
@@ -73,8 +81,6 @@ export async function post(
   }
 }
 
-const timeoutMessage = `no answer within ${limits.deliveryTimeoutMs / 1000} seconds`
-
 function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
@@ -88,13 +94,13 @@ function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher
       signature: signatureOf(secret, body, String(date)),
     },
     body,
-    // Both are counted between two bytes; ours is counted once, from the connection to the end.
+    // Undici measures both between two bytes; our time-out covers the whole request, from connection to end.
     headersTimeout: 0,
     bodyTimeout: 0,
   }
 }
 
-/** An answer that is read to its end leaves its connection to the next delivery; a longer one is cut off. */
+/** A response read to its end leaves its connection to the next delivery; a longer one is cut off. */
 async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -105,12 +111,12 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
       if (bytes > limits.deliveryAnswerBytesMax) break
     }
   } catch {
-    // It broke off, or came to its deadline. Its status was there before.
+    // It broke off or timed out, after its status had arrived.
   }
   return Buffer.concat(chunks).subarray(0, limits.deliveryAnswerBytes)
 }
 
-/** For staff: what went wrong, with what the system calls it. */
+/** Describes the error for staff, with the system's own words. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const errors = error instanceof AggregateError ? error.errors : [error]

@@ -1,23 +1,23 @@
 /**
- * Decides whose subscriptions to search next for something to send (pure).
+ * Decides which third parties' subscriptions to search next for something to send (pure).
  *
- * A search examines a limited number of subscriptions of each third party. Most have fewer, and are searched whole
- * whenever something is new. A larger one goes through rounds of its own: one part per search, with a pause between
- * parts, from the first subscription to the last; news that arrives meanwhile starts another round. So searching
- * thousands of subscriptions of one third party delays no other. A third party with enough subscriptions waiting for
- * slots is not searched until it has fewer.
+ * A search examines a limited number of subscriptions of each third party. Most third parties have fewer, and all of
+ * theirs are searched whenever something is new. A larger one goes through rounds of its own: one part per search, with
+ * a pause between parts, from the first subscription to the last; news that arrives meanwhile starts another round. So
+ * searching thousands of subscriptions of one third party delays no other. A third party with enough subscriptions
+ * waiting for slots is not searched until it has fewer.
  */
 
-/** Schemas that have something new; `all`: whatever there may be. */
+/** Schemas with new events; `all`: possibly every schema. */
 type News = ReadonlySet<string> | 'all'
 
 const nothing: News = new Set()
 
 interface Round {
   news: News
-  /** The first subscription that is yet to be examined. */
+  /** The first subscription not examined yet. */
   from: string
-  /** For the round after this one. */
+  /** News for the next round. */
   later: News
   /** Milliseconds. */
   notBefore: number
@@ -28,13 +28,13 @@ export interface Search {
   schemaIds: string[] | null
   /** Third parties on rounds of their own, with the first subscription to examine. */
   rounds: Map<string, string>
-  /** Those are searched (`own`), or all others. */
+  /** Whether to search those third parties (`own`) or all others. */
   whom: 'own' | 'others'
 }
 
 export class Rounds {
   readonly #pauseMs: number
-  /** For all that are not on rounds of their own. */
+  /** News for all third parties that are not on rounds of their own. */
   #news: News = nothing
   readonly #own = new Map<string, Round>()
 
@@ -42,30 +42,30 @@ export class Rounds {
     this.#pauseMs = pauseMs
   }
 
-  /** Something is new in a schema; null: perhaps anywhere. */
+  /** Reports that a schema has something new; null: possibly every schema. */
   notify(schemaId: string | null): void {
     const news = newsOf(schemaId)
     this.#news = merged(this.#news, news)
     for (const round of this.#own.values()) round.later = merged(round.later, news)
   }
 
-  /** The same, for one third party alone. */
+  /** The same for one third party. */
   notifyOne(thirdPartyId: string, schemaId: string | null): void {
     const round = this.#own.get(thirdPartyId)
     if (round) round.later = merged(round.later, newsOf(schemaId))
     else this.#begin(thirdPartyId, newsOf(schemaId))
   }
 
-  /** Everything is to be searched from the beginning. */
+  /** Searches everything again from the beginning. */
   restart(): void {
     this.#own.clear()
     this.#news = 'all'
   }
 
   /**
-   * What is to be searched now; `searched` is to follow for each.
+   * Returns the searches to run now; call `searched` after each.
    * @param now milliseconds
-   * @param busy third parties that have enough waiting
+   * @param busy third parties with enough subscriptions waiting
    */
   searches(now: number, busy: Set<string>): Search[] {
     const found: Search[] = []
@@ -84,13 +84,13 @@ export class Rounds {
     return found
   }
 
-  /** @param cutOff of whom there are more to examine, from which subscription on */
+  /** @param cutOff third parties with more to examine, with the next subscription */
   searched(search: Search, cutOff: Map<string, string>, now: number): void {
     const notBefore = now + this.#pauseMs
     if (search.whom === 'others') {
       const news = search.schemaIds === null ? 'all' : new Set(search.schemaIds)
       for (const [thirdPartyId, from] of cutOff) {
-        // What was told during the search.
+        // News that arrived during the search.
         const { news: pending, later } = this.#own.get(thirdPartyId) ?? { news: nothing, later: nothing }
         const missed = merged(this.#news, merged(pending, later))
         this.#own.set(thirdPartyId, { news, from, later: missed, notBefore })
@@ -106,14 +106,17 @@ export class Rounds {
     }
   }
 
-  /** When the next search is due: milliseconds, infinite where nothing is new. @param busy as for `searches` */
+  /** Time of the next search: milliseconds, infinite if nothing is new. @param busy as for `searches` */
   dueAt(busy: Set<string>): number {
     if (!isNothing(this.#news)) return Number.NEGATIVE_INFINITY
     const due = [...this.#own].filter(([id]) => !busy.has(id)).map(([, { notBefore }]) => notBefore)
     return Math.min(...due)
   }
 
-  /** With what all others are searched for, which it then is not one of. */
+  /**
+   * Starts a round for a third party, with the news that all others are searched for: from now on it is not one of
+   * them.
+   */
   #begin(thirdPartyId: string, more: News): void {
     const news = merged(this.#news, more)
     this.#own.set(thirdPartyId, { news, from: '0', later: nothing, notBefore: Number.NEGATIVE_INFINITY })

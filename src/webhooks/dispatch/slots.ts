@@ -1,54 +1,56 @@
 /**
- * Which subscriptions a process serves at once: its slots are shared by third party first, by subscription second (pure).
+ * Decides which subscriptions a process delivers to at once. Slots are shared by third party first, by subscription
+ * second (pure).
  *
- * An eighth of the slots is kept for third parties that hold none. Of the others a third party takes one only while it
- * holds fewer than are free, and for a slow subscription only while its slow ones hold fewer than half of those. So one
- * that takes all it can get holds half of them, two hold a third each, and some stay free for the next one; a third
- * party whose own receivers are dead has room for its living ones. (A dynamic threshold, as Choudhury and Hahne share the
- * memory of a switch among its ports. By itself it leaves nothing where eight come one after the other and each takes
- * half of what is left, as when a host goes down that many have their receivers on.)
+ * An eighth of the slots is reserved for third parties that hold none. Of the others, a third party gets one only while
+ * it holds fewer than are free, and for a slow subscription only while its slow ones hold fewer than half of that. So
+ * one third party that takes all it can holds half of them, two hold a third each, and some stay free for the next one;
+ * a third party whose own receivers are dead keeps room for its live ones. (This is a dynamic threshold, as Choudhury
+ * and Hahne share the memory of a switch among its ports. Alone it leaves nothing when eight third parties arrive one
+ * after the other and each takes half of what is left, as when a host with all their receivers goes down.)
  *
- * A slot that becomes free goes to the third party that holds the fewest. Its subscriptions take turns.
+ * A freed slot goes to the third party that holds the fewest. Its subscriptions take turns: after a delivery, a
+ * subscription yields its slot to others of its own third party, and to other third parties only if no slot is free.
  */
 
-/** Of the slots, for third parties that hold none. */
+/** Share of the slots reserved for third parties that hold none. */
 const newcomersShare = 1 / 8
 
-/** A subscription that has something to be sent. */
+/** A subscription that has something to send. */
 export interface Candidate {
   subscriptionId: string
   thirdPartyId: string
-  /** Its receiver fails, or takes its time. */
+  /** Its receiver fails or is slow. */
   isSlow: boolean
 }
 
 interface Waiting<Of extends Candidate> {
   candidate: Of
-  /** In the order in which they began to wait. */
+  /** Order in which they began to wait. */
   arrival: number
 }
 
-/** What one third party holds and waits for. */
+/** The slots that one third party holds, and its waiting subscriptions. */
 interface Share<Of extends Candidate> {
   held: number
   slowHeld: number
-  /** By subscription, in the order of their places. */
+  /** By subscription, in order of arrival. */
   swift: Map<string, Waiting<Of>>
   slow: Map<string, Waiting<Of>>
 }
 
 export class Slots<Of extends Candidate> {
   readonly #shares = new Map<string, Share<Of>>()
-  readonly #kept: number
+  readonly #reserved: number
   #free: number
   #arrivals = 0
 
   constructor(count: number) {
     this.#free = count
-    this.#kept = count * newcomersShare
+    this.#reserved = count * newcomersShare
   }
 
-  /** It waits for a slot from now on, or as before. It must hold none. */
+  /** Queues a subscription for a slot; no effect if it waits already. It must hold none. */
   wait(candidate: Of): void {
     const { subscriptionId, thirdPartyId, isSlow } = candidate
     const share = this.#shares.get(thirdPartyId) ?? {
@@ -63,7 +65,7 @@ export class Slots<Of extends Candidate> {
     share[isSlow ? 'slow' : 'swift'].set(subscriptionId, { candidate, arrival: this.#arrivals })
   }
 
-  /** Gives a slot to the next one. @returns undefined where none may take one */
+  /** Assigns a slot to the next subscription. @returns undefined if none may have one */
   assign(): Of | undefined {
     let best: { share: Share<Of>; next: Waiting<Of> } | undefined
     for (const share of this.#shares.values()) {
@@ -82,7 +84,7 @@ export class Slots<Of extends Candidate> {
     return candidate
   }
 
-  /** Of one that was given by `assign`. */
+  /** Releases the slot of a subscription returned by `assign`. */
   release({ thirdPartyId, isSlow }: Of): void {
     const share = this.#shares.get(thirdPartyId)!
     this.#free += 1
@@ -92,8 +94,8 @@ export class Slots<Of extends Candidate> {
   }
 
   /**
-   * Whether it is to give way after a delivery: to another one of its own third party, but not to a slow one that could
-   * not take its slot; and where none is free, to a third party that holds none.
+   * Whether a subscription must yield its slot after a delivery: to another one of its own third party, except a slow
+   * one that could not have the slot; and, if no slot is free, to a third party that holds none.
    */
   mustYield({ thirdPartyId, isSlow }: Of): boolean {
     const share = this.#shares.get(thirdPartyId)!
@@ -107,9 +109,9 @@ export class Slots<Of extends Candidate> {
     return new Set(found.map(([thirdPartyId]) => thirdPartyId))
   }
 
-  /** Who of a third party takes the next slot: of those that may, the one that has waited longest. */
+  /** The third party's subscription that gets the next slot: the longest waiting of those that may. */
   #nextOf(share: Share<Of>): Waiting<Of> | undefined {
-    if (share.held >= (share.held === 0 ? this.#free : this.#free - this.#kept)) return undefined
+    if (share.held >= (share.held === 0 ? this.#free : this.#free - this.#reserved)) return undefined
     const swift = first(share.swift)
     const slow = this.#hasRoomForSlow(share) ? first(share.slow) : undefined
     if (!swift || !slow) return swift ?? slow
@@ -117,7 +119,7 @@ export class Slots<Of extends Candidate> {
   }
 
   #hasRoomForSlow({ held, slowHeld }: Share<Of>): boolean {
-    return held === 0 || slowHeld < (this.#free - this.#kept) / 2
+    return held === 0 || slowHeld < (this.#free - this.#reserved) / 2
   }
 }
 

@@ -1,24 +1,26 @@
-/** How the dispatcher finds subscriptions with something to send, each inside `whileDelivering`. */
+/** Finds subscriptions with something to send. Each statement runs inside `whileDelivering`. */
 import type { ClientBase } from 'pg'
 import { firstMatch, positions } from './deliveries.sql.ts'
 import type { Search } from './rounds.ts'
 
-/** A subscription with something to send; or, where a third party has more of them than were examined, the next one. */
+/**
+ * A subscription with something to send or, if a third party has more subscriptions than were examined, the next one.
+ */
 export interface Work {
   subscriptionId: string
   thirdPartyId: string
-  /** Null: of all schemas. */
+  /** Null: all schemas. */
   schemaId: string | null
-  /** Its last delivery failed. */
+  /** Whether its last delivery failed. */
   failing: boolean
   examined: boolean
 }
 
 /**
- * Subscriptions with something to send at this moment, among the first `most` of each third party. `offset 0` has
- * PostgreSQL ask for the deliveries of each one; it would otherwise read those of all that are pending.
+ * Finds subscriptions with something to send now, among the first `most` of each third party. `offset 0` makes
+ * PostgreSQL read the deliveries per subscription; otherwise it would read all pending ones.
  * @param now epoch milliseconds
- * @param most to examine of each third party
+ * @param most subscriptions to examine per third party
  */
 export async function findWork(
   client: ClientBase,
@@ -64,10 +66,10 @@ const whoseSubscriptions = {
 } satisfies Record<Search['whom'], string>
 
 /**
- * Moves subscriptions to the present that are far behind, with nothing there for them: otherwise each search would have to
+ * Moves subscriptions that are far behind with nothing to receive to the newest event; otherwise every search would
  * pass over the same events again.
- * @param from the subscription to begin with
- * @returns the first of those that are left; undefined where none is
+ * @param from the first subscription
+ * @returns the first of the remaining ones; undefined if none is left
  */
 export async function movePositions(
   client: ClientBase,
@@ -99,8 +101,8 @@ export async function movePositions(
 }
 
 /**
- * Whose subscriptions have retries that became due between two moments: epoch milliseconds. (A delivery is due as soon as
- * it is stored, and then on its way to its first attempt.)
+ * Third parties and schemas of retries that became due between two times: epoch milliseconds. (A new delivery is due
+ * when it is stored, and is sent at once without this search.)
  */
 export async function findDue(
   client: ClientBase,
@@ -118,7 +120,7 @@ export async function findDue(
   return rows
 }
 
-/** When the next retry that is not due yet will be: epoch milliseconds, undefined where none is planned. */
+/** Time of the next retry that is not due yet: epoch milliseconds, undefined if there is none. */
 export async function nextRetryAt(client: ClientBase, now: number): Promise<number | undefined> {
   const { rows } = await client.query<{ at: number | null }>({
     name: 'next-retry',

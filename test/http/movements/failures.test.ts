@@ -30,19 +30,13 @@ afterAll(async () => {
 })
 
 afterEach(async () => {
-  await soon(async () => (await runningQueries(observer)).length === 0)
+  await until(async () => (await runningQueries(observer)).length === 0)
   // Whatever happened, the next export is whole.
   expect((await download(small(), stage.company)).trailers['x-row-count']).toMatch(/^[1-9]\d*$/)
 })
 
 const small = (query = {}) => movementsUrl(stage.service.url, { idExercice: '11', ...query })
 const large = (query = {}) => movementsUrl(stage.service.url, { idExercice: largeExercice, ...query })
-
-/** A backend looks twice a second whether its client is there; the rest is for a machine that has much else to do. */
-async function soon(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000
-  while (!(await holds())) if (Date.now() > deadline) expect.fail('it did not come about within ten seconds')
-}
 
 /** Reads until something has come, and no further. */
 async function begin(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
@@ -152,7 +146,7 @@ describe('a client that leaves', () => {
       const message = await begin(large(), { ...stage.company, ...headers })
       expect(await runningQueries(observer)).not.toEqual([])
       leave(message)
-      await soon(async () => (await runningQueries(observer)).length === 0)
+      await until(async () => (await runningQueries(observer)).length === 0)
     }
   })
 
@@ -163,7 +157,7 @@ describe('a client that leaves', () => {
         const outgoing = askAndForget()
         await until(waitsForLock)
         outgoing.destroy()
-        await soon(async () => !(await waitsForLock()))
+        await until(async () => !(await waitsForLock()))
       })
     },
   )
@@ -179,7 +173,7 @@ describe('a client that leaves', () => {
       await until(() => stage.service.lines.some((line) => line.includes('"left-early"')))
       await folderLock.end()
       // Were the export to begin all the same, it would wait for the entries until they are free.
-      await soon(async () => !(await waitsForLock()))
+      await until(async () => !(await waitsForLock()))
       await settled()
       expect(await waitsForLock()).toBe(false)
     })
@@ -196,10 +190,10 @@ describe('a client that leaves', () => {
     for (let round = 0; round < 3; round++) {
       const messages = await Promise.all(Array.from({ length: 8 }, () => begin(large(), stage.company)))
       messages.forEach(leave)
-      await soon(async () => (await runningQueries(observer)).length === 0)
+      await until(async () => (await runningQueries(observer)).length === 0)
     }
     // A connection in the midst of its rows is of no further use, and is closed.
-    await soon(async () => (await connections()) <= 2 * 2)
+    await until(async () => (await connections()) <= 2 * 2)
     await until(() => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length <= 2)
   })
 })

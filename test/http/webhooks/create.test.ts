@@ -105,7 +105,7 @@ describe('a subscription is made', () => {
         {
           postUrl: 'must be an address',
           'onEvents.1': kinds,
-          'onEvents.2': expect.stringContaining('"nothing" is no kind of event'),
+          'onEvents.2': expect.stringContaining('"nothing" is not a kind of event'),
           'onEvents.3': 'must be the name of a kind of event',
           'accountingFolderId.0': 'must be an id: 1 to 16 digits',
           'accountingFolderId.1': 'must be an id: 1 to 16 digits',

@@ -1,5 +1,6 @@
 /** The whole service on a database with four filled folders of two tenants and three firms, and callers for them. */
 import type { Config } from '../../../src/config.ts'
+import { defaultTiming, type Timing } from '../../../src/timing.ts'
 import { fillLedger } from '../ledgers/ledger.ts'
 import { createTenants, credentials, folders, type Staff } from '../ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
@@ -21,7 +22,11 @@ export interface ExportStage {
   close(): Promise<void>
 }
 
-export async function setExportStage(settings: Partial<Config> = {}): Promise<ExportStage> {
+/** @param timing by default the real one */
+export async function setExportStage(
+  settings: Partial<Config> = {},
+  timing: Timing = defaultTiming,
+): Promise<ExportStage> {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
@@ -35,7 +40,7 @@ export async function setExportStage(settings: Partial<Config> = {}): Promise<Ex
   ])
   const company = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
   const firm = credentials(await staff.token('PARTNER', 'firm', folders.first), secret)
-  const service = await startTestService(database, settings)
+  const service = await startTestService(database, settings, { timing })
   return {
     database,
     staff,

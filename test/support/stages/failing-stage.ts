@@ -6,13 +6,21 @@ import pg from 'pg'
 import { expect } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { type Swept, sweepExports } from '../../../src/jobs/retention/retention.ts'
-import { seed } from '../../../src/sample/seed.ts'
+import { type SeededFolder, seed } from '../../../src/sample/seed.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import type { ObjectStore } from '../../../src/store/store.ts'
-import { downloadFile, ended, type JobAnswer, type Progress, statusUrl, trigger } from '../full-export.ts'
+import { defaultTiming, type Timing } from '../../../src/timing.ts'
+import {
+  downloadFile,
+  ended,
+  type JobAnswer,
+  type Progress,
+  statusUrl,
+  triggerAmongMany,
+} from '../full-export.ts'
 import { createTenants, credentials } from '../ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../process.ts'
-import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
+import { copyLedger, type Ledger, type TestDatabase } from '../servers/database.ts'
 import { type Gate, startGate } from '../servers/gate.ts'
 import { request } from '../service.ts'
 import { until } from '../until.ts'
@@ -33,6 +41,8 @@ export interface StageOptions {
   movements?: number
   /** Absent: a folder. */
   files?: Files
+  /** The services wait as long as real ones do, for pauses between attempts, too. */
+  isReal?: boolean
 }
 
 export interface FailingStage {
@@ -40,6 +50,8 @@ export interface FailingStage {
   schemaId: string
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
+  /** As fifteen seconds later: what a process had that was not heard of since goes to another one. */
+  noticeSilence(exportIds: string[]): Promise<void>
   /** Ends the connections of the exports, as a restart of the database does. */
   terminateConnections(): Promise<void>
   /** A service, ready; all of one stage store in the same place. */
@@ -63,11 +75,33 @@ export interface FailingStage {
 /** Everything that may be left behind in a store is older then. */
 const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
 
+/** Tests wait for what happens next, so that it may happen at once. */
+const quick: Partial<Timing> = {
+  exports: { ...defaultTiming.exports, renewMs: 150, superviseSeconds: 1, pollSeconds: 0.5 },
+  store: { ...defaultTiming.store, tries: 5, retryMs: 50 },
+}
+
+/** The next attempt is due at once, in place of 4 to 16 seconds later. */
+const withoutPauses = `
+  create function public.without_pause() returns trigger language plpgsql as
+    $$ begin new.start_after := now(); return new; end $$;
+  create trigger without_pause before insert on pgboss.job for each row when (new.state = 'retry')
+    execute function public.without_pause()`
+
+const year = (movements: number): Ledger<SeededFolder> => ({
+  name: `year_of_${movements}`,
+  fill: ({ ownerUrl }) => seed(ownerUrl, { movements, year: 2025 }),
+})
+
 export async function setFailingStage(options: StageOptions = {}): Promise<FailingStage> {
-  const { movements = 15_000, database = await createTestDatabase() } = options
+  const { movements = 15_000, isReal = false } = options
+  const ledger = year(movements)
+  const { database, facts: folder } = options.database
+    ? { database: options.database, facts: await ledger.fill(options.database) }
+    : await copyLedger(ledger)
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
-  const folder = await seed(database.ownerUrl, { movements, year: 2025 })
+  if (!isReal) await staff.client.query(withoutPauses)
   const headers = credentials(await staff.token('ONE', 'api', folder), secret)
   await staff.end()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-failing-'))
@@ -79,12 +113,10 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   owner.on('error', () => {})
   const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
   const start = async (settings: Record<string, string> = {}) => {
-    const service = await startProcess({
-      DATABASE_URL: database.ownerUrl,
-      DATA_DIR: dataDir,
-      ...files.settings,
-      ...settings,
-    })
+    const service = await startProcess(
+      { DATABASE_URL: database.ownerUrl, DATA_DIR: dataDir, ...files.settings, ...settings },
+      isReal ? {} : quick,
+    )
     processes.push(service)
     return service
   }
@@ -94,6 +126,13 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     headers,
     schemaId: folder.schemaId,
     sql,
+    noticeSilence: async (exportIds) => {
+      await sql(
+        `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute'
+         where state = 'active' and data ->> 'exportId' = any($1)`,
+        [exportIds],
+      )
+    },
     terminateConnections: async () => {
       await sql(
         `select pg_terminate_backend(pid) from pg_stat_activity
@@ -108,7 +147,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     },
     begin: async (service) => {
       await sql('update grandlivre.exports set latest = false')
-      const { status, body } = await trigger(service.url, headers)
+      const { status, body } = await triggerAmongMany(service.url, headers)
       expect(status).toBe(200)
       await until(() => processes.some(({ logged }) => logged('export.started', body.id)))
       return body.id
@@ -123,7 +162,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
           now = await progress(service, exportId)
           if (!now) throw new Error('the export ended before its time')
           return (await renewedAt()) !== before
-        }, 100)
+        }, 50)
         return now!
       }
       // More bytes than a movement takes to the database (some 130), so that all that were meant do come through. The

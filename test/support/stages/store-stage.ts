@@ -15,8 +15,8 @@ import type { Services } from '../../../src/http/services.ts'
 import type { LogEvents } from '../../../src/log.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { S3Store } from '../../../src/store/s3.ts'
-import type { RetryPolicy } from '../../../src/store/s3-requests.ts'
 import type { ObjectStore, StoreSettings } from '../../../src/store/store.ts'
+import { defaultTiming, type StoreTiming } from '../../../src/timing.ts'
 import type { S3Server } from '../servers/s3-servers.ts'
 
 /** A store with nothing in it, served at the addresses that it signs. */
@@ -29,7 +29,7 @@ export interface StoreStage {
 }
 
 /** Tests do not wait for half a minute until a broken store is given up. */
-export const shortPatience: RetryPolicy = { tries: 4, retryMs: 5, idleMs: 20_000 }
+export const shortPatience: StoreTiming = { ...defaultTiming.store, tries: 4, retryMs: 5 }
 
 export interface FolderStage extends StoreStage {
   folder: string
@@ -43,11 +43,11 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const folder = inner ?? (await mkdtemp(join(tmpdir(), 'grandlivre-files-')))
   const logged: (keyof LogEvents)[] = []
   const log = (event: keyof LogEvents) => void logged.push(event)
-  const readiness = new Readiness([], async () => {})
+  const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const app = new OpenAPIHono<Edge>()
   app.onError((error, c) => answerError(error, c, { log, readiness }))
   app.use(acceptRequestId(log))
-  const server = createListener((...request) => app.fetch(...request), log)
+  const server = createListener((...request) => app.fetch(...request), log, defaultTiming.listener)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const signingKey = randomBytes(32).toString('hex')

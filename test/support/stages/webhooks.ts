@@ -6,6 +6,7 @@ import { createPool, whileDelivering } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
 import type { Log, LogEvents } from '../../../src/log.ts'
+import { type DeliveryTiming, defaultTiming } from '../../../src/timing.ts'
 import { Dispatcher } from '../../../src/webhooks/dispatch/dispatcher.ts'
 import type { Search } from '../../../src/webhooks/dispatch/rounds.ts'
 import { findWork } from '../../../src/webhooks/dispatch/work.sql.ts'
@@ -31,6 +32,15 @@ export interface Logged {
 export interface RunningDispatcher {
   logged: Logged[]
   close(): Promise<void>
+}
+
+export interface DispatchOptions {
+  /** In place of the time and chance of the dispatcher. */
+  clock?: Clock
+  /** By default deliveries may go to this machine. */
+  rules?: TargetRules
+  /** What is other than the default. */
+  timing?: Partial<DeliveryTiming>
 }
 
 interface Clock {
@@ -60,8 +70,7 @@ export interface WebhookStage {
   publish(events: NewEvent[], schemaId?: string): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
-  /** @param clock replaces the time and chance of the dispatcher; @param rules that of what may be sent to this machine */
-  dispatch(clock?: Clock, rules?: TargetRules): RunningDispatcher
+  dispatch(options?: DispatchOptions): RunningDispatcher
   close(): Promise<void>
 }
 
@@ -134,8 +143,8 @@ export async function setWebhookStage(): Promise<WebhookStage> {
       await publish(owner, schemaId, events)
       await owner.query('commit')
     },
-    dispatch: (clock = { now: Date.now, random: Math.random }, rules = { allowInsecure: true }) => {
-      const dispatcher = startDispatcher(proxy.url, clock, rules)
+    dispatch: (options = {}) => {
+      const dispatcher = startDispatcher(proxy.url, options)
       running.push(dispatcher)
       return dispatcher
     },
@@ -161,7 +170,8 @@ const everything: Search = { schemaIds: null, rounds: new Map(), whom: 'others' 
 
 const defaults = { onEvents: ['document'], folderIds: [] as string[] }
 
-function startDispatcher(serviceUrl: string, clock: Clock, rules: TargetRules): RunningDispatcher {
+function startDispatcher(serviceUrl: string, options: DispatchOptions): RunningDispatcher {
+  const { clock = { now: Date.now, random: Math.random }, rules = { allowInsecure: true }, timing } = options
   const logged: Logged[] = []
   const log: Log = (event, fields) => void logged.push({ event, fields })
   const agent = guardedAgent(rules)
@@ -175,6 +185,7 @@ function startDispatcher(serviceUrl: string, clock: Clock, rules: TargetRules): 
     masterKey: testMasterKey,
     agent,
     rules,
+    timing: { ...defaultTiming.deliveries, ...timing },
     log,
     ...clock,
   })

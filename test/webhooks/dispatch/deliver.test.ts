@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { limits } from '../../../src/config.ts'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
+import { defaultTiming } from '../../../src/timing.ts'
 import { deliver } from '../../../src/webhooks/dispatch/deliver.ts'
 import { guardedAgent } from '../../../src/webhooks/target.ts'
 import { testMasterKey } from '../../support/service.ts'
@@ -20,7 +20,8 @@ test('a receiver whose answer begins at once and ends late is a slow one, and ha
     await stage.close()
   })
   const subscriptionId = await stage.subscribe('/late')
-  const lateMs = limits.deliverySlowMs + 200
+  const timing = { ...defaultTiming.deliveries, slowMs: 200 }
+  const lateMs = timing.slowMs + 200
   stage.receiver.behave('/late', async (response) => {
     response.writeHead(200).write('thank')
     await delay(lateMs)
@@ -29,7 +30,7 @@ test('a receiver whose answer begins at once and ends late is a slow one, and ha
   await stage.publish([documentEvent('a')])
   const took: number[] = []
   await deliver(
-    { agent, rules, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
+    { agent, rules, timing, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
     {
       subscriptionId,
       transact: (run) => whileDelivering(database, run),
@@ -38,7 +39,7 @@ test('a receiver whose answer begins at once and ends late is a slow one, and ha
       stopped: new AbortController().signal,
     },
   )
-  expect(took.map((ms) => ms > limits.deliverySlowMs)).toEqual([true])
+  expect(took.map((ms) => ms > timing.slowMs)).toEqual([true])
   const attempts = await stage.sql(
     `select status, convert_from(answer, 'UTF8') as answer from delivery_attempts`,
   )

@@ -64,7 +64,7 @@ test('a deleted subscription gets no further request, not even one that was bein
   const id = await stage.subscribe('/one')
   const clock = { now: Date.now() }
   stage.receiver.behave('/one', answerWith(500))
-  stage.dispatch({ now: () => clock.now, random: () => 0 })
+  stage.dispatch({ clock: { now: () => clock.now, random: () => 0 } })
   await stage.publish(documents(['a']))
   await until(async () => (await deliveriesOf(stage, id))[0]?.attempts === 1)
   await stage.sql('delete from subscriptions where id = $1', [id])

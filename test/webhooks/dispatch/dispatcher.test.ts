@@ -110,7 +110,7 @@ test('stopped, it cuts off a receiver that stays silent, whose delivery the next
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', () => {})
-  const first = stage.dispatch()
+  const first = stage.dispatch({ timing: { stopMs: 300 } })
   await stage.publish(documents(['a']))
   await until(() => stage.receiver.requests('/one').length === 1)
   await first.close()
@@ -134,7 +134,7 @@ test('an answer outlives the connection to the database, and is written down whe
     looks += 1
     return Date.now()
   }
-  stage.dispatch({ now, random: () => 0 })
+  stage.dispatch({ clock: { now, random: () => 0 } })
   await stage.publish(documents(['a']))
   await until(() => stage.receiver.requests('/one').length === 1)
   await stage.proxy.cut()

@@ -1,30 +1,26 @@
 /**
- * Which lines of a FEC make one entry. The regulation says: those of one journal, number and date. Not every
- * program keeps to it: some write 0 into every EcritureNum, some count lines instead of entries. So:
+ * Groups the lines of a FEC into entries. The regulation says: an entry is the lines of one journal, number and date.
+ * Not every program follows it: some write 0 into every EcritureNum, some number lines instead of entries. So:
  *
- * 1. A number that is not blank or zero names an entry where the lines of that journal, number and date
- *    balance, wherever in the file they stand (a FEC may be sorted by account).
- * 2. The other lines are cut into runs: consecutive lines of one journal and date, up to where they balance.
- *    For numbers that are all zero, this finds each invoice, where the day as a whole would lump them
- *    together.
- * 3. Lines whose run does not balance before journal or date change stay together by journal, number and
- *    date, and that entry does not balance. The ledger as a whole does: that was checked before.
+ * 1. A number that is not blank or zero identifies an entry if the lines of that journal, number and date balance,
+ *    wherever they are in the file (a FEC may be sorted by account).
+ * 2. The other lines are cut into runs: consecutive lines of one journal and date, up to where they balance. If all
+ *    numbers are zero, this finds each invoice, where grouping by day would lump them together.
+ * 3. Lines whose run does not balance before the journal or date changes stay together by journal, number and date, and
+ *    that entry does not balance. The ledger as a whole does: that was checked before.
  *
- * Two steps, one in each pass over the file: EntryGroups finds out which groups balance and which are
- * scattered, EntryFinder then cuts the lines into pieces of entries. In a file whose entries stand together
- * neither remembers more than one entry (and 16 MiB for the keys seen). What does not balance or is scattered
- * costs a key each.
+ * There are two steps, one in each pass over the file: EntryGroups finds out which groups balance and which are
+ * scattered, then EntryFinder cuts the lines into pieces of entries. For a file whose entries are contiguous, neither
+ * keeps more than one entry in memory (and 16 MiB for the keys seen). Each unbalanced or scattered group costs one key.
  */
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import { BloomFilter } from './bloom-filter.ts'
 import { OpenBalances } from './open-balances.ts'
 
-/** A line with the date under which the ledger holds it, and its own where that is another. */
+/** A line with its date in the ledger, and its original date if that differs. */
 export type DatedLine = FecLine & { originalDate?: string }
 
-/**
- * Longer entries are handed over in pieces: a whole ledger under one number must not have to fit into memory.
- */
+/** Longer entries are passed on in pieces: a whole ledger under one number need not fit into memory. */
 const pieceLinesMax = 10_000
 
 function groupKey(line: DatedLine): string {
@@ -35,9 +31,7 @@ function numberIdentifies(line: FecLine): boolean {
   return !/^0*$/.test(line.entryNumber)
 }
 
-/**
- * The first pass: which journal-number-date groups balance, and which of them stand in more than one place.
- */
+/** The first pass: finds which groups (journal, number, date) balance, and which are scattered over the file. */
 export class EntryGroups {
   readonly #unbalanced = new OpenBalances()
   readonly #scattered = new Set<string>()
@@ -60,33 +54,33 @@ export class EntryGroups {
     this.#balance = 0n
   }
 
-  /** Whether this line's entry is found by journal, number and date. */
+  /** Whether journal, number and date identify this line's entry. */
   identifies(line: DatedLine): boolean {
     return numberIdentifies(line) && !this.#unbalanced.has(groupKey(line))
   }
 
-  /** Whether the group may have lines in several places of the file; never false where it has. */
+  /** Whether the group may have lines in several parts of the file; never false if it has. */
   isScattered(key: string): boolean {
     return this.#scattered.has(key)
   }
 }
 
-/** Lines of one entry, in the order of the file. */
+/** Lines of one entry, in file order. */
 export interface EntryPiece {
-  /** Pieces with the same key are one entry; a piece without is an entry of its own. */
+  /** Pieces with the same key form one entry; a piece without a key is a complete entry. */
   key: string | undefined
   lines: DatedLine[]
 }
 
-/** The second pass. Lines come out in pieces, each line exactly once, a little after they went in. */
+/** The second pass. Returns lines in pieces, each line exactly once, a little after it was added. */
 export class EntryFinder {
   readonly #groups: EntryGroups
   #lines: DatedLine[] = []
-  /** What the lines gathered have in common: the group's key, or journal and date of a run. */
+  /** What the collected lines share: the group's key, or journal and date of a run. */
   #span = ''
   #isRun = false
   #balance = 0n
-  /** Whether lines of this run or group have left already, because there were too many. */
+  /** Whether lines of this run or group were passed on already, because there were too many. */
   #cut = false
 
   constructor(groups: EntryGroups) {
@@ -106,13 +100,13 @@ export class EntryFinder {
     }
     const amount = line.debit - line.credit
     this.#balance += amount
-    // A line of zero ends no run: it would be an entry of its own, torn from the lines that it belongs to.
+    // A zero amount does not end a run: the line would become an entry of its own, apart from the lines it belongs to.
     if (this.#balance === 0n && amount !== 0n) pieces.push(...this.#endRun(true))
     else if (this.#lines.length >= pieceLinesMax) pieces.push(...this.#cutOff())
     return pieces
   }
 
-  /** What is left: at the end of the file, of a group, or of a run that did not balance. */
+  /** Returns the rest: at the end of the file, of a group, or of an unbalanced run. */
   end(): EntryPiece[] {
     if (this.#isRun) return this.#endRun(false)
     const lines = this.#take()

@@ -1,23 +1,23 @@
-/** What the name of a FEC says: whose ledger it is, and of which year. */
+/** Reads the company and the fiscal year from the name of a FEC. */
 import { basename } from 'node:path'
 import { parseDay } from '../../../formats/fec/fields.ts'
 
 export interface FecFileName {
-  /** Without folder and ending. */
+  /** Without folder and extension. */
   stem: string
-  /** Nine digits of which one is not zero. */
+  /** Nine digits, not all zero. */
   siren: string | undefined
   /**
-   * What names the same ledger again: the digits before `FEC`; where they are all zeros (the company was made
-   * unknown) the whole stem, which holds the year too. Undefined for a name in another form, such as ledger.txt:
-   * anybody's file may be called so.
+   * Identifies the same ledger again: the digits before `FEC` or, if they are all zero (an anonymized company), the
+   * whole stem, which contains the year too. Undefined for any other form of name, such as ledger.txt: many files are
+   * called that.
    */
   reference: string | undefined
   /** Last day of the fiscal year, `YYYY-MM-DD`. */
   end: string | undefined
 }
 
-/** The regulation asks for `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. */
+/** The regulation prescribes `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. */
 export function readFileName(path: string): FecFileName {
   const stem = basename(path).replace(/\.[^.]*$/, '')
   const [, digits, day = ''] = /^(\d+)FEC(\d{8})/i.exec(stem) ?? []

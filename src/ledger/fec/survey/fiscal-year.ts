@@ -1,21 +1,20 @@
-/** Which fiscal year a FEC is of: by options, by its name, or by the days of its lines. */
-
+/** Determines the fiscal year of a FEC: from options, its file name, or the dates of its lines. */
 import { isDay } from '../../../formats/fec/fields.ts'
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { Period } from '../../../formats/rows.ts'
 import { isOpening, journalTypeByName } from './journals.ts'
 
-/** What users say of it, `YYYY-MM-DD`. */
+/** The user's options, `YYYY-MM-DD`. */
 export interface FiscalYearOptions {
   start?: string
   end?: string
 }
 
 /**
- * A year has twelve months where only one of its ends is known.
- * @param namedEnd its last day as the file name tells it
- * @returns undefined where nothing tells it
- * @throws {Error} that says which option is wrong
+ * Assumes twelve months if only one end of the year is known.
+ * @param namedEnd last day according to the file name
+ * @returns undefined if nothing determines the year
+ * @throws {Error} that names the wrong option
  */
 export function fiscalYear(namedEnd: string | undefined, options: FiscalYearOptions): Period | undefined {
   for (const option of ['start', 'end'] as const)
@@ -30,9 +29,9 @@ export function fiscalYear(namedEnd: string | undefined, options: FiscalYearOpti
   return { start, end }
 }
 
-/** The first and the last day of the lines of a file, without those of opening journals, some of which are older. */
+/** The first and last day of a file's lines, leaving out opening journals, whose lines may be older. */
 export class LineDays {
-  /** By code: a label is read once for each journal. */
+  /** By journal code, so that each label is read once. */
   readonly #openings = new Map<string, boolean>()
   readonly #year = { first: '9999-12-31', last: '' }
   readonly #all = { first: '9999-12-31', last: '' }
@@ -50,8 +49,8 @@ export class LineDays {
   }
 
   /**
-   * The fiscal year of days that touch twelve months: no other year of twelve months holds them all.
-   * @throws {Error} with options to give, where the days leave it open
+   * The fiscal year, if the dates touch twelve months: no other year of twelve months contains them all.
+   * @throws {Error} with options to give, if the dates are ambiguous
    */
   fiscalYear(): Period {
     const { first, last } = this.#year.last === '' ? this.#all : this.#year
@@ -59,7 +58,7 @@ export class LineDays {
     const months = monthNumber(last) - monthNumber(start) + 1
     if (months === 12) return { start, end: twelveMonthsFrom(start) }
     const found =
-      'Neither the file name (such as 123456789FEC20231231.txt) nor its lines tell the fiscal year: ' +
+      'Neither the file name (such as 123456789FEC20231231.txt) nor its lines determine the fiscal year: ' +
       `they are dated ${first} to ${last}`
     if (months > 24)
       throw new Error(`${found}, more than the 24 months that a year may have. Import a file for each year`)
@@ -74,7 +73,7 @@ function monthNumber(day: string): number {
   return Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7))
 }
 
-/** The last of twelve months that begin on this day. */
+/** The last day of the twelve months that begin on this day. */
 function twelveMonthsFrom(start: string): string {
   return shifted(start, 12, -1)
 }

@@ -1,9 +1,7 @@
-/** What kind of journal a code, a label and the accounts used in it speak of. A FEC does not say. */
+/** Guesses the type of a journal from its code, its label and the accounts used in it. A FEC does not state it. */
 import type { JournalType } from '../../../formats/rows.ts'
 
-/**
- * Labels say more than codes (CA may be Caisse or Crédit Agricole), so all labels are tried before any code.
- */
+/** Labels are clearer than codes (CA may be Caisse or Crédit Agricole), so every label is tried before any code. */
 const labels: [RegExp, JournalType][] = [
   [/\bA[ -]?NOUV|REPORTS? A NOUV|\bOUVERTURE\b/, 'AN'],
   [/REPRISE.*BALANCE/, 'RBAL'],
@@ -34,7 +32,7 @@ const codes: [RegExp, JournalType][] = [
   [/^(OD|ODS?|DIV)\d*$/, 'OD'],
 ]
 
-/** Undefined where neither label nor code is clear: then the accounts decide. */
+/** Undefined if neither label nor code is clear; then the accounts decide. */
 export function journalTypeByName(code: string, label: string): JournalType | undefined {
   const plainLabel = plain(label)
   const plainCode = plain(code)
@@ -44,7 +42,7 @@ export function journalTypeByName(code: string, label: string): JournalType | un
   )
 }
 
-/** How many lines of a journal stand on accounts that begin with these digits. */
+/** How many lines of a journal are on accounts of each kind. */
 export interface JournalUse {
   lines: number
   bank: number
@@ -56,8 +54,8 @@ export interface JournalUse {
 }
 
 /**
- * Every entry of a bank journal has a line on 512 and most have one other, so a third of the lines is already
- * clear; no other kind of journal comes near. The same holds for cash and 53.
+ * Every entry of a bank journal has a line on 512, and most have one other line, so a third of the lines is clear
+ * enough; no other kind of journal comes near. The same holds for cash and 53.
  */
 export function journalTypeByUse(use: JournalUse): JournalType {
   if (use.bank * 3 >= use.lines) return 'BQ'
@@ -67,7 +65,7 @@ export function journalTypeByUse(use: JournalUse): JournalType {
   return 'OD'
 }
 
-/** Opening journals repeat balances of earlier years, some of them item by item with their old dates. */
+/** Opening journals repeat balances of earlier years, some item by item with their old dates. */
 export function isOpening(type: JournalType | undefined): boolean {
   return type === 'AN' || type === 'RBAL'
 }

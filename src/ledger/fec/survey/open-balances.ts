@@ -1,7 +1,7 @@
 /**
- * Running balances, in minor units, of many things that are each expected to come to zero: entries,
- * letterings. One that is zero is forgotten, so memory follows what is open at a time and not the length of
- * the ledger, and what is left at the end is what never balanced.
+ * Running balances, in minor units, of many keys that should each reach zero: entries, letterings. A key at zero is
+ * forgotten, so memory depends on what is open at a time rather than on the length of the ledger. The keys left at the
+ * end never balanced.
  */
 export class OpenBalances {
   readonly #balances = new Map<string, bigint>()

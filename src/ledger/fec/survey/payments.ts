@@ -1,4 +1,4 @@
-/** The six payment modes of the ledger, as programs write them in ModeRglt. */
+/** The ledger's six payment modes, as programs write them in ModeRglt. */
 const codes: [RegExp, string][] = [
   [/^(CB|CARTE)/, 'CB'],
   [/^(VIR|VRT|VT)/, 'VIRT'],
@@ -8,7 +8,7 @@ const codes: [RegExp, string][] = [
   [/^(LCR|LC|TRAITE|EFFET|BOR)/, 'LCR'],
 ]
 
-/** Undefined where the line names no mode or one that is none of the six. */
+/** Undefined if the line names no mode, or none of the six. */
 export function paymentCode(mode: string): string | undefined {
   if (mode === '') return undefined
   const letters = mode

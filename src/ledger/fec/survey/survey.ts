@@ -1,6 +1,6 @@
 /**
- * The first pass over a FEC: everything that must be known or refused before a row is loaded. Holds what a
- * ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), not its lines.
+ * The first pass over a FEC: collects what must be known, and refuses what must be refused, before a row is loaded. It
+ * keeps what a ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), but no lines.
  */
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
@@ -16,13 +16,10 @@ import { paymentCode } from './payments.ts'
 export interface FecJournal {
   code: string
   name: string
-  /** By code and label alone; undefined where they are not clear. */
+  /** From code and label alone; undefined if they are not clear. */
   type: JournalType | undefined
   use: JournalUse
-  /**
-   * Lines per account of class 5 (keys of FecAccount): the most used one is the counterpart of a bank
-   * journal.
-   */
+  /** Lines per account of class 5 (keys of FecAccount): the most used one becomes the counterpart of a bank journal. */
   treasury: Map<string, number>
 }
 
@@ -65,7 +62,7 @@ export class FecSurvey {
         'EcritureDate',
         line.date.replaceAll('-', ''),
         `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected ` +
-          '(--start and --end name another)',
+          '(--start and --end set another)',
       )
     const payment = paymentCode(line.paymentMode)
     if (payment !== undefined) this.paymentCodes.add(payment)
@@ -74,12 +71,12 @@ export class FecSurvey {
     this.groups.add(dated)
   }
 
-  /** @throws {FecError} every problem found, or that the ledger does not balance */
+  /** @throws {FecError} with every problem found, or if the ledger does not balance */
   end(): void {
     this.#problems.throwIfAny()
     if (this.debit !== this.credit) {
       const totals = `debit ${inUnits(this.debit)}, credit ${inUnits(this.credit)}`
-      const message = `both totals must be equal, they differ by ${inUnits(this.debit - this.credit)}`
+      const message = `both totals must be equal, but differ by ${inUnits(this.debit - this.credit)}`
       this.#problems.add(this.#lastLine, 'total', totals, message)
       this.#problems.throwIfAny()
     }
@@ -87,17 +84,16 @@ export class FecSurvey {
   }
 
   /**
-   * The line with the date under which the ledger holds it: its own, but that of a line before the fiscal
-   * year in an opening journal is the first day. Some programs open a year with every unpaid item under its
-   * old date; left there, the item would show in exports of a year to which it does not belong, beside its
-   * original.
+   * The line with its date in the ledger: its own, except that a line of an opening journal dated before the fiscal
+   * year moves to the first day. Some programs open a year with every unpaid item under its old date; left there, the
+   * item would appear in exports of another year, beside its original.
    */
   dated(line: FecLine): DatedLine {
     if (line.date >= this.period.start || !isOpening(this.journals.get(line.journalCode)?.type)) return line
     return { ...line, date: this.period.start, originalDate: line.date }
   }
 
-  /** After `end`: whether the lines of one account with one code balance. */
+  /** Whether the lines of one account with one code balance. To be called after `end`. */
   isLetteringComplete(account: string, code: string): boolean {
     return !this.#letterings.has(`${account}\n${code}`)
   }
@@ -105,7 +101,7 @@ export class FecSurvey {
   #addToJournal(line: FecLine, account: string): void {
     let journal = this.journals.get(line.journalCode)
     if (journal === undefined) {
-      // Copied, as names of accounts are.
+      // Copied, as the names of accounts are.
       const [code, name] = [line.journalCode, line.journalName || line.journalCode].map((text) =>
         Buffer.from(text).toString(),
       ) as [string, string]

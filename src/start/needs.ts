@@ -1,21 +1,21 @@
-/** What requests need, as /readyz asks for it and names it. */
+/** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import type { Config } from './config.ts'
-import { checkConnection } from './db/check-connection.ts'
-import { latestMigration } from './db/migrations/migrate.ts'
-import { connect, createPool } from './db/pool.ts'
-import { readVersion } from './db/version.sql.ts'
-import { AppError } from './errors.ts'
-import { openSnapshot } from './exports/read/snapshot.ts'
-import type { Need } from './http/readiness.ts'
-import type { ObjectStore } from './store/store.ts'
+import type { Config } from '../config.ts'
+import { checkConnection } from '../db/check-connection.ts'
+import { latestMigration } from '../db/migrations/migrate.ts'
+import { connect, createPool } from '../db/pool.ts'
+import { readVersion } from '../db/version.sql.ts'
+import { AppError } from '../errors.ts'
+import { openSnapshot } from '../exports/read/snapshot.ts'
+import type { Need } from '../http/readiness.ts'
+import type { ObjectStore } from '../store/store.ts'
 
 export interface NeedsParts {
   config: Config
-  /** As the service role. */
+  /** Connects as the service role. */
   database: Pool
-  /** Where exports read. */
+  /** The database that exports read. */
   exportUrl: string
   store: ObjectStore
   threads: Piscina
@@ -38,7 +38,7 @@ export async function needsOf({ config, database, exportUrl, store, threads }: N
     {
       name: 'the export threads',
       check: async () => {
-        if (threads.threads.length === 0) throw new Error('No thread is there')
+        if (threads.threads.length === 0) throw new Error('No thread is running')
       },
     },
   ]
@@ -57,7 +57,7 @@ async function checkVersion(database: Pool, needed: number): Promise<void> {
   })
 }
 
-/** On a connection that may have been checked long ago: its role may have changed since. */
+/** Checks the connection even if it was checked when it opened: its role may have changed since. */
 async function checkPool(pool: Pool): Promise<void> {
   const client = await connect(pool)
   try {
@@ -70,8 +70,8 @@ async function checkPool(pool: Pool): Promise<void> {
 }
 
 /**
- * The two connections and the snapshot that each export begins with, opened for this alone, on each address in turn: a
- * replica has a disk and connections of its own.
+ * Opens, on each address in turn, the two connections and the snapshot that every export begins with. A replica has its
+ * own disk and its own connection limit.
  */
 export async function beginExports(urls: Iterable<string>): Promise<void> {
   for (const url of new Set(urls)) {

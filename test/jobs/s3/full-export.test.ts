@@ -1,17 +1,16 @@
 /**
- * Full exports into real S3 servers, through what can happen to the process and to the store. An outage of thirty
- * seconds really lasts that long: it is what the pauses between tries are made for, and nothing shorter would cross
- * all of them.
+ * Full exports into real S3 servers, through what can happen to the process and to the store. Outages that last are in
+ * store-outage.slow.test.ts.
  */
 import { expect, type TestContext, test } from 'vitest'
-import { backwards, ended, type Progress, trigger } from '../support/full-export.ts'
-import type { ServiceProcess } from '../support/process.ts'
-import { openS3Files } from '../support/s3-files.ts'
-import type { Gate } from '../support/servers/gate.ts'
-import type { S3Proxy, SeenRequest } from '../support/servers/s3-proxy.ts'
-import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
-import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
-import { until } from '../support/until.ts'
+import { backwards, ended, type Progress, trigger } from '../../support/full-export.ts'
+import type { ServiceProcess } from '../../support/process.ts'
+import { openS3Files } from '../../support/s3-files.ts'
+import type { Gate } from '../../support/servers/gate.ts'
+import type { S3Proxy, SeenRequest } from '../../support/servers/s3-proxy.ts'
+import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
+import { type FailingStage, setFailingStage } from '../../support/stages/failing-stage.ts'
+import { until } from '../../support/until.ts'
 
 const timeout = 300_000
 
@@ -59,7 +58,6 @@ async function triggerInLastAttempt(stage: FailingStage, url: string): Promise<s
 describeOnS3(
   (server) => {
     describeProcess(server)
-    describeOutage(server)
     describeRefusal(server)
   },
   { concurrent: true },
@@ -83,6 +81,7 @@ function describeProcess(server: () => S3Server): void {
       }),
     )
     expect((await stage.stored()).filter((name) => name.endsWith('(unfinished)'))).toHaveLength(3)
+    await stage.noticeSilence(victims.map(({ id }) => id))
     const heir = await stage.start()
     await Promise.all(victims.map(({ id, seen }) => stage.expectRightFile(heir, id, seen)))
     for (const { id, seen } of victims) {
@@ -107,52 +106,12 @@ function describeProcess(server: () => S3Server): void {
     await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
     await service.kill()
     await stage.sql('commit')
+    await stage.noticeSilence([id])
     const heir = await stage.start()
     await stage.expectRightFile(heir, id, seen)
     expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
     expect(await stage.stored()).toHaveLength(1)
     expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
-  })
-}
-
-const outageMs = 30_000
-
-function describeOutage(server: () => S3Server): void {
-  test.concurrent('an export waits for a store that refuses connections from its start, for 30 s', {
-    timeout,
-  }, async (context) => {
-    const stage = await setScene(server(), context)
-    const service = await stage.start()
-    stage.proxy.down()
-    const id = await stage.begin(service)
-    setTimeout(() => stage.proxy.up(), outageMs)
-    const before = stage.proxy.seen.length
-    const seen: Progress[] = []
-    await stage.expectRightFile(service, id, seen)
-    expect(seen[0]).toMatchObject({ rows: 0 })
-    expect(stage.proxy.seen.length).toBeGreaterThan(before)
-    expect(backwards(seen)).toEqual([])
-    // The pauses between the tries are spread: they may end just before the outage does.
-    expect((await rowOf(stage, id)).attempt).toBeLessThanOrEqual(2)
-    expect(await stage.stored()).toHaveLength(1)
-  })
-
-  test.concurrent('an export survives a store that falls silent in mid-export, for 30 s', {
-    timeout,
-  }, async (context) => {
-    const stage = await setScene(server(), context)
-    const { service, gate } = await stage.startGated()
-    const id = await stage.begin(service)
-    const seen = [await stage.readUpTo(0.5, gate, service, id)]
-    stage.proxy.inflict(() => 'silent')
-    const before = stage.proxy.seen.length
-    gate.open()
-    await until(() => stage.proxy.seen.length > before)
-    setTimeout(() => stage.proxy.inflict(() => undefined), outageMs)
-    await stage.expectRightFile(service, id, seen)
-    expect(backwards(seen)).toEqual([])
-    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
-    expect(await stage.stored()).toHaveLength(1)
   })
 }
 

@@ -1,22 +1,23 @@
 /**
- * The database of the service when it starts. One that is there is opened before anything else, and a start that would
- * not be safe ends with that. A server that cannot be reached is no mistake: it is asked again every second, and the
- * rest starts when it lets us in, is safe and fits. Until then no request is taken.
+ * Opens the database when the service starts, before anything else. An unsafe or unsuitable database ends the start.
+ *
+ * An unreachable server does not: the service polls it every second and starts the rest once the server accepts
+ * connections, is safe and fits. Until then it accepts no requests.
  */
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Config, limits } from './config.ts'
-import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from './db/database.ts'
-import { isConnectionLoss } from './db/outage.ts'
-import type { Readiness } from './http/readiness.ts'
-import type { Log } from './log.ts'
+import type { Config } from '../config.ts'
+import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from '../db/database.ts'
+import { isConnectionLoss } from '../db/outage.ts'
+import type { Readiness } from '../http/readiness.ts'
+import type { Log } from '../log.ts'
 
 export type Opened = { urls: DatabaseUrls } & (
   | { database: Database; away?: undefined }
   | { database?: undefined; away: DatabaseAway }
 )
 
-/** @throws {Error} as `openDatabase`, but for a server that cannot be reached */
+/** @throws {Error} as `openDatabase` does, except for an unreachable server */
 export async function openUnlessAway(config: Config): Promise<Opened> {
   try {
     const database = await openDatabase(config)
@@ -35,22 +36,24 @@ export interface Waiting {
   config: Config
   away: DatabaseAway | undefined
   readiness: Readiness
+  /** Between two tries. */
+  pauseMs: number
   log: Log
-  /** What needs the database. Tried again where it fails. */
+  /** Starts what needs the database. Retried if it fails. */
   start: () => Promise<Closable>
 }
 
-/** How often the reason for waiting is logged. */
+/** Interval between log lines that say why the service is waiting. */
 const reportMs = 10_000
 
-/** @throws {Error} of `start`, where the database is not waited for */
+/** @throws {Error} from `start`, if the database is not one to wait for */
 export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
   let { away }: { away?: unknown } = waiting
   if (away === undefined) {
     try {
       return await waiting.start()
     } catch (error) {
-      // A server may go away after it was opened. The embedded one is ours to keep.
+      // A server may become unreachable after it was opened. The embedded one is ours, so its loss is an error.
       if (waiting.config.databaseUrl === undefined || !isConnectionLoss(error)) throw error
       away = error
     }
@@ -68,11 +71,11 @@ export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
 }
 
 async function tryUntilOpen(
-  { config, readiness, log, start }: Waiting,
+  { config, readiness, pauseMs, log, start }: Waiting,
   stopped: AbortSignal,
 ): Promise<Closable | undefined> {
   let reported = performance.now()
-  while (await passes(limits.databaseAwayMs, stopped)) {
+  while (await passes(pauseMs, stopped)) {
     try {
       if (!(await opens(config, stopped))) return undefined
       const started = await start()
@@ -88,14 +91,14 @@ async function tryUntilOpen(
   return undefined
 }
 
-/** False where the process stops first: a migration may wait for another process for half a minute. */
+/** Resolves to false if the process stops first: a migration may wait half a minute for another process. */
 async function opens(config: Config, stopped: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _heard = addAbortListener(stopped, () => resolve(false))
   return await Promise.race([openDatabase(config).then(() => true), promise])
 }
 
-/** False where the process stops first. */
+/** Resolves to false if the process stops first. */
 function passes(ms: number, stopped: AbortSignal): Promise<boolean> {
   return delay(ms, true, { signal: stopped }).catch(() => false)
 }

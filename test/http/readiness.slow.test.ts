@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { limits } from '../../src/config.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { Readiness } from '../../src/http/readiness.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startProxy } from '../support/servers/proxy.ts'
@@ -247,7 +247,8 @@ describe('a server that runs', () => {
     await ask(server.ownerUrl, `create role reader login password 'secret'`)
     await ask(server.ownerUrl, 'grant grandlivre_service to reader with set true')
     const ofReader = url.replace('books_owner', 'reader')
-    const other = await startTestService({ ownerUrl: ofReader }, { exportDatabaseUrl: url })
+    const timing = { ...defaultTiming, missingMs: 500 }
+    const other = await startTestService({ ownerUrl: ofReader }, { exportDatabaseUrl: url }, { timing })
     try {
       expect(await statuses(other, journals)).toEqual([200])
       await ask(server.ownerUrl, 'alter role reader connection limit 1')
@@ -257,7 +258,7 @@ describe('a server that runs', () => {
       await until(() => other.lines.some((line) => line.includes('request.failed')))
       await staff.client.query('rollback')
       expect(await answers).toContain(503)
-      await setTimeout(limits.missingMs)
+      await setTimeout(timing.missingMs)
       expect(await missing(other)).toBe('a free connection to the database')
       const failed = other.lines.filter((line) => line.includes('request.failed'))
       expect(failed.at(-1)).toContain('too many connections for role')
@@ -288,7 +289,7 @@ test('probes at the same time share one answer, and the next asks anew', async (
     times += 1
     return asked
   }
-  const readiness = new Readiness([{ name: 'the store of files', check }], async () => {})
+  const readiness = new Readiness([{ name: 'the store of files', check }], async () => {}, 0)
   const probes = Promise.all([readiness.missing(), readiness.missing()])
   const error = new Error('It is not there')
   reject(error)

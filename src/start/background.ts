@@ -1,34 +1,36 @@
-/** What a process does beside answering requests: full exports, deliveries, and the sweeping of what is past its time. */
+/** The background work of a process: full exports, webhook deliveries, retention. */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
-import { type Config, limits } from './config.ts'
-import { createPool } from './db/pool.ts'
-import type { ExportQueue } from './jobs/queue.ts'
-import { startRetention } from './jobs/retention/retention.ts'
-import { Supervisor } from './jobs/supervisor.ts'
-import type { Log } from './log.ts'
-import type { ObjectStore, StoreSettings } from './store/store.ts'
-import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
-import { startEventRetention } from './webhooks/retention.ts'
-import { guardedAgent } from './webhooks/target.ts'
+import { type Config, limits } from '../config.ts'
+import { createPool } from '../db/pool.ts'
+import type { ExportQueue } from '../jobs/queue.ts'
+import { startRetention } from '../jobs/retention/retention.ts'
+import { Supervisor } from '../jobs/supervisor.ts'
+import type { Log } from '../log.ts'
+import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import type { Timing } from '../timing.ts'
+import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
+import { startEventRetention } from '../webhooks/retention.ts'
+import { guardedAgent } from '../webhooks/target.ts'
 
 export interface BackgroundParts {
   config: Config
-  /** As the service role. */
+  /** Connects as the service role. */
   database: Pool
-  /** Of that database. */
+  /** The address of that database. */
   serviceUrl: string
   masterKey: Buffer
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
   storeSettings: StoreSettings
+  timing: Timing
   log: Log
 }
 
-/** @throws {Error} where the database is away or does not fit; nothing is left running then */
+/** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, store, storeSettings, log } = parts
+  const { config, database, queue, threads, store, storeSettings, timing, log } = parts
   await queue.start()
   const supervisor = await Supervisor.start({
     database,
@@ -38,6 +40,7 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
     storeSettings,
     concurrency: config.exportThreads,
     timeZone: config.timeZone,
+    timing: timing.exports,
     log,
   })
   const retention = startRetention({ database, store, retentionDays: config.fileRetentionDays, log })
@@ -51,8 +54,8 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   }
 }
 
-/** With connections of its own: deliveries must not make requests wait for theirs. */
-function startDispatcher({ config, serviceUrl, masterKey, log }: BackgroundParts): {
+/** Has its own connection pool, so that deliveries never make requests wait for a connection. */
+function startDispatcher({ config, serviceUrl, masterKey, timing, log }: BackgroundParts): {
   close(): Promise<void>
 } {
   const rules = { allowInsecure: config.webhookAllowInsecure }
@@ -67,6 +70,7 @@ function startDispatcher({ config, serviceUrl, masterKey, log }: BackgroundParts
     masterKey,
     agent,
     rules,
+    timing: timing.deliveries,
     log,
     now: Date.now,
     random: Math.random,

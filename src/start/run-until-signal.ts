@@ -1,0 +1,48 @@
+/** Runs the service until SIGTERM or SIGINT. A second signal ends the process at once. */
+import { once } from 'node:events'
+import { readConfig } from '../config.ts'
+import type { Database } from '../db/database.ts'
+import { createLog } from '../log.ts'
+import { ensureDemoFolder, writeCredentials } from '../sample/demo-folder.ts'
+import { startService } from '../start.ts'
+import { stopSignal } from '../stop-signal.ts'
+import type { Timing } from '../timing.ts'
+
+/**
+ * Runs the service and then ends the process. Exit code 0 once it has stopped; 1 if it could not start or stop in time.
+ */
+export function runUntilSignal(timing: Timing): void {
+  run(timing).catch((error: Error) => {
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = 1
+  })
+}
+
+async function run(timing: Timing): Promise<void> {
+  const config = readConfig()
+  const log = createLog(config.logLevel)
+  // Installed before the start: a process killed while starting would leave its embedded database running.
+  const stop = stopSignal()
+  stop.addEventListener('abort', () => setTimeout(giveUp, timing.stopMs).unref())
+  const service = await startService(config, {
+    log,
+    timing,
+    // The operator's own server gets no demo folder.
+    ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
+  })
+  if (!stop.aborted) await once(stop, 'abort')
+  log('service.stopping', { signal: stop.reason })
+  log('service.stopped', { drained: await service.close() })
+  // A silent store may still hold the process open, although nothing waits for its answer any more.
+  process.exit()
+
+  function giveUp(): void {
+    log('service.stopped', { drained: false })
+    process.exit(1)
+  }
+
+  async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
+    const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })
+    return (baseUrl) => writeCredentials(config.dataDir, { baseUrl, ...folder })
+  }
+}

@@ -1,0 +1,47 @@
+/** What one client that reads slowly must not cost: memory and other callers. It measures its own process. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { download, movementsUrl, slowReader } from '../../support/download.ts'
+import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+
+const movements = 60_000
+
+let stage: ExportStage
+let url: string
+
+beforeAll(async () => {
+  stage = await setExportStage()
+  await addLargeExercice(stage.staff.client, movements)
+  url = movementsUrl(stage.service.url, { idExercice: largeExercice })
+})
+
+afterAll(() => stage?.close())
+
+const megabyte = 1024 * 1024
+
+test('memory stays flat and small routes answer while a client reads a megabyte a second', async () => {
+  // Twice, so that what V8 and the allocator keep for good is there before it is measured.
+  await download(url, stage.company)
+  await download(url, stage.company)
+  const before = process.memoryUsage.rss()
+  let most = before
+  const reader = await slowReader(url, stage.company)
+  for (let second = 0; second < 4; second++) {
+    const next = new Promise((resolve) => setTimeout(resolve, 1000))
+    await reader.read(megabyte)
+    const small = await download(`${stage.service.url}/api/v1/key/info`, stage.company)
+    expect(small.status).toBe(200)
+    await next
+    most = Math.max(most, process.memoryUsage.rss())
+  }
+  expect(reader.bytes).toBeLessThan(10 * megabyte)
+  expect((most - before) / megabyte).toBeLessThan(40)
+  expect(await runningQueries(stage.staff.client), 'the database waits with it').not.toEqual([])
+  await reader.read(Number.POSITIVE_INFINITY)
+  expect(reader.message.complete).toBe(true)
+  expect(reader.bytes).toBeGreaterThan(60 * megabyte)
+  expect(reader.message.trailers).toEqual({
+    'x-row-count': String(movements),
+    'x-content-sha256': reader.digest(),
+  })
+})

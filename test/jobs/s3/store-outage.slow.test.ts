@@ -1,0 +1,69 @@
+/**
+ * Full exports into real S3 servers through an outage of the store. One of thirty
+ * seconds really lasts that long: it is what the pauses between tries are made for, and nothing shorter would cross
+ * all of them.
+ */
+import { expect, type TestContext, test } from 'vitest'
+import { backwards, type Progress } from '../../support/full-export.ts'
+import { openS3Files } from '../../support/s3-files.ts'
+import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
+import { type FailingStage, setFailingStage } from '../../support/stages/failing-stage.ts'
+import { until } from '../../support/until.ts'
+
+const timeout = 300_000
+
+async function setScene(server: S3Server, { onTestFinished }: TestContext) {
+  const files = await openS3Files(server)
+  const stage = await setFailingStage({ files, isReal: true })
+  onTestFinished(async () => {
+    await stage.close()
+    await files.proxy.close()
+  })
+  return { ...stage, proxy: files.proxy }
+}
+
+const rowOf = async (stage: FailingStage, id: string) =>
+  (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
+
+describeOnS3(describeOutage, { concurrent: true })
+
+const outageMs = 30_000
+
+function describeOutage(server: () => S3Server): void {
+  test.concurrent('an export waits for a store that refuses connections from its start, for 30 s', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const service = await stage.start()
+    stage.proxy.down()
+    const id = await stage.begin(service)
+    setTimeout(() => stage.proxy.up(), outageMs)
+    const before = stage.proxy.seen.length
+    const seen: Progress[] = []
+    await stage.expectRightFile(service, id, seen)
+    expect(seen[0]).toMatchObject({ rows: 0 })
+    expect(stage.proxy.seen.length).toBeGreaterThan(before)
+    expect(backwards(seen)).toEqual([])
+    // The pauses between the tries are spread: they may end just before the outage does.
+    expect((await rowOf(stage, id)).attempt).toBeLessThanOrEqual(2)
+    expect(await stage.stored()).toHaveLength(1)
+  })
+
+  test.concurrent('an export survives a store that falls silent in mid-export, for 30 s', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const { service, gate } = await stage.startGated()
+    const id = await stage.begin(service)
+    const seen = [await stage.readUpTo(0.5, gate, service, id)]
+    stage.proxy.inflict(() => 'silent')
+    const before = stage.proxy.seen.length
+    gate.open()
+    await until(() => stage.proxy.seen.length > before)
+    setTimeout(() => stage.proxy.inflict(() => undefined), outageMs)
+    await stage.expectRightFile(service, id, seen)
+    expect(backwards(seen)).toEqual([])
+    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+    expect(await stage.stored()).toHaveLength(1)
+  })
+}

@@ -1,0 +1,8 @@
+/**
+ * The service as `src/main.ts` runs it, by a timing of the test: the first argument, as JSON. The environment of
+ * production has no such setting.
+ */
+import { runUntilSignal } from '../../src/start/run-until-signal.ts'
+import { defaultTiming } from '../../src/timing.ts'
+
+runUntilSignal({ ...defaultTiming, ...JSON.parse(process.argv[2] ?? '{}') })
