@@ -2,14 +2,9 @@
 import type { Context } from 'hono'
 import Negotiator from 'negotiator'
 import { AppError } from '../errors.ts'
-import type { ItemsForm } from '../exports/render/render-movements.ts'
 import type { Encoding, Representation } from '../exports/run/task.ts'
+import { mediaTypes, streamedForms } from '../formats/file-formats.ts'
 import type { Edge } from './route.ts'
-
-export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-}
 
 /** Many clients ask for JSON by its charset, of which it has one alone. */
 const acceptable = Object.values(mediaTypes).flatMap((type) => [type, `${type};charset=utf-8`])
@@ -42,7 +37,7 @@ export function negotiate(
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
   const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
-  const form = (Object.keys(mediaTypes) as ItemsForm[]).find((name) => mediaTypes[name] === mediaType)
+  const form = streamedForms.find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
   const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as

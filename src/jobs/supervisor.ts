@@ -91,7 +91,8 @@ export class Supervisor {
     const { threads, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
-    const period = start !== null && end !== null ? { start, end } : undefined
+    const period =
+      start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
     const task = {
       exportId,
       attempt,

@@ -6,18 +6,12 @@ import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
 import { entrySegments } from '../read/entry-segments.ts'
-import {
-  copyEntries,
-  copyMovements,
-  findEntrySpans,
-  picksEntries,
-  type ResolvedSelection,
-} from '../read/movements.sql.ts'
+import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
 import { readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { EntriesTally, renderEntries } from '../render/render-entries.ts'
 import { renderMovements } from '../render/render-movements.ts'
-import type { Selection } from '../selection.ts'
+import { picksEntries, type Selection } from '../selection.ts'
 import type { Buffers, Produced, SelectedTask } from './task.ts'
 
 /** No entry has this id: the segment of an empty selection. */
@@ -37,7 +31,9 @@ export async function produceSelected(
   const accountIds = idsUnder(task.selection.accountRoots, dictionaryRows.accounts)
   const resolved: ResolvedSelection = { ...found, selection: task.selection, accountIds }
   const columns = task.what === 'movements' ? entryColumns : wholeEntryColumns
-  const movements = first.query(new CopyRows(copyMovements(resolved), movementColumns.length))
+  const movements = first.query(
+    new CopyRows(copyMovements(resolved, movementColumns), movementColumns.length),
+  )
   const entries = second.query(new CopyRows(copyEntries(resolved, columns), columns.length))
   const dictionary = renderDictionary(dictionaryRows)
   const render = task.what === 'movements' ? movementChunks : entryChunks

@@ -1,14 +1,14 @@
 /** What an export thread is asked for, what it produces, and what it tells of it. */
 import type { MessagePort } from 'node:worker_threads'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { Collection, CollectionOwner } from '../render/collections.ts'
-import type { ItemsForm } from '../render/render-movements.ts'
 import type { Selection } from '../selection.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
 
 /** The media type and the encoding of an answer. */
 export interface Representation {
-  form: ItemsForm
+  form: StreamedForm
   encoding: Encoding
 }
 

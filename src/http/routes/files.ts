@@ -5,14 +5,14 @@
  * An object never changes, so its ETag names its key. Ranges make a broken download resumable.
  */
 import { createHash } from 'node:crypto'
-import { extname } from 'node:path'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
+import { mediaTypeOf } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
 import { type FileLink, readLink } from '../../store/file-links.ts'
-import { FilesystemStore, type StoredFile } from '../../store/filesystem.ts'
+import { FilesystemStore, type OpenFile } from '../../store/filesystem.ts'
 import { isKey, StoreError } from '../../store/store.ts'
 import { holdsEtag } from '../representation.ts'
 import type { Edge } from '../route.ts'
@@ -24,12 +24,6 @@ export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
   app.all('/files/*', () => {
     throw new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: 'GET, HEAD' } })
   })
-}
-
-/** By the ending of the key, which is all that a folder keeps of it. */
-const contentTypes: Readonly<Record<string, string>> = {
-  '.json': 'application/json',
-  '.tra': 'text/plain; charset=windows-1252',
 }
 
 async function answerFile(c: Context<Edge>, services: Services): Promise<Response> {
@@ -58,7 +52,7 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
     })
   const { start, end } = part ?? { start: 0, end: file.bytes }
   Object.assign(headers, {
-    'Content-Type': contentTypes[extname(link.key)] ?? 'application/octet-stream',
+    'Content-Type': mediaTypeOf(link.key) ?? 'application/octet-stream',
     'Content-Disposition': attachment(link.fileName),
     'Content-Length': String(end - start),
     // A browser must not take what partners put into their ledgers for a page of this host.
@@ -79,7 +73,7 @@ function checkLink(target: string, signingKey: string, now: number): FileLink {
   return link
 }
 
-async function openFile(store: FilesystemStore, key: string): Promise<StoredFile> {
+async function openFile(store: FilesystemStore, key: string): Promise<OpenFile> {
   const file = await store.open(key).catch((cause: unknown) => {
     throw cause instanceof StoreError ? new AppError('ERR-UNAVAILABLE', { cause }) : cause
   })
@@ -114,7 +108,7 @@ function rangeOf(
 }
 
 /** The bytes from `start` to `end`. A read that finds the handle closed, as the client has left, fails. */
-function sourceOf({ handle }: StoredFile, start: number, end: number): BodySource {
+function sourceOf({ handle }: OpenFile, start: number, end: number): BodySource {
   let at = start
   return {
     read: async () => {

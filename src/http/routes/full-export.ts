@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
+import { fileFormats } from '../../formats/file-formats.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
 import type { ExportView } from '../../jobs/jobs.sql.ts'
@@ -118,7 +119,7 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       return { progress: { rows: Number(job.rows), rowsTotal, bytes: Number(job.bytes) } }
     }
     case 'DONE': {
-      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.${job.format.toLowerCase()}`
+      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.${fileFormats[job.format].ending}`
       return {
         url: await store.signedUrl(job.fileKey!, fileName, limits.fileLinkSeconds),
         size: Number(job.bytes),

@@ -1,7 +1,7 @@
 /** `GET /api/v1/mad/movements`: the whole selection as one streamed answer. */
 
 import { z } from '@hono/zod-openapi'
-import { mediaTypes } from '../representation.ts'
+import { mediaTypes } from '../../formats/file-formats.ts'
 import { folderRoute } from '../route.ts'
 import { conditionalRequest, etagHeaders, streamHeaders } from '../schemas/answer-headers.ts'
 import { Movement } from '../schemas/movement-schema.ts'
