@@ -27,15 +27,15 @@ const chunkBytes = megabyte / 4
 const chunks = 600
 
 /** Bytes that no compressor makes fewer. */
-async function* noise(take: Buffers['take']): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  for (let i = 0; i < chunks; i++) yield randomFillSync(take(chunkBytes).subarray(0, chunkBytes))
+async function* noise(buffer: Buffers['buffer']): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let i = 0; i < chunks; i++) yield randomFillSync(buffer(chunkBytes).subarray(0, chunkBytes))
 }
 
 const owner = { schemaId: '1', folderId: '1', firmId: '1', today: '', timeZone: '' }
 const asked: Omit<CollectionTask, 'encoding'> = { what: 'banks', owner, form: 'json' }
 
-const produce = async (_snapshot: unknown, _task: unknown, { take }: Buffers): Promise<Produced> => {
-  return { head: { ledgerVersion: '1' }, chunks: noise(take), rows: () => chunks }
+const produce = async (_snapshot: unknown, _task: unknown, { buffer }: Buffers): Promise<Produced> => {
+  return { head: { ledgerVersion: '1' }, chunks: noise(buffer), rows: () => chunks }
 }
 
 test.each(['gzip', 'zstd'] as const)(

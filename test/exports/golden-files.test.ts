@@ -74,7 +74,7 @@ test('movements of the whole folder, one a line', async () => {
       form: 'ndjson',
       encoding: 'identity',
     },
-    { chunkBytes: 64 * 1024, take: (bytes) => new Uint8Array(bytes) },
+    { chunkBytes: 64 * 1024, buffer: (bytes) => new Uint8Array(bytes) },
   )
   const parts: Buffer[] = []
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))

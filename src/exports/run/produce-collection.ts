@@ -9,7 +9,7 @@ import type { Buffers, CollectionTask, Produced } from './task.ts'
 export async function produceCollection(
   { first }: Snapshot,
   { what, owner, form }: CollectionTask,
-  { chunkBytes, take }: Buffers,
+  { chunkBytes, buffer }: Buffers,
 ): Promise<Produced> {
   const ledgerVersion = what === 'society' ? '' : await readLedgerVersion(first, owner)
   if (ledgerVersion === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -17,5 +17,5 @@ export async function produceCollection(
   const texts = collectionTexts(first, what, owner, form, (items) => {
     rows += items
   })
-  return { head: { ledgerVersion }, chunks: packTexts(texts, chunkBytes, take), rows: () => rows }
+  return { head: { ledgerVersion }, chunks: packTexts(texts, chunkBytes, buffer), rows: () => rows }
 }

@@ -47,14 +47,14 @@ function movementChunks(
   entries: CopyRows,
   dictionary: Dictionary,
   { form }: SelectedTask,
-  { chunkBytes, take }: Buffers,
+  { chunkBytes, buffer }: Buffers,
 ): Chunks {
   let rows = 0
   const count = (total: number): void => {
     rows = total
   }
   const renderer = new MovementRenderer(dictionary)
-  const chunks = renderMovements(movements, entries, renderer, form, chunkBytes, take, count)
+  const chunks = renderMovements(movements, entries, renderer, form, chunkBytes, buffer, count)
   return { chunks, rows: () => rows }
 }
 
@@ -63,10 +63,10 @@ function entryChunks(
   entries: CopyRows,
   dictionary: Dictionary,
   { form }: SelectedTask,
-  { chunkBytes, take }: Buffers,
+  { chunkBytes, buffer }: Buffers,
 ): Chunks {
   const tally = new EntriesTally()
-  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, chunkBytes, take, tally)
+  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, chunkBytes, buffer, tally)
   return { chunks, rows: () => tally.entries }
 }
 

@@ -37,8 +37,8 @@ export async function sendExport(
     channel.signal.addEventListener('abort', abort)
     try {
       channel.signal.throwIfAborted()
-      const take = task.encoding === 'identity' ? (bytes: number) => channel.buffer(bytes) : sameBuffer()
-      const produced = await produce(snapshot, task, { chunkBytes: limits.chunkBytes, take })
+      const buffer = task.encoding === 'identity' ? (bytes: number) => channel.buffer(bytes) : sameBuffer()
+      const produced = await produce(snapshot, task, { chunkBytes: limits.chunkBytes, buffer })
       channel.head(produced.head)
       const summary = await sendChunks(produced, task.encoding, channel)
       await snapshot.close()
@@ -78,7 +78,7 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
 }
 
 /** One buffer again and again, for chunks that the compressor reads here. */
-function sameBuffer(): Buffers['take'] {
+function sameBuffer(): Buffers['buffer'] {
   let buffer = new Uint8Array(0)
   return (bytes) => {
     if (buffer.length < bytes) buffer = new Uint8Array(bytes)

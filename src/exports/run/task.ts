@@ -2,6 +2,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { Collection, CollectionOwner } from '../render/collections.ts'
+import type { BufferOf } from '../render/file-options.ts'
 import type { Selection } from '../selection.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
@@ -59,7 +60,7 @@ export interface Buffers {
   /** How full a chunk may get; a single item that needs more gets a chunk of its own. */
   chunkBytes: number
   /** Gives a buffer of that size. */
-  take: (bytes: number) => Uint8Array<ArrayBuffer>
+  buffer: BufferOf
 }
 
 export interface Produced {
