@@ -27,7 +27,7 @@ import type { ErrorCode, Issue } from '../errors.ts'
 import { AppError } from '../errors.ts'
 
 /** Four megabytes: two windows. */
-const keptBuffersMax = 16
+const spareBuffersMax = 16
 
 type FromThread<Head, Summary> =
   | { kind: 'head'; head: Head }
@@ -117,15 +117,16 @@ export class ChannelWriter<Head, Summary> {
 }
 
 /** Of chunks that have been sent, for the next channel. */
-const keptBuffers: ArrayBuffer[] = []
+const spareBuffers: ArrayBuffer[] = []
 
 function keepBuffer(buffer: ArrayBuffer): void {
-  if (keptBuffers.length < keptBuffersMax && buffer.byteLength >= limits.chunkBytes) keptBuffers.push(buffer)
+  if (spareBuffers.length < spareBuffersMax && buffer.byteLength >= limits.chunkBytes)
+    spareBuffers.push(buffer)
 }
 
 /** As many as fill the window of a channel; to be transferred to its writer. */
-export function takeKeptBuffers(): ArrayBuffer[] {
-  return keptBuffers.splice(0, limits.channelWindowBytes / limits.chunkBytes)
+export function reuseBuffers(): ArrayBuffer[] {
+  return spareBuffers.splice(0, limits.channelWindowBytes / limits.chunkBytes)
 }
 
 /** The main thread's end. */
@@ -146,7 +147,7 @@ export class ChannelReader<Head, Summary> {
     const { port1, port2 } = new MessageChannel()
     this.#port = port1
     this.threadPort = port2
-    port1.on('message', (message: FromThread<Head, Summary>) => this.#take(message))
+    port1.on('message', (message: FromThread<Head, Summary>) => this.#receive(message))
     port1.on('close', () => this.fail(new Error('the export thread ended without finishing')))
   }
 
@@ -173,7 +174,7 @@ export class ChannelReader<Head, Summary> {
    * Gives the buffer of a chunk back to the thread, or keeps it for the next export. Only for a chunk that nobody reads
    * any more: it is overwritten.
    */
-  giveBack(bytes: Uint8Array): void {
+  recycle(bytes: Uint8Array): void {
     if (this.#error || !(bytes.buffer instanceof ArrayBuffer)) return
     const { buffer } = bytes
     if (this.#ended) keepBuffer(buffer)
@@ -200,7 +201,7 @@ export class ChannelReader<Head, Summary> {
     this.#wake?.()
   }
 
-  #take(message: FromThread<Head, Summary>): void {
+  #receive(message: FromThread<Head, Summary>): void {
     switch (message.kind) {
       case 'head':
         this.#head = message.head

@@ -50,7 +50,7 @@ test.each(['gzip', 'zstd'] as const)(
     let [read, most] = [0, 0]
     for (let bytes = await reader.read(); bytes; bytes = await reader.read()) {
       read += bytes.length
-      reader.giveBack(bytes)
+      reader.recycle(bytes)
       most = Math.max(most, process.memoryUsage().arrayBuffers)
     }
     await sent

@@ -201,7 +201,7 @@ test('a buffer that is given back is used again, one that is too small is not', 
     buffer.fill(7)
     await writer.write(buffer)
     const chunk = await reader.read()
-    reader.giveBack(chunk!)
+    reader.recycle(chunk!)
     expect(chunk!.buffer.byteLength, 'the buffer is gone from here').toBe(0)
     await settle()
   }

@@ -1,6 +1,6 @@
 /** A streamed export as the main thread sees it: started, read chunk by chunk, cancelled. */
 import type { Piscina } from 'piscina'
-import { ChannelReader, takeKeptBuffers } from '../../threads/channel.ts'
+import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
 import { asAppError } from '../../threads/pool.ts'
 import { whileWaiting } from '../../threads/waiting-tasks.ts'
 import type { ExportHead, ExportSummary, ExportTask, SentTask } from './task.ts'
@@ -13,7 +13,7 @@ export function startExport(threads: Piscina, task: ExportTask): ExportReader {
   const port = reader.threadPort
   // No abort signal: Piscina gives a thread that runs a task with one nothing else to do, so that as many clients that
   // do not read as there are threads would stop all exports.
-  const buffers = takeKeptBuffers()
+  const buffers = reuseBuffers()
   const waiting = whileWaiting({ task, port, buffers } satisfies SentTask, () => reader.cancelled)
   threads
     .run(waiting, { name: 'streamExport', transferList: [port, ...buffers] as never })

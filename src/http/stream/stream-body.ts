@@ -7,7 +7,7 @@ export interface BodySource {
   /** Undefined at the end. */
   read(): Promise<Uint8Array | undefined>
   /** The kernel has these bytes, so their buffer may be written again. */
-  giveBack?(bytes: Uint8Array): void
+  recycle?(bytes: Uint8Array): void
   /** All is read, and the answer not yet ended: the moment for trailers. */
   ended?(): void
   /** Nobody reads on. */
@@ -34,7 +34,7 @@ export function streamBody(
       async pull(controller) {
         try {
           // The answer has begun and nothing waits to be written: the chunk before is with the kernel.
-          if (sent && outgoing.headersSent && outgoing.writableLength === 0) source.giveBack?.(sent)
+          if (sent && outgoing.headersSent && outgoing.writableLength === 0) source.recycle?.(sent)
           sent = await source.read()
           if (sent) return controller.enqueue(sent)
           source.ended?.()

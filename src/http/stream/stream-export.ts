@@ -121,7 +121,7 @@ function sourceOf(
       next = undefined
       return chunk
     },
-    giveBack: (chunk) => reader.giveBack(chunk),
+    recycle: (chunk) => reader.recycle(chunk),
     ended: () => {
       const { rows, bytes, sha256 } = reader.summary!
       c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
