@@ -1,7 +1,7 @@
 /** One attempt at a full export as the main thread sees it: started in a thread, watched, stopped. */
 import { MessageChannel } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
-import { saysFull } from '../threads/pool.ts'
+import { isQueueFull } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
@@ -24,24 +24,24 @@ export function startAttempt(
   task: Omit<FolderTask, 'progress' | 'port'>,
   stopMs: number,
 ): Attempt {
-  const { port1: near, port2: port } = new MessageChannel()
+  const { port1: ourPort, port2: port } = new MessageChannel()
   const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
   progress[1] = Number.NaN
   const gaveUp = Promise.withResolvers<AttemptOutcome>()
   const outcome: Promise<AttemptOutcome> = threads
     .run({ ...task, progress, port }, { name: 'exportFolder', transferList: [port] as never })
     // There was no place in a thread, or it ended.
-    .catch((error: unknown) => (saysFull(error) ? { noThread: true } : { failed: failureOf(error) }))
+    .catch((error: unknown) => (isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }))
     .finally(() => {
-      clearTimeout(patience)
-      near.close()
+      clearTimeout(stopTimer)
+      ourPort.close()
     })
-  let patience: NodeJS.Timeout | undefined
+  let stopTimer: NodeJS.Timeout | undefined
   const stop = () => {
-    near.postMessage('stop')
+    ourPort.postMessage('stop')
     // A store that is out of reach can hold up even what only takes back.
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
-    patience ??= setTimeout(tooLate, stopMs)
+    stopTimer ??= setTimeout(tooLate, stopMs)
   }
   return { progress: () => readProgress(progress), outcome: Promise.race([outcome, gaveUp.promise]), stop }
 }

@@ -38,12 +38,12 @@ export function createThreads(count: number, settings: ThreadSettings): Piscina 
 }
 
 /** Whether a task was refused since too many wait already. Piscina says so only in words. */
-export function saysFull(error: unknown): boolean {
+export function isQueueFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'Task queue is at limit'
 }
 
 export function asAppError(error: unknown): Error {
-  if (saysFull(error)) {
+  if (isQueueFull(error)) {
     return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '10' }, cause: error })
   }
   return error instanceof Error ? error : new Error('the export thread failed', { cause: error })
