@@ -13,21 +13,21 @@ import {
 
 /** @returns false where the export is no longer this process's */
 export async function finish(client: ClientBase, claim: Claim, file: StoredFile): Promise<boolean> {
-  return tell(client, claim, await finishExport(client, claim, file), { status: 'completed' })
+  return publishEnd(client, claim, await finishExport(client, claim, file), { status: 'completed' })
 }
 
 /** @returns false where the export is no longer this process's */
 export async function fail(client: ClientBase, claim: Claim, reason: string): Promise<boolean> {
-  return tell(client, claim, await failExport(client, claim, reason), { status: 'rejected', reason })
+  return publishEnd(client, claim, await failExport(client, claim, reason), { status: 'rejected', reason })
 }
 
 /** Whoever has it. @returns false where it has ended already, or is not there */
 export async function end(client: ClientBase, key: ExportKey, reason: string): Promise<boolean> {
-  return tell(client, key, await endExport(client, key, reason), { status: 'rejected', reason })
+  return publishEnd(client, key, await endExport(client, key, reason), { status: 'rejected', reason })
 }
 
 /** An export ends once, so either end is the first that is heard of its document. */
-async function tell(
+async function publishEnd(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,
   folderId: string | undefined,

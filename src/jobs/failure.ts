@@ -11,7 +11,7 @@ export interface Failure {
   cause: FailureCause
   retryable: boolean
   /** For the caller: what it is about its own books. */
-  told: string | undefined
+  detail: string | undefined
   /** For the log alone. */
   message: string
   /** With its causes. */
@@ -25,8 +25,8 @@ export interface Failure {
  */
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))
-  const told = known instanceof UnsupportedByFormat ? known.message : undefined
-  return { ...judge(known), told, message: known.message, stack: inspect(known) }
+  const detail = known instanceof UnsupportedByFormat ? known.message : undefined
+  return { ...judge(known), detail, message: known.message, stack: inspect(known) }
 }
 
 function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
@@ -34,7 +34,7 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
     return { cause: error.retryable ? 'store' : 'refused', retryable: error.retryable }
   if (error instanceof AppError && error.code === 'ERR-FOLDER-NOT-FOUND')
     return { cause: 'folder', retryable: false }
-  if (error instanceof UnsupportedByFormat) return { cause: 'unfit', retryable: false }
+  if (error instanceof UnsupportedByFormat) return { cause: 'unsupported', retryable: false }
   if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
     return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -50,7 +50,7 @@ export interface ExportParameters {
 /** The same for triggers that ask for the same, 64 hexadecimal digits. */
 export function identityOf(parameters: ExportParameters): string {
   const { schemaId, folderId, version, format, exerciceId, period, journalIds = [] } = parameters
-  const asked = [
+  const named = [
     wholeNumber(schemaId),
     wholeNumber(folderId),
     version,
@@ -59,7 +59,7 @@ export function identityOf(parameters: ExportParameters): string {
     period === undefined ? null : [period.start, period.end],
     setOfIds(journalIds),
   ]
-  return createHash('sha256').update(JSON.stringify(asked)).digest('hex')
+  return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }
 
 /** Ascending as numbers, each once. */
@@ -82,7 +82,7 @@ export type FailureCause =
   | 'store'
   | 'refused'
   | 'folder'
-  | 'unfit'
+  | 'unsupported'
   | 'internal'
   | 'died'
   | 'cancelled'
@@ -96,7 +96,8 @@ const causes: Record<FailureCause, string> = {
     'The file could not be stored. A new export fails alike until the operators of the service have made room or ' +
     'given access.',
   folder: 'The folder is no longer there. A new export of it fails alike.',
-  unfit: 'The folder holds what a file of this format cannot; a new export fails alike until that is mended.',
+  unsupported:
+    'The folder holds what a file of this format cannot; a new export fails alike until that is mended.',
   internal:
     'The service failed to make the file. A new export is likely to fail alike until its operators have mended that.',
   died: 'The service was interrupted each time it made the file. A new export may succeed.',
@@ -110,8 +111,8 @@ const causes: Record<FailureCause, string> = {
  * @param note what staff said when they cancelled it; what does not fit into the file
  */
 export function reasonOf(cause: FailureCause, requestId: string, note?: string): string {
-  const said = note === undefined ? '' : cause === 'cancelled' ? ` They say: ${note}.` : ` ${note}.`
-  return `${causes[cause]}${said} Quote request ${requestId} to the operators if you need their help.`
+  const noteText = note === undefined ? '' : cause === 'cancelled' ? ` They say: ${note}.` : ` ${note}.`
+  return `${causes[cause]}${noteText} Quote request ${requestId} to the operators if you need their help.`
 }
 
 /** The reason of a failed export, with the moment at which a new one can be started (ISO 8601). */

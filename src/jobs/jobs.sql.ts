@@ -51,24 +51,24 @@ export async function retireAfterAnHour(
 /**
  * False where an export with that identity answers already. A trigger that is just inserting the same is waited for.
  */
-export async function insertExport(client: ClientBase, made: NewExport): Promise<boolean> {
+export async function insertExport(client: ClientBase, job: NewExport): Promise<boolean> {
   const { rowCount } = await client.query(
     `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
        journal_ids, identity, request_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (schema_id, folder_id, identity) where latest do nothing`,
     [
-      made.schemaId,
-      made.exportId,
-      made.folderId,
-      made.version,
-      made.format,
-      made.exerciceId,
-      made.period?.start,
-      made.period?.end,
-      made.journalIds,
-      made.identity,
-      made.requestId,
+      job.schemaId,
+      job.exportId,
+      job.folderId,
+      job.version,
+      job.format,
+      job.exerciceId,
+      job.period?.start,
+      job.period?.end,
+      job.journalIds,
+      job.identity,
+      job.requestId,
     ],
   )
   return rowCount === 1

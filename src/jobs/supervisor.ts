@@ -54,7 +54,7 @@ export class Supervisor {
   static async start(parts: SupervisorParts): Promise<Supervisor> {
     const supervisor = new Supervisor(parts)
     await parts.queue.claim(parts.concurrency, (claimed) => supervisor.#work(claimed))
-    await parts.queue.claimDeadLetters((entry) => supervisor.#giveUp(entry))
+    await parts.queue.claimDeadLetters((entry) => supervisor.#endDeadLetter(entry))
     return supervisor
   }
 
@@ -104,7 +104,7 @@ export class Supervisor {
   }
 
   /** Tells how far it is, and stops it when it is lost or the process is to end. */
-  #watch(claim: Claim, attempt: Attempt, otherHasIt: AbortSignal): { end(): Promise<boolean> } {
+  #watch(claim: Claim, attempt: Attempt, lost: AbortSignal): { end(): Promise<boolean> } {
     const { database, timing } = this.#parts
     let isLost = false
     const lose = () => {
@@ -112,7 +112,7 @@ export class Supervisor {
       attempt.stop()
     }
     const stops = [
-      [otherHasIt, lose],
+      [lost, lose],
       [this.#closing.signal, attempt.stop],
     ] as const
     for (const [signal, stop] of stops) {
@@ -170,14 +170,14 @@ export class Supervisor {
       await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
       throw new Error(failure.message)
     }
-    const reason = reasonOf(failure.cause, job.requestId, failure.told)
+    const reason = reasonOf(failure.cause, job.requestId, failure.detail)
     const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
     if (!failed) return log('export.lost', claim)
     log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
     await this.#clear(claim)
   }
 
-  async #giveUp({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
+  async #endDeadLetter({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
     const { database, log } = this.#parts
     const reason = reasonOf('died', requestId)
     const ended = await inTenant(database, schemaId, (client) => end(client, { schemaId, exportId }, reason))

@@ -87,7 +87,7 @@ describe('two triggers', () => {
 
 describe('the reason of a failure', () => {
   // biome-ignore format: a table
-  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unfit', 'internal', 'died', 'cancelled', 'forgotten']
+  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unsupported', 'internal', 'died', 'cancelled', 'forgotten']
 
   test('is a sentence of its own for each cause, with the request', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
@@ -111,7 +111,7 @@ describe('the reason of a failure', () => {
         'CGN.CODE of a TRA file has 17 columns and cannot hold ' +
         '"111111111111111111". Quote request r to the operators if you need their help.',
     )
-    expect(failureOf(new Error('of the database')).told).toBeUndefined()
+    expect(failureOf(new Error('of the database')).detail).toBeUndefined()
   })
 
   test('quotes what staff said', () => {
@@ -136,7 +136,7 @@ describe('the reason of a failure', () => {
     expect(judged(new StoreError('full', { retryable: false }))).toBe('refused false')
     expect(judged(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
     expect(judged(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
-    expect(judged(new UnsupportedByFormat('books in dollars'))).toBe('unfit false')
+    expect(judged(new UnsupportedByFormat('books in dollars'))).toBe('unsupported false')
     for (const code of ['57P01', '08006', '53100', '57014', '40001', 'ECONNRESET'])
       expect(judged(coded(code)), code).toBe('database true')
     for (const code of ['42P01', '22012', '42501']) expect(judged(coded(code)), code).toBe('internal false')
