@@ -72,10 +72,10 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const caller = { ...call, principal: identified(c), body }
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
-  const leave = await services.requestSlots.acquire(route.path, folderId)
+  const releaseSlot = await services.requestSlots.acquire(route.path, folderId)
   // `close` comes once, whether the answer ended, failed, or its client left; it may have been here already.
-  if (c.env.outgoing.closed) leave()
-  else c.env.outgoing.once('close', leave)
+  if (c.env.outgoing.closed) releaseSlot()
+  else c.env.outgoing.once('close', releaseSlot)
   return route.answer({ ...caller, folderId } satisfies FolderCall<never>)
 }
 

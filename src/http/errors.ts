@@ -24,7 +24,7 @@ export const ErrorBody = z
   .openapi('Error')
 
 /** What an error quotes of its request. */
-export interface Asked {
+export interface QuotedRequest {
   /** Path and query as they were sent. */
   url: string
   method: string
@@ -35,16 +35,16 @@ export interface Asked {
 const quotedUrlMax = 2048
 
 /** The body, with every token and secret blotted out of what it quotes. */
-export function errorBody(error: AppError, asked: Asked): z.infer<typeof ErrorBody> {
+export function errorBody(error: AppError, request: QuotedRequest): z.infer<typeof ErrorBody> {
   return {
     error: {
       code: error.code,
       message: withoutSecrets(error.message),
       details: {
-        url: withoutSecrets(asked.url).slice(0, quotedUrlMax),
-        method: asked.method,
+        url: withoutSecrets(request.url).slice(0, quotedUrlMax),
+        method: request.method,
         requestedAt: new Date().toISOString(),
-        requestId: asked.requestId,
+        requestId: request.requestId,
         ...(error.issues === undefined
           ? {}
           : {
@@ -79,8 +79,8 @@ export function answerError(
   const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed
   if (isFault) log('request.failed', { requestId, code: error.code, error: error.cause ?? error })
   c.set('errorCode', error.code)
-  const asked = { url: c.env.incoming.url ?? '', method: c.req.method, requestId }
-  return c.json(errorBody(error, asked), error.status, errorHeaders(error))
+  const request = { url: c.env.incoming.url ?? '', method: c.req.method, requestId }
+  return c.json(errorBody(error, request), error.status, errorHeaders(error))
 }
 
 function asAppError(thrown: Error): AppError {

@@ -44,7 +44,7 @@ export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): 
   )
   // Neither side sent a byte for so long: a client that stopped reading its export.
   server.setTimeout(timing.idleMs)
-  server.on('clientError', (error, socket) => answerNoRequest(error, socket, log, timing))
+  server.on('clientError', (error, socket) => answerUnparsed(error, socket, log, timing))
   // Without a listener Node answers 417 with an empty body.
   server.on('checkExpectation', (incoming, outgoing) => {
     const issue = { parameter: 'Expect', message: 'must be 100-continue where it is sent' }
@@ -71,8 +71,8 @@ function refusal(incoming: IncomingMessage): AppError | undefined {
 
 function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResponse, log: Log): void {
   const requestId = requestIdOf(incoming.headers['x-request-id'] as string | undefined)
-  const asked = { url: incoming.url ?? '', method: incoming.method ?? '', requestId }
-  const body = JSON.stringify(errorBody(error, asked))
+  const request = { url: incoming.url ?? '', method: incoming.method ?? '', requestId }
+  const body = JSON.stringify(errorBody(error, request))
   outgoing.writeHead(error.status, {
     ...errorHeaders(error),
     'Content-Type': 'application/json',
@@ -86,7 +86,7 @@ function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResp
 }
 
 /** What could not be read as a request: there is no URL, method or id of its own to quote. */
-function answerNoRequest(
+function answerUnparsed(
   cause: NodeJS.ErrnoException,
   socket: Duplex,
   log: Log,
@@ -103,7 +103,7 @@ function answerNoRequest(
   // Clients and load balancers connect ahead of need. An answer to nothing would be taken for that to the request that
   // is sent just then, so such a connection stays, as an idle one does: until `idleMs`.
   if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0) return
-  const error = whatIsNoRequest(cause.code, timing)
+  const error = parseErrorOf(cause.code, timing)
   const requestId = requestIdOf(undefined)
   log('request.refused', { requestId, code: error.code })
   const body = JSON.stringify(errorBody(error, { url: '', method: '', requestId }))
@@ -114,7 +114,7 @@ function answerNoRequest(
   )
 }
 
-function whatIsNoRequest(code: string | undefined, { headersMs, requestMs }: ListenerTiming): AppError {
+function parseErrorOf(code: string | undefined, { headersMs, requestMs }: ListenerTiming): AppError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The headers of the request are too large' })
   const message =

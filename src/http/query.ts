@@ -38,13 +38,13 @@ export const version = text()
   .openapi({ type: 'string', enum: versions, description: 'Version of the format', example: '1.0.0' })
 
 /** An id as the document of the API describes it, where the library cannot tell by itself. */
-export const idForm = { type: 'string', pattern: idPattern.source } as const
+export const idSchema = { type: 'string', pattern: idPattern.source } as const
 
 /** Comes out without leading zeros. */
 export const id = text()
   .regex(idPattern, notAnId)
   .transform((digits) => readId(digits)!)
-  .openapi({ ...idForm, example: '1000' })
+  .openapi({ ...idSchema, example: '1000' })
 
 /** The year 0 does not exist, and PostgreSQL refuses it. */
 const datePattern = /^(?!0000)\d{4}-\d{2}-\d{2}$/

@@ -23,13 +23,13 @@ const rememberable = /^(room|a free connection|a safe connection|resources) /
 
 export class Readiness {
   readonly #needs: readonly Need[]
-  readonly #begin: () => Promise<void>
+  readonly #beginExport: () => Promise<void>
   readonly #missingMs: number
   /** What requests have found missing, as of the last time. */
-  readonly #found = new Map<string, { at: number; error: unknown }>()
+  readonly #remembered = new Map<string, { at: number; error: unknown }>()
   /** Why requests are not taken yet; undefined: they are. */
   #closedBy: unknown
-  #asked: Promise<Missing[]> | undefined
+  #checking: Promise<Missing[]> | undefined
 
   /**
    * @param needs of every request
@@ -38,7 +38,7 @@ export class Readiness {
    */
   constructor(needs: readonly Need[], begin: () => Promise<void>, missingMs: number) {
     this.#needs = needs
-    this.#begin = begin
+    this.#beginExport = begin
     this.#missingMs = missingMs
   }
 
@@ -60,7 +60,7 @@ export class Readiness {
   learn(error: unknown): void {
     const missing = missingOf(error)
     if (missing !== undefined && rememberable.test(missing))
-      this.#found.set(missing, { at: performance.now(), error })
+      this.#remembered.set(missing, { at: performance.now(), error })
   }
 
   /**
@@ -68,17 +68,17 @@ export class Readiness {
    * answer: anybody may ask, and each would open connections.
    */
   missing(): Promise<Missing[]> {
-    this.#asked ??= this.#ask().finally(() => {
-      this.#asked = undefined
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined
     })
-    return this.#asked
+    return this.#checking
   }
 
-  async #ask(): Promise<Missing[]> {
+  async #check(): Promise<Missing[]> {
     if (this.#closedBy !== undefined)
       return [{ name: nameOf('the database of DATABASE_URL', this.#closedBy), error: this.#closedBy }]
     // Side by side: one that is silent takes seconds to be given up.
-    const asked = await Promise.all(
+    const missing = await Promise.all(
       this.#needs.map(({ name, check }) =>
         check().then(
           () => [],
@@ -87,20 +87,20 @@ export class Readiness {
         ),
       ),
     )
-    return [...asked.flat(), ...(await this.#stillMissing())]
+    return [...missing.flat(), ...(await this.#stillMissing())]
   }
 
   async #stillMissing(): Promise<Missing[]> {
-    if (this.#found.size === 0) return []
+    if (this.#remembered.size === 0) return []
     const now = performance.now()
-    const isBegun = await this.#begin().then(
+    const isBegun = await this.#beginExport().then(
       () => true,
       () => false,
     )
-    for (const [name, { at }] of this.#found) {
-      if (isBegun && now - at >= this.#missingMs) this.#found.delete(name)
+    for (const [name, { at }] of this.#remembered) {
+      if (isBegun && now - at >= this.#missingMs) this.#remembered.delete(name)
     }
-    return [...this.#found].map(([name, { error }]) => ({ name, error }))
+    return [...this.#remembered].map(([name, { error }]) => ({ name, error }))
   }
 }
 

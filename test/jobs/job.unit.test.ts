@@ -105,8 +105,8 @@ describe('the reason of a failure', () => {
 
   test('names what does not fit, which is the caller’s own', () => {
     const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
-    const { cause, told } = failureOf(overflow)
-    expect(reasonOf(cause, 'r', told)).toBe(
+    const { cause, detail } = failureOf(overflow)
+    expect(reasonOf(cause, 'r', detail)).toBe(
       'The folder holds what a file of this format cannot; a new export fails alike until that is mended. ' +
         'CGN.CODE of a TRA file has 17 columns and cannot hold ' +
         '"111111111111111111". Quote request r to the operators if you need their help.',

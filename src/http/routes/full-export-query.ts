@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import type { Issue } from '../../errors.ts'
 import { type FileFormat, fileFormatNames, fileFormats } from '../../formats/file-formats.ts'
-import { accountingFolderId, date, id, idForm, optional, several, text, version } from '../query.ts'
+import { accountingFolderId, date, id, idSchema, optional, several, text, version } from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
 /** A period of more is refused: no fiscal year is longer. */
@@ -44,7 +44,7 @@ export const fullExportQuery = z
     ),
     journalIds: several(id)
       .optional()
-      .openapi({ type: 'array', items: idForm, minItems: 1, ...ofSelective('Journals to restrict to') }),
+      .openapi({ type: 'array', items: idSchema, minItems: 1, ...ofSelective('Journals to restrict to') }),
   })
   .superRefine(
     (query, context) => {

@@ -90,13 +90,13 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
   const { version, format, idExercice: exerciceId, startDate: start, endDate: end } = query
   const period = start !== undefined && end !== undefined ? { start, end } : undefined
   const journalIds = setOfIds(query.journalIds ?? [])
-  const wanted = { schemaId, folderId, version, format, exerciceId, period, journalIds }
-  const identity = identityOf(wanted)
-  if (exerciceId !== undefined || journalIds.length > 0) await findSelected(services.database, wanted)
+  const parameters = { schemaId, folderId, version, format, exerciceId, period, journalIds }
+  const identity = identityOf(parameters)
+  if (exerciceId !== undefined || journalIds.length > 0) await findSelected(services.database, parameters)
   const job = await inTenant(services.database, schemaId, async (client) => {
     const exportId = `export_${randomBytes(16).toString('hex')}`
     await retireAfterAnHour(client, { schemaId, folderId, identity })
-    if (await insertExport(client, { ...wanted, exportId, identity, requestId }))
+    if (await insertExport(client, { ...parameters, exportId, identity, requestId }))
       await services.queue.add(client, { schemaId, exportId, requestId })
     return readLatest(client, { schemaId, folderId, identity })
   })

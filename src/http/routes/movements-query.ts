@@ -5,7 +5,7 @@
 import { z } from '@hono/zod-openapi'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../exports/selection.ts'
-import { accountingFolderId, date, id, idForm, oneOf, optional, several, text, version } from '../query.ts'
+import { accountingFolderId, date, id, idSchema, oneOf, optional, several, text, version } from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
 /** A period of more is refused: partners pull a year at a time. */
@@ -61,7 +61,7 @@ export const entriesQuery = z
     ...selectionParameters,
     journalIds: several(id).optional().openapi({
       type: 'array',
-      items: idForm,
+      items: idSchema,
       minItems: 1,
       description: 'Entries of these journals only',
     }),

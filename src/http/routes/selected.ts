@@ -38,16 +38,16 @@ export async function answerSelected(
  */
 export async function findSelected(
   database: Pool,
-  asked: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds'>,
+  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds'>,
 ): Promise<Selected> {
-  const { exerciceId, journalIds } = asked
-  const selected = await readSelected(database, asked)
+  const { exerciceId, journalIds } = selection
+  const selected = await readSelected(database, selection)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const strange = journalIds.filter((id) => !selected.journalIds.includes(id))
-  if (strange.length > 0) {
+  const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))
+  if (unknownIds.length > 0) {
     throw new AppError('ERR-JOURNAL-NOT-FOUND', {
-      message: `Not journals of this folder: ${strange.join(', ')}`,
+      message: `Not journals of this folder: ${unknownIds.join(', ')}`,
     })
   }
   return selected

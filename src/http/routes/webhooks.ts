@@ -30,7 +30,7 @@ import {
 } from '../../webhooks/subscriptions.sql.ts'
 import { type TargetRules, vetTarget } from '../../webhooks/target.ts'
 import { checkBody } from '../body.ts'
-import { idForm } from '../query.ts'
+import { idSchema } from '../query.ts'
 import { type Route, type TokenCall, tokenRoute } from '../route.ts'
 
 const WebhookSubscription = z
@@ -48,7 +48,7 @@ const many = { content: { 'application/json': { schema: z.array(WebhookSubscript
 const noQuery = z.strictObject({})
 const routeAccess = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
 
-const subscriptionId = z.object({ id: z.string().openapi({ ...idForm, example: '1000' }) })
+const subscriptionId = z.object({ id: z.string().openapi({ ...idSchema, example: '1000' }) })
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
 const create = tokenRoute({
@@ -76,7 +76,7 @@ const create = tokenRoute({
     const { schemaId, level, firmId, thirdPartyId } = principal
     const { postUrl, onEvents } = document
     await checkTarget(postUrl, rules)
-    const made = await inTenant(services.database, schemaId, async (client) => {
+    const created = await inTenant(services.database, schemaId, async (client) => {
       await checkFolders(client, principal, folderIds)
       await checkCount(client, principal, services.config.webhookSubscriptionsMax)
       return insertSubscription(client, {
@@ -89,7 +89,7 @@ const create = tokenRoute({
         folderIds,
       })
     })
-    return c.json(shown(made), 201, { ...uncached, Location: `/api/v1/webhook/${made.id}` })
+    return c.json(shown(created), 201, { ...uncached, Location: `/api/v1/webhook/${created.id}` })
   },
 })
 
@@ -100,7 +100,7 @@ const list = tokenRoute({
   summary: 'The subscriptions of the caller',
   query: noQuery,
   answers: {
-    200: { ...many, description: 'Those that its third party has made at this level, oldest first' },
+    200: { ...many, description: 'Those that its third party has created at this level, oldest first' },
   },
   answer: async ({ c, services, principal }) => {
     const own = await inTenant(services.database, principal.schemaId, (client) =>
@@ -148,7 +148,7 @@ const listForKindAndFolder = tokenRoute({
   summary: 'The subscriptions of the caller that receive events of that kind in that folder',
   params: z.object({
     name: kindName,
-    accountingFolderId: z.string().openapi({ ...idForm, example: '1000' }),
+    accountingFolderId: z.string().openapi({ ...idSchema, example: '1000' }),
   }),
 })
 
@@ -181,7 +181,7 @@ const change = tokenRoute({
 
 /**
  * The row is locked while the patch is applied to it, so that of two patches at once the second sees what the first has
- * made. But not while a name server is asked about a new address: then the transaction ends without a change, and all of
+ * created. But not while a name server is asked about a new address: then the transaction ends without a change, and all of
  * it is done again with the address vetted. As no operation copies into /postUrl, it is the same one then.
  */
 async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
@@ -275,7 +275,7 @@ async function checkFolders(client: PoolClient, principal: Principal, folderIds:
     throw new AppError('ERR-FOLDER-NOT-FOUND')
 }
 
-/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be made in this transaction */
+/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be created in this transaction */
 async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
   await lockCreation(client, principal)
   if ((await countCreatedByTokens(client, principal)) < most) return

@@ -62,7 +62,7 @@ const beforeEntry = {
     amount: money.openapi({ description: 'Credit minus debit' }),
   }),
 }
-const behindEntry = {
+const afterEntry = {
   attachments,
   account: z.object({ producerId, number: z.string(), name: z.string() }),
   payment: z.object({ producerId, name: z.string(), code: z.string() }).nullable(),
@@ -73,7 +73,7 @@ const behindEntry = {
 }
 
 export const Movement = z
-  .object({ ...beforeEntry, entry: EntryOfMovement, ...behindEntry })
+  .object({ ...beforeEntry, entry: EntryOfMovement, ...afterEntry })
   .openapi('Movement')
 
 export const Entry = z
@@ -84,7 +84,7 @@ export const Entry = z
     dueDate: date.nullable(),
     journal,
     currency,
-    movements: z.array(z.object({ ...beforeEntry, ...behindEntry })),
+    movements: z.array(z.object({ ...beforeEntry, ...afterEntry })),
     additionalProducerProperties: entryProperties.extend({
       validationDate: date.nullable().openapi({ description: 'Null: awaiting validation' }),
     }),

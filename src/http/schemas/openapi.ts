@@ -2,7 +2,7 @@
 import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
 import { errorCodes } from '../../errors.ts'
 import { ErrorBody } from '../errors.ts'
-import { idForm } from '../query.ts'
+import { idSchema } from '../query.ts'
 import { openRoute, type Route } from '../route.ts'
 import { errorAnswerHeaders, rateHeaders, requestIdHeader } from './answer-headers.ts'
 import { notification } from './notification-schema.ts'
@@ -16,7 +16,7 @@ const societyId = z.object({
     .string()
     .optional()
     .openapi({
-      ...idForm,
+      ...idSchema,
       description: 'The folder. Required with a firm token where no parameter names it',
       example: '1000',
     }),

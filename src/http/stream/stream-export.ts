@@ -14,7 +14,7 @@ import type { Services } from '../services.ts'
 import { type BodySource, streamBody } from './stream-body.ts'
 
 export interface StreamedExport {
-  /** What a thread is asked for. */
+  /** What a thread is download for. */
   task: ExportTask
   /** Name of the file, without its ending. */
   fileName: string
@@ -32,19 +32,19 @@ export interface LedgerState {
 export async function streamExport(
   c: Context<Edge>,
   services: Services,
-  asked: StreamedExport,
+  download: StreamedExport,
 ): Promise<Response> {
-  const { ledger } = asked
-  const etag = etagAt(asked, ledger?.version)
+  const { ledger } = download
+  const etag = etagAt(download, ledger?.version)
   if (ledger) {
     checkIfMatch(c, ledger, ledger.version)
     if (etag !== undefined && holdsEtag(c.req.header('if-none-match'), etag)) {
       return c.body(null, 304, { ETag: etag, ...caching })
     }
   }
-  if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(asked, etag))
+  if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(download, etag))
 
-  const reader = startExport(services.threads, asked.task)
+  const reader = startExport(services.threads, download.task)
   const { outgoing } = c.env
   // Covers every way in which the client leaves, also while the database still looks for the first row.
   outgoing.once('close', () => reader.cancel())
@@ -58,7 +58,7 @@ export async function streamExport(
     const first = await reader.read()
     const source = sourceOf(reader, first, c, services)
     return c.body(streamBody(c, services, 'stream.broken', source), 200, {
-      ...headersOf(asked, etagAt(asked, ledgerVersion)),
+      ...headersOf(download, etagAt(download, ledgerVersion)),
       // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
       // and an answer with a length has no trailers. Clients of HTTP/1.0 get it too: they would take any end of the
       // connection, a failure's too, for the end of the body.
