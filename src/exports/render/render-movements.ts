@@ -36,15 +36,15 @@ export async function* renderMovements(
   let entryRow = 0
   let entryBase = 0
   let entryId = 0
-  let takenId = 0
+  let currentId = 0
   const { open, separator, terminator, close } = framingBytes(form)
   at = writePiece(out, at, open)
 
   while (await movements.fill()) {
     for (let base = 0, end = movements.count * movements.stride; base < end; base += movements.stride) {
       const { bytes, fields } = movements
-      const wanted = readId(bytes, fields[base + belongsTo]!, fields[base + belongsTo + 1]! - 1)
-      while (entryId < wanted) {
+      const ownerId = readId(bytes, fields[base + belongsTo]!, fields[base + belongsTo + 1]! - 1)
+      while (entryId < ownerId) {
         if (entryRow === entries.count) {
           entryRow = 0
           if (!(await entries.fill())) {
@@ -59,10 +59,10 @@ export async function* renderMovements(
           entries.fields[entryBase + id + 1]! - 1,
         )
       }
-      if (entryId !== wanted) continue
-      if (takenId !== entryId) {
+      if (entryId !== ownerId) continue
+      if (currentId !== entryId) {
         renderer.takeEntry(entries.bytes, entries.fields, entryBase)
-        takenId = entryId
+        currentId = entryId
       }
 
       const bytesMax = renderer.bytesMax(fields, base)

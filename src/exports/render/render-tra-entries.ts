@@ -53,7 +53,7 @@ export async function* renderTraEntries(
   while (await entries.fill()) {
     for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
       const entryId = readId(entries.bytes, entries.fields[base + id]!, entries.fields[base + id + 1]! - 1)
-      for (let isTaken = false; ; ) {
+      for (let isStarted = false; ; ) {
         if (row === movements.count) {
           row = 0
           if (!(await movements.fill())) break
@@ -64,7 +64,7 @@ export async function* renderTraEntries(
           row++
           continue
         }
-        if (!isTaken) {
+        if (!isStarted) {
           const rule = ruleOf(entries, base, dictionary)
           let type = rule === 'other' ? 'OD' : lookAhead(rule, movements, row, dictionary, false)
           while (type === undefined) {
@@ -74,7 +74,7 @@ export async function* renderTraEntries(
           }
           lines.takeEntry(entries.bytes, entries.fields, base, type)
           tally.entries++
-          isTaken = true
+          isStarted = true
         }
         const { bytes, fields } = movements
         const from = row * movements.stride

@@ -43,16 +43,16 @@ async function* partsOf(
   const { first, second } = snapshot
   const { selection, now, chunkBytes, buffer } = options
   const resolved = ofFile(selection)
-  // A tenth of a second of the other connection, while the parameters are read and written.
-  const found = lookAtEntries(second, resolved)
+  // A tenth of a second of the other connection, while the parameters are read and source.
+  const found = surveyEntries(second, resolved)
   // Told where it is awaited, or not at all where the parameters fail first.
   found.catch(() => {})
-  const of = await readTraFolder(first, resolved)
-  const axesLeftOut = of.axes.slice(axesMax).map(({ code }) => code)
+  const books = await readTraFolder(first, resolved)
+  const axesLeftOut = books.axes.slice(axesMax).map(({ code }) => code)
   if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
-  yield* packLines(parameterLines({ client: first, of, now }), chunkBytes, buffer)
+  yield* packLines(parameterLines({ client: first, books, now }), chunkBytes, buffer)
   const { spans, letterings } = await found
-  const dictionary = dictionaryOf(of, letterings)
+  const dictionary = dictionaryOf(books, letterings)
   const lines = new EntryLines(dictionary)
   for (const segment of entrySegments(spans)) {
     const inSegment = { ...resolved, exerciceIds: segment.exerciceIds, segments: [segment] }
@@ -66,26 +66,26 @@ async function* partsOf(
   }
 }
 
-async function lookAtEntries(client: pg.ClientBase, resolved: ResolvedSelection) {
+async function surveyEntries(client: pg.ClientBase, resolved: ResolvedSelection) {
   const spans = await findEntrySpans(client, resolved)
   const odd = await findOddLetterings(client, resolved.selection)
   const letterings = new Map(odd.map(({ accountId, codes }) => [Number(accountId), letteringCodes(codes)]))
   return { spans, letterings }
 }
 
-function dictionaryOf(of: TraFolder, letterings: TraDictionary['letterings']): TraDictionary {
+function dictionaryOf(books: TraFolder, letterings: TraDictionary['letterings']): TraDictionary {
   const collectiveOf = (number: string) => {
     const kind = partyKind(number)
-    return kind === undefined ? null : of.collectives.get(kind)!.number
+    return kind === undefined ? null : books.collectives.get(kind)!.number
   }
   return renderTraDictionary({
-    journals: of.journals.map(({ id, type }) => ({ id, code: of.journalCodes.get(id)!, type })),
-    accounts: of.accounts.map(({ id, number }) => ({ id, number, collective: collectiveOf(number) })),
-    payments: of.payments,
-    sections: of.axes.flatMap(({ sections }, i) =>
-      sections.map(({ id }) => ({ id, code: of.sectionCodes.get(id) ?? '', axis: i + 1 })),
+    journals: books.journals.map(({ id, type }) => ({ id, code: books.journalCodes.get(id)!, type })),
+    accounts: books.accounts.map(({ id, number }) => ({ id, number, collective: collectiveOf(number) })),
+    payments: books.payments,
+    sections: books.axes.flatMap(({ sections }, i) =>
+      sections.map(({ id }) => ({ id, code: books.sectionCodes.get(id) ?? '', axis: i + 1 })),
     ),
-    exercices: of.exercices,
+    exercices: books.exercices,
     letterings,
   })
 }

@@ -125,9 +125,9 @@ async function all<Row>(batches: AsyncIterable<Row[]>): Promise<Row[]> {
   return (await Array.fromAsync(batches)).flat()
 }
 
-interface Written {
+interface ParameterSource {
   client: pg.ClientBase
-  of: TraFolder
+  books: TraFolder
   /** Epoch milliseconds of the snapshot. */
   now: number
 }
@@ -135,78 +135,78 @@ interface Written {
 type Lines = Iterable<Buffer> | AsyncIterable<Buffer>
 type ParameterRecord = Exclude<TraRecord, 'ENTRY' | 'ANALYTIC'>
 
-const linesOf: Record<ParameterRecord, (written: Written) => Lines> = {
-  HEADER: ({ of, now }) => [
+const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
+  HEADER: ({ books, now }) => [
     headerLine({
-      type: isWholeFolder(of.selection) ? 'DOS' : 'JRL',
-      generatedAt: minuteIn(of.selection.timeZone, now),
-      firmName: of.firmName,
+      type: isWholeFolder(books.selection) ? 'DOS' : 'JRL',
+      generatedAt: minuteIn(books.selection.timeZone, now),
+      firmName: books.firmName,
     }),
   ],
-  PS1: ({ of }) => [ps1Line(of.folder)],
-  PS2: ({ of }) => [ps2Line(lengthsOf(of))],
-  PS3: ({ of }) => {
-    const opening = of.journals.find(({ type }) => type === 'AN')
-    return [ps3Line(opening ? of.journalCodes.get(opening.id)! : null, of.collectives)]
+  PS1: ({ books }) => [ps1Line(books.folder)],
+  PS2: ({ books }) => [ps2Line(lengthsOf(books))],
+  PS3: ({ books }) => {
+    const opening = books.journals.find(({ type }) => type === 'AN')
+    return [ps3Line(opening ? books.journalCodes.get(opening.id)! : null, books.collectives)]
   },
-  PS5: ({ of }) => [
+  PS5: ({ books }) => [
     ps5Line({
-      conversionLossAccount: accountWithRoot(of, '476'),
-      conversionGainAccount: accountWithRoot(of, '477'),
-      hasAxes: of.axes.length > 0,
+      conversionLossAccount: accountWithRoot(books, '476'),
+      conversionGainAccount: accountWithRoot(books, '477'),
+      hasAxes: books.axes.length > 0,
     }),
   ],
-  EXO: ({ of }) => of.exercices.map((exercice, i) => exoLine(exercice, i + 1)),
+  EXO: ({ books }) => books.exercices.map((exercice, i) => exoLine(exercice, i + 1)),
   SSA: () => [],
-  ETB: ({ of }) => [etbLine(of.folder)],
-  MDP: ({ of }) => distinctModes(of).map(mdpLine),
-  MDR: ({ of }) => distinctModes(of).map(mdrLine),
-  DEV: ({ of }) => devLines(of.currencies),
+  ETB: ({ books }) => [etbLine(books.folder)],
+  MDP: ({ books }) => distinctModes(books).map(mdpLine),
+  MDR: ({ books }) => distinctModes(books).map(mdrLine),
+  DEV: ({ books }) => devLines(books.currencies),
   REG: () => [regLine()],
-  TVA: ({ of }) => {
-    const codes = vatCodes(of.vatCodes)
-    return of.vatCodes.map(({ id, rate }) => tvaLine(codes.get(id)!, rate))
+  TVA: ({ books }) => {
+    const codes = vatCodes(books.vatCodes)
+    return books.vatCodes.map(({ id, rate }) => tvaLine(codes.get(id)!, rate))
   },
-  SAT: ({ of }) =>
-    of.axes
+  SAT: ({ books }) =>
+    books.axes
       .slice(0, axesMax)
       .flatMap(({ sections }, i) =>
-        sections.map(({ id, name }) => satLine(of.sectionCodes.get(id)!, name, i + 1)),
+        sections.map(({ id, name }) => satLine(books.sectionCodes.get(id)!, name, i + 1)),
       ),
   NSA: () => [],
   SPA: () => [],
   SOU: () => [],
-  async *CRR({ client, of }) {
-    for (const account of await readCorrespondenceAccounts(client, of.selection)) yield crrLine(account)
+  async *CRR({ client, books }) {
+    for (const account of await readCorrespondenceAccounts(client, books.selection)) yield crrLine(account)
   },
-  async *CGN({ client, of }) {
-    const collectives = [...of.collectives.values()]
+  async *CGN({ client, books }) {
+    const collectives = [...books.collectives.values()]
     for (const collective of collectives) if (collective.id === null) yield createdCgnLine(collective)
-    for await (const account of everyAccount(client, of.selection)) {
+    for await (const account of everyAccount(client, books.selection)) {
       const isCollective = collectives.some(({ id }) => id === account.id)
       if (isCollective || partyKind(account.number) === undefined)
-        yield cgnLine(account, isCollective, of.axes.length)
+        yield cgnLine(account, isCollective, books.axes.length)
     }
   },
-  async *CAE({ client, of }) {
-    for await (const account of everyAccount(client, of.selection))
-      if (partyKind(account.number) !== undefined) yield caeLine(account, of.collectives)
+  async *CAE({ client, books }) {
+    for await (const account of everyAccount(client, books.selection))
+      if (partyKind(account.number) !== undefined) yield caeLine(account, books.collectives)
   },
-  JAL: ({ of }) => of.journals.map((journal) => jalLine(journal, of.journalCodes.get(journal.id)!)),
-  async *RIB({ client, of }) {
+  JAL: ({ books }) => books.journals.map((journal) => jalLine(journal, books.journalCodes.get(journal.id)!)),
+  async *RIB({ client, books }) {
     let rank = 0
-    for await (const banks of readBanks(client, of.selection))
+    for await (const banks of readBanks(client, books.selection))
       for (const bank of banks) yield ribLine(bank, ++rank)
   },
 }
 
 /** In the order of the file. A record that the folder has nothing for is bare in the file of a whole folder (p. 2). */
-export async function* parameterLines(written: Written): AsyncGenerator<Buffer> {
-  const isWhole = isWholeFolder(written.of.selection)
+export async function* parameterLines(source: ParameterSource): AsyncGenerator<Buffer> {
+  const isWhole = isWholeFolder(source.books.selection)
   for (const [record, lines] of Object.entries(linesOf)) {
     const layout = layouts[record as ParameterRecord]
     let isBare = isWhole && layout.mandatory
-    for await (const line of lines(written)) {
+    for await (const line of lines(source)) {
       isBare = false
       yield line
     }
@@ -218,19 +218,19 @@ async function* everyAccount(client: pg.ClientBase, folder: FolderKey): AsyncGen
   for await (const accounts of readAccounts(client, folder)) yield* accounts
 }
 
-function lengthsOf(of: TraFolder): Parameters<typeof ps2Line>[0] {
-  const numbers = of.accounts.map(({ number }) => number)
+function lengthsOf(books: TraFolder): Parameters<typeof ps2Line>[0] {
+  const numbers = books.accounts.map(({ number }) => number)
   return {
     generalLength: longestOf([
       ...numbers.filter((number) => partyKind(number) === undefined),
-      ...[...of.collectives.values()].map(({ number }) => number),
+      ...[...books.collectives.values()].map(({ number }) => number),
     ]),
     thirdPartyLength: longestOf(numbers.filter((number) => partyKind(number) !== undefined)),
-    axes: of.axes.slice(0, axesMax).map(({ sections, defaultSectionId }) => ({
-      codeLength: longestOf(sections.map(({ id }) => of.sectionCodes.get(id)!)),
-      defaultSectionCode: (defaultSectionId && of.sectionCodes.get(defaultSectionId)) || null,
+    axes: books.axes.slice(0, axesMax).map(({ sections, defaultSectionId }) => ({
+      codeLength: longestOf(sections.map(({ id }) => books.sectionCodes.get(id)!)),
+      defaultSectionCode: (defaultSectionId && books.sectionCodes.get(defaultSectionId)) || null,
     })),
-    suspenseAccount: accountWithRoot(of, '471'),
+    suspenseAccount: accountWithRoot(books, '471'),
   }
 }
 
