@@ -51,7 +51,7 @@ export function picksEntries({ period, source, draft, journalIds }: Selection): 
   return period !== undefined || source !== undefined || draft === true || journalIds.length > 0
 }
 
-/** Source codes of entries (contract, section 6). */
+/** Source codes of entries (docs/spec/resources.md#source-codes). */
 // biome-ignore format: a table
 export const sourceCodes = [
   'E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET',

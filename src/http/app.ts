@@ -1,7 +1,7 @@
 /**
- * The edge on one screen: the route table, and what every request goes through.
+ * The HTTP edge on one screen: the route table, and the steps of every request.
  *
- *   request id -> (404, 405) -> caller, rate, folder -> parameters -> body -> a place among the running ones -> answer
+ *   request id -> (404, 405) -> caller, rate, folder -> parameters -> body -> request slot -> answer
  */
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -73,7 +73,7 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
   const releaseSlot = await services.requestSlots.acquire(route.path, folderId)
-  // `close` comes once, whether the answer ended, failed, or its client left; it may have been here already.
+  // `close` fires once, whether the answer ended or failed or the client disconnected. It may have fired already.
   if (c.env.outgoing.closed) releaseSlot()
   else c.env.outgoing.once('close', releaseSlot)
   return route.answer({ ...caller, folderId } satisfies FolderCall<never>)
@@ -87,15 +87,15 @@ function methodNotAllowed(path: string): AppError {
 }
 
 /**
- * For routes whose GET starts something: Hono passes HEAD to the route of GET, and a 200 would say that there is an
- * export where there is none.
+ * For routes whose GET starts something. Hono passes HEAD to the GET route, and a 200 would announce an export that
+ * does not exist.
  */
 const refuseHead: MiddlewareHandler<Edge> = (c, next) => {
   if (c.req.method === 'HEAD') throw methodNotAllowed(c.req.path)
   return next()
 }
 
-/** HEAD is answered as GET without the body; the unread body of a stream would keep its export running for ever. */
+/** A HEAD request runs the GET route. The unread body of a stream would keep its export running forever. */
 const endBodyOfHead: MiddlewareHandler<Edge> = async (c, next) => {
   await next()
   if (c.req.method === 'HEAD') await c.res.body?.cancel()

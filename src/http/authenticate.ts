@@ -17,8 +17,9 @@ import type { Edge, Route } from './route.ts'
 import type { Services } from './services.ts'
 
 /**
- * Who is calling, how often, and for which folder; runs before the parameters are looked at, once the database is there.
- * Sets `principal`, and `folderId` where a folder is concerned, and the rate limit's headers on whatever is answered.
+ * Identifies the caller, applies the rate limit and finds the folder. Runs before the parameters are checked, and only
+ * while the database is open. Sets `principal`, `folderId` if the request concerns a folder, and the rate limit headers
+ * on every answer, errors included.
  */
 export function authenticate(route: Route, services: Services): MiddlewareHandler<Edge> {
   return async (c, next) => {
@@ -60,7 +61,7 @@ function tooMany(window: RateWindow): AppError {
   return new AppError('ERR-TOO-MANY-REQUEST', { headers: { 'Retry-After': String(seconds) } })
 }
 
-/** A route that concerns no folder needs none named; where a header names one all the same, it has to be right. */
+/** A route that concerns no folder needs no folder id; if a header contains one anyway, it must be valid. */
 async function findFolder(
   c: Context<Edge>,
   route: Route,

@@ -1,4 +1,4 @@
-/** JSON bodies of requests: read where they are small enough and of the right type, then checked by a schema. */
+/** JSON bodies of requests: read if they are small enough and of the right type, then checked by a schema. */
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
@@ -6,19 +6,19 @@ import { limits } from '../config.ts'
 import { AppError, type Issue, invalid } from '../errors.ts'
 import type { Edge } from './route.ts'
 
-/** The listener has refused what says that it is too large; this also counts what says nothing (chunked). */
+/** The listener refuses a Content-Length that is too large. This also counts the bytes of chunked bodies. */
 const limit = bodyLimit({
   maxSize: limits.bodyBytesMax,
   onError: () => {
-    // What is not wanted is not read either, so the connection is of no further use.
+    // The rest of the body is not read, so the connection cannot be reused.
     throw new AppError('ERR-PAYLOAD-TOO-LARGE', { headers: { Connection: 'close' } })
   },
 })
 
 /**
- * A body whose type is not stated is taken for JSON (contract, section 7).
- * @param mediaTypes that the route takes
- * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE, ERR-VALIDATION where it is no JSON
+ * A body without Content-Type is read as JSON (docs/spec/interface.md#size-and-time-limits).
+ * @param mediaTypes accepted by the route
+ * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE, ERR-VALIDATION if it is not JSON
  */
 export async function readBody(
   c: Context<Edge>,
@@ -30,7 +30,7 @@ export async function readBody(
   const isUtf8 = parameters.every((parameter) => !/^\s*charset=(?!"?utf-8"?\s*$)/.test(parameter))
   if (!mediaTypes.includes(type.trim()) || !isUtf8 || encoding.toLowerCase() !== 'identity')
     throw new AppError('ERR-UNSUPPORTED-MEDIA-TYPE', {
-      message: `This address takes ${mediaTypes.join(' or ')}, in UTF-8 and not compressed`,
+      message: `This route accepts ${mediaTypes.join(' or ')}, uncompressed and in UTF-8`,
       // RFC 5789, section 2.2.
       headers: c.req.method === 'PATCH' ? { 'Accept-Patch': mediaTypes.join(', ') } : {},
     })
@@ -38,7 +38,7 @@ export async function readBody(
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer()))
   } catch (error) {
-    // TypeError: it is no UTF-8.
+    // TypeError: not UTF-8.
     if (error instanceof SyntaxError || error instanceof TypeError)
       throw invalid('body', 'must be JSON in UTF-8')
     throw error
@@ -46,8 +46,8 @@ export async function readBody(
 }
 
 /**
- * The body as its schema makes it.
- * @throws {AppError} ERR-VALIDATION with all that is wrong, each by its place in the body (`onEvents.2`)
+ * Returns the body as parsed by the schema.
+ * @throws {AppError} ERR-VALIDATION with every problem, each named by its path in the body (`onEvents.2`)
  */
 export function checkBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const checked = schema.safeParse(body)
@@ -59,7 +59,7 @@ function issuesOf(issue: z.core.$ZodIssue): Issue[] {
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key) => ({
       parameter: [...issue.path, key].join('.'),
-      message: 'is not known here',
+      message: 'is not a known field',
     }))
   return [{ parameter: issue.path.join('.') || 'body', message: issue.message }]
 }

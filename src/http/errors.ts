@@ -1,4 +1,4 @@
-/** The one shape in which errors reach callers (contract, section 1). */
+/** The shape of every error answer (docs/spec/interface.md#errors). */
 import { z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { unavailableIfMissing } from '../db/outage.ts'
@@ -23,18 +23,18 @@ export const ErrorBody = z
   })
   .openapi('Error')
 
-/** What an error quotes of its request. */
+/** The parts of a request that its error quotes. */
 export interface QuotedRequest {
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   url: string
   method: string
   requestId: string
 }
 
-/** Longer URLs are cut in errors: the caller knows what it sent, and an answer need not carry kilobytes of it. */
+/** Longer URLs are cut in errors: the caller knows what it sent, and an answer need not repeat kilobytes of it. */
 const quotedUrlMax = 2048
 
-/** The body, with every token and secret blotted out of what it quotes. */
+/** The body. Tokens and secrets are masked in everything that it quotes. */
 export function errorBody(error: AppError, request: QuotedRequest): z.infer<typeof ErrorBody> {
   return {
     error: {
@@ -55,7 +55,7 @@ export function errorBody(error: AppError, request: QuotedRequest): z.infer<type
   }
 }
 
-/** Headers of an error: its own, those that its status asks for, and never kept by a cache. */
+/** Headers of an error: its own, those its status requires, and `no-store`. */
 export function errorHeaders(error: AppError): Record<string, string> {
   return { ...headersByStatus[error.status], ...error.headers, 'Cache-Control': 'no-store' }
 }
@@ -66,7 +66,7 @@ const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
   503: { 'Retry-After': '5' },
 }
 
-/** For Hono's `onError`: anything thrown before the answer began. What is no AppError is a fault, and is logged. */
+/** For Hono's `onError`: anything thrown before the answer began. Anything but an AppError is a fault and is logged. */
 export function answerError(
   thrown: Error,
   c: Context<Edge>,
@@ -75,7 +75,7 @@ export function answerError(
   const error = asAppError(thrown)
   readiness.learn(error)
   const requestId = c.get('requestId')
-  // What fails because its client has left is no fault, and nobody reads this answer.
+  // A failure caused by a client that disconnected is not a fault, and its answer has no reader.
   const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed
   if (isFault) log('request.failed', { requestId, code: error.code, error: error.cause ?? error })
   c.set('errorCode', error.code)

@@ -1,6 +1,6 @@
 /**
- * Node's server around the app: the timeouts, and errors in our shape where the request never reaches the app
- * because it is no HTTP, or too large to be looked at.
+ * Node's server around the app: the timeouts, and errors in our shape for requests that never reach the app because
+ * they are not HTTP or are too large.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,7 +13,7 @@ import type { ListenerTiming } from '../timing.ts'
 import { errorBody, errorHeaders } from './errors.ts'
 import { requestIdOf } from './request-id.ts'
 
-/** Room for a URL of the permitted length, so that a longer one still gets an answer that says so. */
+/** Twice the longest permitted URL, so that a longer one still gets an error that says what is wrong. */
 const headerBytesMax = 2 * limits.urlBytesMax
 
 type Fetch = Parameters<typeof getRequestListener>[0]
@@ -26,7 +26,7 @@ export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): 
       maxHeaderSize: headerBytesMax,
       headersTimeout: timing.headersMs,
       requestTimeout: timing.requestMs,
-      // Longer than the minute after which load balancers drop an idle connection: otherwise we close it just as
+      // Longer than the minute after which load balancers drop an idle connection. Otherwise we might close it just as
       // they send the next request.
       keepAliveTimeout: 75_000,
       // A missing Host is refused below, in our shape.
@@ -36,18 +36,18 @@ export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): 
     (incoming, outgoing) => {
       const refused = refusal(incoming)
       if (refused) return refuse(refused, incoming, outgoing, log)
-      // Nothing here depends on it, and the adapter answers hosts that it would write otherwise (`a:`, long forms of
-      // IPv6) with an empty 400.
+      // Nothing here depends on the host, and the adapter answers an empty 400 to hosts that it would normalize (`a:`,
+      // long forms of IPv6).
       incoming.headers.host = 'localhost'
       void listener(incoming, outgoing)
     },
   )
-  // Neither side sent a byte for so long: a client that stopped reading its export.
+  // No byte in either direction for this long: a client that stopped reading its export.
   server.setTimeout(timing.idleMs)
   server.on('clientError', (error, socket) => answerUnparsed(error, socket, log, timing))
   // Without a listener Node answers 417 with an empty body.
   server.on('checkExpectation', (incoming, outgoing) => {
-    const issue = { parameter: 'Expect', message: 'must be 100-continue where it is sent' }
+    const issue = { parameter: 'Expect', message: 'must be 100-continue if present' }
     refuse(new AppError('ERR-VALIDATION', { issues: [issue] }), incoming, outgoing, log)
   })
   return server
@@ -64,7 +64,7 @@ function refusal(incoming: IncomingMessage): AppError | undefined {
     return new AppError('ERR-VALIDATION', {
       issues: [{ parameter: 'Host', message: 'must name this server' }],
     })
-  // `*`, an absolute address or a backslash: nothing is served there.
+  // `*`, an absolute URL or a backslash: no route has such a path.
   if (!/^\/[^\\]*$/.test(target.split('?', 1)[0] ?? '')) return new AppError('ERR-NOT-FOUND')
   return undefined
 }
@@ -78,30 +78,30 @@ function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResp
     'Content-Type': 'application/json',
     'Content-Length': Buffer.byteLength(body),
     'x-request-id': requestId,
-    // A body that is not wanted is not read either, so the connection is of no further use.
+    // The body is not read, so the connection cannot be reused.
     Connection: 'close',
   })
   outgoing.end(body)
   log('request.refused', { requestId, code: error.code })
 }
 
-/** What could not be read as a request: there is no URL, method or id of its own to quote. */
+/** Answers bytes that could not be parsed as a request, so there is no URL, method or id to quote. */
 function answerUnparsed(
   cause: NodeJS.ErrnoException,
   socket: Duplex,
   log: Log,
   timing: ListenerTiming,
 ): void {
-  // In the middle of an answer further bytes would pass for its continuation, and before one to an earlier request for
-  // that answer.
+  // In the middle of an answer, more bytes would be read as its continuation; before the answer to an earlier request,
+  // they would be read as that answer.
   const answering = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage
   const isAnswered = answering && (answering.headersSent || answering.req.complete)
   if (!socket.writable || isAnswered || cause.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
-  // Clients and load balancers connect ahead of need. An answer to nothing would be taken for that to the request that
-  // is sent just then, so such a connection stays, as an idle one does: until `idleMs`.
+  // Clients and load balancers open connections ahead of need. An unsolicited answer would be read as the answer to a
+  // request sent at that moment, so such a connection stays open like any idle one, until `idleMs`.
   if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0) return
   const error = parseErrorOf(cause.code, timing)
   const requestId = requestIdOf(undefined)

@@ -1,24 +1,24 @@
 /**
- * The parts that query schemas are made of. What they say of a wrong value becomes `details.issues`; a value that is
- * given twice arrives as an array, and only `several` takes one.
+ * Building blocks of query schemas. Their messages become `details.issues`. A parameter sent twice arrives as an array,
+ * which only `several` accepts.
  */
 import { z } from '@hono/zod-openapi'
 import { idPattern, notAnId, readId } from '../db/id.ts'
 import { AppError, type Issue } from '../errors.ts'
 
-/** Versions of the interface that are answered. */
+/** Supported versions of the interface. */
 export const versions = ['1.0.0']
 
 const unsupportedVersion = 'unsupported-version'
 
-/** Text of a parameter that is given once. */
+/** Text of a parameter that may be sent only once. */
 export function text() {
   return z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'may be given only once') })
 }
 
 /**
- * A parameter that may be left out, or given without a value, as generated clients do (contract, section 1). `draft` and
- * filters of several values are not of this kind.
+ * A parameter that may be absent or empty, as generated clients send it (docs/spec/interface.md#parameters). `draft`
+ * and filters with several values do not use this.
  */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return z
@@ -37,10 +37,10 @@ export const version = text()
   })
   .openapi({ type: 'string', enum: versions, description: 'Version of the format', example: '1.0.0' })
 
-/** An id as the document of the API describes it, where the library cannot tell by itself. */
+/** An id in the OpenAPI document, for schemas that the library cannot describe by itself. */
 export const idSchema = { type: 'string', pattern: idPattern.source } as const
 
-/** Comes out without leading zeros. */
+/** Leading zeros are removed. */
 export const id = text()
   .regex(idPattern, notAnId)
   .transform((digits) => readId(digits)!)
@@ -67,8 +67,8 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
 }
 
 /**
- * Values repeated (`a=1&a=2`), separated by commas (`a=1,2`), or both; blanks around them and empty ones are dropped.
- * @param item schema of one value; what it says of a value is said of the parameter
+ * Values repeated (`a=1&a=2`), separated by commas (`a=1,2`), or both. Surrounding blanks and empty values are dropped.
+ * @param item schema of one value; its message is reported for the whole parameter
  */
 export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
   const values = z
@@ -78,21 +78,21 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
   return values.pipe(z.array(item).min(1, 'must name at least one value'))
 }
 
-/** The folder, on mad routes: in place of the header society-id, or beside it and in agreement with it. */
+/** The folder, on mad routes: instead of the header society-id, or equal to it. */
 export const accountingFolderId = optional(id)
 
-/** The folder that the query names, before it is validated as a whole. */
+/** Reads the folder that the query names, before the whole query is validated. */
 export function readAccountingFolderId(given: string[] | undefined): string | 'malformed' | undefined {
   const parsed = accountingFolderId.safeParse(given?.length === 1 ? given[0] : given)
   return parsed.success ? parsed.data : 'malformed'
 }
 
 /**
- * All that is wrong with a query, undefined where nothing is. A version that is not spoken comes first: it decides
+ * Returns every problem of a query; undefined if it is valid. An unsupported version comes first, because it decides
  * what the rest would mean.
- * @param url as it was sent: parameters whose percent-encoding is broken are only seen there
+ * @param url as sent: the only place where broken percent-encoding is visible
  * @param folderNamesDisagree the query names another folder than the header
- * @param error of the schema, where it found something
+ * @param error from the schema, if it found a problem
  */
 export function queryError(
   url: string,
@@ -122,8 +122,8 @@ function issuesOf(issue: z.core.$ZodIssue): Issue[] {
 }
 
 /**
- * Names of parameters whose percent-encoding is broken, in the query of a URL as it was sent. The router would pass
- * them on undecoded, and a filter on garbage selects garbage.
+ * Returns the names of parameters whose percent-encoding is broken, from the query of a URL as sent. The router would
+ * pass them on undecoded, and a filter on garbage selects garbage.
  */
 function malformedParameters(url: string): string[] {
   const query = url.split('#', 1)[0]?.split('?').slice(1).join('?') ?? ''
@@ -133,7 +133,7 @@ function malformedParameters(url: string): string[] {
     .map((part) => part.split('=', 1)[0] ?? '')
 }
 
-/** Ends a value and stands for itself, as the router takes it: roots are written as in SQL, `classAccount=60%`. */
+/** A `%` at the end of a value is literal, also for the router: roots are written as in SQL, `classAccount=60%`. */
 const lonePercent = /%(?=,|$)/g
 
 function decodes(part: string): boolean {

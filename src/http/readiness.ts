@@ -1,15 +1,15 @@
 /**
- * Whether the process can take requests, and what is missing where it cannot: asked anew by each probe, and learned from
- * requests. Some of what they need cannot be asked for without taking it from them, such as the last free connections
- * of a server, or shows only in a large write, such as a full disk. So what an answer failed of is remembered for
- * `missingMs` (timing.ts), and then until an attempt at the same goes well.
+ * Whether the process can take requests and, if not, what is missing. Each probe checks again, and failed requests are
+ * remembered. Some dependencies cannot be probed without taking them from requests, such as the last free connections
+ * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
+ * for `missingMs` (timing.ts), and after that until the same operation succeeds.
  */
 import { missingOf, unavailable } from '../db/outage.ts'
 
 export interface Need {
   /** `the store of files` */
   name: string
-  /** Rejects where it is not there. */
+  /** Rejects if it is unavailable. */
   check: () => Promise<void>
 }
 
@@ -18,23 +18,23 @@ interface Missing {
   error: unknown
 }
 
-/** What can be gone for requests while every need is met. */
+/** What requests may lack while every check succeeds. */
 const rememberable = /^(room|a free connection|a safe connection|resources) /
 
 export class Readiness {
   readonly #needs: readonly Need[]
   readonly #beginExport: () => Promise<void>
   readonly #missingMs: number
-  /** What requests have found missing, as of the last time. */
+  /** What requests found missing, with the latest time and error. */
   readonly #remembered = new Map<string, { at: number; error: unknown }>()
-  /** Why requests are not taken yet; undefined: they are. */
+  /** Why requests are not accepted yet; undefined if they are. */
   #closedBy: unknown
   #checking: Promise<Missing[]> | undefined
 
   /**
    * @param needs of every request
-   * @param begin does what exports begin with, on connections of its own
-   * @param missingMs what a request found missing is remembered for so long at the least
+   * @param begin does the first step of an export, on its own connections
+   * @param missingMs the minimum time for which a failed request is remembered
    */
   constructor(needs: readonly Need[], begin: () => Promise<void>, missingMs: number) {
     this.#needs = needs
@@ -42,7 +42,7 @@ export class Readiness {
     this.#missingMs = missingMs
   }
 
-  /** No request is taken until `open`. @param cause as the last try to open the database had it */
+  /** Refuses requests until `open`. @param cause why the database could not be opened last time */
   close(cause: unknown): void {
     this.#closedBy = cause
   }
@@ -56,7 +56,7 @@ export class Readiness {
     if (this.#closedBy !== undefined) throw unavailable(this.#closedBy)
   }
 
-  /** An answer failed. */
+  /** Records the cause of a failed answer, if it is one to remember. */
   learn(error: unknown): void {
     const missing = missingOf(error)
     if (missing !== undefined && rememberable.test(missing))
@@ -64,8 +64,8 @@ export class Readiness {
   }
 
   /**
-   * For the prober; empty where requests are taken. The errors are for the log. Probes at the same time are given one
-   * answer: anybody may ask, and each would open connections.
+   * For the probe; empty if requests are accepted. The errors are for the log. Simultaneous probes share one check: the
+   * route is open to anyone, and each check opens connections.
    */
   missing(): Promise<Missing[]> {
     this.#checking ??= this.#check().finally(() => {
@@ -77,12 +77,12 @@ export class Readiness {
   async #check(): Promise<Missing[]> {
     if (this.#closedBy !== undefined)
       return [{ name: nameOf('the database of DATABASE_URL', this.#closedBy), error: this.#closedBy }]
-    // Side by side: one that is silent takes seconds to be given up.
+    // In parallel: a check that gets no response takes seconds to time out.
     const missing = await Promise.all(
       this.#needs.map(({ name, check }) =>
         check().then(
           () => [],
-          // What cannot even be asked is not there.
+          // Failing the check itself counts as missing.
           (error: unknown) => [{ name: nameOf(name, error), error }],
         ),
       ),

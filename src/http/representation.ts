@@ -1,4 +1,4 @@
-/** Which media type and encoding of an answer a request gets, and how ETags name them. */
+/** Negotiates the media type and encoding of an answer, and builds and matches the ETags that name them. */
 import type { Context } from 'hono'
 import Negotiator from 'negotiator'
 import { AppError } from '../errors.ts'
@@ -6,10 +6,10 @@ import type { Encoding, Representation } from '../exports/run/task.ts'
 import { mediaTypes, streamedForms } from '../formats/file-formats.ts'
 import type { Edge } from './route.ts'
 
-/** Many clients ask for JSON by its charset, of which it has one alone. */
+/** Many clients add the charset to the media type; only UTF-8 exists for JSON. */
 const acceptable = Object.values(mediaTypes).flatMap((type) => [type, `${type};charset=utf-8`])
 
-/** Negotiator 1.0 ranks what a client likes alike; its published types are those of 0.6. */
+/** Negotiator 1.0 ranks encodings of equal weight by `preferred`; its published types are those of 0.6. */
 interface RankingNegotiator {
   encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
 }
@@ -19,21 +19,21 @@ export function representationFor(c: Context<Edge>): Representation {
   const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'))
   if (representation) return representation
   throw new AppError('ERR-NOT-ACCEPTABLE', {
-    message: `Served are ${Object.values(mediaTypes).join(' and ')}`,
+    message: `This route serves ${Object.values(mediaTypes).join(' and ')}`,
   })
 }
 
 /**
- * The representation a client likes best; JSON and zstd where it likes several alike.
- * @returns undefined where it accepts no form there is (406). An unknown encoding is no reason to refuse: a body
- * without encoding can always be read.
+ * Returns the representation that the client prefers; JSON and zstd win ties.
+ * @returns undefined if it accepts no existing form (406). An unknown encoding is not an error: any client can read a
+ * body without encoding.
  */
 export function negotiate(
   accept: string | undefined,
   acceptEncoding: string | undefined,
 ): Representation | undefined {
   const negotiator = new Negotiator({
-    // Without the header every encoding is acceptable by the letter; in practice the client reads none.
+    // Without the header, every encoding is formally acceptable; in practice such a client decodes none.
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
   const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
@@ -47,9 +47,9 @@ export function negotiate(
 }
 
 /**
- * A strong ETag: what is selected at which ledger version, then which bytes of it.
+ * A strong ETag: the selection and ledger version, then the representation.
  * @param tag see selectionTag
- * @param after the movement behind which a resumed answer begins
+ * @param after the movement after which a resumed answer begins
  */
 export function etagOf(tag: string, { form, encoding }: Representation, after: string | undefined): string {
   const parts = [
@@ -61,7 +61,7 @@ export function etagOf(tag: string, { form, encoding }: Representation, after: s
   return `"${parts.join('.')}"`
 }
 
-/** `If-None-Match`: whether the client has exactly these bytes. */
+/** `If-None-Match`: whether the client already has exactly these bytes. */
 export function holdsEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || listEtags(ifNoneMatch).includes(etag))
 }
@@ -74,7 +74,7 @@ export function namesSelection(ifMatch: string, tag: string): boolean {
   return ifMatch.trim() === '*' || listEtags(ifMatch).some((etag) => etag.slice(1, -1).split('.')[0] === tag)
 }
 
-/** The opaque tags of a list, quotes included; `W/` is dropped, as caches on the way may add it. */
+/** The opaque tags of a list, quotes included. `W/` is dropped, because caches on the way may add it. */
 function listEtags(header: string): string[] {
   return [...header.matchAll(/(?:W\/)?("[^"]*")/g)].map((match) => match[1]!)
 }

@@ -4,18 +4,18 @@ import { type Log, withoutSecrets } from '../log.ts'
 import type { Edge } from './route.ts'
 
 /**
- * What partners and proxies use for ids: UUIDs, ULIDs, base64, `Root=1-67891233-abc`. No blank, quote or control
- * character, so that it can stand in a log and a header as it is.
+ * The ids that partners and proxies use: UUIDs, ULIDs, base64, `Root=1-67891233-abc`. No blank, quote or control
+ * character, so that logs and headers need no escaping.
  */
 const validRequestId = /^[\w.:;=+/@-]{1,128}$/
 
-/** The id of a request: the valid one it carries in `x-request-id`, else a new UUID. */
+/** The id of a request: its `x-request-id` if valid, otherwise a new UUID. */
 export function requestIdOf(header: string | undefined): string {
   const isValid = header !== undefined && validRequestId.test(header) && withoutSecrets(header) === header
   return isValid ? header : randomUUID()
 }
 
-/** Gives every request its id, and the log a line once its answer has ended or was cut off. */
+/** Assigns every request its id, and logs it once its answer has ended or was cut off. */
 export function acceptRequestId(log: Log): MiddlewareHandler<Edge> {
   return async (c, next) => {
     const started = performance.now()

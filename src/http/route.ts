@@ -1,11 +1,11 @@
 /**
- * How a route is declared: once, with what it takes and answers as schemas. From the declaration come the check of
- * the request, the levels it is open to, its line in key/info, the `Allow` of a 405 and its part of the OpenAPI
+ * A route is declared once, with the schemas of its parameters and answers. The declaration yields the check of the
+ * request, the levels it is open to, its line in key/info, the `Allow` header of a 405 and its part of the OpenAPI
  * document.
  *
  *   openRoute    needs no caller (health, documentation)
  *   tokenRoute   needs a caller, concerns no folder
- *   folderRoute  concerns one folder; at most so many run at once for it (setting RATE_LIMIT_CONCURRENT)
+ *   folderRoute  concerns one folder; runs in one of its request slots (setting RATE_LIMIT_CONCURRENT)
  */
 import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
@@ -13,24 +13,24 @@ import type { Context } from 'hono'
 import type { Principal, RouteAccess } from '../auth/principal.ts'
 import type { Services } from './services.ts'
 
-/** `c.env.outgoing` is Node's response: trailers, and the `close` that says that the client left or has it all. */
+/** `c.env.outgoing` is Node's response: it sends trailers, and emits `close` when the answer ends in any way. */
 export interface Edge {
   Bindings: HttpBindings
   Variables: {
     requestId: string
-    /** Code of the error that was answered. */
+    /** Code of the error answer. */
     errorCode: string | undefined
     principal: Principal | undefined
     folderId: string | undefined
-    /** Header and query name two folders: a mistake of the query, told with its others. */
+    /** Header and query name different folders: reported together with the other problems of the query. */
     folderNamesDisagree: boolean | undefined
   }
 }
 
 export interface OpenCall<Query> {
   /**
-   * Answer with `c.json`, or with `c.body(stream, 200, headers)`: a bare `new Response` loses the headers that were
-   * prepared (request id, rate limit).
+   * Answer with `c.json` or `c.body(stream, 200, headers)`: a bare `new Response` loses the headers set before (request
+   * id, rate limit).
    */
   c: Context<Edge>
   services: Services
@@ -41,12 +41,12 @@ export interface OpenCall<Query> {
 
 export interface TokenCall<Query> extends OpenCall<Query> {
   principal: Principal
-  /** The JSON of the body, unchecked; undefined where the route takes none. */
+  /** The JSON of the body, unchecked; undefined if the route has none. */
   body: unknown
 }
 
 export interface FolderCall<Query> extends TokenCall<Query> {
-  /** The folder of the request, which the caller may read. Decimal digits. */
+  /** The folder of the request; the caller may read it. Decimal digits. */
   folderId: string
 }
 
@@ -60,27 +60,27 @@ interface Declaration<Query extends z.ZodObject, Call> {
   /** One line for the documentation. */
   summary: string
   description?: string
-  /** A strict object: an unknown parameter is refused, so that a misspelt filter does not export everything. */
+  /** A strict object: an unknown parameter is an error, so that a misspelt filter does not export everything. */
   query: Query
   /**
-   * What the braces in the path stand for, for the documentation: the answer reads them from `c.req`, as what is no id
-   * is nothing that is there, and not a mistake of the request.
+   * The path parameters, for the documentation only. The answer reads them from `c.req`, because a malformed id is a
+   * 404 and not a validation error.
    */
   params?: z.ZodObject
-  /** A body of JSON. */
+  /** The JSON body. */
   body?: {
     /** For the documentation; the answer checks it (`checkBody`). */
     schema: z.ZodType
     /** Without parameters, in lower case. */
     mediaTypes: readonly [string, ...string[]]
   }
-  /** Request headers for the documentation, by lower-case name, beside those of all routes. */
+  /** Request headers for the documentation, by lower-case name, in addition to those of all routes. */
   headers?: z.ZodObject
-  /** Answers by status; errors are added to all routes alike. */
+  /** Successful answers by status. The same errors are added to every route. */
   answers: RouteConfig['responses']
-  /** A GET that starts something. Who only looks must not: HEAD is refused (405). */
+  /** A GET that starts something. HEAD is refused (405), because it must have no effect. */
   starts?: true
-  /** What is wrong with the world is thrown as AppError. */
+  /** Throws AppError for errors of the caller and of the environment. */
   answer: Answer<Call>
 }
 

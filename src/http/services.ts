@@ -7,20 +7,20 @@ import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Readiness } from './readiness.ts'
 
-/** What routes answer from. `start.ts` puts it together. */
+/** What routes use. `start.ts` creates it. */
 export interface Services {
   config: Config
-  /** As the service role: sees one tenant at a time (`inTenant`). */
+  /** Connects as the service role: sees one tenant at a time (`inTenant`). */
   database: Pool
-  /** Running requests by route and folder, over all processes. */
+  /** Limits the running requests per route and folder, across all processes. */
   requestSlots: RequestSlots
-  /** Where the files of exports lie. */
+  /** Holds the files of exports. */
   store: ObjectStore
-  /** Where full exports wait. */
+  /** The queue of full exports. */
   queue: ExportQueue
-  /** Where exports run. */
+  /** The export threads. */
   threads: Piscina
-  /** Whether requests can be taken; learns from those that fail. */
+  /** Whether requests can be accepted; remembers what failed ones lacked. */
   readiness: Readiness
   log: Log
 }

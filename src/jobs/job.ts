@@ -28,7 +28,7 @@ export function statesBefore(event: JobEvent): JobState[] {
   return jobStates.filter((state) => transitions[state][event] !== undefined)
 }
 
-/** As callers know it (interface, section 3.1). */
+/** As callers know it (docs/spec/exports.md#states-and-attempts). */
 export function statusOf(state: JobState): 'INIT' | 'DONE' | 'FAILED' {
   if (state === 'done') return 'DONE'
   return state === 'failed' ? 'FAILED' : 'INIT'

@@ -1,5 +1,5 @@
 /**
- * The bytes of a MAD file (interface, section 2.3): collections by cursor, then the entries by two COPY streams. Memory
+ * The bytes of a MAD file (docs/spec/exports.md#json-file): collections by cursor, then the entries by two COPY streams. Memory
  * does not grow with the folder, but for the dictionary of what movements refer to.
  *
  * Entries stand by the id of their fiscal year, then by their own (see mad-file.sql.ts): validated ones, those awaiting

@@ -1,5 +1,5 @@
 /**
- * The bytes of a TRA file (tra.md): parameter records, then entries by two COPY streams. Memory does not grow with the
+ * The bytes of a TRA file (docs/spec/tra.md): parameter records, then entries by two COPY streams. Memory does not grow with the
  * entries, but for what they refer to.
  */
 

@@ -1,4 +1,4 @@
-/** The parameter records of a TRA file (tra.md, Parameters), from the folder they describe. */
+/** The parameter records of a TRA file (docs/spec/tra.md#parameters), from the folder they describe. */
 
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'

@@ -1,6 +1,6 @@
 /**
- * The collections of a folder, each as a route of its own (contract, section 4), and the folders of a firm: streamed as
- * movements are, with the items of the full export.
+ * One route for each collection of a folder (docs/spec/exports.md#collections), and one for the folders of a firm. They
+ * stream like movements, with the same items as the full export.
  */
 import { z } from '@hono/zod-openapi'
 import { AppError } from '../../errors.ts'
@@ -22,12 +22,12 @@ import { answerSelected } from './selected.ts'
 const madQuery = z.strictObject({ version, accountingFolderId })
 
 const proof =
-  'One item a line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the body before ' +
-  'compression) prove that the transfer is whole'
+  'One item per line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the body ' +
+  'before compression) prove that the transfer is complete'
 const unchanged = {
   304: {
     headers: etagHeaders,
-    description: 'The representation named by If-None-Match is still what there is',
+    description: 'The representation named by If-None-Match is still current',
   },
 }
 
@@ -80,7 +80,7 @@ const entries = folderRoute({
   answer: (call) => answerSelected(call, 'entries'),
 })
 
-/** Several folders, each with a ledger of its own: there is no version to make an ETag of. */
+/** Each folder has its own ledger version, so the list has none to build an ETag from. */
 const society = tokenRoute({
   method: 'get',
   path: '/api/v1/society',

@@ -1,8 +1,8 @@
 /**
- * `/files/{key}?expires&name&signature`: the files of a store that is a folder of this machine. (One that is S3
- * serves its files itself.) The signature is the caller's only proof; no token or secret is looked at.
+ * `/files/{key}?expires&name&signature`: the files of a store on the local disk. (S3 serves its files itself.) The
+ * signature is the only authorization; tokens and secrets are not checked.
  *
- * An object never changes, so its ETag names its key. Ranges make a broken download resumable.
+ * An object never changes, so its ETag is derived from its key and size. Ranges make a broken download resumable.
  */
 import { createHash } from 'node:crypto'
 import type { OpenAPIHono } from '@hono/zod-openapi'
@@ -33,7 +33,7 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
   const file = await openFile(store, link.key)
   const { outgoing } = c.env
   const close = () => void file.handle.close().catch(() => {})
-  // `close` comes once, however the answer ends; it may have been here already.
+  // `close` fires once, however the answer ends. It may have fired already.
   if (outgoing.closed) close()
   else outgoing.once('close', close)
   const etag = `"${createHash('sha256').update(`${link.key} ${file.bytes}`).digest('base64url').slice(0, 27)}"`
@@ -55,7 +55,7 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
     'Content-Type': mediaTypeOf(link.key) ?? 'application/octet-stream',
     'Content-Disposition': attachment(link.fileName),
     'Content-Length': String(end - start),
-    // A browser must not take what partners put into their ledgers for a page of this host.
+    // A browser must not interpret ledger contents, which partners control, as a page of this host.
     'X-Content-Type-Options': 'nosniff',
     ...(part ? { 'Content-Range': `bytes ${start}-${end - 1}/${file.bytes}` } : {}),
   })
@@ -64,7 +64,7 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
   return c.body(streamBody(c, services, 'file.broken', sourceOf(file, start, end)), status, headers)
 }
 
-/** @throws {AppError} 404 for what is no address of a file, 403 where the signature does not fit, 410 once expired */
+/** @throws {AppError} 404 if the path is not a file key, 403 if the signature is wrong, 410 if the link has expired */
 function checkLink(target: string, signingKey: string, now: number): FileLink {
   if (!isKey(target.split('?', 1)[0]!.slice('/files/'.length))) throw new AppError('ERR-NOT-FOUND')
   const link = readLink(target, signingKey)
@@ -77,19 +77,19 @@ async function openFile(store: FilesystemStore, key: string): Promise<OpenFile> 
   const file = await store.open(key).catch((cause: unknown) => {
     throw cause instanceof StoreError ? new AppError('ERR-UNAVAILABLE', { cause }) : cause
   })
-  // Its link was good once: files are removed after their time.
+  // The link is valid, so retention has removed the file.
   if (!file) throw new AppError('ERR-FILE-LINK-EXPIRED', { message: 'The file is no longer kept' })
   return file
 }
 
-/** `If-Range`: the range is of use only to whoever has the beginning of this very file. */
+/** `If-Range`: a range is useful only if the client holds the beginning of this same file. */
 function sameFile(ifRange: string | undefined, headers: Record<string, string>): boolean {
   return ifRange === undefined || ifRange === headers['ETag'] || ifRange === headers['Last-Modified']
 }
 
 /**
- * The one range asked for, as [start, end). Undefined for what is not served in parts: no range, several, another
- * unit, nonsense; the whole file is a proper answer to them (RFC 9110, 14.2).
+ * Returns the requested range as [start, end). Undefined if there is none, several, another unit or a malformed one:
+ * then the whole file is a valid answer (RFC 9110, 14.2).
  */
 function rangeOf(
   range: string | undefined,
@@ -107,7 +107,7 @@ function rangeOf(
   return { start, end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
 }
 
-/** The bytes from `start` to `end`. A read that finds the handle closed, as the client has left, fails. */
+/** The bytes from `start` to `end`. Reading fails if the handle was closed because the client disconnected. */
 function sourceOf({ handle }: OpenFile, start: number, end: number): BodySource {
   let at = start
   return {

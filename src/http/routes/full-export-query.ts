@@ -1,21 +1,21 @@
-/** Parameters of the full export (interface, sections 4.1 and 4.2; contract, section 3). */
+/** Parameters of the full export (docs/spec/exports.md#full-exports). */
 import { z } from '@hono/zod-openapi'
 import type { Issue } from '../../errors.ts'
 import { type FileFormat, fileFormatNames, fileFormats } from '../../formats/file-formats.ts'
 import { accountingFolderId, date, id, idSchema, optional, several, text, version } from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
-/** A period of more is refused: no fiscal year is longer. */
+/** Longer periods are refused: no fiscal year is longer. */
 const periodMonthsMax = 24
 
-/** One of these, in any letter case: a pattern of the document has no flag to say so. */
+/** One of the formats in any letter case, spelled out because a pattern in OpenAPI has no flags. */
 const formatPattern = new RegExp(
   `^(${fileFormatNames.map((word) => word.replace(/./g, bothCases)).join('|')})$`,
 )
 
 const listed = fileFormatNames.join(' or ')
 
-/** Those that take more than a whole folder. */
+/** The formats that can hold a selection and not only a whole folder. */
 const selective = fileFormatNames.filter((name) => fileFormats[name].takes === 'selection').join(' or ')
 
 function bothCases(capital: string): string {
@@ -26,18 +26,18 @@ const format = text()
   .regex(formatPattern, `must be ${listed}`)
   .transform((given) => given.toUpperCase() as FileFormat)
   .openapi({
-    description: `${listed}, in any letter case. ${selective}: a whole folder, a fiscal year, a period, or some journals of these`,
+    description: `${listed}, in any letter case. ${selective}: a whole folder, a fiscal year or a period, or some of its journals`,
     example: 'JSON',
   })
 
-const ofSelective = (what: string) => ({ description: `${what}; with ${selective} alone` })
+const ofSelective = (what: string) => ({ description: `${what}; only with ${selective}` })
 
 export const fullExportQuery = z
   .strictObject({
     version,
     accountingFolderId,
     format,
-    idExercice: optional(id).openapi(ofSelective('The fiscal year; or a period in its place')),
+    idExercice: optional(id).openapi(ofSelective('The fiscal year; alternatively, a period')),
     startDate: optional(date).openapi(ofSelective('With endDate')),
     endDate: optional(date).openapi(
       ofSelective(`Inclusive; less than ${periodMonthsMax} months after startDate`),
@@ -56,7 +56,10 @@ export const fullExportQuery = z
 
 export type FullExportQuery = z.output<typeof fullExportQuery>
 
-/** What is wrong with the parameters together. Single ones may be wrong too: all mistakes are told at once. */
+/**
+ * Problems of the parameters together. Runs even if single ones are invalid, so that all problems are reported at
+ * once.
+ */
 function formatIssues(query: object): Issue[] {
   const { format: given, idExercice, startDate, endDate, journalIds } = query as Record<string, unknown>
   const parsed = format.safeParse(given)
@@ -64,7 +67,7 @@ function formatIssues(query: object): Issue[] {
   if (fileFormats[parsed.data].takes === 'folder')
     return Object.entries({ idExercice, startDate, endDate, journalIds })
       .filter(([, value]) => value !== undefined)
-      .map(([parameter]) => ({ parameter, message: `can be given with format ${selective} only` }))
+      .map(([parameter]) => ({ parameter, message: `is allowed only with format ${selective}` }))
   return periodIssues(query, {
     monthsMax: periodMonthsMax,
     isRequired: false,

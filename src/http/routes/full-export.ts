@@ -1,4 +1,4 @@
-/** `GET /api/v1/mad/all` starts the export of a folder to a file, `GET /api/v1/mad/all/status` tells how far it is. */
+/** `GET /api/v1/mad/all` starts the export of a folder to a file; `GET /api/v1/mad/all/status` returns its progress. */
 import { randomBytes } from 'node:crypto'
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../config.ts'
@@ -30,16 +30,16 @@ const ExportJob = z
       .optional()
       .openapi({
         description:
-          'While DONE: the file; good for an hour, new each time. For GET, with Range. Where files are in S3 it is ' +
-          'signed for GET alone: its headers without its content are had with Range: bytes=0-0, and size and sha256 ' +
-          'are given here',
+          'While DONE: the address of the file, new in each answer and valid for an hour. It supports GET, with Range. ' +
+          'If files are in S3, the signature covers GET only: to read the headers alone, send Range: bytes=0-0. size ' +
+          'and sha256 are given here',
       }),
     size: z.number().optional().openapi({ description: 'Bytes' }),
     rows: z.number().optional().openapi({ description: 'Movements' }),
     sha256: z.string().optional().openapi({ description: 'Of the file, hexadecimal' }),
     totals: z.object({ debit: z.number(), credit: z.number() }).optional(),
     reason: z.string().optional().openapi({
-      description: 'While FAILED: what happened, and from when on the same parameters start a new export',
+      description: 'While FAILED: what happened, and when the same parameters will start a new export',
     }),
   })
   .openapi('ExportJob')
@@ -54,8 +54,8 @@ export const fullExport = folderRoute({
   levels: ['api', 'firm'],
   summary: 'Starts an export of the folder to a file',
   description:
-    'For an hour the same parameters answer with the same job, however it stands or ended. ' +
-    'HEAD is refused with 405, as who only looks starts nothing.',
+    'For an hour the same parameters return the same job, whatever its state. ' +
+    'HEAD is refused with 405, because it must not start an export.',
   query: fullExportQuery,
   answers,
   starts: true,
@@ -66,13 +66,13 @@ export const fullExportStatus = folderRoute({
   method: 'get',
   path: '/api/v1/mad/all/status',
   levels: ['api', 'firm'],
-  summary: 'How far the export of a folder is, and where its file is to be had',
+  summary: 'The progress of an export, and the address of its file',
   query: statusQuery,
   answers,
   answer: async (call) => {
     const { services, principal, folderId, query } = call
     const { exportId } = query
-    // What cannot be an id is nobody's export, and is not looked for.
+    // A malformed id names no export, so the database is not queried.
     if (!/^export_[0-9a-f]{32}$/.test(exportId)) throw new AppError('ERR-EXPORT-NOT-FOUND')
     const key = { schemaId: principal.schemaId, folderId, exportId }
     const job = await inTenant(services.database, key.schemaId, (client) =>
@@ -105,7 +105,7 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
 
 async function answerJob({ c, services }: FolderCall<unknown>, job: ExportView): Promise<Response> {
   const body = { id: job.id, status: statusOf(job.state), ...(await detailsOf(job, services.store)) }
-  // The amounts are printed from their digits, which JSON.stringify of a number would not keep.
+  // The totals are written from their digits; JSON numbers from JavaScript would lose precision.
   return c.body(JSON.stringify(body), 200, {
     'Content-Type': 'application/json',
     'Cache-Control': 'private, no-store',

@@ -21,7 +21,7 @@ const TokenDetails = z.object({
   routes: z.array(OpenedRoute),
 })
 
-/** What a token may call, and with `mode=extended` what it is. @param routes the route table */
+/** The routes that a token may call and, with `mode=extended`, the token itself. @param routes the route table */
 export function keyInfo(routes: () => readonly Route[]): Route {
   return tokenRoute({
     method: 'get',
@@ -46,7 +46,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
           societyId: Number(principal.folderId ?? principal.firmId),
         },
         version: { current: 1, latest: 1, beta: false },
-        // Who reads this is connected, or would have been refused; and the token is in use, by this very call.
+        // Always true: a disconnected caller is refused before this, and this request uses the token.
         canBeActivated: true,
         isActivated: true,
         routes: opened,
@@ -56,7 +56,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
   })
 }
 
-/** PATCH is not among the methods that this answer knows (interface, section 2.6). */
+/** The answer's list of methods has no PATCH (docs/spec/interface.md#token-information). */
 function routesOpenTo(principal: Principal, routes: readonly Route[]): z.infer<typeof OpenedRoute>[] {
   return routes
     .filter((route) => route.scope !== 'open' && refusalOf(principal, route) === undefined)

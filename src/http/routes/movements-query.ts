@@ -1,6 +1,6 @@
 /**
- * Parameters of the exports of movements (interface, section 4.4; contract, section 2) and of entries (contract, section
- * 4), and the selection they make.
+ * Parameters of the exports of movements (docs/spec/exports.md#movements) and of entries
+ * (docs/spec/exports.md#entries), and their conversion to a selection.
  */
 import { z } from '@hono/zod-openapi'
 import type { Selection } from '../../exports/selection.ts'
@@ -8,7 +8,7 @@ import { sourceCodes } from '../../exports/selection.ts'
 import { accountingFolderId, date, id, idSchema, oneOf, optional, several, text, version } from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
-/** A period of more is refused: partners pull a year at a time. */
+/** Longer periods are refused: partners pull one year at a time. */
 const periodMonthsMax = 12
 
 const accountRootPattern = /^[0-9A-Za-z]{1,17}%?$/
@@ -21,13 +21,13 @@ const accountRoot = z
 const selectionParameters = {
   version,
   accountingFolderId,
-  idExercice: optional(id).openapi({ description: 'The fiscal year; or a period in its place' }),
+  idExercice: optional(id).openapi({ description: 'The fiscal year; alternatively, a period' }),
   startDate: optional(date),
   endDate: optional(date).openapi({
     description: `Inclusive; less than ${periodMonthsMax} months after startDate`,
   }),
   dateFilter: optional(oneOf(['document', 'platform', 'accounting'])).openapi({
-    description: 'The date that the period is about; document where absent',
+    description: 'The date to which the period applies; document by default',
   }),
   source: optional(oneOf(sourceCodes)),
   draft: text()
@@ -48,11 +48,11 @@ export const movementsQuery = z
         type: 'array',
         items: { type: 'string', pattern: accountRootPattern.source },
         minItems: 1,
-        description: 'Accounts whose number starts so',
+        description: 'Roots of account numbers',
         example: ['60', '61'],
       }),
     lettering: optional(oneOf(['none', 'partial', 'complete'])),
-    after: optional(id).openapi({ description: 'Continue behind the movement with this producerId' }),
+    after: optional(id).openapi({ description: 'Continue after the movement with this producerId' }),
   })
   .superRefine(checkSelection, { when: () => true })
 
@@ -65,7 +65,7 @@ export const entriesQuery = z
       minItems: 1,
       description: 'Entries of these journals only',
     }),
-    after: optional(id).openapi({ description: 'Continue behind the entry with this producerId' }),
+    after: optional(id).openapi({ description: 'Continue after the entry with this producerId' }),
   })
   .superRefine(checkSelection, { when: () => true })
 
@@ -83,7 +83,7 @@ function checkSelection(query: object, context: z.RefinementCtx): void {
     context.addIssue({ code: 'custom', path: [parameter], message })
 }
 
-/** Each route lacks the filters of the other. */
+/** Each route lacks some filters of the other. */
 const noFilters = { classAccount: undefined, lettering: undefined, journalIds: undefined }
 
 export function selectionOf(

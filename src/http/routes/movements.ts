@@ -1,5 +1,4 @@
 /** `GET /api/v1/mad/movements`: the whole selection as one streamed answer. */
-
 import { z } from '@hono/zod-openapi'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import { folderRoute } from '../route.ts'
@@ -19,8 +18,8 @@ export const movements = folderRoute({
     200: {
       headers: { ...etagHeaders, ...streamHeaders },
       description:
-        'An array of movements, or one movement a line (Accept: application/x-ndjson). The trailers X-Row-Count ' +
-        'and X-Content-SHA256 (of the body before compression) prove that the transfer is whole',
+        'An array of movements, or one movement per line (Accept: application/x-ndjson). The trailers X-Row-Count ' +
+        'and X-Content-SHA256 (of the body before compression) prove that the transfer is complete',
       content: {
         [mediaTypes.json]: { schema: z.array(Movement) },
         [mediaTypes.ndjson]: { schema: Movement },
@@ -28,7 +27,7 @@ export const movements = folderRoute({
     },
     304: {
       headers: etagHeaders,
-      description: 'The representation named by If-None-Match is still what is selected',
+      description: 'The representation named by If-None-Match is still current',
     },
   },
   answer: (call) => answerSelected(call, 'movements'),

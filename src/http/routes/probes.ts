@@ -1,4 +1,4 @@
-/** For the operator's probes: whether the process lives, and whether it can take requests. Both need no caller. */
+/** The operator's probes: whether the process is alive, and whether it can accept requests. Both need no caller. */
 import { z } from '@hono/zod-openapi'
 import { AppError } from '../../errors.ts'
 import { openRoute } from '../route.ts'
@@ -20,18 +20,18 @@ export const healthz = openRoute({
 export const readyz = openRoute({
   method: 'get',
   path: '/readyz',
-  summary: 'What the process needs is up too',
+  summary: 'The process can accept requests',
   query: z.strictObject({}),
   answers: {
     200: {
-      description: 'Ready; with 503 the error says what is missing',
+      description: 'Ready; otherwise the answer is 503 and its error names what is missing',
       content: { 'application/json': { schema: z.object({ status: z.literal('ready') }) } },
     },
   },
   answer: async ({ c, services }) => {
     const missing = await services.readiness.missing()
     if (missing.length === 0) return c.json({ status: 'ready' })
-    // The log gets the reason, the prober the names.
+    // The log gets the cause, the probe the names.
     throw new AppError('ERR-UNAVAILABLE', {
       message: `Not ready: ${missing.map(({ name }) => name).join(', ')}`,
       cause: missing[0]?.error,

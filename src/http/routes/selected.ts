@@ -1,4 +1,4 @@
-/** What the routes of movements and of entries share: the selection is checked before any of it is read. */
+/** Shared by the routes of movements and entries: checks the selection before any of it is read. */
 import type { Pool } from 'pg'
 import { AppError } from '../../errors.ts'
 import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
@@ -10,7 +10,7 @@ import type { EntriesQuery, MovementsQuery } from './movements-query.ts'
 import { selectionOf } from './movements-query.ts'
 
 /**
- * @param what stands in the file's name and tells the ETags of the two routes apart
+ * @param what part of the file name; also distinguishes the ETags of the two routes
  * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
  */
 export async function answerSelected(
@@ -33,7 +33,7 @@ export async function answerSelected(
 }
 
 /**
- * What is selected, all of it there.
+ * Looks up the selection; every id in it must exist.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
  */
 export async function findSelected(

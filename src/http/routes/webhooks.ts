@@ -1,4 +1,6 @@
-/** Subscriptions to events, as their owners make, see, change and delete them (contract, section 7). */
+/**
+ * The routes by which owners create, read, change and delete subscriptions to events (docs/spec/webhooks.md#routes).
+ */
 import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
 import type { Principal } from '../../auth/principal.ts'
@@ -57,16 +59,16 @@ const create = tokenRoute({
   ...routeAccess,
   summary: 'Subscribes an address to kinds of events',
   description:
-    'A company token subscribes for its folder; a firm token for folders of its firm, or the whole schema. The tokens of ' +
-    'one third party may have 100 subscriptions in one schema, disabled ones included, unless the operators set another ' +
-    'limit; one more is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
+    'A company token subscribes for its folder; a firm token for folders of its firm, or for the whole schema. The tokens ' +
+    'of one third party may create 100 subscriptions in one schema, disabled ones included, unless the operators set ' +
+    'another limit. Above the limit the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
   query: noQuery,
   body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
   answers: {
     201: {
       ...one,
       description: 'The subscription',
-      headers: { Location: { description: 'Where it is to be had', schema: { type: 'string' } } },
+      headers: { Location: { description: 'The path of the subscription', schema: { type: 'string' } } },
     },
   },
   answer: async ({ c, services, principal, body }) => {
@@ -100,7 +102,7 @@ const list = tokenRoute({
   summary: 'The subscriptions of the caller',
   query: noQuery,
   answers: {
-    200: { ...many, description: 'Those that its third party has created at this level, oldest first' },
+    200: { ...many, description: 'Subscriptions that its third party created at this level, oldest first' },
   },
   answer: async ({ c, services, principal }) => {
     const own = await inTenant(services.database, principal.schemaId, (client) =>
@@ -138,14 +140,14 @@ const receiving = {
 const listForKind = tokenRoute({
   ...receiving,
   path: '/api/v1/webhook/event/{name}',
-  summary: 'The subscriptions of the caller that receive events of that kind',
+  summary: 'The subscriptions of the caller that receive events of this kind',
   params: z.object({ name: kindName }),
 })
 
 const listForKindAndFolder = tokenRoute({
   ...receiving,
   path: '/api/v1/webhook/event/{name}/{accountingFolderId}',
-  summary: 'The subscriptions of the caller that receive events of that kind in that folder',
+  summary: 'The subscriptions of the caller that receive events of this kind in this folder',
   params: z.object({
     name: kindName,
     accountingFolderId: z.string().openapi({ ...idSchema, example: '1000' }),
@@ -167,22 +169,22 @@ const change = tokenRoute({
   method: 'patch',
   path: '/api/v1/webhook/{id}',
   ...routeAccess,
-  summary: 'Changes a subscription of the caller by a JSON Patch, whole or not at all, and enables it',
+  summary: 'Applies a JSON Patch to a subscription of the caller, completely or not at all, and enables it',
   description:
-    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. A subscription that was disabled ' +
-    'is enabled again by any patch that succeeds, an empty one too, and receives what happens from then on. What waits to be ' +
-    'sent again is sent at once where /postUrl is another one.',
+    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. Any successful patch, even an ' +
+    'empty one, enables a disabled subscription; it receives events that happen from then on. If /postUrl changes, ' +
+    'deliveries that wait for a retry are sent at once.',
   query: noQuery,
   params: subscriptionId,
   body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },
-  answers: { 200: { ...one, description: 'The subscription as it is now' } },
+  answers: { 200: { ...one, description: 'The subscription after the change' } },
   answer: changeOwn,
 })
 
 /**
- * The row is locked while the patch is applied to it, so that of two patches at once the second sees what the first has
- * created. But not while a name server is asked about a new address: then the transaction ends without a change, and all of
- * it is done again with the address vetted. As no operation copies into /postUrl, it is the same one then.
+ * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
+ * first. It is not locked during the DNS lookup of a new address: the transaction ends without a change, and everything
+ * is repeated once the address is vetted. No operation copies into /postUrl, so the repetition gives the same address.
  */
 async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
   const id = readSubscriptionId(c.req.param('id'))
@@ -212,10 +214,10 @@ const remove = tokenRoute({
   method: 'delete',
   path: '/api/v1/webhook/{id}',
   ...routeAccess,
-  summary: 'Deletes a subscription of the caller, and drops what was still to be sent to it',
+  summary: 'Deletes a subscription of the caller, and discards its pending deliveries',
   query: noQuery,
   params: subscriptionId,
-  answers: { 204: { description: 'It is deleted' } },
+  answers: { 204: { description: 'Deleted' } },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
     const deleted = await inTenant(services.database, principal.schemaId, (client) =>
@@ -256,12 +258,12 @@ function notFound(): never {
   throw new AppError('ERR-WEBHOOK-NOT-FOUND')
 }
 
-/** What cannot be an id is nobody's subscription. */
+/** A malformed id names no subscription. */
 function readSubscriptionId(given: string | undefined): string {
   return readId(given ?? '') ?? notFound()
 }
 
-/** @throws {AppError} as for any other route about a folder */
+/** @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-FOLDER-NOT-FOUND, as every route that concerns a folder */
 function readFolderId(given: string, { folderId: own }: Principal): string {
   const folderId = readId(given)
   if (own !== null && folderId !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
@@ -269,19 +271,19 @@ function readFolderId(given: string, { folderId: own }: Principal): string {
   return folderId
 }
 
-/** Of a company token they are its own. */
+/** A company token has only its own folder, which needs no check. */
 async function checkFolders(client: PoolClient, principal: Principal, folderIds: string[]): Promise<void> {
   if (principal.level === 'firm' && !(await areFoldersOfFirm(client, principal, folderIds)))
     throw new AppError('ERR-FOLDER-NOT-FOUND')
 }
 
-/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise one more may be created in this transaction */
+/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise this transaction may create one more */
 async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
   await lockCreation(client, principal)
   if ((await countCreatedByTokens(client, principal)) < most) return
   const message =
-    `The tokens of a third party may make ${most} subscriptions in a schema, those that were disabled included, and ` +
-    'yours have: delete one that is not needed'
+    `The tokens of a third party may create ${most} subscriptions in a schema, disabled ones included. Yours have ` +
+    'reached this limit: delete one that you no longer need'
   throw new AppError('ERR-TOO-MANY-SUBSCRIPTIONS', { message })
 }
 

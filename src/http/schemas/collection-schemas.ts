@@ -1,4 +1,4 @@
-/** Items of collections as the OpenAPI document shows them (contract, section 4). The bytes come from formats/mad. */
+/** Items of collections for the OpenAPI document (docs/spec/resources.md). formats/mad writes the bytes. */
 import { z } from '@hono/zod-openapi'
 
 const producerId = z.string().openapi({ example: '123456' })

@@ -1,6 +1,6 @@
 /**
- * Movements and entries as the OpenAPI document shows them (interface, section 2.4; contract, section 4). The bytes come
- * from formats/mad/movement.ts and entry.ts.
+ * Movements and entries for the OpenAPI document (docs/spec/resources.md#movement, docs/spec/resources.md#entry).
+ * formats/mad/movement.ts and entry.ts write the bytes.
  */
 import { z } from '@hono/zod-openapi'
 
@@ -13,7 +13,7 @@ const attachments = z
 
 const currency = z.object({
   code: z.string().openapi({ example: 'EUR' }),
-  rate: z.number().optional().openapi({ description: 'Only where the currency is not the folder’s' }),
+  rate: z.number().optional().openapi({ description: 'Only if the currency is not that of the folder' }),
 })
 const journal = z.object({
   producerId,

@@ -1,4 +1,4 @@
-/** What subscribers receive, as the OpenAPI document shows it (interface, sections 2.7 and 4.7). */
+/** What subscribers receive, for the OpenAPI document (docs/spec/webhooks.md#notification). */
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { eventKinds } from '../../events/kinds.ts'
 
@@ -15,8 +15,10 @@ const Notification = z
       accountingFolderSIRET: z.string().optional(),
       persPhysiqueId: z.number().optional(),
     }),
-    data: z.looseObject({}).openapi({ description: 'What is needed to fetch the thing concerned' }),
-    webhookId: z.uuid().openapi({ description: 'The same whenever this event is sent to this subscription' }),
+    data: z.looseObject({}).openapi({ description: 'The ids needed to fetch the object' }),
+    webhookId: z
+      .uuid()
+      .openapi({ description: 'The same each time this event is sent to this subscription' }),
     createdAt: z.number().openapi({ description: 'Epoch milliseconds' }),
   })
   .openapi('Notification')
@@ -24,11 +26,11 @@ const Notification = z
 export const notification: RouteConfig = {
   method: 'post',
   path: 'notification',
-  summary: 'Events, as they are sent to the postUrl of a subscription',
+  summary: 'Events, sent to the postUrl of a subscription',
   security: [],
   request: {
     headers: z.object({
-      date: z.string().openapi({ description: 'The moment of sending, epoch milliseconds' }),
+      date: z.string().openapi({ description: 'Time of sending, epoch milliseconds' }),
       signature: z.string().openapi({
         description:
           'HMAC-SHA256, hexadecimal, of the body followed by the value of date; keyed with the partner secret',
@@ -38,7 +40,8 @@ export const notification: RouteConfig = {
   },
   responses: {
     '2XX': {
-      description: 'Taken. Anything else, or nothing within ten seconds: sent again later, for three days',
+      description:
+        'Accepted. After any other status, or none within ten seconds, the delivery is retried for three days',
     },
     410: { description: 'Gone: the subscription is disabled' },
   },

@@ -1,4 +1,4 @@
-/** The OpenAPI document, made from the route table. */
+/** The OpenAPI document, generated from the route table. */
 import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
 import { errorCodes } from '../../errors.ts'
 import { ErrorBody } from '../errors.ts'
@@ -17,14 +17,14 @@ const societyId = z.object({
     .optional()
     .openapi({
       ...idSchema,
-      description: 'The folder. Required with a firm token where no parameter names it',
+      description: 'The folder. Required with a firm token unless a parameter names it',
       example: '1000',
     }),
 })
 
 /**
- * A route as the library wants it, with the headers and errors that all routes share. Without its body, which the library
- * would read before it is known to be small enough, and of the right type.
+ * Converts a route to the library's declaration, with the headers and errors that all routes share. It omits the body,
+ * because the library would read it before its size and type are checked.
  */
 export function describeRoute(route: Route): RouteConfig & { path: string } {
   const { method, path, summary, description, query, params, answers, scope } = route
@@ -55,7 +55,7 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
 function bodyOf({ body }: Route): RouteConfig['request'] {
   if (!body) return {}
   const content = Object.fromEntries(body.mediaTypes.map((type) => [type, { schema: body.schema }]))
-  const description = 'Taken for JSON where no Content-Type is stated'
+  const description = 'Read as JSON if Content-Type is absent'
   return { body: { required: true, description, content } }
 }
 
@@ -81,13 +81,12 @@ export function openApiDocument(routes: readonly Route[]): Document {
     info: {
       title: 'Grandlivre',
       version: '1.0.0',
-      description:
-        'Exports of accounting folders. Every route but those without security needs both headers.',
+      description: 'Exports of accounting folders. Routes need both headers unless they are marked as open.',
     },
   })
 }
 
-/** @param document asked for with each request, as it lists this very route */
+/** @param document called for each request, because the document includes this route */
 export function openApiRoute(document: () => Document): Route {
   return openRoute({
     method: 'get',

@@ -1,4 +1,4 @@
-/** The body of a streamed answer, whatever it comes from: an export or a file. */
+/** The body of a streamed answer, read from an export or a file. */
 import type { Context } from 'hono'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
@@ -6,20 +6,20 @@ import type { Services } from '../services.ts'
 export interface BodySource {
   /** Undefined at the end. */
   read(): Promise<Uint8Array | undefined>
-  /** The kernel has these bytes, so their buffer may be written again. */
+  /** The kernel has these bytes, so their buffer may be reused. */
   recycle?(bytes: Uint8Array): void
-  /** All is read, and the answer not yet ended: the moment for trailers. */
+  /** Everything is read and the answer has not ended yet: the time to add trailers. */
   ended?(): void
-  /** Nobody reads on. */
+  /** The client has stopped reading. */
   cancel(): void
 }
 
 /**
- * Pull only: the socket asks for each chunk.
+ * Pull only: the socket requests each chunk.
  *
- * One rule for failures: the connection is broken off before the last byte, so that what arrived never looks complete,
- * and the log gets one line. Nothing is thrown from `pull()`: the adapter would print it among the lines of the log, and
- * say it in the body. Where the client has left, nothing has failed.
+ * All failures are treated the same way: the connection is destroyed before the last byte, so that a partial body
+ * never looks complete, and one line is logged. `pull()` throws nothing: the adapter would print the error among the
+ * log lines and write it into the body. A client that disconnects is not a failure.
  */
 export function streamBody(
   c: Context<Edge>,
@@ -33,7 +33,7 @@ export function streamBody(
     {
       async pull(controller) {
         try {
-          // The answer has begun and nothing waits to be written: the chunk before is with the kernel.
+          // The answer has begun and its write buffer is empty: the kernel has the previous chunk.
           if (sent && outgoing.headersSent && outgoing.writableLength === 0) source.recycle?.(sent)
           sent = await source.read()
           if (sent) return controller.enqueue(sent)

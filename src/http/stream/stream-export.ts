@@ -1,6 +1,6 @@
 /**
- * Answers with an export from a thread, streamed: conditional requests, headers, then chunk by chunk with trailers that
- * prove that the transfer is whole.
+ * Answers with an export that streams from a thread: conditional headers, then chunks, then trailers that prove that
+ * the transfer is complete.
  */
 import type { Context } from 'hono'
 import { AppError } from '../../errors.ts'
@@ -14,18 +14,18 @@ import type { Services } from '../services.ts'
 import { type BodySource, streamBody } from './stream-body.ts'
 
 export interface StreamedExport {
-  /** What a thread is download for. */
+  /** The task of the thread. */
   task: ExportTask
   /** Name of the file, without its ending. */
   fileName: string
-  /** Undefined where the answer depends on no ledger: it has no ETag. */
+  /** Undefined if the answer has no single ledger version, and thus no ETag. */
   ledger: LedgerState | undefined
 }
 
 export interface LedgerState {
-  /** As looked at before the export starts; what its snapshot reads may be newer. */
+  /** Read before the export starts; its snapshot may be newer. */
   version: string
-  /** Names what is selected at a version of the ledger. */
+  /** The tag of the selection at a version of the ledger. */
   tagAt: (version: string) => string
 }
 
@@ -46,27 +46,27 @@ export async function streamExport(
 
   const reader = startExport(services.threads, download.task)
   const { outgoing } = c.env
-  // Covers every way in which the client leaves, also while the database still looks for the first row.
+  // Covers every way in which the client disconnects, even while the database is searching for the first row.
   outgoing.once('close', () => reader.cancel())
-  // It may have left while the selection was looked at.
+  // It may have disconnected while the selection was checked.
   if (outgoing.closed) reader.cancel()
   try {
     const { ledgerVersion } = await reader.head()
-    // What the thread reads may be newer than what was looked at above.
+    // The thread's snapshot may be newer than the version checked above.
     if (ledger) checkIfMatch(c, ledger, ledgerVersion)
-    // Errors up to here, and up to the first chunk, are answered with their status.
+    // Errors before the first chunk are answered with their status.
     const first = await reader.read()
     const source = sourceOf(reader, first, c, services)
     return c.body(streamBody(c, services, 'stream.broken', source), 200, {
       ...headersOf(download, etagAt(download, ledgerVersion)),
-      // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
-      // and an answer with a length has no trailers. Clients of HTTP/1.0 get it too: they would take any end of the
-      // connection, a failure's too, for the end of the body.
+      // Set explicitly, because the adapter would otherwise buffer a short answer and add a Content-Length, and an
+      // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
+      // connection, even after a failure, as the end of the body.
       'Transfer-Encoding': 'chunked',
       Trailer: 'X-Row-Count, X-Content-SHA256',
     })
   } catch (error) {
-    // Nobody is there to be answered, and nothing has failed.
+    // The client has disconnected: there is nothing to answer, and nothing has failed.
     if (reader.cancelled) return c.body(null)
     reader.cancel()
     throw error

@@ -93,7 +93,7 @@ describe('a subscription is made', () => {
           postUrl: 'must begin with https://',
           onEvents: 'must name 1 to 50 kinds of events',
           accountingFolderId: 'must be an array of ids',
-          color: 'is not known here',
+          color: 'is not a known field',
         },
       ],
       [
