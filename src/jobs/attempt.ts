@@ -1,4 +1,4 @@
-/** One attempt at a full export as the main thread sees it: started in a thread, watched, stopped. */
+/** One attempt at a full export, from the main thread: starts it in a thread, reads its progress, stops it. */
 import { MessageChannel } from 'node:worker_threads'
 import type { Piscina } from 'piscina'
 import { isQueueFull } from '../threads/pool.ts'
@@ -6,19 +6,19 @@ import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
 
-/** No place: the threads have so much to do that it was not even begun. */
+/** `noThread`: the queue of the threads is full, so the attempt did not start. */
 export type AttemptOutcome = FolderOutcome | { noThread: true }
 
 export interface Attempt {
-  /** How far it is now. */
+  /** Current progress. */
   progress(): Progress
   /** Never rejects. */
   outcome: Promise<AttemptOutcome>
-  /** The thread takes back what it wrote, and the outcome is a failure unless it had just finished. */
+  /** Makes the thread remove what it wrote. The outcome is a failure unless the attempt had just finished. */
   stop: () => void
 }
 
-/** @param stopMs how long it may take back what it wrote when it is stopped */
+/** @param stopMs how long a stopped attempt may take to remove what it wrote */
 export function startAttempt(
   threads: Piscina,
   task: Omit<FolderTask, 'progress' | 'port'>,
@@ -30,7 +30,7 @@ export function startAttempt(
   const gaveUp = Promise.withResolvers<AttemptOutcome>()
   const outcome: Promise<AttemptOutcome> = threads
     .run({ ...task, progress, port }, { name: 'exportFolder', transferList: [port] as never })
-    // There was no place in a thread, or it ended.
+    // The queue of the threads is full, or the thread died.
     .catch((error: unknown) => (isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }))
     .finally(() => {
       clearTimeout(stopTimer)
@@ -39,7 +39,7 @@ export function startAttempt(
   let stopTimer: NodeJS.Timeout | undefined
   const stop = () => {
     ourPort.postMessage('stop')
-    // A store that is out of reach can hold up even what only takes back.
+    // An unreachable store can block even the removal.
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
     stopTimer ??= setTimeout(tooLate, stopMs)
   }

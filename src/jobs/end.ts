@@ -1,4 +1,4 @@
-/** The end of a full export, told to partners in the transaction that writes it down. In one of the tenant. */
+/** Ends a full export and publishes the event for partners, both in the caller's transaction of the tenant. */
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publish } from '../events/publish.ts'
@@ -11,22 +11,22 @@ import {
   type StoredFile,
 } from './jobs.sql.ts'
 
-/** @returns false where the export is no longer this process's */
+/** @returns false if the process has lost the export */
 export async function finish(client: ClientBase, claim: Claim, file: StoredFile): Promise<boolean> {
   return publishEnd(client, claim, await finishExport(client, claim, file), { status: 'completed' })
 }
 
-/** @returns false where the export is no longer this process's */
+/** @returns false if the process has lost the export */
 export async function fail(client: ClientBase, claim: Claim, reason: string): Promise<boolean> {
   return publishEnd(client, claim, await failExport(client, claim, reason), { status: 'rejected', reason })
 }
 
-/** Whoever has it. @returns false where it has ended already, or is not there */
+/** Needs no claim. @returns false if the export has ended already or does not exist */
 export async function end(client: ClientBase, key: ExportKey, reason: string): Promise<boolean> {
   return publishEnd(client, key, await endExport(client, key, reason), { status: 'rejected', reason })
 }
 
-/** An export ends once, so either end is the first that is heard of its document. */
+/** An export ends once, so its event is always the first about this document: CREATE. */
 async function publishEnd(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,

@@ -1,4 +1,4 @@
-/** What went wrong with an attempt, and whether another one may go better. Plain: it crosses from thread to thread. */
+/** Why an attempt failed, and whether a retry may succeed. A plain object, because it is posted between threads. */
 import { AssertionError } from 'node:assert'
 import { inspect } from 'node:util'
 import { isConnectionLoss } from '../db/outage.ts'
@@ -10,18 +10,18 @@ import type { FailureCause } from './job.ts'
 export interface Failure {
   cause: FailureCause
   retryable: boolean
-  /** For the caller: what it is about its own books. */
+  /** For the caller: what in its books caused the failure. */
   detail: string | undefined
-  /** For the log alone. */
+  /** For the log only. */
   message: string
   /** With its causes. */
   stack: string
 }
 
 /**
- * No retry mends a folder that is gone or holds what the file cannot, a store that refuses, and a mistake of ours,
- * which the same rows lead to again. Whatever is not known to be of that kind is tried again: a database that is
- * away, short of something or cancelled the query; a thread that ended.
+ * A retry cannot fix a folder that was deleted or does not fit the format, a store that refuses, or a bug, which the
+ * same rows would trigger again. Every other error is retried: the database was unreachable, short of a resource or
+ * cancelled the query, or the thread died.
  */
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))
@@ -38,8 +38,8 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
   if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
     return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  // SQLSTATE classes: 40 a conflict with others, 53 no room, 55 an object in use, 57 stopped by an operator, 58 the
-  // machine. Any other says that the statement is wrong.
+  // SQLSTATE classes: 40 transaction rollback, 53 insufficient resources, 55 object in use, 57 operator intervention,
+  // 58 system error. Any other class means that the statement is wrong.
   if (/^[0-9A-Z]{5}$/.test(code)) {
     const passing = /^(40|53|55|57|58)/.test(code)
     return { cause: passing ? 'database' : 'internal', retryable: passing }

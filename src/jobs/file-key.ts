@@ -1,19 +1,19 @@
 /**
- * What the files of full exports are called in the store: whose they are can be read from it.
+ * The keys of full exports in the store. A key contains the tenant, the export and the attempt.
  *
- * Each attempt uses a new key, so two attempts never write the same object, and a complete object never changes. The
- * row alone decides which one counts.
+ * Each attempt uses a new key, so two attempts never write the same object, and a complete object never changes. Only
+ * the export's row decides which object is its file.
  */
 import { randomBytes } from 'node:crypto'
 import { endingPattern, type FileFormat, fileFormats } from '../formats/file-formats.ts'
 import type { Claim, ExportKey } from './jobs.sql.ts'
 
-/** In which all attempts at an export store their files. */
+/** The folder in the store for the files of all attempts at an export. */
 export function exportFolder({ schemaId, exportId }: ExportKey): string {
   return `exports/${schemaId}/${exportId}`
 }
 
-/** Random, so that no two writers ever share a key, whatever they believe their attempt to be. */
+/** Random, so that two writers never share a key, even if both believe that they are the same attempt. */
 export function freshFileKey(claim: Claim, format: FileFormat): string {
   return `${exportFolder(claim)}/${claim.attempt}-${randomBytes(8).toString('hex')}.${fileFormats[format].ending}`
 }
@@ -22,7 +22,7 @@ const keyPattern = new RegExp(
   `^exports/(\\d{1,16})/(export_[0-9a-f]{32})/(\\d+)-[0-9a-f]{16}${endingPattern}$`,
 )
 
-/** Undefined for what is none of ours: a bucket may hold other things. */
+/** Undefined for any other key: a bucket may hold other objects. */
 export function readFileKey(key: string): Claim | undefined {
   const [, schemaId, exportId, attempt] = keyPattern.exec(key) ?? []
   if (schemaId === undefined || exportId === undefined) return undefined

@@ -1,9 +1,9 @@
 /**
- * A full export in its thread, in whatever format: one snapshot, rendered, hashed, and written to the store, chunk by
- * chunk. The main thread sends one message at the most: to stop. Whatever was written goes away again then.
+ * A full export in its thread, in any format: one snapshot, rendered, hashed and written to the store, chunk by chunk.
+ * The main thread sends at most one message: stop. Then the attempt removes what it wrote.
  *
- * Both transactions commit before the file is completed, so a read that failed at its end creates no file. And a store
- * that is slow to join parts holds up neither connections nor the database's vacuum.
+ * Both transactions commit before the file is completed, so a read that fails at its end creates no file, and a store
+ * that is slow to join parts blocks neither connections nor the database's vacuum.
  */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
@@ -36,8 +36,8 @@ export interface FolderTask {
   format: FileFormat
   selection: FileSelection
   /**
-   * Movements so far, all movements (NaN until they are counted), bytes: in memory that both threads see, as a message
-   * for each chunk took 60 ms of the 1.7 s that the service works on 600,000 movements.
+   * Movements so far, movements in total (NaN until they are counted), bytes. Shared memory, because a message for each
+   * chunk took 60 ms of the 1.7 s that the service needs for 600,000 movements.
    */
   progress: Float64Array
   port: MessagePort
@@ -45,13 +45,13 @@ export interface FolderTask {
 
 export interface FolderStored {
   stored: StoredFile
-  /** Codes of the analytic axes that the format has no place for. */
+  /** Codes of the analytic axes that the format cannot hold. */
   axesLeftOut: string[]
 }
 
 export type FolderOutcome = FolderStored | { failed: Failure }
 
-/** Never rejects: the class of an error does not survive the way to the main thread, and says what is to be done. */
+/** Never rejects: `failureOf` needs the class of an error, which would be lost on the way to the main thread. */
 export async function storeFolder(
   pool: pg.Pool,
   settings: ThreadSettings,
@@ -83,7 +83,7 @@ async function produce(
   await clearEarlier(store, claim)
   const snapshot = await openSnapshot(pool, task.selection.schemaId)
   let writer: ObjectWriter | undefined
-  // At once, whatever is waited for: a row of the database, or room in the store.
+  // Takes effect at once, whether the export is waiting for a row or for the store.
   const abort = () => {
     void snapshot.close(stopped.reason)
     void writer?.abort()
@@ -116,7 +116,7 @@ async function produce(
       leftOut: (axes) => axesLeftOut.push(...axes),
     })
     for await (const chunk of chunks) {
-      // Hashed while it is written: the store's part of a chunk is on another thread or on the network.
+      // Hashed during the write, which waits for another thread or for the network.
       const written = writer.write(chunk)
       hash.update(chunk)
       await written

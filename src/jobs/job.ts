@@ -1,21 +1,21 @@
 /**
- * A full export from its trigger to its end: its states, what makes two triggers the same, and what its caller is told
- * when it fails. Pure.
+ * A full export from trigger to end: its states, the identity of its trigger, and the reason that its caller gets when
+ * it fails. Pure.
  */
 import { createHash } from 'node:crypto'
 
-/** Waiting for a process, with one, or ended. Drawn in src/README.md. */
+/** Waiting for a claim, claimed, or ended. Drawn in src/README.md. */
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
 /**
- * What can happen to a job: a process takes it, from the queue or from a process that died; gives it back, to be tried
- * again; has stored its file; has failed for good; and somebody else ends it, whoever has it.
+ * What can happen to a job: a process claims it, from the queue or from a dead process; releases it for a retry; stores
+ * its file; fails for good. `end` needs no claim: staff, retention or a dead letter ends the job.
  */
 export const jobEvents = ['claim', 'release', 'finish', 'fail', 'end'] as const
 export type JobEvent = (typeof jobEvents)[number]
 
-/** Undefined: cannot happen, and changes nothing. */
+/** Undefined: cannot happen; such a statement matches no row. */
 export const transitions: Readonly<Record<JobState, Readonly<Record<JobEvent, JobState | undefined>>>> = {
   queued: { claim: 'running', release: undefined, finish: undefined, fail: undefined, end: 'failed' },
   running: { claim: 'running', release: 'queued', finish: 'done', fail: 'failed', end: 'failed' },
@@ -23,18 +23,18 @@ export const transitions: Readonly<Record<JobState, Readonly<Record<JobEvent, Jo
   failed: { claim: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
 }
 
-/** The states in which that can happen. */
+/** The states in which the event can happen. */
 export function statesBefore(event: JobEvent): JobState[] {
   return jobStates.filter((state) => transitions[state][event] !== undefined)
 }
 
-/** As callers know it (docs/spec/exports.md#states-and-attempts). */
+/** The status that callers see (docs/spec/exports.md#states-and-attempts). */
 export function statusOf(state: JobState): 'INIT' | 'DONE' | 'FAILED' {
   if (state === 'done') return 'DONE'
   return state === 'failed' ? 'FAILED' : 'INIT'
 }
 
-/** What a trigger asks for. Ids are decimal digits, days `YYYY-MM-DD`, both inclusive. */
+/** The parameters of a trigger. Ids are decimal digits; days are `YYYY-MM-DD`, both inclusive. */
 export interface ExportParameters {
   schemaId: string
   folderId: string
@@ -43,11 +43,11 @@ export interface ExportParameters {
   format: string
   exerciceId?: string | undefined
   period?: { start: string; end: string } | undefined
-  /** A set: order and repetition say nothing. Empty: all journals. */
+  /** A set: order and repetition do not matter. Empty: all journals. */
   journalIds?: string[] | undefined
 }
 
-/** The same for triggers that ask for the same, 64 hexadecimal digits. */
+/** Equal for triggers of the same export: 64 hexadecimal digits. */
 export function identityOf(parameters: ExportParameters): string {
   const { schemaId, folderId, version, format, exerciceId, period, journalIds = [] } = parameters
   const named = [
@@ -62,7 +62,7 @@ export function identityOf(parameters: ExportParameters): string {
   return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }
 
-/** Ascending as numbers, each once. */
+/** Ascending as numbers, without duplicates. */
 export function setOfIds(ids: string[]): string[] {
   const numbers = [...new Set(ids.map(BigInt))]
   return numbers.sort((a, b) => (a < b ? -1 : 1)).map(String)
@@ -73,9 +73,9 @@ function wholeNumber(digits: string): string {
 }
 
 /**
- * What an export failed of: the database or the store was away too long; the store refused; the folder is gone, or
- * holds what the format cannot say; our own mistake; the process ended each time without a word; staff cancelled it;
- * nothing worked on it any more.
+ * Why an export failed: the database or the store was unreachable for too long; the store refused; the folder was
+ * deleted, or does not fit the format; a bug; the processes of all attempts died; staff cancelled it; no process
+ * claimed it or kept working on it (`forgotten`).
  */
 export type FailureCause =
   | 'database'
@@ -88,34 +88,33 @@ export type FailureCause =
   | 'cancelled'
   | 'forgotten'
 
-/** What happened, and what a new export would come to: the same trigger makes none within its hour. */
+/** What happened, and whether a new export can succeed. */
 const causes: Record<FailureCause, string> = {
-  database: 'The ledger could not be read to its end, although it was tried again. A new export may succeed.',
-  store: 'The file could not be stored, although it was tried again. A new export may succeed.',
+  database: 'The ledger could not be read completely, despite retries. A new export may succeed.',
+  store: 'The file could not be stored, despite retries. A new export may succeed.',
   refused:
-    'The file could not be stored. A new export fails alike until the operators of the service have made room or ' +
-    'given access.',
-  folder: 'The folder is no longer there. A new export of it fails alike.',
-  unsupported:
-    'The folder holds what a file of this format cannot; a new export fails alike until that is mended.',
+    'The file store refused the file. A new export will fail too until the operators of the service free space or ' +
+    'restore access.',
+  folder: 'The folder no longer exists. A new export of it will fail too.',
+  unsupported: 'The folder does not fit the format; a new export will fail too until it is corrected.',
   internal:
-    'The service failed to make the file. A new export is likely to fail alike until its operators have mended that.',
-  died: 'The service was interrupted each time it made the file. A new export may succeed.',
+    'The service failed to create the file. A new export is likely to fail too until the operators fix the fault.',
+  died: 'The service was interrupted during each attempt. A new export may succeed.',
   cancelled: 'The operators of the service cancelled the export. Ask them before you start a new export.',
-  forgotten: 'The service did not get to this export in time. A new export may succeed.',
+  forgotten: 'The service did not finish this export in time. A new export may succeed.',
 }
 
 /**
  * A sentence for the caller, without internals.
  * @param requestId of the trigger
- * @param note what staff said when they cancelled it; what does not fit into the file
+ * @param note the explanation of the staff who cancelled it; or what does not fit the format
  */
 export function reasonOf(cause: FailureCause, requestId: string, note?: string): string {
   const noteText = note === undefined ? '' : cause === 'cancelled' ? ` They say: ${note}.` : ` ${note}.`
   return `${causes[cause]}${noteText} Quote request ${requestId} to the operators if you need their help.`
 }
 
-/** The reason of a failed export, with the moment at which a new one can be started (ISO 8601). */
+/** The reason of a failed export, with the time from which a new one can start (ISO 8601). */
 export function reasonWithExpiry(reason: string, answersUntil: string): string {
-  return `${reason} The same parameters are answered with this failure until ${answersUntil}, and start a new export then.`
+  return `${reason} The same parameters return this failure until ${answersUntil}, and start a new export after that.`
 }

@@ -1,5 +1,5 @@
 /**
- * Every statement on the table of full exports but those of retention. Inside a transaction of the tenant.
+ * All statements on the table of full exports except those of retention. Each runs inside a transaction of the tenant.
  *
  * Fencing: a slow process may still write when another one has claimed its export. So each claim increments `attempt`,
  * and every later statement of a claim requires `state = 'running' and attempt = $n`. A process whose statement matches
@@ -17,7 +17,7 @@ export interface ExportKey {
   exportId: string
 }
 
-/** An export in the hands of a process. Whoever takes it next has a higher attempt, and this one is void. */
+/** A process's claim on an export. The next claim has a higher attempt and voids this one. */
 export interface Claim extends ExportKey {
   attempt: number
 }
@@ -35,7 +35,9 @@ export interface NewExport extends ExportKey {
 
 type Identity = Pick<NewExport, 'schemaId' | 'folderId' | 'identity'>
 
-/** Makes room for a new export where the one that answered so far was triggered an hour ago or more. */
+/**
+ * Retires the export that answers this trigger if it was triggered an hour ago or more, so that a new one can start.
+ */
 export async function retireAfterAnHour(
   client: ClientBase,
   { schemaId, folderId, identity }: Identity,
@@ -48,9 +50,7 @@ export async function retireAfterAnHour(
   )
 }
 
-/**
- * False where an export with that identity answers already. A trigger that is just inserting the same is waited for.
- */
+/** Returns false if an export with this identity exists. Waits for a concurrent insert of the same one. */
 export async function insertExport(client: ClientBase, job: NewExport): Promise<boolean> {
   const { rowCount } = await client.query(
     `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
@@ -74,11 +74,11 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
   return rowCount === 1
 }
 
-/** What a caller may be told. */
+/** The parts of an export that callers may see. */
 export interface ExportView {
   id: string
   folderId: string
-  /** Of the folder, as it is now. */
+  /** The folder's current reference. */
   reference: string | null
   format: FileFormat
   state: JobState
@@ -95,20 +95,20 @@ export interface ExportView {
   /** `YYYY-MM-DD` */
   snapshotOn: string | null
   reason: string | null
-  /** ISO 8601, UTC: when the hour is over in which the same trigger is answered with it. */
+  /** ISO 8601, UTC: the end of the hour in which the same trigger returns this export. */
   answersUntil: string
-  /** Ended so long ago that its file is, or is about to be, removed. */
+  /** Whether its retention period is over: the file was removed or is about to be. */
   expired: boolean
 }
 
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
-// The second after the hour: a fraction of one is cut off.
+// One second after the hour, because the format cuts fractions off.
 const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.state, e.rows, e.rows_total as "rowsTotal",
   e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit, e.snapshot_on::text as "snapshotOn", e.reason,
   ${utc("(e.created_at + interval '1 hour 1 second')")} as "answersUntil"`
 
-/** The export that answers a trigger; there is one behind `insertExport`. */
+/** The export that answers a trigger. After `insertExport` there always is one. */
 export async function readLatest(
   client: ClientBase,
   { schemaId, folderId, identity }: Identity,
@@ -123,7 +123,7 @@ export async function readLatest(
   return rows[0]
 }
 
-/** Undefined where the folder has no such export. */
+/** Undefined if the folder has no such export. */
 export async function readExport(
   client: ClientBase,
   { schemaId, exportId, folderId }: ExportKey & { folderId: string },
@@ -138,7 +138,7 @@ export async function readExport(
   return rows[0]
 }
 
-/** What there is to do. */
+/** What the claiming process needs to run the export. */
 export interface ClaimedExport {
   attempt: number
   folderId: string
@@ -152,7 +152,7 @@ export interface ClaimedExport {
   requestId: string
 }
 
-/** Undefined where it has ended, or is not there. */
+/** Undefined if the export has ended or does not exist. */
 export async function claimExport(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,
@@ -176,9 +176,8 @@ export interface Progress {
 }
 
 /**
- * Says that the process is alive and how far it is. A second attempt begins anew, but what was told stands until it is
- * behind.
- * @returns false where the export is no longer this process's
+ * Renews the lease and records progress. A retry starts from zero, but the recorded progress never goes back.
+ * @returns false if the process has lost the export
  */
 export async function renewExport(client: ClientBase, claim: Claim, progress: Progress): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -190,7 +189,7 @@ export async function renewExport(client: ClientBase, claim: Claim, progress: Pr
   return rowCount === 1
 }
 
-/** Puts it back among those that wait. False where it is no longer this process's; so below. */
+/** Returns the export to `queued`. False if the process has lost it. */
 export async function releaseExport(client: ClientBase, claim: Claim): Promise<boolean> {
   const { rowCount } = await client.query(
     `update exports set state = 'queued' where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
@@ -216,7 +215,7 @@ interface Ended {
   folderId: string
 }
 
-/** @returns its folder; undefined where the export is no longer this process's. The world is told by end.ts */
+/** @returns the folder; undefined if the process has lost the export. end.ts publishes the event. */
 export async function finishExport(
   client: ClientBase,
   claim: Claim,
@@ -241,6 +240,7 @@ export async function finishExport(
   return rows[0]?.folderId
 }
 
+/** Returns as `finishExport`. */
 export async function failExport(
   client: ClientBase,
   claim: Claim,
@@ -255,7 +255,7 @@ export async function failExport(
   return rows[0]?.folderId
 }
 
-/** As above, whoever has it. Undefined where it has ended already, or is not there. */
+/** Needs no claim. @returns the folder; undefined if the export has ended already or does not exist */
 export async function endExport(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,
@@ -274,7 +274,7 @@ function keyOf({ schemaId, exportId, attempt }: Claim): [string, string, number]
   return [schemaId, exportId, attempt]
 }
 
-/** For staff, of any tenant. */
+/** An export as staff see it, of any tenant. */
 export interface ExportRecord extends ExportView {
   schemaId: string
   requestId: string
@@ -288,7 +288,7 @@ export interface ExportRecord extends ExportView {
 const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId", e.attempt,
   ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt", ${utc('e.finished_at')} as "finishedAt"`
 
-/** The newest first. As the owner. */
+/** Newest first. Runs as the owner. */
 export async function listExports(
   client: ClientBase,
   { folderId, state, most }: { folderId: string | undefined; state: JobState | undefined; most: number },
@@ -303,7 +303,7 @@ export async function listExports(
   return rows
 }
 
-/** As the owner. */
+/** Runs as the owner. */
 export async function findRecord(client: ClientBase, exportId: string): Promise<ExportRecord | undefined> {
   const { rows } = await client.query<ExportRecord>(
     `select ${recordColumns}

@@ -1,10 +1,10 @@
-/** Says again and again that a process is alive and has what it has, until it ends or is told that it has lost it. */
+/** Renews a claim at regular intervals, until it ends or is lost. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * @param renew gives false where somebody else has it
- * @param lose called once then, and no more is said
- * @param everyMs how often it is said
+ * @param renew resolves to false if the claim is lost
+ * @param lose called once when the claim is lost; renewing stops then
+ * @param everyMs interval between renewals
  */
 export function holdLease(
   renew: () => Promise<boolean>,
@@ -19,7 +19,7 @@ export function holdLease(
       try {
         if (!(await renew())) return lose()
       } catch {
-        // The database is away. What is worked on asks it too and can say more, and so does the queue.
+        // The database is unreachable. The attempt and the queue notice that too, and report it in more detail.
       }
     }
   })()

@@ -1,7 +1,7 @@
 /**
- * Who works on which export when: pg-boss, kept to what the service needs of it. Entries are made in the transaction
- * that makes the row of the export, are handed to one process at a time, come back when that process is not heard of
- * any more, and after the last attempt go to the queue of the abandoned.
+ * The queue of full exports: the part of pg-boss that the service needs. An entry is inserted in the same transaction
+ * as the export's row. One process at a time claims it. It returns to the queue when that process stops sending
+ * heartbeats, and becomes a dead letter after the last attempt.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
@@ -18,25 +18,25 @@ export interface QueueEntry {
   requestId: string
 }
 
-/** An entry in the hands of this process. */
+/** An entry that this process has claimed. */
 export interface ClaimedEntry {
   entry: QueueEntry
-  /** No attempt is left behind this one. */
+  /** Whether this is the last attempt. */
   isLast: boolean
-  /** Aborted when another process may have it. */
+  /** Aborted when another process may claim the entry. */
   lost: AbortSignal
   /**
-   * Puts it back for whoever is there, without using up the attempt, in the caller's transaction. (The library's way
-   * back is to fail, which uses it up. So the entry ends, and one with the attempts that are left takes its place.)
-   * @param pauseSeconds before anybody is given it
+   * Requeues the entry in the caller's transaction, without using up the attempt. (pg-boss can only return an entry by
+   * failing it, which uses up the attempt. So the entry is completed, and a new one gets the remaining attempts.)
+   * @param pauseSeconds delay before the entry can be claimed
    */
   requeue: (client: ClientBase, pauseSeconds: number) => Promise<void>
 }
 
-/** While the database is away pg-boss reports each question it asks in vain, several a second. */
+/** Minimum interval between log lines: while the database is unreachable, pg-boss reports several failures a second. */
 const reportMs = 10_000
 
-/** How often this process says that it lives. Not half of what silence is allowed: many may come late or fail. */
+/** Heartbeat interval. Less than half of the silence that is tolerated, because many heartbeats may be late or fail. */
 const aliveSeconds = 2
 
 export class ExportQueue {
@@ -44,22 +44,24 @@ export class ExportQueue {
   readonly #polling: { pollingIntervalSeconds: number; notifyPollingIntervalSeconds: number }
   #reportedAt = 0
 
-  /** Asks nothing of the database until `start`. */
+  /** Does not connect until `start`. */
   constructor(serviceUrl: string, log: Log, { superviseSeconds, pollSeconds }: ExportTiming) {
     this.#polling = { pollingIntervalSeconds: pollSeconds, notifyPollingIntervalSeconds: pollSeconds }
     this.#boss = new PgBoss({
-      // Handed on to pg. One more connection is not checked: it only listens, and wakes workers, which ask the pool.
+      // Passed on to pg. pg-boss opens one more connection that is not checked: it only listens and wakes the workers,
+      // which use the pool.
       ...pooledConnections(serviceUrl, 'service'),
       application_name: 'grandlivre queue',
       max: 3,
       schema: queueSchema,
-      // The owner made the tables; this role may not.
+      // The owner created the tables; this role may not.
       migrate: false,
       schedule: false,
       reindex: false,
       monitorVacuum: false,
       useListenNotify: true,
-      // Every process looks for entries whose process died, those that are due, and their own definitions so often.
+      // How often each process searches for entries whose process died and entries that are due, and refreshes the
+      // queue definitions.
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,
     })
@@ -71,24 +73,24 @@ export class ExportQueue {
     })
   }
 
-  /** @throws {Error} where the database is away, or its queue is not that of this code */
+  /** @throws {Error} if the database is unreachable or its queue has another version */
   async start(): Promise<void> {
     try {
       await this.#boss.start()
     } catch (error) {
-      // What was started until then; `start` may be tried again.
+      // Stops what has started, so that `start` can be retried.
       await this.close()
       throw error
     }
   }
 
-  /** In the transaction that makes the export. */
+  /** Runs in the transaction that inserts the export. */
   async add(client: ClientBase, entry: QueueEntry): Promise<void> {
     const id = await this.#send(client, entry, exportAttempts)
     assert(id !== null, 'a new export has no entry yet')
   }
 
-  /** Has entries worked on, `concurrency` at a time. Where `work` rejects, the entry comes back after a while. */
+  /** Claims entries, `concurrency` at a time. If `work` rejects, the entry is retried after a delay. */
   async claim(concurrency: number, work: (claimed: ClaimedEntry) => Promise<void>): Promise<void> {
     await this.#boss.work(
       exportQueue,
@@ -117,7 +119,7 @@ export class ExportQueue {
     })
   }
 
-  /** Takes no more; resolves when nothing that was taken is still worked on. */
+  /** Stops claiming; resolves when the claimed entries are done. */
   async stopClaiming(): Promise<void> {
     await Promise.all([exportQueue, deadLetterQueue].map((name) => this.#boss.offWork(name, { wait: true })))
   }
@@ -128,7 +130,7 @@ export class ExportQueue {
 
   async #requeue(client: ClientBase, job: JobWithMetadata<QueueEntry>, pauseSeconds: number): Promise<void> {
     await this.#boss.complete(exportQueue, { id: job.id, retryCount: job.retryCount }, {}, through(client))
-    // Refused where the entry has been given to another process already: then there is nothing to hand back.
+    // No effect if another process has claimed the entry already: then there is nothing to requeue.
     await this.#send(client, job.data, job.retryLimit - job.retryCount + 1, pauseSeconds)
   }
 

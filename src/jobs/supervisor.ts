@@ -1,11 +1,11 @@
 /**
- * Takes full exports from the queue, at most as many at once as there are threads, has each made in a thread, tells
- * while it runs how far it is, and writes down how it ended.
+ * Claims full exports from the queue, at most one per thread, runs each attempt in a thread, records its progress and
+ * its end.
  *
- * A process can lose an export: it was not heard of for too long and another one has it, or staff cancelled it. Then
- * its next word is refused (see jobs.sql.ts), the thread stops, and nothing of its file stays in the store. The
- * next attempt removes what a killed process left. After the last attempt the queue's entry comes back until a process
- * has found the export ended and removed the rest.
+ * A process can lose an export: it was silent for too long and another process claimed it, or staff cancelled it. Then
+ * its next statement matches no row (see jobs.sql.ts), the thread stops, and none of its file stays in the store. The
+ * next attempt removes what a killed process left. After the last attempt, the queue entry returns until a process
+ * finds the export ended and removes the rest.
  */
 import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
@@ -31,12 +31,12 @@ import type { ClaimedEntry, ExportQueue, QueueEntry } from './queue.ts'
 import { clearEnded } from './retention/leftovers.ts'
 
 export interface SupervisorParts {
-  /** As the service role. */
+  /** Connects as the service role. */
   database: Pool
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
-  /** Exports at once. */
+  /** Exports that run at once. */
   concurrency: number
   timing: ExportTiming
   log: Log
@@ -50,7 +50,7 @@ export class Supervisor {
     this.#parts = parts
   }
 
-  /** Takes exports from now on. */
+  /** Starts claiming exports. */
   static async start(parts: SupervisorParts): Promise<Supervisor> {
     const supervisor = new Supervisor(parts)
     await parts.queue.claim(parts.concurrency, (claimed) => supervisor.#work(claimed))
@@ -58,7 +58,7 @@ export class Supervisor {
     return supervisor
   }
 
-  /** Takes no more, and hands what is running back to the other processes without using up an attempt. */
+  /** Stops claiming, and requeues running exports for other processes without using up an attempt. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#parts.queue.stopClaiming()
@@ -70,7 +70,7 @@ export class Supervisor {
     if (this.#closing.signal.aborted)
       return inTenant(database, schemaId, (client) => claimed.requeue(client, 0))
     const job = await inTenant(database, schemaId, (client) => claimExport(client, claimed.entry))
-    // It has ended meanwhile: done by the process that seemed dead, or cancelled.
+    // It has ended: the process that seemed dead finished it, or it was cancelled.
     if (!job) return this.#clear({ schemaId, exportId })
     const claim: Claim = { schemaId, exportId, attempt: job.attempt }
     const started = performance.now()
@@ -103,7 +103,7 @@ export class Supervisor {
     return startAttempt(threads, task, timing.stopMs)
   }
 
-  /** Tells how far it is, and stops it when it is lost or the process is to end. */
+  /** Renews the lease, and stops the attempt when the export is lost or the process stops. */
   #watch(claim: Claim, attempt: Attempt, lost: AbortSignal): { end(): Promise<boolean> } {
     const { database, timing } = this.#parts
     let isLost = false
@@ -135,26 +135,26 @@ export class Supervisor {
     const { database, store, log } = this.#parts
     const { stored: file, axesLeftOut } = outcome
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
-    // Where this fails the file stays: it may be written down all the same. Who takes the export next finds out.
+    // If this fails, the file stays, because the transaction may still have committed. The next claim finds out.
     const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
     if (!finished) {
       log('export.lost', claim)
       return store.remove(file.fileKey)
     }
     log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
-    // Nearly always it was the first, and the store need not be asked.
+    // First attempts, nearly all of them, need no request to the store.
     if (claim.attempt > 1) await this.#clear(claim)
   }
 
   /**
-   * Without using up an attempt. Also where only its entry in the queue is lost: if nobody has taken the export since,
-   * none may be left there, and it would wait for ever.
+   * Requeues without using up an attempt, even if only the queue entry was lost: otherwise, with no entry left, nothing
+   * might ever claim the export again.
    */
   async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason): Promise<void> {
     const { database, timing, log } = this.#parts
     const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
-      // At once it would come back to the same full threads, again and again.
+      // Without a pause, it would return to the same busy threads again and again.
       await claimed.requeue(client, because === 'noThread' ? timing.pollSeconds : 0)
       return true
     })
@@ -185,7 +185,7 @@ export class Supervisor {
     await this.#clear({ schemaId, exportId })
   }
 
-  /** What attempts at an export that has ended left. Its end stands, whatever the store says to that. */
+  /** Removes what the attempts at an ended export left. The end stands even if the store fails. */
   async #clear({ schemaId, exportId }: ExportKey): Promise<void> {
     const { database, store, log } = this.#parts
     const key = { schemaId, exportId }

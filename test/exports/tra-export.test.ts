@@ -161,7 +161,7 @@ describe('books that do not fit', () => {
     expect(Object.keys(job)).toEqual(['id', 'status', 'reason'])
     expect(job.status).toBe('FAILED')
     expect(job.reason).toMatch(
-      /^The folder holds what a file of this format cannot; a new export fails alike until that is mended\. CGN\.CODE of a TRA file has 17 columns and cannot hold "607000000000000000"\. Quote request [\w-]{36} to the operators/,
+      /^The folder does not fit the format; a new export will fail too until it is corrected\. CGN\.CODE of a TRA file has 17 columns and cannot hold "607000000000000000"\. Quote request [\w-]{36} to the operators/,
     )
     expect(await filesOf(job.id)).toEqual([])
     expect(await sql('select attempt, state from grandlivre.exports where id = $1', [job.id])).toEqual([

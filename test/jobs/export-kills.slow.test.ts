@@ -56,7 +56,8 @@ test('a crash loop leaves one part file of a running export at the most, and non
     for (const id of ids) {
       const job = await ended(running.service.url, stage.headers, id)
       if (job.status === 'DONE') await expectWhole(job)
-      else expect([planned, job.reason]).toEqual([3, expect.stringContaining('interrupted each time')])
+      else
+        expect([planned, job.reason]).toEqual([3, expect.stringContaining('interrupted during each attempt')])
       jobs.push(job)
     }
   }

@@ -46,7 +46,7 @@ test.concurrent('an export has failed when its process is killed in the last att
   const { status, reason } = await ended(heir.url, stage.headers, id)
   expect([status, reason]).toEqual([
     'FAILED',
-    expect.stringMatching(/interrupted each time.* request [\w-]{36} /),
+    expect.stringMatching(/interrupted during each attempt.* request [\w-]{36} /),
   ])
   expect(heir.logged('export.abandoned', id)).toBe(true)
   expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
@@ -166,7 +166,7 @@ test.concurrent('an export has failed when the store fails three times', { timeo
   const { status, reason } = await ended(service.url, stage.headers, id)
   expect([status, reason]).toEqual([
     'FAILED',
-    expect.stringContaining('could not be stored, although it was tried again'),
+    expect.stringContaining('could not be stored, despite retries'),
   ])
   expect(reason).not.toContain(dataDir)
   expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 3 })

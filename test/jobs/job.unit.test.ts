@@ -98,8 +98,8 @@ describe('the reason of a failure', () => {
 
   test('is told with the moment at which a new export can be started', () => {
     expect(reasonWithExpiry('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
-      'The folder is on fire. The same parameters are answered with this failure until 2026-03-01T10:00:01Z, ' +
-        'and start a new export then.',
+      'The folder is on fire. The same parameters return this failure until 2026-03-01T10:00:01Z, ' +
+        'and start a new export after that.',
     )
   })
 
@@ -107,7 +107,7 @@ describe('the reason of a failure', () => {
     const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
     const { cause, detail } = failureOf(overflow)
     expect(reasonOf(cause, 'r', detail)).toBe(
-      'The folder holds what a file of this format cannot; a new export fails alike until that is mended. ' +
+      'The folder does not fit the format; a new export will fail too until it is corrected. ' +
         'CGN.CODE of a TRA file has 17 columns and cannot hold ' +
         '"111111111111111111". Quote request r to the operators if you need their help.',
     )

@@ -1,7 +1,6 @@
 /**
- * What is left in the store of attempts that could not take it back themselves, as their process was killed: a file
- * half written, or one that was complete and never written down. It goes when the export goes on, and when it has ended.
- * Retention is the net beneath.
+ * Removes what killed attempts left in the store: a partial file, or a complete one that was never recorded. Runs
+ * before the next attempt writes and after the export ends. Retention removes the rest.
  *
  * Thirty kills once left 51 part files, 988 MB, for a day. Because an attempt first removes what earlier ones left, a
  * crash loop leaves at most one part file of a running export; an ended export keeps only the file that its row names.
@@ -22,9 +21,11 @@ import type { Claim, ExportKey } from '../jobs.sql.ts'
 import { fileOf } from './retention.sql.ts'
 
 /**
- * Before an attempt writes. A process that is still at an earlier one has lost the export and fails. Later ones are left
- * alone: by now another process may have the export, and even have finished it.
- * @throws {StoreError} where the store is out of reach. One that refuses can take the file all the same: the end tells
+ * Removes what earlier attempts left; runs before an attempt writes. A process that still runs an earlier one has lost
+ * the export and fails. Later attempts are left alone: another process may have claimed the export meanwhile, and even
+ * finished it.
+ * @throws {StoreError} if the store is unreachable. If it refuses the removal, the attempt continues, because the store
+ * may still accept the file
  */
 export async function clearEarlier(store: ObjectStore, claim: Claim): Promise<void> {
   if (claim.attempt === 1) return
@@ -39,7 +40,7 @@ export async function clearEarlier(store: ObjectStore, claim: Claim): Promise<vo
   }
 }
 
-/** Of an export that has ended, everything but the file that its row names. Of another one nothing. */
+/** Removes everything but the recorded file of an export that has ended; nothing of any other. */
 export async function clearEnded(database: Pool, store: ObjectStore, key: ExportKey): Promise<void> {
   const file = await inTenant(database, key.schemaId, (client) => fileOf(client, key))
   if (!file || statusOf(file.state) === 'INIT') return

@@ -1,4 +1,4 @@
-/** What retention asks of the table of full exports. All but the first inside a transaction of the tenant. */
+/** Statements of retention on the table of full exports. All but the first run inside a transaction of the tenant. */
 import type { ClientBase } from 'pg'
 import type { JobState } from '../job.ts'
 import type { ExportKey } from '../jobs.sql.ts'
@@ -10,7 +10,10 @@ export async function tenantsWithExports(client: ClientBase): Promise<string[]> 
   return rows.map((row) => row.schema_id)
 }
 
-/** Files of exports that ended so many days ago, and one link's time before, so that no good link leads nowhere. */
+/**
+ * Files of exports that ended more than the retention period plus the life of a link ago, so that no valid link is
+ * dead.
+ */
 export async function expiredFiles(
   client: ClientBase,
   schemaId: string,
@@ -32,7 +35,7 @@ export async function forgetFile(client: ClientBase, { schemaId, exportId }: Exp
   ])
 }
 
-/** Rows of exports that ended so many days ago and have no file any more; gives their number. */
+/** Deletes rows of exports that ended more than `days` ago and have no file any more. @returns their number */
 export async function deleteEnded(client: ClientBase, schemaId: string, days: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from exports
@@ -42,7 +45,7 @@ export async function deleteEnded(client: ClientBase, schemaId: string, days: nu
   return rowCount ?? 0
 }
 
-/** Exports that were triggered so many days ago, have not ended, and of which nobody has spoken for a day. */
+/** Exports triggered more than `days` ago that have not ended and whose lease was not renewed for a day. */
 export async function forgottenExports(
   client: ClientBase,
   schemaId: string,
@@ -57,7 +60,7 @@ export async function forgottenExports(
   return rows
 }
 
-/** What an export says of its file. */
+/** The state of an export and the key of its file. */
 export async function fileOf(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,

@@ -1,13 +1,13 @@
 /**
- * Removes what is past its time.
+ * Removes what has expired.
  *
- *   file     FILE_RETENTION_DAYS after its export ended (and one link's time, so that no good link leads nowhere)
- *   row      30 days later; until then its status is 410, afterwards 404
- *   orphan   a complete file that no export names: its attempt died, or lost the export, before it was written down
- *   unfinished writes   of attempts that died
- *   forgotten   exports that did not end within FILE_RETENTION_DAYS and that no process has: they failed
+ *   files        FILE_RETENTION_DAYS after their export ended, plus the life of a link, so that no valid link is dead
+ *   rows         30 days later; until then the status answers 410, afterwards 404
+ *   orphans      complete files that no export names: their attempt died or lost the export before it recorded them
+ *   unfinished   writes of attempts that died
+ *   forgotten    exports that did not end within FILE_RETENTION_DAYS and that no process works on: they fail
  *
- * Each step is repeated by the next sweep where it did not come to its end: a file goes before the row forgets it.
+ * The next sweep repeats a step that failed: a file is removed before its row forgets it.
  */
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
@@ -29,7 +29,7 @@ import {
 } from './retention.sql.ts'
 
 export interface RetentionParts {
-  /** As the service role. */
+  /** Connects as the service role. */
   database: Pool
   store: ObjectStore
   retentionDays: number
@@ -59,7 +59,7 @@ export function startRetention(parts: RetentionParts): { close(): Promise<void> 
   })
 }
 
-/** One sweep. @param now for the ages of what lies in the store; rows are judged by the clock of the database */
+/** One sweep. @param now for the ages of objects in the store; ages of rows use the database's clock */
 export async function sweepExports(parts: RetentionParts, now: Date, stopped?: AbortSignal): Promise<Swept> {
   const { database, store } = parts
   const swept: Swept = { files: 0, rows: 0, orphans: 0, unfinished: 0, forgotten: 0 }
@@ -108,7 +108,7 @@ async function isOrphan(database: Pool, key: string): Promise<boolean> {
   const named = readFileKey(key)
   if (!named) return false
   const file = await inTenant(database, named.schemaId, (client) => fileOf(client, named))
-  // While an export runs, the process that made this file may be about to write it down.
+  // While an export runs, the process that stored this file may be about to record it.
   if (file && statusOf(file.state) === 'INIT') return false
   return file?.fileKey !== key
 }

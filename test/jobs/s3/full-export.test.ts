@@ -161,7 +161,7 @@ function describeRefusal(server: () => S3Server): void {
     const { status, reason } = await ended(service.url, stage.headers, id)
     expect([status, reason]).toEqual([
       'FAILED',
-      expect.stringMatching(/could not be stored, although.* request [\w-]{36} /),
+      expect.stringMatching(/could not be stored, despite retries.* request [\w-]{36} /),
     ])
     expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
     await stage.expectRightFile(service, first)
@@ -176,7 +176,7 @@ function describeRefusal(server: () => S3Server): void {
     const service = await stage.start()
     const id = await stage.begin(service)
     const { status, reason } = await ended(service.url, stage.headers, id)
-    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('have made room or given access')])
+    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('free space or restore access')])
     expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
     expect(await stage.stored()).toEqual([])
   })
