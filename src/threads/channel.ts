@@ -1,23 +1,23 @@
 /**
  * Bytes from a thread to the main thread, with backpressure.
  *
- * A MessagePort has none of its own: a fast writer would queue the whole export in memory. So the reader grants
- * credit in bytes, first a window, then what it has consumed; the writer waits when its credit is used up. Chunks
- * are transferred, not copied.
+ * A MessagePort has no backpressure: a fast writer would queue the whole export in memory. So the reader grants credit
+ * in bytes: first a window, then as much as it consumes. The writer waits when its credit is used up. Chunks are
+ * transferred, not copied.
  *
  *   thread -> main   head (once, first), chunk*, then end or error (once)
  *   main -> thread   credit*, buffer*, cancel (at most once)
  *
- * `buffer` gives a chunk's buffer back once the socket is done with it. Without that, garbage of both threads grew to
- * 150 MB before V8 saw a reason to collect it: to the heap, a chunk is a few dozen bytes.
+ * `buffer` returns a chunk's buffer once the socket has sent it. Without that, the garbage of both threads grew to 150
+ * MB before V8 collected it, because a chunk takes only a few dozen bytes of the heap.
  *
- * What is left of them when an export ends is kept for the next one: exports of 2,000 movements, each with seven chunks of
- * its own, made the thread collect all its garbage every fifth time (a quarter of the processor they took).
+ * Buffers that are left when an export ends are kept for the next one. Exports of 2,000 movements, with seven new
+ * chunks each, made the thread collect all its garbage every fifth time: a quarter of their processor time.
  *
  * A port that closes without end or error is a failure: the thread died.
  *
- * A full export has no channel: its bytes go from the thread to the store. Its port carries one message, to stop, and
- * how far it is stands in shared memory (jobs/folder-thread.ts).
+ * A full export has no channel: its bytes go from the thread to the store. Its port carries one message, stop; its
+ * progress is in shared memory (jobs/folder-thread.ts).
  */
 import { strict as assert } from 'node:assert'
 import type { MessagePort } from 'node:worker_threads'
@@ -35,7 +35,7 @@ type FromThread<Head, Summary> =
   | { kind: 'end'; summary: Summary; buffers: ArrayBuffer[] }
   | { kind: 'error'; error: ThreadError }
 
-/** What of an error crosses over: class and cause do not survive a MessagePort. */
+/** The transferable parts of an error: a MessagePort loses class and cause. */
 interface ThreadError {
   code: ErrorCode | undefined
   headers: Record<string, string>
@@ -50,9 +50,9 @@ type FromMain =
   | { kind: 'buffer'; buffer: ArrayBuffer }
   | { kind: 'cancel' }
 
-/** The thread's end. */
+/** The end in the export thread. */
 export class ChannelWriter<Head, Summary> {
-  /** Aborted when the reader cancels or goes away. */
+  /** Aborted when the reader cancels or its port closes. */
   readonly signal: AbortSignal
   readonly #port: MessagePort
   readonly #cancel = new AbortController()
@@ -73,7 +73,7 @@ export class ChannelWriter<Head, Summary> {
       this.#creditCame?.()
     })
     port.on('close', () => {
-      this.#cancel.abort(new Error('the reader went away'))
+      this.#cancel.abort(new Error('the reader closed the channel'))
       this.#creditCame?.()
     })
   }
@@ -82,13 +82,13 @@ export class ChannelWriter<Head, Summary> {
     this.#post({ kind: 'head', head })
   }
 
-  /** A buffer for a chunk: one that came back, or a new one. */
+  /** Returns a buffer for a chunk: a recycled or a new one. */
   buffer(bytes: number): Uint8Array<ArrayBuffer> {
     const buffer = this.#buffers.pop()
     return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer, 0, bytes) : new Uint8Array(bytes)
   }
 
-  /** Hands a chunk over, buffer and all; resolves when there is credit for another. Rejects after a cancel. */
+  /** Transfers a chunk with its buffer; resolves when there is credit for another. Rejects after a cancel. */
   async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.signal.throwIfAborted()
     this.#creditBytes -= bytes.byteLength
@@ -116,7 +116,7 @@ export class ChannelWriter<Head, Summary> {
   }
 }
 
-/** Of chunks that have been sent, for the next channel. */
+/** Buffers of sent chunks, for the next channel. */
 const spareBuffers: ArrayBuffer[] = []
 
 function keepBuffer(buffer: ArrayBuffer): void {
@@ -124,14 +124,14 @@ function keepBuffer(buffer: ArrayBuffer): void {
     spareBuffers.push(buffer)
 }
 
-/** As many as fill the window of a channel; to be transferred to its writer. */
+/** Returns at most as many buffers as fill the window of a channel, to be transferred to its writer. */
 export function reuseBuffers(): ArrayBuffer[] {
   return spareBuffers.splice(0, limits.channelWindowBytes / limits.chunkBytes)
 }
 
-/** The main thread's end. */
+/** The end in the main thread. */
 export class ChannelReader<Head, Summary> {
-  /** For the thread; transfer it. */
+  /** The port for the thread; to be transferred. */
   readonly threadPort: MessagePort
   /** Set once `read()` has returned undefined. */
   summary: Summary | undefined
@@ -151,17 +151,20 @@ export class ChannelReader<Head, Summary> {
     port1.on('close', () => this.fail(new Error('the export thread ended without finishing')))
   }
 
-  /** What the thread tells before the first byte. Rejects with its error if there is none. */
+  /** The head, which the thread sends before the first byte. Rejects with the thread's error if it fails first. */
   async head(): Promise<Head> {
     while (this.#head === undefined && this.#error === undefined) await this.#message()
     if (this.#error) throw this.#error
     return this.#head!
   }
 
-  /** The next chunk, undefined at the end. Rejects with the thread's error. Reading grants credit for one more. */
+  /**
+   * The next chunk; undefined at the end. Rejects with the thread's error. Reading a chunk grants credit for its
+   * bytes.
+   */
   async read(): Promise<Uint8Array | undefined> {
     while (this.#chunks.length === 0 && !this.#ended && this.#error === undefined) await this.#message()
-    // An error overtakes chunks that wait: the transfer is broken anyway.
+    // An error comes before buffered chunks: the transfer is broken anyway.
     if (this.#error) throw this.#error
     const bytes = this.#chunks.shift()
     if (bytes && !this.#ended) {
@@ -171,8 +174,8 @@ export class ChannelReader<Head, Summary> {
   }
 
   /**
-   * Gives the buffer of a chunk back to the thread, or keeps it for the next export. Only for a chunk that nobody reads
-   * any more: it is overwritten.
+   * Returns the buffer of a chunk to the thread, or keeps it for the next export. Only for a chunk that is no longer
+   * read: its buffer is overwritten.
    */
   recycle(bytes: Uint8Array): void {
     if (this.#error || !(bytes.buffer instanceof ArrayBuffer)) return
@@ -181,22 +184,23 @@ export class ChannelReader<Head, Summary> {
     else this.#port.postMessage({ kind: 'buffer', buffer } satisfies FromMain, [buffer])
   }
 
-  /** Tells the thread to stop. `read()` rejects from now on. */
+  /** Asks the thread to stop. `read()` rejects from now on. */
   cancel(): void {
     if (this.#ended || this.#error) return
     this.cancelled = true
     this.#port.postMessage({ kind: 'cancel' } satisfies FromMain)
-    // Where no thread has taken it, the message in it would keep it open. What was transferred is not closed by this.
+    // If no thread has received the port, the message queued in it would keep it open. Closing a transferred port has
+    // no effect.
     this.threadPort.close()
     this.fail(new Error('the export was cancelled'))
   }
 
-  /** Ends the channel from outside, when the thread could not be started or died. The first error counts. */
+  /** Fails the channel from outside, if the thread could not start or died. Only the first error counts. */
   fail(error: Error): void {
     if (this.#ended || this.#error) return
     this.#error = error
     this.#chunks.length = 0
-    // Where no thread has taken the other end, nobody else would ever close it.
+    // If no thread has received the other end, nothing else would ever close it.
     this.#port.close()
     this.#wake?.()
   }
@@ -242,7 +246,9 @@ function fromError(error: unknown): ThreadError {
   }
 }
 
-/** With codes and causes: the log is the only place where they are read. Other properties of the database quote rows. */
+/**
+ * With codes and causes, for the log only. Other properties of database errors are left out, because they quote rows.
+ */
 function stackOf(error: Error): string {
   const code = 'code' in error ? `\n    code ${error.code}` : ''
   const cause = error.cause instanceof Error ? `\n  caused by ${stackOf(error.cause)}` : ''

@@ -1,4 +1,4 @@
-/** The threads exports run in. */
+/** The thread pool of exports. */
 import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -6,17 +6,17 @@ import type { StoreSettings } from '../store/store.ts'
 import type { StoreTiming } from '../timing.ts'
 import { WaitingTasks } from './waiting-tasks.ts'
 
-/** Megabytes of JavaScript heap of one thread. An export needs some 20; a leak shall end a thread, not the machine. */
+/** Megabytes of JavaScript heap per thread. An export needs about 20; a leak should end the thread, not the machine. */
 const threadHeapMb = 256
 
-/** What does not change while the process lives: a thread is given it once, at its start. */
+/** Settings that never change while the process lives: each thread gets them once, at its start. */
 export interface ThreadSettings {
-  /** Where exports read. */
+  /** The database that exports read. */
   databaseUrl: string
-  /** Each thread opens a store of its own. */
+  /** Each thread opens its own store. */
   store: StoreSettings
   storeTiming: StoreTiming
-  /** IANA name, of the platform. */
+  /** The platform's time zone, an IANA name. */
   timeZone: string
 }
 
@@ -28,16 +28,16 @@ export function createThreads(count: number, settings: ThreadSettings): Piscina 
     concurrentTasksPerWorker: limits.exportsPerThread,
     maxQueue: limits.exportQueueMax,
     taskQueue: new WaitingTasks(),
-    // Otherwise the first of those that wait goes to the end each time no thread has a slot for it.
+    // Otherwise the first waiting task goes to the end of the queue each time no thread has a slot for it.
     stricterFIFO: true,
-    // The default blocks a thread's event loop between tasks, and with it the exports that wait for their clients.
+    // The default blocks a thread's event loop between tasks, and with it exports that are waiting for their clients.
     atomics: 'disabled',
     workerData: settings,
     resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
   })
 }
 
-/** Whether a task was refused since too many wait already. Piscina says so only in words. */
+/** Whether a task was refused because the queue is full. Piscina reports that only by the message. */
 export function isQueueFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'Task queue is at limit'
 }

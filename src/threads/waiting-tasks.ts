@@ -7,17 +7,17 @@ interface Waiting {
 }
 
 /**
- * Marks a task for {@link WaitingTasks}. The mark stays in this thread.
- * @param left whether its caller has left, and it need not be run any more
+ * Marks a task for {@link WaitingTasks}. The mark is not sent to the thread.
+ * @param left whether the task's caller has disconnected, so that it need not run
  */
 export function whileWaiting<T extends object>(task: T, left: () => boolean): T {
   return Object.assign(task, { [queueOptionsSymbol]: { left } satisfies Waiting })
 }
 
 /**
- * Tasks that wait for a thread, in the order in which they came, without those whose caller has left: clients that give
- * up and come back would otherwise fill the queue with requests of which nobody waits for the answer. (Piscina takes a
- * task out by an abort signal, too, but a thread that runs a task with one takes no other beside it.)
+ * A first-in-first-out queue of tasks that drops those whose caller has disconnected. Otherwise clients that time out
+ * and retry would fill the queue with abandoned requests. (An abort signal also removes a task from Piscina's queue,
+ * but a thread that runs a task with a signal accepts no other task meanwhile.)
  */
 export class WaitingTasks implements TaskQueue {
   #tasks: Task[] = []
@@ -35,7 +35,7 @@ export class WaitingTasks implements TaskQueue {
     this.#tasks.push(task)
   }
 
-  /** For a task that was taken and found no place. */
+  /** Returns a task for which no thread had a slot. */
   unshift(task: Task): void {
     this.#tasks.unshift(task)
   }
