@@ -77,8 +77,8 @@ export async function beginExports(urls: Iterable<string>): Promise<void> {
   for (const url of new Set(urls)) {
     const pool = createPool(url, { max: 2, applicationName: 'grandlivre readiness' })
     try {
-      const nobody = '0'
-      await (await openSnapshot(pool, nobody)).close()
+      const noTenant = '0'
+      await (await openSnapshot(pool, noTenant)).close()
     } finally {
       await pool.end()
     }

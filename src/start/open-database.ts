@@ -36,7 +36,7 @@ export interface Waiting {
   config: Config
   away: DatabaseAway | undefined
   readiness: Readiness
-  /** Between two tries. */
+  /** Pause between two attempts. */
   pauseMs: number
   log: Log
   /** Starts what needs the database. Retried if it fails. */
