@@ -1,4 +1,4 @@
-/** What an export of movements or entries is asked for, checked: which of them, of which folder. Pure. */
+/** What an export selects: which movements or entries of which folder, checked. Pure. */
 import { createHash } from 'node:crypto'
 import { formatRevisions } from '../formats/mad/revisions.ts'
 import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
@@ -10,18 +10,18 @@ export interface DatePeriod extends Period {
 }
 
 export interface Selection extends FolderKey {
-  /** Not with a period. Without either: every exercice. */
+  /** Not combined with a period. Without either: every exercice. */
   exerciceId: string | undefined
   period: DatePeriod | undefined
   /** True: only entries awaiting validation. False: only validated ones. Undefined: both. */
   draft: boolean | undefined
   source: string | undefined
-  /** Roots of account numbers, upper case, sorted, each once; empty: every account. */
+  /** Roots of account numbers, upper case, sorted, without duplicates; empty: every account. */
   accountRoots: string[]
   lettering: LetteringState | undefined
-  /** Sorted, each once; empty: every journal. */
+  /** Sorted, without duplicates; empty: every journal. */
   journalIds: string[]
-  /** Where a day of the platform timestamp begins and ends. */
+  /** The time zone in which days of the platform timestamp begin and end. */
   timeZone: string
 }
 
@@ -46,7 +46,10 @@ export function isWholeFolder(selection: Selection): boolean {
   return exerciceId === undefined && draft === undefined && !picksMovements && !picksEntries(selection)
 }
 
-/** Whether few of an exercice's entries may be meant. Without that, drafts are few and the merge drops them. */
+/**
+ * Whether the selection may have few of an exercice's entries. If only drafts are excluded, the merge drops them:
+ * they are few.
+ */
 export function picksEntries({ period, source, draft, journalIds }: Selection): boolean {
   return period !== undefined || source !== undefined || draft === true || journalIds.length > 0
 }
@@ -60,8 +63,8 @@ export const sourceCodes = [
 ] as const
 
 /**
- * Names the selected data at one ledger version: the same for every representation of it, and the part of an ETag
- * that `If-Match` compares.
+ * Identifies the selected data at one ledger version, in any representation: the part of an ETag that `If-Match`
+ * compares.
  */
 export function selectionTag(
   what: 'movements' | 'entries',

@@ -1,4 +1,4 @@
-/** What each column that a format asks for is read from: of movements `m`, of entries `e`. */
+/** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
 import { textLiteral } from '../../db/literal.ts'
 import type { wholeEntryColumns } from '../../formats/mad/entry.ts'
 import type { movementColumns } from '../../formats/mad/movement.ts'
@@ -22,12 +22,14 @@ const movementExpressions: Record<MovementColumn, string> = {
   shares: 'm.shares',
   lettering_state: 'm.lettering_state',
   lettering_code: 'm.lettering_code',
-  // A partial lettering shows its code behind a star (contract, section 4).
+  // A partial lettering shows its code after an asterisk (docs/spec/resources.md#lettering).
   shown_lettering_code:
     "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
 }
 
-/** Amounts are in euro. An entry whose currency has no rate is shown in them alone, as nothing else is known of it. */
+/**
+ * Amounts are in euro. If the currency of an entry has no rate, the entry shows euro only: no other amount is known.
+ */
 export const isForeign = "e.currency <> 'EUR' and e.rate > 0"
 
 const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
@@ -42,7 +44,7 @@ const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
   journal_id: 'e.journal_id',
   source: 'e.source',
   third_party_id: 'e.third_party_id',
-  // Its members in the order of the contract; jsonb has its own.
+  // The members in the order of docs/spec/resources.md#movement; jsonb has its own order.
   partner_metadata: `case when e.partner_metadata is not null then json_build_object(
     'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
   comment: 'e.comment',
@@ -53,12 +55,12 @@ const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
   validated_at: 'e.validated_at',
 })
 
-/** For `select`, in the order of the columns. */
+/** The list after `select`, in the order of the columns. */
 export function movementList(columns: readonly MovementColumn[]): string {
   return columns.map((column) => movementExpressions[column]).join(', ')
 }
 
-/** @param timeZone whose days `created_on` is one of */
+/** @param timeZone the time zone of the day `created_on` */
 export function entryList(columns: readonly EntryColumn[], timeZone: string): string {
   const expressions = entryExpressions(timeZone)
   return columns.map((column) => expressions[column]).join(', ')

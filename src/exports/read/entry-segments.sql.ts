@@ -2,10 +2,10 @@ import type pg from 'pg'
 import type { ExerciceSpan } from './entry-segments.ts'
 
 /**
- * Of each exercice that has selected entries. Counting stops where a span has turned out sparse, so that it costs no
- * more than the selection itself.
- * @param among conditions on the entries `e` that lie between others: those of the folder
- * @param selecting further conditions, on those that are selected
+ * Returns the span of each exercice that has selected entries. Counting stops once a span has proved sparse, so that it
+ * costs no more than the selection itself.
+ * @param among conditions on all entries `e` that count as lying within a span: those of the folder
+ * @param selecting further conditions, on the selected entries
  */
 export async function findSpans(
   client: pg.ClientBase,

@@ -1,12 +1,15 @@
-/** In which pieces entries of several exercices are read in the order of their ids. Pure. */
+/** The segments in which entries of several exercices are read in the order of their ids. Pure. */
 
-/** Where the selected entries of an exercice stand. */
+/** The range of ids of an exercice's selected entries. */
 export interface ExerciceSpan {
   exerciceId: string
-  /** The lowest and the highest id among them. */
+  /** The lowest and the highest selected id. */
   least: string
   greatest: string
-  /** At least half of the exercice's entries between them are selected: reading all movements beats looking each up. */
+  /**
+   * At least half of the exercice's entries in this range are selected: then one scan of all movements is faster than
+   * lookups.
+   */
   dense: boolean
 }
 
@@ -19,10 +22,10 @@ export interface EntrySegment {
 }
 
 /**
- * What is sent has its entries by id, and the database has them by exercice, then by id. So ids are cut where an exercice
- * begins or ends: within a segment of one exercice, which nearly all are, the order is that of the key, and
- * nothing is sorted (1.5 s and the disk for 300,000 movements otherwise). Only where the ids of two exercices interleave,
- * as around a year's end, that stretch is sorted.
+ * An answer has entries by id; the database has them by exercice, then by id. So the ids are cut where an exercice
+ * begins or ends. Nearly all segments have one exercice: there the key gives the order and nothing is sorted (a sort
+ * takes 1.5 s and the disk for 300,000 movements). Only segments in which the ids of two exercices interleave, as
+ * around the end of a year, are sorted.
  */
 export function entrySegments(spans: ExerciceSpan[]): EntrySegment[] {
   const cuts = spans.flatMap(({ least, greatest }) => [BigInt(least), BigInt(greatest) + 1n])

@@ -1,8 +1,8 @@
 /**
- * The two COPY statements of a full export: every entry of a folder and every movement, in the order of the fiscal
- * years' ids, then of the entries'. That is the order of both keys, so the first row comes at once and nothing is
- * sorted; by entry id alone PostgreSQL 18 sorts the whole folder on disk (1.5 s for 300,000 movements instead of 0.2),
- * also where each year is read in order and a merge would do.
+ * The two COPY statements of a full export: every entry and every movement of a folder, ordered by the id of the fiscal
+ * year, then by entry id. Both primary keys have this order, so the first row arrives at once and nothing is sorted.
+ * Ordered by entry id alone, PostgreSQL 18 sorts the whole folder on disk (1.5 s for 300,000 movements instead of 0.2),
+ * even when each year is read in order and a merge would suffice.
  */
 import { idLiteral } from '../../db/literal.ts'
 import { wholeEntryColumns } from '../../formats/mad/entry.ts'

@@ -1,4 +1,4 @@
-/** What is known of a selection before any of it is read, each in one statement: at the edge, and in the snapshot. */
+/** Looks up a selection before any of it is read, in one statement each: at the HTTP edge, and in the snapshot. */
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
@@ -6,18 +6,18 @@ import type { FolderKey } from '../../formats/rows.ts'
 import type { Selection } from '../selection.ts'
 import type { Position } from './movements.sql.ts'
 
-/** What the edge finds. */
+/** The result at the HTTP edge. */
 export interface Selected {
   ledgerVersion: string
   /** The folder's own reference. */
   reference: string | null
-  /** Of the exercice that is selected by id; null where there is none, or no such one. */
+  /** The period of the exercice selected by id; null if none is selected or it does not exist. */
   period: { start: string; end: string } | null
-  /** Those of the selection's journals that the folder has. */
+  /** The selected journals that exist in the folder. */
   journalIds: string[]
 }
 
-/** One round trip. Undefined where the folder does not exist. @throws {AppError} ERR-UNAVAILABLE */
+/** One round trip. Undefined if the folder does not exist. @throws {AppError} ERR-UNAVAILABLE */
 export async function readSelected(
   pool: pg.Pool,
   {
@@ -46,21 +46,21 @@ export async function readSelected(
   return rows[0]
 }
 
-/** What a snapshot finds before its rows are read. */
+/** The result in the snapshot, before its rows are read. */
 export interface Resolved {
   ledgerVersion: string
   /**
-   * The exercices that can hold what is selected: the one that is named (none where the folder does not have it), or
-   * those that the period touches. Only the document date is bound to lie in its exercice.
+   * The exercices that can hold selected entries: the one selected by id (none if the folder does not have it), or
+   * those that overlap the period. Only the document date is guaranteed to lie within its exercice.
    */
   exerciceIds: string[]
-  /** Null where nothing has the id `after`. */
+  /** Null if no item has the id `after`. */
   after: Position | null
 }
 
 /**
- * Undefined where the folder does not exist.
- * @param after id of the last item that the caller has: a movement, or an entry where entries are read
+ * Undefined if the folder does not exist.
+ * @param after id of the last item that the caller has: a movement, or an entry if `items` are entries
  */
 export async function readResolved(
   client: pg.ClientBase,
@@ -85,14 +85,16 @@ export async function readResolved(
   return rows[0]
 }
 
-/** Where an item stands in the order of an export. Behind an entry: before the first movement of any later one. */
+/**
+ * The position of an item in the order of an export. For an entry: just before the first movement of the next entry.
+ */
 function positionText(folder: FolderKey, items: 'movements' | 'entries', after: string): string {
   const [entryId, movementId] = items === 'movements' ? ['entry_id', 'id'] : ['id + 1', '0']
   return `(select json_build_object('entryId', (${entryId})::text, 'movementId', (${movementId})::text)
     from ${items} where ${inFolder(folder)} and id = ${idLiteral(after)})`
 }
 
-/** Undefined where the folder does not exist. */
+/** Undefined if the folder does not exist. */
 export async function readLedgerVersion(
   client: pg.ClientBase,
   folder: FolderKey,

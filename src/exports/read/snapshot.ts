@@ -1,6 +1,6 @@
 /**
- * One state of the database, seen through two connections: what one export reads is consistent, whatever is
- * committed meanwhile. Both are bound to one tenant and cannot write.
+ * One state of the database, shared by two connections: everything that an export reads is consistent, whatever is
+ * committed meanwhile. Both connections see one tenant and are read-only.
  */
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
@@ -9,18 +9,18 @@ import { connect } from '../../db/pool.ts'
 export interface Snapshot {
   first: pg.PoolClient
   second: pg.PoolClient
-  /** The moment whose state it shows, epoch milliseconds by the clock of the database. */
+  /** The time of the snapshot: epoch milliseconds by the clock of the database. */
   at: number
   /**
-   * Gives the connections back. With an error they are closed instead: one that is still sending rows could not be
-   * used again, and its closing ends the query at the database. Only the first call counts.
+   * Releases the connections. With an error it closes them instead: a connection that is still sending rows cannot be
+   * reused, and closing it ends the query in the database. Only the first call counts.
    */
   close(error?: Error): Promise<void>
 }
 
 /**
- * In two round trips: the second connection has to wait for the name of the first one's state.
- * @throws {AppError} ERR-UNAVAILABLE where a connection is not to be had in time
+ * Takes two round trips: the second connection needs the snapshot id of the first.
+ * @throws {AppError} ERR-UNAVAILABLE if no connection becomes available in time
  */
 export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Snapshot> {
   const clients = await connectTwo(pool)
@@ -31,7 +31,7 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
     closed = true
     if (!error) await Promise.all(clients.map((client) => client.query('commit')))
     for (const client of clients) {
-      // A discarded connection may still fail while it is being ended.
+      // A discarded connection may still fail while it is closing, so it keeps its listener.
       if (!error) client.off('error', ignore)
       client.release(error)
     }
@@ -42,7 +42,7 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
       `begin isolation level repeatable read read only; ${setTenant};
        select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at`,
     )
-    // The types of pg know only messages of one statement.
+    // The types of pg do not cover queries of several statements.
     const { snapshot, at } = (begun as unknown as pg.QueryResult<{ snapshot: string; at: string }>[])[2]!
       .rows[0]!
     const sameSnapshot = `set transaction snapshot ${textLiteral(snapshot)}`
@@ -54,13 +54,13 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   }
 }
 
-/** A connection that dies outside a query tells only its listeners; the next query reports it to the export. */
+/** A connection that dies outside a query only emits `error`; the next query reports the error to the export. */
 const ignore = () => {}
 
 async function connectTwo(pool: pg.Pool): Promise<pg.PoolClient[]> {
   const connecting = [connect(pool), connect(pool)].map(async (connected) => {
     const client = await connected
-    // From the start: an `error` without a listener, while the other one is opened, would end the process.
+    // Added at once: an `error` without a listener, while the other connection opens, would end the process.
     return client.on('error', ignore)
   })
   try {

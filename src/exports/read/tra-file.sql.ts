@@ -1,4 +1,4 @@
-/** What a TRA file says of its folder, beside the collections. */
+/** What a TRA file needs from the folder in addition to the collections. */
 import type pg from 'pg'
 import type { SimplifiedAccount, VatCodeView } from '../../formats/collection-rows.ts'
 import type { AccountRow, FolderKey } from '../../formats/rows.ts'
@@ -7,11 +7,11 @@ import { entryConditions, inSegment, type ResolvedSelection } from './movements.
 
 export interface ForeignCurrency {
   code: string
-  /** What one unit costs in euro, decimal text, as the last of the selected entries has it. */
+  /** Price of one unit in euro, decimal text, from the last selected entry in this currency. */
   rate: string
 }
 
-/** Other currencies than the euro among the selected entries. */
+/** Finds the currencies of the selected entries other than the euro. */
 export async function findForeignCurrencies(
   client: pg.ClientBase,
   resolved: ResolvedSelection,
@@ -26,9 +26,9 @@ export async function findForeignCurrencies(
 }
 
 /**
- * All lettering codes of the accounts where some cannot be copied into a TRA file as COPY writes them: too long, no plain
- * text, in lower case, which may make two codes one, or with a backslash, which COPY doubles. Of all exercices, so that
- * every file of the folder has the same.
+ * All lettering codes of each account that has a code which cannot be copied into a TRA file as COPY writes it: too
+ * long, not plain ASCII, in lower case (two codes might become equal), or with a backslash (COPY doubles it). Reads
+ * all exercices, so that every file of the folder has the same codes.
  */
 export async function findOddLetterings(
   client: pg.ClientBase,
@@ -48,7 +48,7 @@ export async function findOddLetterings(
   return rows
 }
 
-/** In what the books are kept, and by whom; undefined where the folder is not there. */
+/** The currency of the books and the name of the firm that keeps them; undefined if the folder does not exist. */
 export async function readKeeping(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -75,7 +75,7 @@ export async function readAccountNumbers(
   return rows
 }
 
-/** Accounts that others name as theirs. */
+/** Accounts that other accounts name as their correspondence account. */
 export async function readCorrespondenceAccounts(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -40,20 +40,20 @@ export type FolderCollection = (typeof folderCollections)[number]
 /** `society`: the folders of a firm. */
 export type Collection = FolderCollection | 'society'
 
-/** Whose collection: a folder's, or for `society` a firm's. */
+/** The owner of a collection: a folder or, for `society`, a firm. */
 export interface CollectionOwner {
   schemaId: string
   folderId: string
   firmId: string
-  /** `YYYY-MM-DD` in the time zone of the platform; years are named after it. */
+  /** `YYYY-MM-DD` in the time zone of the platform. The names of fiscal years (N, N-1) depend on it. */
   today: string
-  /** That of the platform, in which years are closed. */
+  /** The platform's time zone, in which the closing day of a fiscal year is computed. */
   timeZone: string
 }
 
 /**
- * Names a collection at one version of the folder's ledger, as selectionTag does. Fiscal years are named after the day,
- * so theirs changes at midnight, and with the time zone, too.
+ * Identifies a collection at one ledger version, as selectionTag does for a selection. The names of fiscal years depend
+ * on the day, so their tag changes at midnight and with the time zone.
  */
 export function collectionTag(
   collection: FolderCollection,
@@ -85,7 +85,7 @@ const itemsOf: Record<Collection, (client: pg.ClientBase, owner: CollectionOwner
   journals: (client, owner) => each(readJournals(client, owner), journalItem),
   accounts: (client, owner) => each(readAccounts(client, owner), accountItem),
   async *exercices(client, owner) {
-    // A folder has a few dozen at the most, and the name of one follows from the others.
+    // All at once: a folder has a few dozen at most, and the name of each depends on the others.
     const rows = await Array.fromAsync(readExercices(client, owner, owner.timeZone))
     yield exerciceItems(rows.flat(), owner.today)
   },
@@ -98,8 +98,8 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
 }
 
 /**
- * The collection as an array (`accountingFolder`: as one object), or an item a line.
- * @param counted told the number of items of each piece
+ * The collection as an array (`accountingFolder`: as one object), or one item per line.
+ * @param counted called with the number of items of each piece
  * @throws {AppError} ERR-FOLDER-NOT-FOUND for `accountingFolder`
  */
 export async function* collectionTexts(
@@ -110,7 +110,7 @@ export async function* collectionTexts(
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
   const { open, separator, terminator, close } = framings[form]
-  // There is one: no array of one.
+  // A single object, not an array.
   const isSingle = collection === 'accountingFolder'
   if (!isSingle && open !== '') yield open
   let isFirst = true

@@ -1,4 +1,4 @@
-/** What the file of a full export holds, told while it is rendered; the same for each format. */
+/** Counts the contents of a full export's file while it is rendered, in any format. */
 import type { MoneySum } from '../../formats/money-sum.ts'
 
 /** Debit and credit in minor units, exact. */
@@ -11,7 +11,7 @@ export interface FileTotals {
   credit: bigint
 }
 
-/** Counted by whoever renders, up to the chunk it yields. */
+/** What the renderer has counted, up to the chunk that it yields. */
 interface Tally {
   readonly movements: number
   readonly entries: number
@@ -20,8 +20,8 @@ interface Tally {
 }
 
 /**
- * The same chunks.
- * @param counted told what the file holds up to the end of each chunk, before it is yielded; the last call has it all
+ * Yields the same chunks.
+ * @param counted called before each chunk is yielded, with the totals up to its end; the last call has all of them
  */
 export async function* countChunks(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,

@@ -3,5 +3,5 @@ import type { FileRenderer } from './file-options.ts'
 import { renderMadFile } from './mad-file.ts'
 import { renderTraFile } from './tra-file.ts'
 
-/** What makes a file of each format. Every file holds movements, so all are counted alike (see countMovements). */
+/** The renderer of each format. Every file holds movements, so all are counted the same way (see countMovements). */
 export const fileRenderers: Record<FileFormat, FileRenderer> = { JSON: renderMadFile, TRA: renderTraFile }

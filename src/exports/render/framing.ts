@@ -1,17 +1,17 @@
 import type { JsonForm } from '../../formats/file-formats.ts'
 import { bytesOf } from '../../formats/text-bytes.ts'
 
-/** What stands around items, and between them. */
+/** The text around and between items. */
 export interface Framing {
   open: string
-  /** Before each item but the first. */
+  /** Before each item except the first. */
   separator: string
   /** After each item. */
   terminator: string
   close: string
 }
 
-/** An array of JSON items, or an item a line. */
+/** An array of JSON items, or one item per line. */
 export const framings: Record<JsonForm, Framing> = {
   json: { open: '[', separator: ',', terminator: '', close: ']' },
   ndjson: { open: '', separator: '', terminator: '\n', close: '' },

@@ -1,9 +1,9 @@
 /**
- * The bytes of a MAD file (docs/spec/exports.md#json-file): collections by cursor, then the entries by two COPY streams. Memory
- * does not grow with the folder, but for the dictionary of what movements refer to.
+ * The bytes of a MAD file (docs/spec/exports.md#json-file): collections by cursor, then the entries by two COPY
+ * streams. Memory does not grow with the folder, except for the dictionary of what movements refer to.
  *
- * Entries stand by the id of their fiscal year, then by their own (see mad-file.sql.ts): validated ones, those awaiting
- * validation, and those without movements.
+ * Entries are ordered by the id of their fiscal year, then by their own (see mad-file.sql.ts). All are included:
+ * validated, awaiting validation, and without movements.
  */
 import { strict as assert } from 'node:assert'
 import { CopyRows } from '../../db/copy-rows.ts'
@@ -41,7 +41,7 @@ async function* partsOf(
   const entries = second.query(new CopyRows(copyFolderEntries(selection), wholeEntryColumns.length))
   const movements = first.query(new CopyRows(copyFolderMovements(selection), movementColumns.length))
   yield* renderEntries(entries, movements, 'all', dictionary, 'json', chunkBytes, buffer, tally)
-  assert(tally.strays === 0, 'a movement stands outside of the entries of its folder')
+  assert(tally.strays === 0, 'a movement belongs to no entry of its folder')
   yield* packTexts(textsOf('}}'), chunkBytes, buffer)
 }
 

@@ -4,8 +4,8 @@ import type { BufferOf } from './file-options.ts'
 const encoder = new TextEncoder()
 
 /**
- * Texts as UTF-8, in chunks that are as full as whole texts make them; a text that needs more than a chunk gets one of
- * its own. Where chunks end depends on the texts alone.
+ * Encodes texts as UTF-8 and packs as many whole texts as fit into each chunk; a text larger than a chunk gets one of
+ * its own. Where chunks end depends only on the texts.
  */
 export async function* packTexts(
   texts: AsyncIterable<string>,

@@ -1,11 +1,10 @@
 /**
- * Merges the entries and the movements of a snapshot into entries with their movements inside, chunk by chunk. An entry
+ * Merges the entries and movements of a snapshot into entries that contain their movements, chunk by chunk. An entry
  * without movements has an empty array.
  *
- * The two come in the same order of entries. `all`: every movement belongs to one of the entries, in whatever order.
- * `selected`: both in ascending entry id; movements of other entries are passed over (see movements.sql.ts).
+ * Both streams have the same order of entries. `all`: every movement belongs to one of the entries, in any order.
+ * `selected`: both ascend by entry id; movements of other entries are skipped (see movements.sql.ts).
  */
-
 import type { CopyRows } from '../../db/copy-rows.ts'
 import { ascii } from '../../formats/ascii.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
@@ -22,16 +21,16 @@ const { comma } = ascii
 const { entry_id: belongsTo, debit, credit } = movementOffsets
 const { id } = entryOffsets
 
-/** What was rendered so far; grows with each chunk. */
+/** Counts what was rendered so far. */
 export class EntriesTally {
   entries = 0
   movements = 0
-  /** Movements that were read and belong to none of the entries. */
+  /** Movements that were read but belong to none of the entries. */
   strays = 0
   readonly debit = new MoneySum()
   readonly credit = new MoneySum()
 
-  /** Counts a movement. Fields: movementColumns, from `row` on. */
+  /** Counts a movement. Its fields are movementColumns, starting at `row`. */
   add(bytes: Uint8Array, fields: Int32Array, row: number): void {
     this.movements++
     this.debit.add(bytes, fields[row + debit]!, fields[row + debit + 1]! - 1)
@@ -40,8 +39,8 @@ export class EntriesTally {
 }
 
 /**
- * Where chunks end depends on the rows alone, as in renderMovements.
- * @param chunkBytes how full a chunk may get; a single movement or entry that needs more gets a chunk of its own
+ * Where chunks end depends only on the rows, as in renderMovements.
+ * @param chunkBytes maximum size of a chunk; a single movement or entry that needs more gets a chunk of its own
  */
 export async function* renderEntries(
   entries: CopyRows,
@@ -103,7 +102,7 @@ export async function* renderEntries(
       tally.entries++
     }
   }
-  // Movements behind the last entry: none of ours, but the connection is free only when they are read.
+  // Movements after the last entry are not in the answer, but must be read to free the connection.
   tally.strays += movements.count - movementRow
   while (await movements.fill()) tally.strays += movements.count
 

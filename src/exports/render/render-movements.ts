@@ -1,10 +1,9 @@
 /**
- * Merges the movements and the entries of a snapshot into the bytes of the answer, chunk by chunk.
+ * Merges the movements and entries of a snapshot into the bytes of the answer, chunk by chunk.
  *
- * Both come in ascending entry id. A movement whose entry is not among the entries is not part of the answer, nor is
- * an entry without movements (see movements.sql.ts).
+ * Both streams ascend by entry id. The answer has neither movements whose entry was not read nor entries without
+ * movements (see movements.sql.ts).
  */
-
 import type { CopyRows } from '../../db/copy-rows.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
 import { entryOffsets } from '../../formats/mad/entry.ts'
@@ -17,9 +16,9 @@ const { entry_id: belongsTo } = movementOffsets
 const { id } = entryOffsets
 
 /**
- * Where chunks end depends on the rows alone, not on how they arrive: a compressed answer is the same each time, too.
- * @param chunkBytes how full a chunk may get; a single movement that needs more gets a chunk of its own
- * @param counted told the number of movements so far, before each chunk
+ * Where chunks end depends only on the rows, not on their arrival, so that compressed answers are the same each time.
+ * @param chunkBytes maximum size of a chunk; a single movement that needs more gets a chunk of its own
+ * @param counted called with the number of movements so far, before each chunk
  */
 export async function* renderMovements(
   movements: CopyRows,
@@ -78,7 +77,7 @@ export async function* renderMovements(
       rows++
     }
   }
-  // Entries behind the last movement: none of ours, but the connection is free only when they are read.
+  // Entries after the last movement are not in the answer, but must be read to free the connection.
   while (await entries.fill());
 
   at = writePiece(out, at, close)

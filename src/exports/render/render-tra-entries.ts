@@ -1,8 +1,7 @@
 /**
- * Merges the entries and the movements of a snapshot into the entry lines of a TRA file, chunk by chunk. Both come in
- * ascending entry id. Movements of other entries are passed over, entries without movements have no line.
+ * Merges the entries and movements of a snapshot into the entry lines of a TRA file, chunk by chunk. Both streams
+ * ascend by entry id. Movements of other entries are skipped; entries without movements have no line.
  */
-
 import type { CopyRows } from '../../db/copy-rows.ts'
 import { MoneySum } from '../../formats/money-sum.ts'
 import { readId } from '../../formats/text-bytes.ts'
@@ -20,13 +19,13 @@ const { entry_id: ofEntry, account_id: account, debit, credit } = traMovementOff
 const { id, journal_id: journal } = traEntryOffsets
 
 /**
- * What kind of document an entry is, its first line says already, and a line far behind may decide. So its rows are looked
- * through before they are rendered, and kept while the rest of them arrives: at most so many bytes, about 150,000
- * movements. In an entry of more, only those decide.
+ * The first line of an entry already contains the type of document, but a much later line may decide it. So all rows
+ * of an entry are read before they are rendered, and held until the last has arrived: at most this many bytes, about
+ * 150,000 movements. In a larger entry, only the held rows decide.
  */
 const heldBytesMax = 16 * 1024 * 1024
 
-/** What was rendered so far; grows with each chunk. */
+/** Counts what was rendered so far. */
 export class TraTally {
   entries = 0
   movements = 0
@@ -35,8 +34,8 @@ export class TraTally {
 }
 
 /**
- * Where chunks end depends on the rows alone.
- * @param chunkBytes how full a chunk may get; a single movement that needs more, with its shares, gets one of its own
+ * Where chunks end depends only on the rows.
+ * @param chunkBytes maximum size of a chunk; a single movement that needs more, with its shares, gets one of its own
  */
 export async function* renderTraEntries(
   entries: CopyRows,
@@ -92,7 +91,7 @@ export async function* renderTraEntries(
       }
     }
   }
-  // Movements behind the last entry: none of ours, but the connection is free only when they are read.
+  // Movements after the last entry are not in the file, but must be read to free the connection.
   while (await movements.fill());
   if (at > 0) yield out.subarray(0, at)
 }
@@ -108,8 +107,8 @@ function ruleOf({ bytes, fields }: CopyRows, base: number, { journals }: TraDict
 }
 
 /**
- * The type of the entry whose movements begin at that row; undefined where those of the batch do not tell, and more may
- * come.
+ * The type of the entry whose movements begin at row `first`; undefined if the rows of the batch do not decide it and
+ * more may follow.
  */
 function lookAhead(
   rule: PieceRule,

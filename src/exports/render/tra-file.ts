@@ -1,8 +1,7 @@
 /**
- * The bytes of a TRA file (docs/spec/tra.md): parameter records, then entries by two COPY streams. Memory does not grow with the
- * entries, but for what they refer to.
+ * The bytes of a TRA file (docs/spec/tra.md): parameter records, then entries by two COPY streams. Memory does not grow
+ * with the entries, except for the dictionary of what they refer to.
  */
-
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
@@ -43,9 +42,9 @@ async function* partsOf(
   const { first, second } = snapshot
   const { selection, now, chunkBytes, buffer } = options
   const resolved = ofFile(selection)
-  // A tenth of a second of the other connection, while the parameters are read and source.
+  // Takes the second connection a tenth of a second, while the first reads the parameters.
   const found = surveyEntries(second, resolved)
-  // Told where it is awaited, or not at all where the parameters fail first.
+  // A rejection is handled at the `await` below, and ignored if the parameters fail first.
   found.catch(() => {})
   const books = await readTraFolder(first, resolved)
   const axesLeftOut = books.axes.slice(axesMax).map(({ code }) => code)
@@ -90,7 +89,7 @@ function dictionaryOf(books: TraFolder, letterings: TraDictionary['letterings'])
   })
 }
 
-/** Chunks that are as full as whole lines make them. */
+/** Packs as many whole lines as fit into each chunk. */
 async function* packLines(
   lines: AsyncIterable<Buffer>,
   chunkBytes: number,

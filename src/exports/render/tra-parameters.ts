@@ -1,5 +1,4 @@
-/** The parameter records of a TRA file (docs/spec/tra.md#parameters), from the folder they describe. */
-
+/** The parameter records of a TRA file (docs/spec/tra.md#parameters), rendered from the folder. */
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
@@ -65,7 +64,7 @@ import {
 } from '../read/tra-file.sql.ts'
 import { isWholeFolder, type Selection } from '../selection.ts'
 
-/** What parameters and entry lines are made of, as far as it is kept in memory: a folder has few of each. */
+/** The source of parameter records and entry lines that is kept in memory: a folder has few of each. */
 export interface TraFolder {
   selection: Selection
   folder: FolderView
@@ -73,23 +72,23 @@ export interface TraFolder {
   accounts: AccountNumber[]
   collectives: CollectiveAccounts
   journals: JournalView[]
-  /** In three characters, by id. */
+  /** Codes of three characters, by id. */
   journalCodes: Map<string, string>
   payments: PaymentView[]
   /** In the order of their ids. */
   axes: AxisView[]
-  /** As the file has them, by id. */
+  /** Codes as written in the file, by id. */
   sectionCodes: Map<string, string>
-  /** The oldest first. */
+  /** Oldest first. */
   exercices: ExerciceView[]
   vatCodes: VatCodeView[]
-  /** What one unit costs in euro, by currency. */
+  /** Price of one unit in euro, by currency. */
   currencies: Map<string, string>
 }
 
 /**
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
- * @throws {UnsupportedByFormat} for books that are not kept in euro
+ * @throws {UnsupportedByFormat} if the books are not kept in euro
  */
 export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection): Promise<TraFolder> {
   const { selection } = resolved
@@ -200,7 +199,9 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   },
 }
 
-/** In the order of the file. A record that the folder has nothing for is bare in the file of a whole folder (p. 2). */
+/**
+ * In the order of the file. In the file of a whole folder, a mandatory record without content is written bare (p. 2).
+ */
 export async function* parameterLines(source: ParameterSource): AsyncGenerator<Buffer> {
   const isWhole = isWholeFolder(source.books.selection)
   for (const [record, lines] of Object.entries(linesOf)) {
@@ -238,13 +239,13 @@ function longestOf(texts: string[]): number {
   return texts.reduce((most, { length }) => Math.max(most, length), 0)
 }
 
-/** The lowest number with that root. */
+/** The lowest account number with this root. */
 function accountWithRoot({ accounts }: TraFolder, root: string): string | null {
   const numbers = accounts.map(({ number }) => number).filter((number) => number.startsWith(root))
   return numbers.toSorted()[0] ?? null
 }
 
-/** Internal codes, the first of each mode that partners see. */
+/** Internal codes: the first of each mode that partners see. */
 function distinctModes({ payments }: TraFolder): string[] {
   const shown = payments.map(({ code }) => paymentMode(code).code)
   return payments.map(({ code }) => code).filter((_, i) => shown.indexOf(shown[i]!) === i)

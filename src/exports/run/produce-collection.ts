@@ -5,7 +5,7 @@ import { collectionTexts } from '../render/collections.ts'
 import { packTexts } from '../render/pack-texts.ts'
 import type { Buffers, CollectionTask, Produced } from './task.ts'
 
-/** One collection of a folder, or the folders of a firm. */
+/** Produces one collection of a folder, or the folders of a firm. */
 export async function produceCollection(
   { first }: Snapshot,
   { what, owner, form }: CollectionTask,

@@ -1,4 +1,4 @@
-/** Exports of a selection: its movements with their entry inside, or its entries with their movements inside. */
+/** Produces a selection: movements that contain their entry, or entries that contain their movements. */
 import { CopyRows } from '../../db/copy-rows.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { type Dictionary, renderDictionary } from '../../formats/mad/dictionary.ts'
@@ -23,7 +23,7 @@ export async function produceSelected(
   buffers: Buffers,
 ): Promise<Produced> {
   const { first, second } = snapshot
-  // On two connections side by side.
+  // In parallel, on two connections.
   const [{ ledgerVersion, ...found }, dictionaryRows] = await Promise.all([
     resolve(snapshot, task),
     readDictionary(second, task.selection),
@@ -85,7 +85,7 @@ async function resolve({ first }: Snapshot, { what, selection, after }: Selected
   return { ...resolved, segments: segments.length > 0 ? segments : [noEntry] }
 }
 
-/** Undefined where no root is asked for: every account. */
+/** Undefined if no root is selected: every account. */
 function idsUnder(
   roots: Selection['accountRoots'],
   accounts: { id: string; number: string }[],

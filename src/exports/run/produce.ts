@@ -3,7 +3,7 @@ import { produceCollection } from './produce-collection.ts'
 import { produceSelected } from './produce-selected.ts'
 import type { Buffers, ExportTask, Produced } from './task.ts'
 
-/** Finds out what is asked for, and gives it chunk by chunk. */
+/** Resolves what the task selects, and produces it chunk by chunk. */
 export function produce(snapshot: Snapshot, task: ExportTask, buffers: Buffers): Promise<Produced> {
   return 'selection' in task
     ? produceSelected(snapshot, task, buffers)

@@ -1,4 +1,4 @@
-/** Sends what an export produces to the main thread: one snapshot, rendered, hashed, compressed, chunk by chunk. */
+/** Sends an export to the main thread: one snapshot, rendered, hashed and compressed, chunk by chunk. */
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
 import { constants, createGzip, createZstdCompress } from 'node:zlib'
@@ -22,8 +22,8 @@ import {
 type Channel = ChannelWriter<ExportHead, ExportSummary>
 
 /**
- * Settles when the export is over; how it ended goes through the channel.
- * @param produce finds out what is asked for, and gives the chunks, rendered into `buffers`
+ * Resolves when the export is over; its result or error goes through the channel.
+ * @param produce resolves the task and renders its chunks into `buffers`
  */
 export async function sendExport(
   pool: pg.Pool,
@@ -67,7 +67,7 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
   } else {
     await pipeline(hashed, compressor(encoding), async (compressed: AsyncIterable<Uint8Array>) => {
       for await (const piece of compressed) {
-        // Copied: a pooled buffer must not be transferred. After compression it is a twentieth of the body.
+        // Copied, because a pooled buffer must not be transferred. Compressed data is a twentieth of the body.
         const buffer = channel.buffer(piece.length)
         buffer.set(piece)
         await channel.write(buffer)
@@ -77,7 +77,7 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
   return { rows: produced.rows(), bytes, sha256: hash.digest('hex') }
 }
 
-/** One buffer again and again, for chunks that the compressor reads here. */
+/** Reuses one buffer for all chunks, because the compressor reads them in this thread. */
 function sameBuffer(): Buffers['buffer'] {
   let buffer = new Uint8Array(0)
   return (bytes) => {
@@ -86,13 +86,13 @@ function sameBuffer(): Buffers['buffer'] {
   }
 }
 
-/** What a compressor collects before it hands on. */
+/** Size of a compressor's output pieces. */
 const compressedPieceBytes = 64 * 1024
 
 /** Level 1 of both: 890 MB/s (zstd) and 450 MB/s (gzip) on ledgers; gzip 6 makes an export 3.7 times slower. */
 function compressor(encoding: 'gzip' | 'zstd') {
-  // Full with any chunk, so that pipeline() asks for the next one when this one is compressed: until then small chunks
-  // would queue here, and the next one be rendered over them.
+  // Any chunk fills the compressor, so that pipeline() reads the next one only when this one is compressed. Otherwise
+  // small chunks would queue here, and the next one would overwrite them in the same buffer.
   const options = { chunkSize: compressedPieceBytes, writableHighWaterMark: 1 }
   return encoding === 'gzip'
     ? createGzip({ ...options, level: 1 })

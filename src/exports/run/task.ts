@@ -1,4 +1,4 @@
-/** What an export thread is asked for, what it produces, and what it tells of it. */
+/** The task of an export thread, what it produces, and what it sends about it. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { Collection, CollectionOwner } from '../render/collections.ts'
@@ -16,7 +16,7 @@ export interface Representation {
 export interface SelectedTask extends Representation {
   what: 'movements' | 'entries'
   selection: Selection
-  /** Id of the last movement that the caller has, or of the last entry where entries are exported. */
+  /** Id of the last item that the caller has: a movement or an entry, as `what` says. */
   after: string | undefined
 }
 
@@ -31,23 +31,23 @@ export function schemaOf(task: ExportTask): string {
   return 'selection' in task ? task.selection.schemaId : task.owner.schemaId
 }
 
-/** What a thread is given. */
+/** The message that starts a task in a thread. */
 export interface SentTask {
   task: ExportTask
   port: MessagePort
-  /** For its first chunks. */
+  /** For the first chunks. */
   buffers: ArrayBuffer[]
 }
 
-/** Known before the first byte. */
+/** Sent before the first byte. */
 export interface ExportHead {
-  /** Of the folder in the snapshot; empty where no folder is concerned. */
+  /** The folder's ledger version in the snapshot; empty if the export concerns no single folder. */
   ledgerVersion: string
 }
 
-/** Known behind the last byte. */
+/** Sent after the last byte. */
 export interface ExportSummary {
-  /** Movements, entries, or whatever the export consists of. */
+  /** Number of items: movements, entries, or items of a collection. */
   rows: number
   /** Of the body before compression. */
   bytes: number
@@ -55,17 +55,16 @@ export interface ExportSummary {
   sha256: string
 }
 
-/** What chunks are rendered into. */
+/** The buffers into which chunks are rendered. */
 export interface Buffers {
-  /** How full a chunk may get; a single item that needs more gets a chunk of its own. */
+  /** Maximum size of a chunk, unless a single item needs more: then it gets a chunk of its own. */
   chunkBytes: number
-  /** Gives a buffer of that size. */
   buffer: BufferOf
 }
 
 export interface Produced {
   head: ExportHead
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>
-  /** Asked when the chunks are through. */
+  /** The number of items; called after the last chunk. */
   rows: () => number
 }
