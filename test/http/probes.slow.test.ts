@@ -28,7 +28,7 @@ test('the probes tell when the database goes and when it is back, and callers ar
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       expect(JSON.stringify(body)).not.toMatch(/ECONNREFUSED|postgres|127\.0\.0\.1/)
     }
-    await proxy.mend()
+    await proxy.restore()
     await until(async () => (await status('/readyz')) === 200)
     expect(await status(keyInfo)).toBe(200)
   } finally {

@@ -89,7 +89,7 @@ describe('a database that is away when the process starts', () => {
       expect(await missing(service)).toBe('the database of DATABASE_URL')
       expect(await statuses(service, '/healthz', keyInfo, journals)).toEqual([200, 503, 503])
       expect(service.lines.some((line) => line.includes('service.waiting'))).toBe(true)
-      await proxy.mend()
+      await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
       const trigger = '/api/v1/mad/all?version=1.0.0&format=JSON'
@@ -111,7 +111,7 @@ describe('a database that is away when the process starts', () => {
     const service = await startTestService({ ownerUrl: proxy.url }, {}, { prepare })
     try {
       expect(await missing(service)).toBe('the database of DATABASE_URL')
-      await proxy.mend()
+      await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     } finally {
@@ -153,7 +153,7 @@ describe('a database that is away when the process starts', () => {
     try {
       expect(await missing(service)).toBe('the database of EXPORT_DATABASE_URL')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 503])
-      await proxy.mend()
+      await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, journals)).toEqual([200])
     } finally {
@@ -174,11 +174,11 @@ describe.skipIf(!isPgBouncerInstalled)('connections that come back through a poo
     )
     try {
       expect(await missing(service)).toBe('')
-      proxy.leadTo(bouncer.through(url))
+      proxy.redirectTo(bouncer.through(url))
       await until(async () => (await missing(service)) !== '')
       expect(await missing(service)).toContain(`the database of ${name} (a safe connection to the database)`)
       expect(await statuses(service, keyInfo, journals)).toEqual([isMain ? 503 : 200, 503])
-      proxy.leadTo(url)
+      proxy.redirectTo(url)
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     } finally {
@@ -194,11 +194,11 @@ describe.skipIf(!isPgBouncerInstalled)('connections that come back through a poo
     await proxy.cut()
     const service = await startTestService({ ownerUrl: proxy.url })
     try {
-      proxy.leadTo(bouncer.through(url))
-      await proxy.mend()
+      proxy.redirectTo(bouncer.through(url))
+      await proxy.restore()
       await until(async () => (await missing(service)).includes('a safe connection to the database'))
       expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
-      proxy.leadTo(url)
+      proxy.redirectTo(url)
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     } finally {

@@ -259,7 +259,7 @@ test('a database that is away is 503, and the export goes when it is back', asyn
     expect([status, json.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
     expect(Number(headers['retry-after'])).toBeGreaterThan(0)
     expect(text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/)
-    await proxy.mend()
+    await proxy.restore()
     const whole = await download(url, stage.company)
     expect(whole.trailers).toEqual({ 'x-row-count': '30000', 'x-content-sha256': whole.sha256 })
   } finally {
