@@ -22,8 +22,8 @@ const rooms = [
   'ledger',
   'events',
   'db',
-  'store',
   'threads',
+  'store',
   'formats',
   'ground',
 ]

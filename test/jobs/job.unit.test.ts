@@ -1,9 +1,10 @@
 import { strict as assert } from 'node:assert'
 import { describe, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
-import { TraUnfit } from '../../src/exports/render/tra-unfit.ts'
+import { fileFormatNames } from '../../src/formats/file-formats.ts'
 import { TraOverflow } from '../../src/formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts } from '../../src/formats/tra/layouts/layouts.ts'
+import { UnsupportedByFormat } from '../../src/formats/unsupported.ts'
 import { failureOf } from '../../src/jobs/failure.ts'
 import { freshFileKey, readFileKey } from '../../src/jobs/file-key.ts'
 import {
@@ -135,7 +136,7 @@ describe('the reason of a failure', () => {
     expect(judged(new StoreError('full', { retryable: false }))).toBe('refused false')
     expect(judged(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
     expect(judged(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
-    expect(judged(new TraUnfit('books in dollars'))).toBe('unfit false')
+    expect(judged(new UnsupportedByFormat('books in dollars'))).toBe('unfit false')
     for (const code of ['57P01', '08006', '53100', '57014', '40001', 'ECONNRESET'])
       expect(judged(coded(code)), code).toBe('database true')
     for (const code of ['42P01', '22012', '42501']) expect(judged(coded(code)), code).toBe('internal false')
@@ -152,10 +153,14 @@ test('the name of a file in the store is never the same, and tells whose it is',
   const key = freshFileKey(claim, 'TRA')
   expect(key.endsWith('.tra')).toBe(true)
   expect(freshFileKey(claim, 'TRA')).not.toBe(key)
-  for (const made of [key, freshFileKey(claim, 'JSON')]) {
-    expect(isKey(made)).toBe(true)
-    expect(readFileKey(made)).toEqual(claim)
+  const made = fileFormatNames.map((format) => freshFileKey(claim, format))
+  // A process of a later version may have left compressed ones: an orphan of them must be swept, too.
+  const compressed = made.flatMap((each) => [`${each}.gz`, `${each}.zst`])
+  for (const each of [...made, ...compressed]) {
+    expect(isKey(each)).toBe(true)
+    expect(readFileKey(each), each).toEqual(claim)
   }
-  for (const other of ['exports/100/x.json', `backup/${key}`, `${key}.gz`, key.replace('export_', 'Export_')])
+  const others = [`backup/${key}`, `${key}.bz2`, `${key}.gz.gz`, key.replace('.tra', '.exe')]
+  for (const other of ['exports/100/x.json', key.replace('export_', 'Export_'), ...others])
     expect(readFileKey(other), other).toBeUndefined()
 })

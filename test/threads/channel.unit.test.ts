@@ -197,7 +197,7 @@ test('unread chunks can be read after the end', async () => {
 test('a returned buffer is reused, unless it is too small', async () => {
   const { reader, writer } = pair(10_000)
   const writeAndReturn = async (bytes: number) => {
-    const buffer = writer.room(bytes)
+    const buffer = writer.buffer(bytes)
     buffer.fill(7)
     await writer.write(buffer)
     const chunk = await reader.read()
@@ -206,11 +206,11 @@ test('a returned buffer is reused, unless it is too small', async () => {
     await settle()
   }
   await writeAndReturn(100)
-  expect(writer.room(100)[0], 'it returns unchanged').toBe(7)
+  expect(writer.buffer(100)[0], 'it returns unchanged').toBe(7)
   await writeAndReturn(100)
-  expect(writer.room(101)[0]).toBe(0)
+  expect(writer.buffer(101)[0]).toBe(0)
   await writeAndReturn(500)
-  const buffer = writer.room(100)
+  const buffer = writer.buffer(100)
   expect([buffer[0], buffer.length]).toEqual([7, 100])
   writer.end({ written: 0 })
   await reader.read()
