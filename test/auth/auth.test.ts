@@ -151,7 +151,7 @@ describe('the folder of a request', () => {
     expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
   })
 
-  test('is equally not found in another firm, in another tenant, or anywhere', async () => {
+  test('is not found, whether another firm or tenant has it or none', async () => {
     for (const id of ['121', '211', '999', '0', '9999999999999999', '11100000000000000', 'abc'])
       expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])

@@ -219,7 +219,7 @@ function describeFailing(stage: () => StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
-  test('keeps a completed object, whatever its writer is called for afterwards', async () => {
+  test('keeps a completed object, whatever its writer is asked to do afterwards', async () => {
     const { store } = stage()
     const key = freshKey()
     const writer = await store.create(key, 'application/json')

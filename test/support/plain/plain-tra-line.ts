@@ -59,7 +59,7 @@ export const modeOf = (code: string) => modes[code] ?? 'CHQ'
 const roots = ['401', '411', '421']
 export const rootOf = (number: string) => roots.find((root) => number.startsWith(root))
 
-/** Collective account by root: the folder's own where it has one. */
+/** Collective account by root: the folder's own if it has one. */
 export function collectivesOf(numbers: string[]): Map<string, string> {
   const found = roots.map((root): [string, string] => {
     const own = numbers

@@ -38,7 +38,7 @@ export interface FolderStage extends StoreStage {
   logged: (keyof LogEvents)[]
 }
 
-/** @param inner folder of the store, such as one on another disk; a temporary one where absent */
+/** @param inner folder of the store, such as one on another disk; by default a temporary one */
 export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const folder = inner ?? (await mkdtemp(join(tmpdir(), 'grandlivre-files-')))
   const logged: (keyof LogEvents)[] = []
