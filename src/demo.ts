@@ -1,8 +1,226 @@
-/** `npm run demo`: the service from nothing, and what a partner gets from it. `-- --help` shows the options. */
+/** `npm run demo`: the service from nothing, and the examples of a partner on it. `-- --help` shows the options. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { runDemo } from './demo/run.ts'
+import { createProgressBar } from './commands/terminal/progress-bar.ts'
+import { type Config, defaultPort, readConfig } from './config.ts'
+import { checkTra } from './formats/tra/check/check.ts'
+import { createLog } from './log.ts'
+import { type Credentials, ensureDemoFolder, writeCredentials } from './sample/demo-folder.ts'
+import { startService } from './start.ts'
+import { stopSignal } from './stop-signal.ts'
 
-// Somebody who has seen enough (head, a closed terminal) leaves no database running.
+interface Options {
+  movements: string
+  out: string
+  once: boolean
+}
+
+/** Fewer show nothing of sizes and rates. */
+const movementsMin = 1_000
+const movementsMax = 5_000_000
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+/** @throws {Error} where something is missing or found wrong, with what to do; nothing is left running then */
+async function runDemo(options: Options): Promise<void> {
+  const movements = /^\d{1,9}$/.test(options.movements) ? Number(options.movements) : Number.NaN
+  if (!(movements >= movementsMin && movements <= movementsMax))
+    throw new Error(`--movements takes a whole number from 1000 to 5000000, not "${options.movements}"`)
+  const config = readConfig()
+  if (config.databaseUrl !== undefined)
+    throw new Error(
+      'The demo fills a folder of its own and runs on the embedded database: unset DATABASE_URL',
+    )
+  // A terminal that is closed sends SIGHUP.
+  const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
+  try {
+    await show(config, { movements, out: resolve(options.out), once: options.once, stop })
+  } catch (error) {
+    if (!stop.aborted) throw error
+  }
+  // On a terminal after what it has drawn of a progress bar.
+  if (stop.aborted) print(`${process.stdout.isTTY ? '\r\x1b[K' : ''}Stopped.`)
+}
+
+interface Show {
+  movements: number
+  out: string
+  once: boolean
+  stop: AbortSignal
+}
+
+async function show(config: Config, { movements, out, once: ends, stop }: Show): Promise<void> {
+  print('Grandlivre: a ledger, and what a partner gets of it over HTTP. Ctrl-C stops.\n')
+  await mkdir(out, { recursive: true }).catch((error: Error) => {
+    throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
+  })
+  const port = config.port === defaultPort ? await freePort(config) : config.port
+  const started = performance.now()
+  let credentials: Credentials | undefined
+  const progress = createProgressBar(process.stdout)
+  progress.show(0, 'PostgreSQL is starting')
+  const service = await startService(
+    { ...config, port },
+    {
+      log: createLog('warn', process.stderr),
+      prepare: async (database, masterKey) => {
+        stop.throwIfAborted()
+        progress.clear()
+        print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
+        const folder = await fillFolder(movements, stop, (onProgress) =>
+          ensureDemoFolder(database, masterKey, { dataDir: config.dataDir, movements, onProgress }),
+        )
+        return (baseUrl) => {
+          credentials = { baseUrl, ...folder }
+          writeCredentials(config.dataDir, credentials)
+        }
+      },
+    },
+  ).finally(() => progress.clear())
+  try {
+    stop.throwIfAborted()
+    print(`Service   ${service.url}\n`)
+    await runExample('pull-year.ts', ['--tour', '--out', pathOf(out)], credentials!, stop)
+    print('')
+    await runExample('full-export.ts', ['--out', pathOf(out), 'JSON', 'TRA'], credentials!, stop)
+    await checkTraFile(join(out, 'full-export.tra'), movements)
+    if (ends) return
+    print('')
+    for (const line of invitation(join(config.dataDir, 'credentials.json'), credentials!)) print(line)
+    if (!stop.aborted) await once(stop, 'abort')
+  } finally {
+    await service.close()
+  }
+}
+
+/** Makes the folder, and says how long it took, or that it was there. */
+async function fillFolder<Folder>(
+  movements: number,
+  stop: AbortSignal,
+  ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
+): Promise<Folder> {
+  const progress = createProgressBar(process.stdout)
+  const started = performance.now()
+  const rate = (done: number) =>
+    `${Math.round((1000 * done) / (performance.now() - started)).toLocaleString('en')}/s`
+  const count = movements.toLocaleString('en')
+  let wasMade = false
+  try {
+    const folder = await ensure((done, all) => {
+      // Undoes the whole load: it is one transaction.
+      stop.throwIfAborted()
+      wasMade = true
+      progress.show(done / all, `Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`)
+    })
+    progress.clear()
+    print(`Ledger    ${count} movements, made up${wasMade ? ` now; ${since(started)}` : ' before'}`)
+    return folder
+  } finally {
+    progress.clear()
+  }
+}
+
+/**
+ * Runs the program of a partner: a process of its own, which takes none of the time of the service's threads.
+ * @throws {Error} where it fails, after it has said why
+ */
+async function runExample(
+  name: string,
+  words: string[],
+  { baseUrl, companyToken, thirdPartySecret }: Credentials,
+  signal: AbortSignal,
+): Promise<void> {
+  const file = fileURLToPath(new URL(`../examples/${name}`, import.meta.url))
+  const env = {
+    GRANDLIVRE_URL: baseUrl,
+    GRANDLIVRE_TOKEN: companyToken,
+    GRANDLIVRE_SECRET: thirdPartySecret,
+  }
+  const partner = spawn(process.execPath, [file, ...words], { env, stdio: 'inherit', signal })
+  const [exitCode] = await once(partner, 'close')
+  if (exitCode !== 0 && !signal.aborted) throw new Error('The demo failed.')
+}
+
+/** As a bookkeeping program does before it imports the file. */
+async function checkTraFile(file: string, movements: number): Promise<void> {
+  const started = performance.now()
+  const progress = createProgressBar(process.stdout)
+  const { size } = await stat(file)
+  const found = await checkTra(createReadStream(file), (bytes, lines) =>
+    progress.show(bytes / size, `Checked: ${lines.toLocaleString('en')} lines`),
+  ).finally(() => progress.clear())
+  const [first] = found.problems
+  if (first) throw new Error(`Line ${first.line}, column ${first.column} of ${file}: ${first.message}`)
+  if (found.movements !== movements)
+    throw new Error(`${file} has ${found.movements} of the ${movements} movements`)
+  print(`The TRA file can be imported: ${movements.toLocaleString('en')} movements; ${since(started)}`)
+}
+
+function invitation(credentialsFile: string, credentials: Credentials): string[] {
+  const { baseUrl, companyToken, thirdPartySecret, exercices } = credentials
+  const { id, start } = exercices.at(-1)!
+  const year = start.slice(0, 4)
+  return [
+    'The service keeps running. In another terminal:',
+    '',
+    `API=${baseUrl}/api/v1`,
+    `TOKEN=${companyToken}`,
+    `SECRET=${thirdPartySecret}`,
+    'partner() { curl -sS -H "Authorization: Bearer $TOKEN" \\',
+    '  -H "X-Third-Party-Secret: $SECRET" "$@"; }',
+    'MOVEMENTS="$API/mad/movements?version=1.0.0"',
+    'partner "$API/key/info?mode=extended"; echo',
+    `partner "$MOVEMENTS&idExercice=${id}" 2>/dev/null | head -c 900; echo`,
+    `partner "$MOVEMENTS&idExercice=${id}&classAccount=411&lettering=none" | wc -c`,
+    `partner -i -H "Accept: application/x-ndjson" \\`,
+    `  "$MOVEMENTS&startDate=${year}-03-01&endDate=${year}-03-31" \\`,
+    '  | cut -c 1-78 | sed -n 1,20p',
+    'EXPORT=$(partner "$API/mad/all?version=1.0.0&format=json" \\',
+    '  | grep -o "export_[0-9a-f]*" | head -1)',
+    'partner "$API/mad/all/status?exportId=$EXPORT"; echo',
+    '',
+    'The last answer has the "url" of the file, which needs no headers.',
+    'The programs above:  examples/pull-year.ts, examples/full-export.ts',
+    `The routes:          ${baseUrl}/api/v1/openapi.json`,
+    `All credentials:     ${pathOf(credentialsFile)}`,
+    'Ctrl-C stops the service and its database.',
+  ]
+}
+
+/** The default port or one of the next: a demo shall not fail over what else runs here. */
+async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
+  for (let candidate = port; candidate < port + 20; candidate += 1) {
+    if (await isFree(host, candidate)) return candidate
+  }
+  return 0
+}
+
+function isFree(host: string, port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const server = createServer()
+  // Whatever else is wrong with the host is reported when the service listens there.
+  server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
+  server.listen(port, host, () => server.close(() => resolve(true)))
+  return promise
+}
+
+/** A path as one would type it here. */
+function pathOf(path: string): string {
+  const fromHere = relative('.', path)
+  return fromHere.startsWith('..') ? path : fromHere || '.'
+}
+
+function since(started: number): string {
+  return `${((performance.now() - started) / 1000).toFixed(1)} s`
+}
+
+// A reader who has seen enough (head, a closed terminal) leaves no database running.
 for (const out of [process.stdout, process.stderr]) out.on('error', () => {})
 
 const program = new Command('npm run demo --')

@@ -5,11 +5,10 @@ import { constants, setPriority } from 'node:os'
 import { workerData } from 'piscina'
 import { limits } from './config.ts'
 import { createPool, withStartupOptions } from './db/pool.ts'
-import { type CollectionTask, produceCollection } from './exports/run/produce-collection.ts'
-import { produceEntries, produceMovements, type SelectedTask } from './exports/run/produce-selected.ts'
+import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
-import type { FolderOutcome, FolderTask } from './jobs/folder-thread.ts'
-import { storeFolder } from './jobs/folder-thread.ts'
+import type { SentTask } from './exports/run/task.ts'
+import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-thread.ts'
 import type { ThreadSettings } from './threads/pool.ts'
 
 /**
@@ -22,10 +21,12 @@ import type { ThreadSettings } from './threads/pool.ts'
 const exportOptions =
   '-c client_connection_check_interval=500 -c max_parallel_workers_per_gather=0 -c random_page_cost=1.1 -c work_mem=32MB'
 
-/** Lives as long as the thread. Two connections are opened ahead, which spares the first export 20 ms. */
-const { databaseUrl, storeTiming } = workerData as ThreadSettings
-const pool = createPool(withStartupOptions(databaseUrl, exportOptions), {
+const settings = workerData as ThreadSettings
+
+/** Lives as long as the thread. Two connections are opened ahead and stay, which spares an export after a pause 20 ms. */
+const pool = createPool(withStartupOptions(settings.databaseUrl, exportOptions), {
   max: 2 * limits.exportsPerThread,
+  kept: 2,
   applicationName: 'grandlivre export',
 })
 // A database that is not there yet is the first export's trouble, which can say so.
@@ -36,22 +37,12 @@ await Promise.allSettled([pool.query('select'), pool.query('select')])
 // that of the whole process.
 if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL)
 
-const { chunkBytes } = limits
-
-export function exportMovements(task: SelectedTask): Promise<void> {
-  return sendExport(pool, task, (snapshot, room) => produceMovements(snapshot, { ...task, chunkBytes, room }))
+/** To the main thread, over a channel. */
+export function streamExport(sent: SentTask): Promise<void> {
+  return sendExport(pool, sent, produce)
 }
 
-export function exportEntries(task: SelectedTask): Promise<void> {
-  return sendExport(pool, task, (snapshot, room) => produceEntries(snapshot, { ...task, chunkBytes, room }))
-}
-
-export function exportCollection(task: CollectionTask): Promise<void> {
-  return sendExport(pool, task, (snapshot, room) =>
-    produceCollection(snapshot, { ...task, chunkBytes, room }),
-  )
-}
-
+/** Into the store. */
 export function exportFolder(task: FolderTask): Promise<FolderOutcome> {
-  return storeFolder(pool, task, storeTiming)
+  return storeFolder(pool, settings, task)
 }

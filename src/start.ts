@@ -61,8 +61,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => requestSlots.close())
-  const threads = createThreads(config.exportThreads, { databaseUrl: exportUrl, storeTiming: timing.store })
-  stack.defer(() => threads.destroy())
   const queue = new ExportQueue(serviceUrl, log, timing.exports)
   stack.defer(() => queue.close())
   const bound = database && (await options.prepare?.(database, masterKey))
@@ -79,16 +77,20 @@ export async function startService(config: Config, options: StartOptions = {}): 
   // Links to files contain the port, which is known only once it is bound if PORT is 0. Earlier requests wait.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
+  const threads = createThreads(config.exportThreads, {
+    databaseUrl: exportUrl,
+    store: settings,
+    storeTiming: timing.store,
+    timeZone: config.timeZone,
+  })
+  stack.defer(() => threads.destroy())
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
   const app = createApp({ config, database: pool, requestSlots, store, queue, threads, readiness, log })
   bound?.(url)
   const start = () =>
-    startBackground({
-      ...{ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log },
-      storeSettings: settings,
-    })
+    startBackground({ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log })
   const background = await startWhenOpen({
     ...{ config, away, readiness, log, start },
     pauseMs: timing.databaseAwayMs,

@@ -9,7 +9,6 @@ const source = resolve(import.meta.dirname, '../src')
 const rooms = [
   'entry',
   'client',
-  'demo',
   'start',
   'commands',
   'http',
@@ -21,13 +20,13 @@ const rooms = [
   'ledger',
   'events',
   'db',
-  'store',
   'threads',
+  'store',
   'formats',
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
-const entries = ['main.ts', 'cli.ts', 'demo.ts', 'demo/visit.ts', 'export-thread.ts', 'client/webhooks.ts']
+const entries = ['main.ts', 'cli.ts', 'demo.ts', 'export-thread.ts', 'client/webhooks.ts']
 
 interface SourceFile {
   path: string
@@ -154,9 +153,13 @@ test('only the programs have the environment, the terminal and the exit code of 
   const uses = /process\.(?:env|argv|std(?:in|out|err)|exit(?:Code)?)\b/g
   const elsewhere = ({ path, text }: SourceFile) =>
     (text.match(uses) ?? []).filter((use) => !processUses.get(path)?.includes(use))
-  expect(offenders((file) => (['entry', 'demo'].includes(roomOf(file.path)) ? [] : elsewhere(file)))).toEqual(
-    [],
-  )
+  expect(offenders((file) => (roomOf(file.path) === 'entry' ? [] : elsewhere(file)))).toEqual([])
+})
+
+test('examples are programs of others: they import nothing from src', () => {
+  const examples = filesIn(resolve(source, '../examples'))
+  expect(examples.map(({ path }) => path)).toContain('pull-year.ts')
+  expect(offenders(({ text }) => text.match(/'\.\.\/[^']*'/g) ?? [], examples)).toEqual([])
 })
 
 test('the environment is read in config.ts alone', () => {
@@ -175,16 +178,19 @@ test('SQL stands in .sql.ts files and in the database room', () => {
   expect(elsewhere.filter((line) => !statementsInPlace.some((path) => line.startsWith(path)))).toEqual([])
 })
 
-test.each(['src', 'test', 'bench'])('a file of %s is one thing: 400 lines at the most', (folder) => {
-  // A file ends with a line break.
-  const tooLong = ({ text }: SourceFile) => {
-    const lines = text.split('\n').length - 1
-    return lines > 400 ? [`${lines} lines`] : []
-  }
-  const walked = filesIn(resolve(source, '..', folder))
-  expect(walked).not.toEqual([])
-  expect(offenders(tooLong, walked)).toEqual([])
-})
+test.each(['src', 'test', 'bench', 'examples'])(
+  'a file of %s is one thing: 400 lines at the most',
+  (folder) => {
+    // A file ends with a line break.
+    const tooLong = ({ text }: SourceFile) => {
+      const lines = text.split('\n').length - 1
+      return lines > 400 ? [`${lines} lines`] : []
+    }
+    const walked = filesIn(resolve(source, '..', folder))
+    expect(walked).not.toEqual([])
+    expect(offenders(tooLong, walked)).toEqual([])
+  },
+)
 
 test.each(['src', 'test'])('a folder of %s is a topic: twelve files of its own at the most', (folder) => {
   const counts = new Map<string, number>()

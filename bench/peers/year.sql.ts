@@ -3,9 +3,15 @@
  * validated ones of one exercice.
  */
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
+import { entryList, movementList } from '../../src/exports/read/columns.sql.ts'
+import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
+import { movementColumns } from '../../src/formats/mad/movement.ts'
 import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
+
+/** A movement has the id of its entry. */
+const besideItsId = entryColumns.filter((column) => column !== 'id')
 
 /**
  * The least the database has to send for this answer in one statement: movements with the columns of their entries,
@@ -13,11 +19,7 @@ import type { YearOfFolder } from '../dataset.ts'
  */
 export function copyNarrow(year: YearOfFolder): string {
   return `copy (
-    select m.entry_id, m.id, m.description, m.due_date, m.free_number, m.invoice_number, m.debit, m.credit,
-      m.attachments, m.account_id, m.payment_id, m.shares, m.lettering_state,
-      case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end,
-      e.date, e.due_date, e.currency, trim_scale(e.rate), e.journal_id, e.source, e.third_party_id,
-      e.partner_metadata, e.comment, date_part('epoch', e.created_at)::bigint, e.accounted_at, e.attachments
+    select ${movementList(movementColumns)}, ${entryList(besideItsId, 'UTC')}
     from movements m ${joinEntries}
     where ${inYear(year)}
     order by m.entry_id, m.id

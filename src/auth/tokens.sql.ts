@@ -1,18 +1,18 @@
-/** Token statements of the service (within `inTenant`) and of staff commands (as the owner of the tables). */
-import type { ClientBase } from 'pg'
+/** Token statements of the service, and of staff commands (as the owner of the tables). */
+import type { ClientBase, Pool } from 'pg'
+import { idLiteral } from '../db/literal.ts'
+import { askInTenant } from '../db/pool.ts'
 import type { Level } from './secrets.ts'
 
 /** @param folderId decimal digits, within bigint */
 export async function isFolderOfFirm(
-  client: ClientBase,
-  firm: { schemaId: string; firmId: string },
+  database: Pool,
+  { schemaId, firmId }: { schemaId: string; firmId: string },
   folderId: string,
 ): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `select from folders where schema_id = $1 and id = $2 and firm_id = $3`,
-    [firm.schemaId, folderId, firm.firmId],
-  )
-  return rowCount === 1
+  const [schema, folder, firm] = [schemaId, folderId, firmId].map(idLiteral)
+  const text = `select from folders where schema_id = ${schema} and id = ${folder} and firm_id = ${firm}`
+  return (await askInTenant(database, schemaId, text)).length === 1
 }
 
 /** The scope of a token: one folder, or all folders of a firm. */

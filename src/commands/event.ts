@@ -12,10 +12,10 @@ import type { Terminal } from './terminal/terminal.ts'
 import { asOwner } from './with-database.ts'
 
 export function addEventCommands(program: Command, terminal: Terminal): void {
-  const event = program.command('event').description('what happened, as subscribers to webhooks are told')
+  const event = program.command('event').description('the events that webhooks deliver')
   event
     .command('emit')
-    .description('tell of something that happened elsewhere')
+    .description('publish an event of another program')
     .requiredOption('--schema <id>', 'the tenant in which it happened', checkId)
     .option('--folder <id>', 'the folder; of the schema as a whole otherwise', checkId)
     .requiredOption('--name <kind>', eventKinds.join(', '))

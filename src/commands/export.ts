@@ -8,7 +8,7 @@ import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner } from './with-database.ts'
 
-/** Of the newest exports a list shows so many. */
+/** How many exports a list shows by default. */
 const listed = '50'
 
 export function addExportCommands(program: Command, terminal: Terminal): void {
@@ -29,7 +29,7 @@ export function addExportCommands(program: Command, terminal: Terminal): void {
     .command('cancel')
     .description('end one that is queued or running')
     .argument('<id>')
-    .option('--reason <reason>', 'told to whoever asks for its status')
+    .option('--reason <reason>', 'shown in its status')
     .action((id, options) => cancel(terminal, id, options))
 }
 
@@ -90,7 +90,7 @@ async function cancel(terminal: Terminal, id: string, { reason: note }: { reason
   await asOwner(terminal, async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)
-    // Whoever works on it is refused its next word, within a second; its entry in the queue ends without effect.
+    // The process that works on it notices at its next renewal, within a second; its queue entry ends without effect.
     const key = { schemaId: found.schemaId, exportId: id }
     if (!(await end(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
       throw new Error(`The export ${id} is ${found.state} already: nothing is left to cancel`)

@@ -31,7 +31,7 @@ export function addPartnerCommands(program: Command, terminal: Terminal): void {
     .command('disconnect')
     .description('refuse all its tokens, until it is reconnected')
     .requiredOption('--code <code>')
-    .requiredOption('--reason <reason>', 'told to the third party with each refusal')
+    .requiredOption('--reason <reason>', 'shown to the third party with each refusal')
     .action((options) => disconnect(terminal, options))
   partner
     .command('reconnect')

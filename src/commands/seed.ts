@@ -15,7 +15,7 @@ export function addSeedCommand(program: Command, terminal: Terminal): void {
     )
     .requiredOption(
       '--movements <count>',
-      'exactly so many, from 10 to 5,000,000',
+      'exactly this number, from 10 to 5,000,000',
       wholeNumber('--movements'),
     )
     .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)

@@ -55,7 +55,7 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
   } finally {
     // It would wait for the interrupted transaction.
     if (!interrupted) await pool?.end()
-    // So would this for whoever else migrates a server of one's own; the embedded one must not be left running.
+    // On a server of your own this would wait for another process that migrates. The embedded server must be stopped.
     if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
   }
 }

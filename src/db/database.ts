@@ -35,7 +35,7 @@ export interface Database extends DatabaseUrls {
   close(): Promise<void>
 }
 
-/** The server cannot be reached, or lets nobody in at the moment. That is no mistake, and may pass. */
+/** The server cannot be reached, or accepts no connections at the moment. This is not a mistake and may pass. */
 export class DatabaseAway extends Error {
   constructor(name: string, cause: unknown) {
     super(refusalOf(name, cause), { cause })
@@ -148,7 +148,7 @@ function refusalOf(name: string, error: unknown): string {
   return `The server of ${name} does not let us in: ${reasons.map((reason: Error) => reason.message).join('; ')}`
 }
 
-/** Whoever owns the schema, or may create it where there is none. */
+/** True for the owner of the schema, and where there is none for a login that may create it. */
 async function mayMigrateHere(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ may: boolean }>(
     `select coalesce(

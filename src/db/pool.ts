@@ -7,6 +7,7 @@ import pg from 'pg'
 import { limits } from '../config.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
 import { isId } from './id.ts'
+import { idLiteral } from './literal.ts'
 import { unavailable, unavailableIfMissing } from './outage.ts'
 
 /** A rollback takes PostgreSQL no time, whatever it undoes. */
@@ -24,6 +25,8 @@ export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
 export interface PoolOptions {
   /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
   max: number
+  /** Connections that stay open when nobody needs them; the others are closed after ten seconds. Absent: none. */
+  kept?: number
   /** Shown in pg_stat_activity, so that an operator can tell who holds a connection. */
   applicationName: string
 }
@@ -45,6 +48,7 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
   const pool = new pg.Pool({
     ...pooledConnections(url, actor),
     max: options.max,
+    min: options.kept ?? 0,
     application_name: options.applicationName,
   })
   // A connection that dies while idle is removed by the pool itself. Without a listener Node would end the process.
@@ -90,6 +94,35 @@ export async function inTenant<T>(
   // and names the tenant in one round trip.
   assert(isId(schemaId), 'a tenant is named by its id')
   return transaction(pool, `begin; set local grandlivre.schema_id = '${schemaId}'`, run)
+}
+
+/**
+ * One statement on the rows of one tenant, in one round trip: PostgreSQL takes statements that come in one message for
+ * one transaction, so neither `begin` nor `commit` is sent.
+ * @param text takes no parameters: every value in it goes through db/literal.ts
+ * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ */
+export async function askInTenant<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  schemaId: string,
+  text: string,
+): Promise<Row[]> {
+  const client = await connect(pool)
+  // As in `transaction`.
+  const ignore = () => {}
+  client.on('error', ignore)
+  let broken: Error | undefined
+  try {
+    const results = await client.query(`set local grandlivre.schema_id = '${idLiteral(schemaId)}'; ${text}`)
+    // The types of pg know only messages of one statement.
+    return (results as unknown as pg.QueryResult<Row>[])[1]!.rows
+  } catch (error) {
+    broken = error as Error
+    throw unavailableIfMissing(error)
+  } finally {
+    client.off('error', ignore)
+    client.release(broken)
+  }
 }
 
 /**

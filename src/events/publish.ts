@@ -25,8 +25,7 @@ export async function publish(
   schemaId: string,
   events: readonly NewEvent[],
 ): Promise<void> {
-  for (const event of events) checkEventPayload(event)
-  await publishRows(client, schemaId, () => insertEvents(client, schemaId, events))
+  await publishRows(client, schemaId, () => writeEvents(client, schemaId, events))
 }
 
 /** As `publish`, for events that SQL builds from rows: an import has too many to send them one by one. */
@@ -38,4 +37,17 @@ export async function publishRows(
   await lockEvents(client, schemaId)
   await insert()
   await notifyEvents(client, schemaId)
+}
+
+/**
+ * Some of what a transaction publishes: inside `publishRows`, which locks before and notifies after, once.
+ * @throws {Error} as `publish`
+ */
+export async function writeEvents(
+  client: ClientBase,
+  schemaId: string,
+  events: readonly NewEvent[],
+): Promise<void> {
+  for (const event of events) checkEventPayload(event)
+  await insertEvents(client, schemaId, events)
 }

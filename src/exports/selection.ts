@@ -1,25 +1,20 @@
 /** What an export of movements or entries is asked for, checked: which of them, of which folder. Pure. */
 import { createHash } from 'node:crypto'
-import { movementFormatRevision } from '../formats/mad/movement.ts'
+import { formatRevisions } from '../formats/mad/revisions.ts'
+import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
 
 export type DateFilter = 'document' | 'platform' | 'accounting'
-export type LetteringState = 'none' | 'partial' | 'complete'
 
-/** Both days inclusive, `YYYY-MM-DD`. */
-export interface Period {
-  start: string
-  end: string
+export interface DatePeriod extends Period {
   dateFilter: DateFilter
 }
 
-export interface Selection {
-  schemaId: string
-  folderId: string
-  /** Exactly one of `exerciceId` and `period` is there. */
+export interface Selection extends FolderKey {
+  /** Not with a period. Without either: every exercice. */
   exerciceId: string | undefined
-  period: Period | undefined
-  /** True: only entries awaiting validation. False: only validated ones. */
-  draft: boolean
+  period: DatePeriod | undefined
+  /** True: only entries awaiting validation. False: only validated ones. Undefined: both. */
+  draft: boolean | undefined
   source: string | undefined
   /** Roots of account numbers, upper case, sorted, each once; empty: every account. */
   accountRoots: string[]
@@ -28,6 +23,32 @@ export interface Selection {
   journalIds: string[]
   /** Where a day of the platform timestamp begins and ends. */
   timeZone: string
+}
+
+export function wholeFolder({ schemaId, folderId }: FolderKey, timeZone: string): Selection {
+  return {
+    schemaId,
+    folderId,
+    exerciceId: undefined,
+    period: undefined,
+    draft: undefined,
+    source: undefined,
+    accountRoots: [],
+    lettering: undefined,
+    journalIds: [],
+    timeZone,
+  }
+}
+
+export function isWholeFolder(selection: Selection): boolean {
+  const { exerciceId, draft, lettering, accountRoots } = selection
+  const picksMovements = lettering !== undefined || accountRoots.length > 0
+  return exerciceId === undefined && draft === undefined && !picksMovements && !picksEntries(selection)
+}
+
+/** Whether few of an exercice's entries may be meant. Without that, drafts are few and the merge drops them. */
+export function picksEntries({ period, source, draft, journalIds }: Selection): boolean {
+  return period !== undefined || source !== undefined || draft === true || journalIds.length > 0
 }
 
 /** Source codes of entries (contract, section 6). */
@@ -47,26 +68,6 @@ export function selectionTag(
   selection: Selection,
   ledgerVersion: string,
 ): string {
-  const named = JSON.stringify([what, movementFormatRevision, ledgerVersion, selection])
+  const named = JSON.stringify([what, formatRevisions[what], ledgerVersion, selection])
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
-}
-
-/**
- * True when `end` lies `months` calendar months or more after `start`: 2024-01-01 to 2024-12-31 is not 12 months. A day
- * that the month of `end` does not have counts as its last: 2024-02-29 to 2025-02-28 is.
- */
-export function spansMonths(start: string, end: string, months: number): boolean {
-  const [startYear, startMonth, startDay] = partsOf(start)
-  const [endYear, endMonth, endDay] = partsOf(end)
-  const apart = 12 * (endYear - startYear) + endMonth - startMonth
-  return apart > months || (apart === months && endDay >= Math.min(startDay, lastDayOf(endYear, endMonth)))
-}
-
-function partsOf(date: string): [year: number, month: number, day: number] {
-  return date.split('-').map(Number) as [number, number, number]
-}
-
-function lastDayOf(year: number, month: number): number {
-  // Leap years come round every 400 years; Date takes years below 100 for those of the 20th century.
-  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
 }

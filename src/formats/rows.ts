@@ -10,6 +10,12 @@ export interface FolderKey {
   folderId: string
 }
 
+/** First and last day, both inclusive, `YYYY-MM-DD`. */
+export interface Period {
+  start: string
+  end: string
+}
+
 /** The composite type `address`. */
 export interface Address {
   number: string | null

@@ -11,7 +11,6 @@ import {
 } from '../auth/principal.ts'
 import { sha256 } from '../auth/secrets.ts'
 import { isFolderOfFirm } from '../auth/tokens.sql.ts'
-import { inTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { readAccountingFolderId } from './query.ts'
 import type { Edge, Route } from './route.ts'
@@ -78,9 +77,7 @@ async function findFolder(
   c.set('folderNamesDisagree', namesDisagree(names))
   const folderId = folderOf(principal, names)
   if (folderId === undefined || folderId === principal.folderId) return folderId
-  const found = await inTenant(services.database, principal.schemaId, (client) =>
-    isFolderOfFirm(client, principal, folderId),
-  )
-  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (!(await isFolderOfFirm(services.database, principal, folderId)))
+    throw new AppError('ERR-FOLDER-NOT-FOUND')
   return folderId
 }

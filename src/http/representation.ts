@@ -1,12 +1,10 @@
-/** Which form and encoding of an answer a request gets, and how ETags name them. Pure. */
+/** Which media type and encoding of an answer a request gets, and how ETags name them. */
+import type { Context } from 'hono'
 import Negotiator from 'negotiator'
-import type { ItemsForm } from '../exports/render/render-movements.ts'
-import type { Encoding } from '../exports/run/send.ts'
-
-export const mediaTypes: Readonly<Record<ItemsForm, string>> = {
-  json: 'application/json',
-  ndjson: 'application/x-ndjson',
-}
+import { AppError } from '../errors.ts'
+import type { Encoding, Representation } from '../exports/run/task.ts'
+import { mediaTypes, streamedForms } from '../formats/file-formats.ts'
+import type { Edge } from './route.ts'
 
 /** Many clients ask for JSON by its charset, of which it has one alone. */
 const acceptable = Object.values(mediaTypes).flatMap((type) => [type, `${type};charset=utf-8`])
@@ -16,9 +14,13 @@ interface RankingNegotiator {
   encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
 }
 
-export interface Representation {
-  form: ItemsForm
-  encoding: Encoding
+/** The representation that a request asks for. @throws {AppError} ERR-NOT-ACCEPTABLE */
+export function representationFor(c: Context<Edge>): Representation {
+  const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'))
+  if (representation) return representation
+  throw new AppError('ERR-NOT-ACCEPTABLE', {
+    message: `Served are ${Object.values(mediaTypes).join(' and ')}`,
+  })
 }
 
 /**
@@ -35,7 +37,7 @@ export function negotiate(
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
   const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
-  const form = (Object.keys(mediaTypes) as ItemsForm[]).find((name) => mediaTypes[name] === mediaType)
+  const form = streamedForms.find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
   const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as

@@ -3,8 +3,7 @@ import { AssertionError } from 'node:assert'
 import { inspect } from 'node:util'
 import { isConnectionLoss } from '../db/outage.ts'
 import { AppError } from '../errors.ts'
-import { TraUnfit } from '../exports/render/tra-unfit.ts'
-import { TraOverflow } from '../formats/tra/layouts/fixed-width.ts'
+import { UnsupportedByFormat } from '../formats/unsupported.ts'
 import { StoreError } from '../store/store.ts'
 import type { FailureCause } from './job.ts'
 
@@ -26,7 +25,7 @@ export interface Failure {
  */
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))
-  const told = isUnfit(known) ? known.message : undefined
+  const told = known instanceof UnsupportedByFormat ? known.message : undefined
   return { ...judge(known), told, message: known.message, stack: inspect(known) }
 }
 
@@ -35,7 +34,7 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
     return { cause: error.retryable ? 'store' : 'refused', retryable: error.retryable }
   if (error instanceof AppError && error.code === 'ERR-FOLDER-NOT-FOUND')
     return { cause: 'folder', retryable: false }
-  if (isUnfit(error)) return { cause: 'unfit', retryable: false }
+  if (error instanceof UnsupportedByFormat) return { cause: 'unfit', retryable: false }
   if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
     return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -47,8 +46,4 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
   }
   const ours = [AssertionError, TypeError, RangeError, ReferenceError, SyntaxError, AppError]
   return { cause: 'internal', retryable: !ours.some((kind) => error instanceof kind) }
-}
-
-function isUnfit(error: Error): boolean {
-  return error instanceof TraOverflow || error instanceof TraUnfit
 }

@@ -34,8 +34,6 @@ export function statusOf(state: JobState): 'INIT' | 'DONE' | 'FAILED' {
   return state === 'failed' ? 'FAILED' : 'INIT'
 }
 
-export type ExportFormat = 'JSON' | 'TRA'
-
 /** What a trigger asks for. Ids are decimal digits, days `YYYY-MM-DD`, both inclusive. */
 export interface ExportParameters {
   schemaId: string

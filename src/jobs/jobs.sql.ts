@@ -7,7 +7,8 @@
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
-import type { ExportFormat, JobState } from './job.ts'
+import type { FileFormat } from '../formats/file-formats.ts'
+import type { JobState } from './job.ts'
 import { statesBefore } from './job.ts'
 
 export interface ExportKey {
@@ -24,7 +25,7 @@ export interface Claim extends ExportKey {
 export interface NewExport extends ExportKey {
   folderId: string
   version: string
-  format: ExportFormat
+  format: FileFormat
   exerciceId: string | undefined
   period: { start: string; end: string } | undefined
   journalIds: string[]
@@ -79,7 +80,7 @@ export interface ExportView {
   folderId: string
   /** Of the folder, as it is now. */
   reference: string | null
-  format: ExportFormat
+  format: FileFormat
   state: JobState
   /** Digits. */
   rows: string
@@ -142,7 +143,7 @@ export interface ClaimedExport {
   attempt: number
   folderId: string
   version: string
-  format: ExportFormat
+  format: FileFormat
   exerciceId: string | null
   /** `YYYY-MM-DD`, both or neither. */
   periodStart: string | null

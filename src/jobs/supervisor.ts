@@ -11,7 +11,7 @@ import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
 import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
-import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import type { ObjectStore } from '../store/store.ts'
 import type { ExportTiming } from '../timing.ts'
 import { type Attempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
@@ -36,11 +36,8 @@ export interface SupervisorParts {
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
-  /** Of that store: threads open their own. */
-  storeSettings: StoreSettings
   /** Exports at once. */
   concurrency: number
-  timeZone: string
   timing: ExportTiming
   log: Log
 }
@@ -91,18 +88,17 @@ export class Supervisor {
   }
 
   #start(claim: Claim, job: ClaimedExport): Attempt {
-    const { threads, storeSettings, timeZone, timing } = this.#parts
+    const { threads, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
-    const period = start !== null && end !== null ? { start, end } : undefined
+    const period =
+      start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
     const task = {
       exportId,
       attempt,
       version,
       format,
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
-      timeZone,
-      store: storeSettings,
     }
     return startAttempt(threads, task, timing.stopMs)
   }

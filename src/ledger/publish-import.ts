@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
-import { publish, publishRows } from '../events/publish.ts'
+import { publishRows, writeEvents } from '../events/publish.ts'
 import type { FolderKey } from '../formats/rows.ts'
 import { insertEntries, insertLetterings, insertRemovedLetterings } from './events.sql.ts'
 
@@ -26,7 +26,7 @@ export async function publishImport(client: ClientBase, imported: ImportedLedger
   events.push(...imported.created.map(exercice('CREATE')))
   await publishRows(client, schemaId, async () => {
     if (imported.replaced) await insertRemovedLetterings(client, imported)
-    await publish(client, schemaId, events)
+    await writeEvents(client, schemaId, events)
     for (const exerciceId of imported.filled) {
       await insertEntries(client, imported, exerciceId)
       await insertLetterings(client, imported, exerciceId)

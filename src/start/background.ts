@@ -7,7 +7,7 @@ import type { ExportQueue } from '../jobs/queue.ts'
 import { startRetention } from '../jobs/retention/retention.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
 import type { Log } from '../log.ts'
-import type { ObjectStore, StoreSettings } from '../store/store.ts'
+import type { ObjectStore } from '../store/store.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { startEventRetention } from '../webhooks/retention.ts'
@@ -23,23 +23,20 @@ export interface BackgroundParts {
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
-  storeSettings: StoreSettings
   timing: Timing
   log: Log
 }
 
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, store, storeSettings, timing, log } = parts
+  const { config, database, queue, threads, store, timing, log } = parts
   await queue.start()
   const supervisor = await Supervisor.start({
     database,
     queue,
     threads,
     store,
-    storeSettings,
     concurrency: config.exportThreads,
-    timeZone: config.timeZone,
     timing: timing.exports,
     log,
   })

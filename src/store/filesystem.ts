@@ -3,7 +3,7 @@
  * in its final folder, and renamed when it is complete and on disk. Removing the last file of a folder removes the
  * folder. So a new folder may vanish before its first file exists; it is created again then.
  *
- * The content type is not stored: the key's file ending determines it (http/routes/files.ts).
+ * The content type is not stored: the key's file ending determines it (formats/file-formats.ts).
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -23,7 +23,7 @@ const unfinishedName = /^\.(.+)\.(\d{13})-[0-9a-f]{12}\.part$/
 /** Bytes between syncs. Syncing 1.4 GB only at the end took 0.6 s during which nothing else could be done. */
 const flushBytes = 64 * 1024 * 1024
 
-export interface StoredFile {
+export interface OpenFile {
   /** The caller must close it. */
   handle: FileHandle
   bytes: number
@@ -53,7 +53,7 @@ export class FilesystemStore implements ObjectStore {
   }
 
   /** For the route that serves files. @returns undefined if there is no such object */
-  async open(key: string): Promise<StoredFile | undefined> {
+  async open(key: string): Promise<OpenFile | undefined> {
     checkKey(key)
     const path = join(this.#settings.folder, key)
     try {

@@ -156,13 +156,17 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     ],
     ['no reason', ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '], /--reason must not be empty/],
     [
-      'nobody to disconnect',
+      'a partner to disconnect that does not exist',
       ['partner', 'disconnect', '--code', 'NO', '--reason', 'x'],
       /no connected .* NO: see/,
     ],
-    ['nobody to reconnect', ['partner', 'reconnect', '--code', 'NO'], /no disconnected third party NO: see/],
     [
-      'a token of nobody',
+      'a partner to reconnect that does not exist',
+      ['partner', 'reconnect', '--code', 'NO'],
+      /no disconnected third party NO: see/,
+    ],
+    [
+      'a token of a partner that does not exist',
       ['token', 'issue', '--partner', 'NO', '--level', 'api', '--folder', '111'],
       /partner create/,
     ],

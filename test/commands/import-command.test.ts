@@ -37,7 +37,7 @@ async function importFec(...words: string[]): Promise<Ran> {
   return { ...ran, error: ran.error.replace(/^(?:checking|loading): .*\n/gm, '') }
 }
 
-test('an import tells folder, exercice, counts and sums; its options reach it', async () => {
+test('an import prints folder, exercice, counts and sums; its options reach it', async () => {
   const file = await written('books.txt', fecFile(ledger))
   const named = ['--siren', '123456789', '--name', 'Café', '--start', '2023-01-01', '--end', '2023-12-31']
   const { code, out, error } = await importFec(file, ...named)
@@ -59,7 +59,7 @@ test('an import tells folder, exercice, counts and sums; its options reach it', 
   expect((await importFec(file, '--folder', rows[0].id, '--replace')).code).toBe(0)
 })
 
-test('what is refused is told on stderr, each problem on a line, with exit code 1', async () => {
+test('the problems of a refused file are on stderr, each on a line, with exit code 1', async () => {
   const file = await written('123456789FEC20231231.txt', fecFile(changed(5, 'Debit', '20,0O')))
   const { code, out, error } = await importFec(file)
   expect([code, out]).toEqual([1, ''])
@@ -74,9 +74,9 @@ test('what is refused is told on stderr, each problem on a line, with exit code 
 test.each([
   ['an import', ['import', 'fec']],
   ['a seed', ['seed', '--movements', '100']],
-])('%s, interrupted after its commit, has told what it loaded', async (_, words) => {
+])('%s, interrupted after its commit, has printed what it loaded', async (_, words) => {
   const file = await written('123456789FEC20231231.txt', fecFile(ledger))
-  // Keeps it from what comes behind the commit: statistics.
+  // Keeps it from what comes after the commit: statistics.
   await client.query('begin; lock table grandlivre.accounts in share update exclusive mode')
   const run = startCli(database.ownerUrl, ...words, ...(words[0] === 'import' ? [file] : []))
   await until(() => run.soFar.out.includes('Exercice') || run.child.exitCode !== null)

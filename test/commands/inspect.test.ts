@@ -40,7 +40,7 @@ test('a sound file is summed up: header, records, journals, dates', async () => 
     expect(out.split('\n')).toContain(line)
 })
 
-test('problems are told with line and column, and end it with 1', async () => {
+test('problems are printed with line and column, and the exit code is 1', async () => {
   const file = written('unbalanced.tra', ...smallParameters(), ...smallEntries().slice(0, -1))
   const { code, out } = await inspect(file)
   expect(code).toBe(1)

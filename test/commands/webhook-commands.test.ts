@@ -40,7 +40,7 @@ const emitted = (name: string, operation: string, data: unknown, ...place: strin
 ]
 const documentData = { id: '7', kind: 'PF', name: 'Facture "É".pdf' }
 
-test('an event that staff emit is told to whoever subscribed to it', async (context) => {
+test('an event that staff emit is delivered to its subscribers', async (context) => {
   const { run, refused, ...stage } = await stageOf(context)
   await stage.subscribe('/folder', { folderIds: ['111'] })
   await stage.subscribe('/schema')

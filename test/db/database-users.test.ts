@@ -18,7 +18,7 @@ test.runIf(isRoot && canReach(project))('runs for an ordinary user, from a folde
 })
 
 test.runIf(isRoot).for(['022', '077'])(
-  'runs for root from a home folder that nobody else can enter, umask %s',
+  'runs for root from a home folder that no other user can enter, umask %s',
   async (umask) => {
     const home = join(stage.folder, 'home')
     const temporary = join(stage.folder, 'temporary')

@@ -3,8 +3,9 @@ import { randomFillSync } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
-import { type Produced, type Room, sendExport } from '../../src/exports/run/send.ts'
+import { sendExport } from '../../src/exports/run/send.ts'
 import type { ExportReader } from '../../src/exports/run/start.ts'
+import type { Buffers, CollectionTask, Produced } from '../../src/exports/run/task.ts'
 import { ChannelReader } from '../../src/threads/channel.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -26,19 +27,26 @@ const chunkBytes = megabyte / 4
 const chunks = 600
 
 /** Bytes that no compressor makes fewer. */
-async function* noise(room: Room): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  for (let i = 0; i < chunks; i++) yield randomFillSync(room(chunkBytes).subarray(0, chunkBytes))
+async function* noise(take: Buffers['take']): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let i = 0; i < chunks; i++) yield randomFillSync(take(chunkBytes).subarray(0, chunkBytes))
 }
 
-const produce = async (_: unknown, room: Room): Promise<Produced> => {
-  return { head: { ledgerVersion: '1' }, chunks: noise(room), rows: () => chunks }
+const owner = { schemaId: '1', folderId: '1', firmId: '1', today: '', timeZone: '' }
+const asked: Omit<CollectionTask, 'encoding'> = { what: 'banks', owner, form: 'json' }
+
+const produce = async (_snapshot: unknown, _task: unknown, { take }: Buffers): Promise<Produced> => {
+  return { head: { ledgerVersion: '1' }, chunks: noise(take), rows: () => chunks }
 }
 
 test.each(['gzip', 'zstd'] as const)(
   '%s holds no more of a long export than of a short one',
   async (encoding) => {
     const reader: ExportReader = new ChannelReader()
-    const sent = sendExport(pool, { schemaId: '1', encoding, port: reader.threadPort }, produce)
+    const sent = sendExport(
+      pool,
+      { task: { ...asked, encoding }, port: reader.threadPort, buffers: [] },
+      produce,
+    )
     let [read, most] = [0, 0]
     for (let bytes = await reader.read(); bytes; bytes = await reader.read()) {
       read += bytes.length

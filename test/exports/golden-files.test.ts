@@ -6,6 +6,8 @@ import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { renderMadFile } from '../../src/exports/render/mad-file.ts'
+import { produceSelected } from '../../src/exports/run/produce-selected.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
 import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
@@ -41,16 +43,15 @@ afterAll(async () => {
 test('the MAD file, but for a line end before each item', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const chunks = renderMadFile(snapshot, {
-    schemaId: folder.schemaId,
-    folderId: folder.folderId,
+    selection: wholeFolder(folder, 'Europe/Paris'),
     exportId,
     version: '1.0.0',
     now,
     today: '2024-04-02',
-    timeZone: 'Europe/Paris',
     chunkBytes: 64 * 1024,
-    room: (bytes) => new Uint8Array(bytes),
+    buffer: (bytes) => new Uint8Array(bytes),
     counted: () => {},
+    leftOut: () => {},
   })
   const parts: Buffer[] = []
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))
@@ -60,6 +61,25 @@ test('the MAD file, but for a line end before each item', async () => {
   const folded = text.replace(/(?<=[[,])\{/g, '\n{')
   expectFixture('ledger.mad.json', Buffer.from(folded))
   expect(JSON.parse(folded)).toEqual(JSON.parse(text))
+})
+
+test('movements of the whole folder, one a line', async () => {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const { chunks } = await produceSelected(
+    snapshot,
+    {
+      what: 'movements',
+      selection: wholeFolder(folder, 'Europe/Paris'),
+      after: undefined,
+      form: 'ndjson',
+      encoding: 'identity',
+    },
+    { chunkBytes: 64 * 1024, take: (bytes) => new Uint8Array(bytes) },
+  )
+  const parts: Buffer[] = []
+  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+  await snapshot.close()
+  expectFixture('movements.ndjson', Buffer.concat(parts))
 })
 
 test('the TRA file, in which nothing is wrong', async () => {

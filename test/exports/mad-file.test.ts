@@ -5,8 +5,9 @@ import { pick } from 'stream-json/filters/pick.js'
 import { streamArray } from 'stream-json/streamers/stream-array.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/outage.ts'
+import { countMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
-import { countMovements } from '../../src/exports/render/mad-file.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { collectionNames, readPlainCollection, readPlainEntries } from '../support/plain/plain-mad.ts'
@@ -120,7 +121,8 @@ describe('totals', () => {
       expect(later.rows).toBeGreaterThanOrEqual(counts[i]!.rows)
     }
     const snapshot = await openSnapshot(stage.pool, '100')
-    expect(await countMovements(snapshot.second, '100', '111')).toBe(totals.rows)
+    const folder = wholeFolder({ schemaId: '100', folderId: '111' }, 'Europe/Paris')
+    expect(await countMovements(snapshot.second, ofFile(folder))).toBe(totals.rows)
     await snapshot.close()
   })
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { entrySegments } from '../../src/exports/read/entry-segments.ts'
 import { copyEntries, copyMovements, type ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
+import { movementColumns } from '../../src/formats/mad/movement.ts'
 
 const resolved: ResolvedSelection = {
   selection: {
@@ -27,14 +28,14 @@ const resolved: ResolvedSelection = {
 }
 
 test('a period over two exercices is read from one after the other, each in the order of its key', () => {
-  const statements = copyMovements(resolved)
+  const statements = copyMovements(resolved, movementColumns)
   expect(statements).toHaveLength(2)
   expect(statements[0]).toMatch(/m\.entry_id between 100 and 500\b.*m\.exercice_id = 11\b/s)
   expect(statements[1]).toMatch(/m\.entry_id between 600 and 900\b.*m\.exercice_id = 12\b/s)
 })
 
 test('entries are looked up only where few of those between them are selected', () => {
-  const [dense, sparse] = copyMovements(resolved)
+  const [dense, sparse] = copyMovements(resolved, movementColumns)
   expect(dense).not.toContain('join entries')
   expect(sparse).toMatch(/join entries.*e\.exercice_id = 12\b.*e\.date between/s)
 })

@@ -34,11 +34,17 @@ beforeAll(async () => {
   const log = createLog('silent')
   const database = createPool(serviceUrl, { max: 4, applicationName: 'grandlivre' })
   const requestSlots = new RequestSlots(serviceUrl, 10, log)
-  threads = createThreads(1, { databaseUrl: serviceUrl, storeTiming: defaultTiming.store })
   const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
   const queue = new ExportQueue(serviceUrl, log, defaultTiming.exports)
   await queue.start()
-  const store = await openStore(storeSettings(config, testMasterKey, 'http://127.0.0.1'))
+  const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
+  const store = await openStore(files)
+  threads = createThreads(1, {
+    databaseUrl: serviceUrl,
+    store: files,
+    storeTiming: defaultTiming.store,
+    timeZone: config.timeZone,
+  })
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const app = createApp({ config, database, requestSlots, threads, store, queue, readiness, log })
   const server = createListener(app.fetch, log, defaultTiming.listener).listen(0, '127.0.0.1')

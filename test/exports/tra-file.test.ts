@@ -3,9 +3,11 @@ import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
+import { countMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import type { FileTotals } from '../../src/exports/render/count-chunks.ts'
-import { countTraMovements, renderTraFile } from '../../src/exports/render/tra-file.ts'
+import { renderTraFile } from '../../src/exports/render/tra-file.ts'
+import { type Selection, wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../src/ledger/tenants.sql.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
@@ -52,19 +54,26 @@ afterAll(async () => {
 async function file(folder: Key, chosen: Chosen = {}, chunkBytes = 256 * 1024) {
   const { schemaId, folderId } = folder
   const { exerciceId, period, journalIds = [] } = chosen
-  const selection = { schemaId, folderId, exerciceId, period, journalIds }
+  const selection: Selection = {
+    ...wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
+    exerciceId,
+    period: period && { ...period, dateFilter: 'document' },
+    journalIds,
+  }
   const snapshot = await openSnapshot(pool, schemaId)
   const counts: FileTotals[] = []
   const leftOut: string[] = []
   const parts: Buffer[] = []
   try {
-    const rowsTotal = await countTraMovements(snapshot.second, selection)
+    const rowsTotal = await countMovements(snapshot.second, ofFile(selection))
     const chunks = renderTraFile(snapshot, {
       selection,
-      timeZone: 'Europe/Paris',
+      exportId: 'export_0123',
+      version: '1.0.0',
+      today: '2026-08-01',
       now: Date.UTC(2026, 6, 31, 22, 5),
       chunkBytes,
-      room: (bytes) => new Uint8Array(bytes),
+      buffer: (bytes) => new Uint8Array(bytes),
       counted: (totals) => counts.push(totals),
       leftOut: (axes) => leftOut.push(...axes),
     })

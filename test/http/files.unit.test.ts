@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, readlink, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { basename, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readLink, signLink } from '../../src/store/file-links.ts'
 import { type FolderStage, openFolderStage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
@@ -91,10 +91,16 @@ describe('a stored file', () => {
   test('breaks the transfer off if it was truncated meanwhile', async () => {
     await put(stage.store, '1000/cut.json', randomBytes(20_000_000))
     const url = await stage.store.signedUrl('1000/cut.json', 'a.json', 60)
+    const printed = [vi.spyOn(console, 'error'), vi.spyOn(process.stderr, 'write')]
     const response = await fetch(url)
     await truncate(join(stage.folder, '1000/cut.json'), 10_000)
     await expect(response.arrayBuffer()).rejects.toThrow()
     await until(() => stage.logged.includes('file.broken'))
+    // Whatever else would be told of it is told by then.
+    await get(link)
+    expect(stage.logged.filter((event) => event === 'file.broken')).toHaveLength(1)
+    for (const print of printed) expect(print, 'the log is the only place where it is told').not.toBeCalled()
+    vi.restoreAllMocks()
   })
 
   test.skipIf(process.platform !== 'linux')('is closed when its client leaves', async () => {

@@ -1,9 +1,10 @@
 import { strict as assert } from 'node:assert'
 import { describe, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
-import { TraUnfit } from '../../src/exports/render/tra-unfit.ts'
+import { fileFormatNames } from '../../src/formats/file-formats.ts'
 import { TraOverflow } from '../../src/formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts } from '../../src/formats/tra/layouts/layouts.ts'
+import { UnsupportedByFormat } from '../../src/formats/unsupported.ts'
 import { failureOf } from '../../src/jobs/failure.ts'
 import { freshFileKey, readFileKey } from '../../src/jobs/file-key.ts'
 import {
@@ -137,7 +138,7 @@ describe('the reason of a failure', () => {
     expect(classified(new StoreError('full', { retryable: false }))).toBe('refused false')
     expect(classified(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
     expect(classified(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
-    expect(classified(new TraUnfit('books in dollars'))).toBe('unfit false')
+    expect(classified(new UnsupportedByFormat('books in dollars'))).toBe('unfit false')
     for (const code of ['57P01', '08006', '53100', '57014', '40001', 'ECONNRESET'])
       expect(classified(coded(code)), code).toBe('database true')
     for (const code of ['42P01', '22012', '42501'])
@@ -155,10 +156,14 @@ test('a file key is never reused, and identifies its export and attempt', () => 
   const key = freshFileKey(claim, 'TRA')
   expect(key.endsWith('.tra')).toBe(true)
   expect(freshFileKey(claim, 'TRA')).not.toBe(key)
-  for (const fresh of [key, freshFileKey(claim, 'JSON')]) {
-    expect(isKey(fresh)).toBe(true)
-    expect(readFileKey(fresh)).toEqual(claim)
+  const fresh = fileFormatNames.map((format) => freshFileKey(claim, format))
+  // A later version may leave compressed files, whose orphans must be swept, too.
+  const compressed = fresh.flatMap((each) => [`${each}.gz`, `${each}.zst`])
+  for (const each of [...fresh, ...compressed]) {
+    expect(isKey(each)).toBe(true)
+    expect(readFileKey(each), each).toEqual(claim)
   }
-  for (const other of ['exports/100/x.json', `backup/${key}`, `${key}.gz`, key.replace('export_', 'Export_')])
+  const others = [`backup/${key}`, `${key}.bz2`, `${key}.gz.gz`, key.replace('.tra', '.exe')]
+  for (const other of ['exports/100/x.json', key.replace('export_', 'Export_'), ...others])
     expect(readFileKey(other), other).toBeUndefined()
 })

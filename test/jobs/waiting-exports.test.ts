@@ -3,6 +3,7 @@ import type { Piscina } from 'piscina'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
+import type { StoreSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
@@ -23,7 +24,10 @@ const selection = {
   journalIds: [],
   timeZone: 'Europe/Paris',
 }
-const task = { schemaId, selection, after: undefined, form: 'json', encoding: 'identity' } as const
+const task = { what: 'movements', selection, after: undefined, form: 'json', encoding: 'identity' } as const
+
+/** Nothing is stored. */
+const store: StoreSettings = { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' }
 
 let database: TestDatabase
 let staff: Staff
@@ -42,11 +46,16 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const start = () => startExport(threads, 'exportMovements', task)
+const start = () => startExport(threads, task)
 
 /** One thread, whose slots are all occupied by exports that are not read. */
 beforeEach(async () => {
-  threads = createThreads(1, { databaseUrl: database.serviceUrl, storeTiming: defaultTiming.store })
+  threads = createThreads(1, {
+    databaseUrl: database.serviceUrl,
+    store,
+    storeTiming: defaultTiming.store,
+    timeZone: 'Europe/Paris',
+  })
   running = Array.from({ length: limits.exportsPerThread }, start)
   await Promise.all(running.map((reader) => reader.head()))
 })

@@ -6,7 +6,7 @@ import { createTestDatabase } from '../support/servers/database.ts'
 import { startTestService } from '../support/service.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
 
-test('exports read from EXPORT_DATABASE_URL as the service role, whoever its login is', async () => {
+test('exports read from EXPORT_DATABASE_URL as the service role, whatever its login', async () => {
   const stage = await setExportStage()
   const { ownerUrl } = stage.database
   const service = await startTestService(stage.database, { exportDatabaseUrl: ownerUrl })
@@ -27,7 +27,7 @@ test('exports read from EXPORT_DATABASE_URL as the service role, whoever its log
 
 test('an answer is named after the ledger it was read from, not after the one that was looked at before', async () => {
   const stage = await setExportStage()
-  // As a replica that is behind: the same folder at another version.
+  // As a replica that lags: the same folder at another version.
   const replica = await createTestDatabase()
   const staff = await createTenants(replica.ownerUrl)
   await staff.thirdParty('PARTNER')

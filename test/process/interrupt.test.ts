@@ -1,21 +1,25 @@
-/** A command that is interrupted, or loses its database, leaves neither rows nor a server behind. */
+/** A command that is interrupted, or loses its database, leaves neither rows nor a server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
+import { copyCluster } from '../support/servers/own-database.ts'
+import { until } from '../support/until.ts'
 
+let folder: string
 let dataDir: string
 let child: ChildProcess
 let complaint: string
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
-  await chmod(dataDir, 0o755)
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+  await chmod(folder, 0o755)
+  dataDir = join(folder, 'data')
+  await copyCluster(dataDir)
   // Longer than any test here waits for it.
   const words = ['src/cli.ts', 'seed', '--movements', '5000000']
   const env = { PATH: process.env['PATH'], DATA_DIR: dataDir }
@@ -28,14 +32,14 @@ afterEach(async () => {
   child.kill('SIGKILL')
   const left = await postmasterPid()
   if (left !== undefined) process.kill(left, 'SIGKILL')
-  await rm(dataDir, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
   expect(left, 'no server is left running').toBeUndefined()
 })
 
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s: the server stops, and the exit code tells', async (signal, exitCode) => {
+] as const)('%s: the server stops, and the exit code names the signal', async (signal, exitCode) => {
   await loading()
   child.kill(signal)
   const [code] = await once(child, 'close')
@@ -57,7 +61,7 @@ test('on a server that others use, an interrupted command ends its transaction a
   await database.stop()
 })
 
-test('a database that is lost is told in words for the command line', async () => {
+test('a lost database is reported in words for the command line', async () => {
   await loading()
   process.kill((await postmasterPid())!, 'SIGINT')
   const [code] = await once(child, 'close')
@@ -65,7 +69,7 @@ test('a database that is lost is told in words for the command line', async () =
   expect(complaint).toMatch(
     /^The database could not go on \(.+\): what was not finished is undone, try again$/m,
   )
-  // Nobody waits for a server that was told to stop from outside.
+  // No process waits for a server that was stopped from outside.
   await until(async () => (await postmasterPid()) === undefined)
 })
 
@@ -95,8 +99,4 @@ async function loading(): Promise<void> {
 async function postmasterPid(): Promise<number | undefined> {
   const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : Number(text.split('\n')[0])
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await delay(20)
 }

@@ -43,7 +43,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** An export whose client reads nothing until it is told to. */
+/** An export whose client reads nothing until it is read. */
 async function stalled(url: string, headers = signed): Promise<IncomingMessage> {
   const outgoing = get(url + path, { headers, agent: false })
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
@@ -134,7 +134,7 @@ test('an export that runs when its token is revoked ends, and is the last of it'
   }
 })
 
-test('a start that fails behind its bound port says why, and leaves nothing running', async () => {
+test('a start that fails after binding its port says why, and leaves nothing running', async () => {
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.ownerUrl,
@@ -155,6 +155,13 @@ test('a start that fails behind its bound port says why, and leaves nothing runn
     )
     return rowCount === 0
   })
+})
+
+test('a start says so when the database does not let it in, without the password', async () => {
+  const ownerUrl = database.ownerUrl.replace(/:[^:@]+@/, ':hidden@')
+  const refused = await startTestService({ ownerUrl }).catch((error: Error) => error.message)
+  expect(refused).toContain('The server of DATABASE_URL does not let us in: password authentication failed')
+  expect(refused).not.toContain('hidden')
 })
 
 test('a connection that is never idle is served once more by a service that stops', async () => {
@@ -278,14 +285,5 @@ describe('the process', () => {
     expect(await ended).toEqual([1, null])
     for (const name of ['PORT', 'MASTER_KEY', 'LOG_LEVEL']) expect(output.error).toContain(name)
     expect(output.error).not.toContain('    at ')
-  })
-
-  test('says so when the database does not let it in', async () => {
-    const { output, ended } = await start({ DATABASE_URL: database.ownerUrl.replace(/:[^:@]+@/, ':hidden@') })
-    expect(await ended).toEqual([1, null])
-    expect(output.error).toContain(
-      'The server of DATABASE_URL does not let us in: password authentication failed',
-    )
-    expect(output.error).not.toMatch(/ {4}at |hidden/)
   })
 })

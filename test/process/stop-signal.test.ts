@@ -7,25 +7,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startProcess } from '../support/process.ts'
-import { createTestDatabase } from '../support/servers/database.ts'
-import { startProxy } from '../support/servers/proxy.ts'
+import { copyCluster } from '../support/servers/own-database.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
+let folder: string
 let dataDir: string
 let child: ChildProcess
 let output: { out: string; error: string }
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
-  await chmod(dataDir, 0o755)
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+  await chmod(folder, 0o755)
+  dataDir = join(folder, 'data')
+  await copyCluster(dataDir)
 })
 
 afterEach(async () => {
   child.kill('SIGKILL')
   const left = await postmasterPid()
   if (left !== undefined) process.kill(left, 'SIGKILL')
-  await rm(dataDir, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
   expect(left, 'no server is left running').toBeUndefined()
 })
 
@@ -72,7 +74,7 @@ test('a command that hears a Ctrl-C twice undoes what was not finished, and stop
   expect(output.error).toContain('Interrupted: what was not finished is undone\n')
 })
 
-test('a service that is told to stop while it starts stops its database as well', async () => {
+test('a service that gets SIGTERM while it starts stops its database as well', async () => {
   const ended = run('src/main.ts')
   await until(async () => (await postmasterPid()) !== undefined || child.exitCode !== null)
   child.kill('SIGTERM')
@@ -80,19 +82,7 @@ test('a service that is told to stop while it starts stops its database as well'
   await expect(access(join(dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
 })
 
-test('a service whose database has fallen silent stops all the same', { timeout: 180_000 }, async () => {
-  const database = await createTestDatabase()
-  const proxy = await startProxy(database.ownerUrl)
-  const service = await startProcess({ DATABASE_URL: proxy.url, DATA_DIR: dataDir })
-  child = service.child
-  proxy.freeze()
-  child.kill('SIGTERM')
-  expect(await service.ended).toEqual([1, null])
-  await proxy.cut()
-  await database.drop()
-})
-
-test('a service that is told to stop takes no request while it waits for a subscriber', async (context) => {
+test('a service that gets SIGTERM takes no request while it waits for a subscriber', async (context) => {
   const stage = await stageOf(context)
   stage.receiver.behave('/silent', () => {})
   await stage.subscribe('/silent')

@@ -10,6 +10,7 @@ import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
 import { startProcess } from '../support/process.ts'
+import { copyCluster } from '../support/servers/own-database.ts'
 import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startTestService } from '../support/service.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
@@ -24,6 +25,7 @@ type Login = (typeof logins)[number]
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'grandlivre-unsafe-'))
   await chmod(folder, 0o755)
+  await copyCluster(join(folder, 'data'))
   server = await startEmbeddedDatabase({ dataDir: join(folder, 'data'), durable: false })
   for (const statement of [
     `create role books_owner login createrole password 'secret'`,
@@ -211,7 +213,7 @@ describe('a server on which nothing stands between', () => {
   })
 })
 
-test('a migration that waits for another tells after its time who holds the lock, and leaves none', async () => {
+test('a migration that waits for another names the holder of the lock after its time, and leaves no lock', async () => {
   const url = urlOf('books_owner')
   await migrate(url)
   const holder = new pg.Client({ connectionString: url, application_name: 'a leaked one' })

@@ -1,6 +1,6 @@
 import { type Config, urlOf } from '../../config.ts'
 
-/** Lines that tell staff how a partner comes to read a folder that was just filled. */
+/** Lines for staff: how to let a partner read a folder that was just filled. */
 export function nextSteps(
   { publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>,
   folderId: string,

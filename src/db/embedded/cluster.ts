@@ -26,10 +26,9 @@ const majorVersion = '18'
 
 /**
  * Finds the cluster of a data folder, or makes it.
- * @param durable false spares initdb its syncs
  * @throws {Error} where the folder holds something else, or cannot be used by this user, with what to do
  */
-export async function openCluster(folder: string, programs: Programs, durable: boolean): Promise<Cluster> {
+export async function openCluster(folder: string, programs: Programs): Promise<Cluster> {
   await mkdir(folder, { recursive: true })
   // A server is known by the path on its command line, whatever links lead there.
   const dataDir = await realpath(folder)
@@ -39,7 +38,7 @@ export async function openCluster(folder: string, programs: Programs, durable: b
   const note = join(dataDir, 'postgres-is-elsewhere.txt')
   if (!(await exists(path))) {
     await refuseToReplace(note, path)
-    await initialise(place, path, programs, passwords.ownerPassword, durable)
+    await initialise(place, path, programs, passwords.ownerPassword)
   }
   if (place !== dataDir) {
     await writeFile(note, `PostgreSQL's user cannot enter this folder. The database is in ${path}\n`)
@@ -96,13 +95,7 @@ function randomPassword(): string {
   return randomBytes(24).toString('hex')
 }
 
-async function initialise(
-  place: string,
-  path: string,
-  programs: Programs,
-  password: string,
-  durable: boolean,
-): Promise<void> {
+async function initialise(place: string, path: string, programs: Programs, password: string): Promise<void> {
   const unfinished = await mkdtemp(join(place, 'postgres-unfinished-'))
   const passwordFile = join(unfinished, 'password')
   const made = join(unfinished, 'postgres')
@@ -122,7 +115,6 @@ async function initialise(
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--locale=C',
-      ...(durable ? [] : ['--no-sync']),
     ])
     await rename(made, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error

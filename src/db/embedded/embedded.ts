@@ -1,15 +1,16 @@
 /**
- * A real PostgreSQL 18 in the data folder, for use without a server of one's own. The processes of one data folder
- * (service, command line) share one server: whoever comes first starts it, whoever leaves last stops it.
+ * A real PostgreSQL 18 in the data folder, for use without a server of your own. The processes of a data folder
+ * (service, command line) share one server: the first to come starts it, the last to leave stops it. A single owner
+ * would be simpler, but a service that stops would cut off a long import, and a seed that ends would stop the database
+ * of a service that was started meanwhile.
  *
  * Each process holds one connection, and on it a shared advisory lock, for as long as it uses the server. To leave,
- * it gives the shared lock up and tries for the exclusive one. It gets that only where nobody else holds the server,
- * and stops it while keeping the lock: a process that comes at that moment waits at the lock, loses its connection
- * with the server, and starts over. Of two that leave at once, the later to try succeeds. A process that is killed
- * loses its connection and with it the lock, so the locks never lie; the server it leaves behind is used by the
- * next to come. Two that start the server at once are told apart by PostgreSQL's own lock file.
+ * it releases the shared lock and tries for the exclusive one. It gets that only if no other process holds the server,
+ * and stops the server while it keeps the lock: a process that comes at that moment waits for the lock, loses its
+ * connection with the server, and starts over. Of two that leave at once, the later to try succeeds. A process that is
+ * killed loses its connection and with it the lock, so the locks are always true; the next to come uses the server that
+ * it leaves. If two start the server at once, PostgreSQL's own lock file decides.
  */
-
 import { spawnSync } from 'node:child_process'
 import { readFileSync, unlinkSync } from 'node:fs'
 import { mkdtemp, readFile, rmdir } from 'node:fs/promises'
@@ -82,10 +83,10 @@ const pollMs = 100
 export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { dataDir, durable = true } = options
   const programs = await findPrograms()
-  const cluster = await openCluster(dataDir, programs, durable)
+  const cluster = await openCluster(dataDir, programs)
   const { holder, port } = await joinServer(cluster, programs, durable)
-  const stay = stayHolding(holder, cluster)
-  const stop = async () => leaveServer(await stay.end(), cluster, programs)
+  const endHolding = stayHolding(holder, cluster)
+  const stop = async () => leaveServer(await endHolding(), cluster, programs)
   try {
     await prepare(holder, cluster)
   } catch (error) {
@@ -102,24 +103,15 @@ export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<E
   }
 }
 
-async function joinServer(
-  cluster: Cluster,
-  programs: Programs,
-  durable: boolean,
-): Promise<{ holder: pg.Client; port: number }> {
-  const deadline = Date.now() + startTimeoutMs
-  for (let failures = 0; ; ) {
-    const found = readLockFile(cluster)
-    if (found) {
-      const holder = await hold(cluster, found)
-      if (holder) return { holder, port: found.port }
-    }
-    if (found && isPostmaster(found.pid, cluster)) {
-      // It is starting, recovering or stopping.
-      if (Date.now() > deadline) throw await startError(cluster, 'did not come up')
-      await delay(pollMs)
-      continue
-    }
+interface Joined {
+  holder: pg.Client
+  port: number
+}
+
+/** The server that runs, or a new one. */
+async function joinServer(cluster: Cluster, programs: Programs, durable: boolean): Promise<Joined> {
+  let failures = 0
+  const start = async () => {
     removeStaleLockFile(cluster)
     try {
       await startServer(cluster, programs, durable)
@@ -128,6 +120,28 @@ async function joinServer(
       if (++failures === startFailuresMax) throw await startError(cluster, 'does not start', error)
       await delay(pollMs * failures)
     }
+    return true
+  }
+  return (await reachServer(cluster, start))!
+}
+
+/**
+ * Waits for a server that is starting, recovering or stopping.
+ * @param onAbsence called while no server runs; false gives up
+ */
+async function reachServer(cluster: Cluster, onAbsence: () => Promise<boolean>): Promise<Joined | undefined> {
+  let deadline = Date.now() + startTimeoutMs
+  for (;;) {
+    const found = readLockFile(cluster)
+    const holder = found && (await hold(cluster, found))
+    if (holder) return { holder, port: found.port }
+    if (found && isPostmaster(found.pid, cluster)) {
+      if (Date.now() > deadline) throw await startError(cluster, 'did not come up')
+      await delay(pollMs)
+      continue
+    }
+    if (!(await onAbsence())) return undefined
+    deadline = Date.now() + startTimeoutMs
   }
 }
 
@@ -213,38 +227,25 @@ async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
 }
 
 /**
- * Holds the server again where the holder's connection was lost: PostgreSQL ends every connection when one of its
- * processes is killed. A server that is gone as a whole may be started again by an operator or another process, and
- * must then not be stopped under this one.
- * @returns `end` gives the holder to leave with, undefined where the server is gone
+ * Takes the lock again after a loss of its connection: PostgreSQL ends every connection when one of its processes is
+ * killed. A server that is gone as a whole may be started again by an operator or another process, and must then not be
+ * stopped under this one.
+ * @returns gives the connection to leave with, undefined where the server is gone
  */
-function stayHolding(first: pg.Client, cluster: Cluster): { end(): Promise<pg.Client | undefined> } {
-  let ending = false
-  let current: Promise<pg.Client | undefined> = Promise.resolve(first)
-  const watch = (holder: pg.Client): void => {
-    holder.once('end', () => {
-      if (ending) return
-      current = holdAgain(cluster, () => ending)
-      current.then((next) => next && watch(next)).catch(() => {})
+function stayHolding(first: pg.Client, cluster: Cluster): () => Promise<pg.Client | undefined> {
+  let leaving = false
+  let holder = Promise.resolve<pg.Client | undefined>(first)
+  const watch = (client: pg.Client | undefined): void => {
+    client?.once('end', () => {
+      if (leaving) return
+      holder = reachServer(cluster, () => delay(pollMs, !leaving)).then((joined) => joined?.holder)
+      holder.then(watch, () => {})
     })
   }
   watch(first)
-  return {
-    end: () => {
-      ending = true
-      return current
-    },
-  }
-}
-
-async function holdAgain(cluster: Cluster, isEnding: () => boolean): Promise<pg.Client | undefined> {
-  for (;;) {
-    const found = readLockFile(cluster)
-    if (found && isPostmaster(found.pid, cluster)) {
-      const holder = await hold(cluster, found)
-      if (holder) return holder
-    } else if (isEnding()) return undefined
-    await delay(pollMs)
+  return () => {
+    leaving = true
+    return holder
   }
 }
 

@@ -23,7 +23,7 @@ const isRoot = process.getuid?.() === 0
 export const databaseUser: { uid: number; gid: number } | undefined = isRoot ? nobody : undefined
 
 /**
- * A fixed environment: PGDATA, PGPORT, LD_LIBRARY_PATH and the like of whoever starts the service must not change
+ * A fixed environment: PGDATA, PGPORT, LD_LIBRARY_PATH and the like in the environment of the service must not change
  * the server, and messages are read in English.
  */
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' }
@@ -84,8 +84,8 @@ async function importPrograms(): Promise<Programs> {
 }
 
 /**
- * Whether the database's user may enter a folder or run a program. It is really asked: modes alone do not tell,
- * with access lists, mount options and every folder above having a say.
+ * Whether the database's user may enter a folder or run a program. A process really tries: modes alone do not
+ * decide, access lists, mount options and every folder above count as well.
  */
 export function canReach(path: string): boolean {
   if (databaseUser === undefined) return true
@@ -99,7 +99,7 @@ export function canReach(path: string): boolean {
 
 /**
  * A folder of the temporary directory that stands for `path`, the same at every start. It belongs to root and only
- * root writes in it, so nobody's other processes can put nothing in the way.
+ * root writes in it, so other processes of the user nobody cannot put anything there.
  * @throws {Error} where somebody else has made a folder of that name
  */
 export async function placeBeside(path: string, label: string): Promise<string> {

@@ -18,22 +18,13 @@ export interface Snapshot {
   close(error?: Error): Promise<void>
 }
 
+/**
+ * In two round trips: the second connection has to wait for the name of the first one's state.
+ * @throws {AppError} ERR-UNAVAILABLE where a connection is not to be had in time
+ */
 export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Snapshot> {
-  // A connection that dies outside a query tells only its listeners; the next query reports it to the export.
-  const ignore = () => {}
-  const first = await connect(pool)
-  // From the start: an `error` without a listener, while the second one is opened, would end the process.
-  first.on('error', ignore)
-  let second: pg.PoolClient
-  try {
-    second = await connect(pool)
-  } catch (error) {
-    first.off('error', ignore)
-    first.release()
-    throw error
-  }
-  second.on('error', ignore)
-  const clients = [first, second]
+  const clients = await connectTwo(pool)
+  const [first, second] = clients as [pg.PoolClient, pg.PoolClient]
   let closed = false
   const close = async (error?: Error): Promise<void> => {
     if (closed) return
@@ -47,15 +38,39 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   }
   try {
     const setTenant = `set local grandlivre.schema_id = ${textLiteral(idLiteral(schemaId))}`
-    await first.query(`begin isolation level repeatable read read only; ${setTenant}`)
-    const { rows } = await first.query<{ snapshot: string; at: string }>(
-      'select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at',
+    const begun = await first.query(
+      `begin isolation level repeatable read read only; ${setTenant};
+       select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at`,
     )
-    const sameSnapshot = `set transaction snapshot ${textLiteral(rows[0]!.snapshot)}`
+    // The types of pg know only messages of one statement.
+    const { snapshot, at } = (begun as unknown as pg.QueryResult<{ snapshot: string; at: string }>[])[2]!
+      .rows[0]!
+    const sameSnapshot = `set transaction snapshot ${textLiteral(snapshot)}`
     await second.query(`begin isolation level repeatable read read only; ${sameSnapshot}; ${setTenant}`)
-    return { first, second, at: Number(rows[0]!.at), close }
+    return { first, second, at: Number(at), close }
   } catch (error) {
     await close(error as Error)
+    throw error
+  }
+}
+
+/** A connection that dies outside a query tells only its listeners; the next query reports it to the export. */
+const ignore = () => {}
+
+async function connectTwo(pool: pg.Pool): Promise<pg.PoolClient[]> {
+  const connecting = [connect(pool), connect(pool)].map(async (connected) => {
+    const client = await connected
+    // From the start: an `error` without a listener, while the other one is opened, would end the process.
+    return client.on('error', ignore)
+  })
+  try {
+    return await Promise.all(connecting)
+  } catch (error) {
+    for (const one of await Promise.allSettled(connecting)) {
+      if (one.status === 'rejected') continue
+      one.value.off('error', ignore)
+      one.value.release()
+    }
     throw error
   }
 }

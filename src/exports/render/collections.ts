@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import { accountItem } from '../../formats/mad/account.ts'
 import { exerciceItems } from '../../formats/mad/exercice.ts'
 import {
@@ -11,6 +12,7 @@ import {
   journalItem,
   paymentItem,
 } from '../../formats/mad/items.ts'
+import { formatRevisions } from '../../formats/mad/revisions.ts'
 import {
   readAccounts,
   readAxes,
@@ -21,7 +23,7 @@ import {
   readJournals,
   readPayments,
 } from '../../ledger/collections.sql.ts'
-import type { ItemsForm } from './render-movements.ts'
+import { framings } from './framing.ts'
 
 /** In the order of the full export. */
 export const folderCollections = [
@@ -49,9 +51,6 @@ export interface CollectionOwner {
   timeZone: string
 }
 
-/** Changes whenever the bytes of an item change, so that an ETag of the former bytes is not honoured. */
-const collectionFormatRevision = 2
-
 /**
  * Names a collection at one version of the folder's ledger, as selectionTag does. Fiscal years are named after the day,
  * so theirs changes at midnight, and with the time zone, too.
@@ -62,7 +61,14 @@ export function collectionTag(
   ledgerVersion: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
-  const named = JSON.stringify([collection, collectionFormatRevision, schemaId, folderId, ledgerVersion, day])
+  const named = JSON.stringify([
+    collection,
+    formatRevisions[collection],
+    schemaId,
+    folderId,
+    ledgerVersion,
+    day,
+  ])
   return createHash('sha256').update(named).digest('base64url').slice(0, 22)
 }
 
@@ -100,20 +106,20 @@ export async function* collectionTexts(
   client: pg.ClientBase,
   collection: Collection,
   owner: CollectionOwner,
-  form: ItemsForm,
+  form: JsonForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
-  const isArray = form === 'json' && collection !== 'accountingFolder'
-  const [separator, end] = form === 'json' ? [',', ''] : ['\n', '\n']
-  if (isArray) yield '['
+  const { open, separator, terminator, close } = framings[form]
+  // There is one: no array of one.
+  const isSingle = collection === 'accountingFolder'
+  if (!isSingle && open !== '') yield open
   let isFirst = true
   for await (const items of itemsOf[collection](client, owner)) {
     if (items.length === 0) continue
-    const text = items.map((item) => JSON.stringify(item)).join(separator)
+    const text = items.map((item) => JSON.stringify(item) + terminator).join(separator)
     counted(items.length)
     yield isFirst ? text : separator + text
     isFirst = false
   }
-  if (isArray) yield ']'
-  else if (!isFirst && end !== '') yield end
+  if (!isSingle && close !== '') yield close
 }

@@ -13,36 +13,16 @@ import { movementColumns } from '../../formats/mad/movement.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
 import { copyFolderEntries, copyFolderMovements } from '../read/mad-file.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
+import { isWholeFolder } from '../selection.ts'
 import { collectionTexts, folderCollections } from './collections.ts'
-import { countChunks, type FileTotals } from './count-chunks.ts'
+import { countChunks } from './count-chunks.ts'
+import type { FileOptions } from './file-options.ts'
 import { packTexts } from './pack-texts.ts'
 import { EntriesTally, renderEntries } from './render-entries.ts'
 
-export { countMovements } from '../read/mad-file.sql.ts'
-
-export interface MadFileOptions {
-  schemaId: string
-  folderId: string
-  exportId: string
-  /** Of the format. */
-  version: string
-  /** Epoch milliseconds of the snapshot. */
-  now: number
-  /** `YYYY-MM-DD` in the time zone of the platform. */
-  today: string
-  timeZone: string
-  /** How full a chunk may get; a single item that needs more gets a chunk of its own. */
-  chunkBytes: number
-  /** Gives at least so many bytes to render into. */
-  room: (bytes: number) => Uint8Array<ArrayBuffer>
-  /** Told what the file holds up to the end of each chunk, before it is yielded. The last call has it all. */
-  counted: (totals: FileTotals) => void
-}
-
-/** @throws {AppError} ERR-FOLDER-NOT-FOUND; with chunks of some hundred bytes at least, before the first of them */
 export async function* renderMadFile(
   snapshot: Snapshot,
-  options: MadFileOptions,
+  options: FileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const tally = new EntriesTally()
   yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
@@ -50,23 +30,24 @@ export async function* renderMadFile(
 
 async function* partsOf(
   snapshot: Snapshot,
-  options: MadFileOptions,
+  options: FileOptions,
   tally: EntriesTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
-  const { schemaId, folderId, chunkBytes, room } = options
-  yield* packTexts(textsBeforeEntries(snapshot, options), chunkBytes, room)
-  const dictionary = renderDictionary(await readDictionary(first, schemaId, folderId))
-  const folder = { schemaId, folderId }
-  const entries = second.query(new CopyRows(copyFolderEntries(folder), wholeEntryColumns.length))
-  const movements = first.query(new CopyRows(copyFolderMovements(folder), movementColumns.length))
-  yield* renderEntries(entries, movements, 'all', dictionary, 'json', chunkBytes, room, tally)
+  const { selection, chunkBytes, buffer } = options
+  assert(isWholeFolder(selection), 'a MAD file holds a whole folder')
+  yield* packTexts(textsBeforeEntries(snapshot, options), chunkBytes, buffer)
+  const dictionary = renderDictionary(await readDictionary(first, selection))
+  const entries = second.query(new CopyRows(copyFolderEntries(selection), wholeEntryColumns.length))
+  const movements = first.query(new CopyRows(copyFolderMovements(selection), movementColumns.length))
+  yield* renderEntries(entries, movements, 'all', dictionary, 'json', chunkBytes, buffer, tally)
   assert(tally.strays === 0, 'a movement stands outside of the entries of its folder')
-  yield* packTexts(textsOf('}}'), chunkBytes, room)
+  yield* packTexts(textsOf('}}'), chunkBytes, buffer)
 }
 
-async function* textsBeforeEntries({ first }: Snapshot, options: MadFileOptions): AsyncGenerator<string> {
-  const { schemaId, folderId, exportId, version, now, today, timeZone } = options
+async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): AsyncGenerator<string> {
+  const { selection, exportId, version, now, today } = options
+  const { schemaId, folderId, timeZone } = selection
   const metadata = {
     version,
     createdAt: now,

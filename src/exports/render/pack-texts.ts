@@ -1,16 +1,16 @@
 import { Buffer } from 'node:buffer'
+import type { BufferOf } from './file-options.ts'
 
 const encoder = new TextEncoder()
 
 /**
  * Texts as UTF-8, in chunks that are as full as whole texts make them; a text that needs more than a chunk gets one of
  * its own. Where chunks end depends on the texts alone.
- * @param room gives at least so many bytes
  */
 export async function* packTexts(
   texts: AsyncIterable<string>,
   chunkBytes: number,
-  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  buffer: BufferOf,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let out: Uint8Array<ArrayBuffer> | undefined
   let at = 0
@@ -21,7 +21,7 @@ export async function* packTexts(
       out = undefined
     }
     if (!out) {
-      out = room(Math.max(chunkBytes, bytes))
+      out = buffer(Math.max(chunkBytes, bytes))
       at = 0
     }
     at += encoder.encodeInto(text, out.subarray(at)).written

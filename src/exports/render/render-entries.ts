@@ -8,17 +8,19 @@
 
 import type { CopyRows } from '../../db/copy-rows.ts'
 import { ascii } from '../../formats/ascii.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
-import { EntryRenderer } from '../../formats/mad/entry.ts'
-import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
+import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
+import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { MoneySum } from '../../formats/money-sum.ts'
-import { readId } from '../../formats/text-bytes.ts'
-import type { ItemsForm } from './render-movements.ts'
+import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
+import type { BufferOf } from './file-options.ts'
+import { framingBytes } from './framing.ts'
 
-const { bracketClose, bracketOpen, comma, lineFeed } = ascii
+const { comma } = ascii
 
-const debit = movementColumns.indexOf('debit')
-const credit = movementColumns.indexOf('credit')
+const { entry_id: belongsTo, debit, credit } = movementOffsets
+const { id } = entryOffsets
 
 /** What was rendered so far; grows with each chunk. */
 export class EntriesTally {
@@ -40,39 +42,38 @@ export class EntriesTally {
 /**
  * Where chunks end depends on the rows alone, as in renderMovements.
  * @param chunkBytes how full a chunk may get; a single movement or entry that needs more gets a chunk of its own
- * @param room gives at least so many bytes to render into
  */
 export async function* renderEntries(
   entries: CopyRows,
   movements: CopyRows,
   merge: 'all' | 'selected',
   dictionary: Dictionary,
-  form: ItemsForm,
+  form: JsonForm,
   chunkBytes: number,
-  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  buffer: BufferOf,
   tally: EntriesTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entry = new EntryRenderer(dictionary)
   const movement = new MovementRenderer(dictionary)
-  const separator = form === 'json' ? comma : lineFeed
-  let out = room(chunkBytes)
+  const { open, separator, terminator, close } = framingBytes(form)
+  let out = buffer(chunkBytes)
   let at = 0
   let movementRow = 0
   const flush = (bytesNeeded: number): Uint8Array<ArrayBuffer> => {
     const full = out.subarray(0, at)
-    out = room(Math.max(chunkBytes, bytesNeeded))
+    out = buffer(Math.max(chunkBytes, bytesNeeded))
     at = 0
     return full
   }
-  if (form === 'json') out[at++] = bracketOpen
+  at = writePiece(out, at, open)
 
   while (await entries.fill()) {
     for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
       const entryBytesMax = entry.bytesMax(entries.fields, base)
       if (at + entryBytesMax > out.length) yield flush(entryBytesMax)
-      if (tally.entries > 0) out[at++] = separator
+      if (tally.entries > 0) at = writePlain(out, at, separator, 0, separator.length)
       at = entry.writeHead(out, at, entries.bytes, entries.fields, base)
-      const entryId = readId(entries.bytes, entries.fields[base]!, entries.fields[base + 1]! - 1)
+      const entryId = readId(entries.bytes, entries.fields[base + id]!, entries.fields[base + id + 1]! - 1)
 
       for (let written = 0; ; ) {
         if (movementRow === movements.count) {
@@ -81,9 +82,9 @@ export async function* renderEntries(
         }
         const { bytes, fields, stride } = movements
         const row = movementRow * stride
-        const belongsTo = readId(bytes, fields[row]!, fields[row + 1]! - 1)
-        if (belongsTo !== entryId) {
-          if (merge === 'all' || belongsTo > entryId) break
+        const ofEntry = readId(bytes, fields[row + belongsTo]!, fields[row + belongsTo + 1]! - 1)
+        if (ofEntry !== entryId) {
+          if (merge === 'all' || ofEntry > entryId) break
           tally.strays++
           movementRow++
           continue
@@ -98,6 +99,7 @@ export async function* renderEntries(
 
       if (at + entryBytesMax > out.length) yield flush(entryBytesMax)
       at = entry.writeTail(out, at, entries.bytes, entries.fields, base)
+      at = writePlain(out, at, terminator, 0, terminator.length)
       tally.entries++
     }
   }
@@ -105,7 +107,6 @@ export async function* renderEntries(
   tally.strays += movements.count - movementRow
   while (await movements.fill()) tally.strays += movements.count
 
-  if (form === 'json') out[at++] = bracketClose
-  else if (tally.entries > 0) out[at++] = lineFeed
+  at = writePiece(out, at, close)
   if (at > 0) yield out.subarray(0, at)
 }

@@ -6,43 +6,44 @@
  */
 
 import type { CopyRows } from '../../db/copy-rows.ts'
-import { ascii } from '../../formats/ascii.ts'
-import type { MovementRenderer } from '../../formats/mad/movement.ts'
-import { readId } from '../../formats/text-bytes.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
+import { entryOffsets } from '../../formats/mad/entry.ts'
+import { type MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
+import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
+import type { BufferOf } from './file-options.ts'
+import { framingBytes } from './framing.ts'
 
-const { bracketClose, bracketOpen, comma, lineFeed } = ascii
-
-/** An array of movements (or of other items), or one a line. */
-export type ItemsForm = 'json' | 'ndjson'
+const { entry_id: belongsTo } = movementOffsets
+const { id } = entryOffsets
 
 /**
  * Where chunks end depends on the rows alone, not on how they arrive: a compressed answer is the same each time, too.
  * @param chunkBytes how full a chunk may get; a single movement that needs more gets a chunk of its own
- * @param room gives at least so many bytes to render into
  * @param counted told the number of movements so far, before each chunk
  */
 export async function* renderMovements(
   movements: CopyRows,
   entries: CopyRows,
   renderer: MovementRenderer,
-  form: ItemsForm,
+  form: JsonForm,
   chunkBytes: number,
-  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  buffer: BufferOf,
   counted: (rows: number) => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = room(chunkBytes)
+  let out = buffer(chunkBytes)
   let at = 0
   let rows = 0
   let entryRow = 0
   let entryBase = 0
   let entryId = 0
   let takenId = 0
-  if (form === 'json') out[at++] = bracketOpen
+  const { open, separator, terminator, close } = framingBytes(form)
+  at = writePiece(out, at, open)
 
   while (await movements.fill()) {
     for (let base = 0, end = movements.count * movements.stride; base < end; base += movements.stride) {
       const { bytes, fields } = movements
-      const wanted = readId(bytes, fields[base]!, fields[base + 1]! - 1)
+      const wanted = readId(bytes, fields[base + belongsTo]!, fields[base + belongsTo + 1]! - 1)
       while (entryId < wanted) {
         if (entryRow === entries.count) {
           entryRow = 0
@@ -52,7 +53,11 @@ export async function* renderMovements(
           }
         }
         entryBase = entryRow++ * entries.stride
-        entryId = readId(entries.bytes, entries.fields[entryBase]!, entries.fields[entryBase + 1]! - 1)
+        entryId = readId(
+          entries.bytes,
+          entries.fields[entryBase + id]!,
+          entries.fields[entryBase + id + 1]! - 1,
+        )
       }
       if (entryId !== wanted) continue
       if (takenId !== entryId) {
@@ -64,19 +69,19 @@ export async function* renderMovements(
       if (at + bytesMax > out.length) {
         counted(rows)
         yield out.subarray(0, at)
-        out = room(Math.max(chunkBytes, bytesMax))
+        out = buffer(Math.max(chunkBytes, bytesMax))
         at = 0
       }
-      if (form === 'json' && rows > 0) out[at++] = comma
+      if (rows > 0) at = writePlain(out, at, separator, 0, separator.length)
       at = renderer.write(out, at, bytes, fields, base)
-      if (form === 'ndjson') out[at++] = lineFeed
+      at = writePlain(out, at, terminator, 0, terminator.length)
       rows++
     }
   }
   // Entries behind the last movement: none of ours, but the connection is free only when they are read.
   while (await entries.fill());
 
-  if (form === 'json') out[at++] = bracketClose
+  at = writePiece(out, at, close)
   counted(rows)
   if (at > 0) yield out.subarray(0, at)
 }

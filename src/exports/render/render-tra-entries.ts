@@ -10,13 +10,14 @@ import type { TraDictionary } from '../../formats/tra/dictionary.ts'
 import {
   type EntryLines,
   isDebitLine,
-  traEntryPlaces,
-  traMovementPlaces,
+  traEntryOffsets,
+  traMovementOffsets,
 } from '../../formats/tra/entry-lines.ts'
 import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../formats/tra/piece-type.ts'
+import type { BufferOf } from './file-options.ts'
 
-const { account_id: account, debit, credit } = traMovementPlaces
-const journal = traEntryPlaces.journal_id
+const { entry_id: ofEntry, account_id: account, debit, credit } = traMovementOffsets
+const { id, journal_id: journal } = traEntryOffsets
 
 /**
  * What kind of document an entry is, its first line says already, and a line far behind may decide. So its rows are looked
@@ -36,7 +37,6 @@ export class TraTally {
 /**
  * Where chunks end depends on the rows alone.
  * @param chunkBytes how full a chunk may get; a single movement that needs more, with its shares, gets one of its own
- * @param room gives at least so many bytes to render into
  */
 export async function* renderTraEntries(
   entries: CopyRows,
@@ -44,15 +44,15 @@ export async function* renderTraEntries(
   lines: EntryLines,
   dictionary: TraDictionary,
   chunkBytes: number,
-  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  buffer: BufferOf,
   tally: TraTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = room(chunkBytes)
+  let out = buffer(chunkBytes)
   let at = 0
   let row = 0
   while (await entries.fill()) {
     for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
-      const entryId = readId(entries.bytes, entries.fields[base]!, entries.fields[base + 1]! - 1)
+      const entryId = readId(entries.bytes, entries.fields[base + id]!, entries.fields[base + id + 1]! - 1)
       for (let isTaken = false; ; ) {
         if (row === movements.count) {
           row = 0
@@ -81,7 +81,7 @@ export async function* renderTraEntries(
         const bytesMax = lines.bytesMax(fields, from)
         if (at + bytesMax > out.length) {
           if (at > 0) yield out.subarray(0, at)
-          out = room(Math.max(chunkBytes, bytesMax))
+          out = buffer(Math.max(chunkBytes, bytesMax))
           at = 0
         }
         at = lines.write(out, at, bytes, fields, from)
@@ -99,7 +99,7 @@ export async function* renderTraEntries(
 
 function entryOf({ bytes, fields, stride }: CopyRows, row: number): number {
   const base = row * stride
-  return readId(bytes, fields[base]!, fields[base + 1]! - 1)
+  return readId(bytes, fields[base + ofEntry]!, fields[base + ofEntry + 1]! - 1)
 }
 
 function ruleOf({ bytes, fields }: CopyRows, base: number, { journals }: TraDictionary): PieceRule {

@@ -13,30 +13,23 @@ import { EntryLines, traEntryColumns, traMovementColumns } from '../../formats/t
 import { axesMax } from '../../formats/tra/folder-records.ts'
 import { letteringCodes } from '../../formats/tra/lettering-codes.ts'
 import { entrySegments } from '../read/entry-segments.ts'
+import {
+  copyEntries,
+  copyMovements,
+  findEntrySpans,
+  ofFile,
+  type ResolvedSelection,
+} from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
-import { copyTraEntries, copyTraMovements, findEntrySpans, findOddLetterings } from '../read/tra-file.sql.ts'
-import type { TraSelection } from '../tra-selection.ts'
+import { findOddLetterings } from '../read/tra-file.sql.ts'
 import { countChunks } from './count-chunks.ts'
-import type { MadFileOptions } from './mad-file.ts'
+import type { BufferOf, FileOptions } from './file-options.ts'
 import { renderTraEntries, TraTally } from './render-tra-entries.ts'
 import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
 
-export { countTraMovements } from '../read/tra-file.sql.ts'
-
-export interface TraFileOptions extends Pick<MadFileOptions, 'now' | 'chunkBytes' | 'room' | 'counted'> {
-  selection: TraSelection
-  timeZone: string
-  /** Told the codes of the axes that have no place in the file, where there are any. */
-  leftOut: (axisCodes: string[]) => void
-}
-
-/**
- * @throws {AppError} ERR-FOLDER-NOT-FOUND
- * @throws {TraOverflow | TraUnfit} for books that do not fit into such a file
- */
 export async function* renderTraFile(
   snapshot: Snapshot,
-  options: TraFileOptions,
+  options: FileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const tally = new TraTally()
   yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
@@ -44,34 +37,38 @@ export async function* renderTraFile(
 
 async function* partsOf(
   snapshot: Snapshot,
-  options: TraFileOptions,
+  options: FileOptions,
   tally: TraTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
-  const { selection, timeZone, now, chunkBytes, room } = options
+  const { selection, now, chunkBytes, buffer } = options
+  const resolved = ofFile(selection)
   // A tenth of a second of the other connection, while the parameters are read and written.
-  const found = lookAtEntries(second, selection)
+  const found = lookAtEntries(second, resolved)
   // Told where it is awaited, or not at all where the parameters fail first.
   found.catch(() => {})
-  const of = await readTraFolder(first, selection, timeZone)
+  const of = await readTraFolder(first, resolved)
   const axesLeftOut = of.axes.slice(axesMax).map(({ code }) => code)
   if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
-  yield* packLines(parameterLines({ client: first, of, now, timeZone }), chunkBytes, room)
+  yield* packLines(parameterLines({ client: first, of, now }), chunkBytes, buffer)
   const { spans, letterings } = await found
   const dictionary = dictionaryOf(of, letterings)
   const lines = new EntryLines(dictionary)
   for (const segment of entrySegments(spans)) {
-    const entryText = copyTraEntries(selection, segment, timeZone)
-    const entries = second.query(new CopyRows(entryText, traEntryColumns.length))
-    const movementText = copyTraMovements(selection, segment)
-    const movements = first.query(new CopyRows(movementText, traMovementColumns.length))
-    yield* renderTraEntries(entries, movements, lines, dictionary, chunkBytes, room, tally)
+    const inSegment = { ...resolved, exerciceIds: segment.exerciceIds, segments: [segment] }
+    const entries = second.query(
+      new CopyRows(copyEntries(inSegment, traEntryColumns), traEntryColumns.length),
+    )
+    const movements = first.query(
+      new CopyRows(copyMovements(inSegment, traMovementColumns), traMovementColumns.length),
+    )
+    yield* renderTraEntries(entries, movements, lines, dictionary, chunkBytes, buffer, tally)
   }
 }
 
-async function lookAtEntries(client: pg.ClientBase, selection: TraSelection) {
-  const spans = await findEntrySpans(client, selection)
-  const odd = await findOddLetterings(client, selection)
+async function lookAtEntries(client: pg.ClientBase, resolved: ResolvedSelection) {
+  const spans = await findEntrySpans(client, resolved)
+  const odd = await findOddLetterings(client, resolved.selection)
   const letterings = new Map(odd.map(({ accountId, codes }) => [Number(accountId), letteringCodes(codes)]))
   return { spans, letterings }
 }
@@ -97,15 +94,15 @@ function dictionaryOf(of: TraFolder, letterings: TraDictionary['letterings']): T
 async function* packLines(
   lines: AsyncIterable<Buffer>,
   chunkBytes: number,
-  room: (bytes: number) => Uint8Array<ArrayBuffer>,
+  buffer: BufferOf,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = room(chunkBytes)
+  let out = buffer(chunkBytes)
   let at = 0
   for await (const line of lines) {
     assert(line.length <= out.length, 'a chunk holds a line')
     if (at + line.length > out.length) {
       yield out.subarray(0, at)
-      out = room(chunkBytes)
+      out = buffer(chunkBytes)
       at = 0
     }
     out.set(line, at)

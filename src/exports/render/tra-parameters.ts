@@ -10,6 +10,7 @@ import type {
   FolderView,
   JournalView,
   PaymentView,
+  VatCodeView,
 } from '../../formats/collection-rows.ts'
 import { partyKind } from '../../formats/party-kind.ts'
 import { paymentMode } from '../../formats/payment.ts'
@@ -42,6 +43,7 @@ import { bareLine } from '../../formats/tra/layouts/fixed-width.ts'
 import { layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
 import { type CollectiveAccounts, collectiveAccounts } from '../../formats/tra/nature.ts'
 import { journalCodes, sectionCodes, vatCodes } from '../../formats/tra/short-codes.ts'
+import { UnsupportedByFormat } from '../../formats/unsupported.ts'
 import {
   readAccounts,
   readAxes,
@@ -52,6 +54,7 @@ import {
   readPayments,
 } from '../../ledger/collections.sql.ts'
 import { minuteIn } from '../read/day.ts'
+import type { ResolvedSelection } from '../read/movements.sql.ts'
 import {
   type AccountNumber,
   findForeignCurrencies,
@@ -59,14 +62,12 @@ import {
   readCorrespondenceAccounts,
   readKeeping,
   readVatCodes,
-  type VatCode,
 } from '../read/tra-file.sql.ts'
-import { isWholeFolder, type TraSelection } from '../tra-selection.ts'
-import { TraUnfit } from './tra-unfit.ts'
+import { isWholeFolder, type Selection } from '../selection.ts'
 
 /** What parameters and entry lines are made of, as far as it is kept in memory: a folder has few of each. */
 export interface TraFolder {
-  selection: TraSelection
+  selection: Selection
   folder: FolderView
   firmName: string
   accounts: AccountNumber[]
@@ -81,29 +82,28 @@ export interface TraFolder {
   sectionCodes: Map<string, string>
   /** The oldest first. */
   exercices: ExerciceView[]
-  vatCodes: VatCode[]
+  vatCodes: VatCodeView[]
   /** What one unit costs in euro, by currency. */
   currencies: Map<string, string>
 }
 
 /**
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
- * @throws {TraUnfit} for books that are not kept in euro
+ * @throws {UnsupportedByFormat} for books that are not kept in euro
  */
-export async function readTraFolder(
-  client: pg.ClientBase,
-  selection: TraSelection,
-  timeZone: string,
-): Promise<TraFolder> {
+export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection): Promise<TraFolder> {
+  const { selection } = resolved
   const folder = await readFolder(client, selection)
   const keeping = await readKeeping(client, selection)
   if (!folder || !keeping) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (keeping.currency !== 'EUR')
-    throw new TraUnfit(`A TRA file holds books in euro, and this folder is kept in ${keeping.currency}`)
+    throw new UnsupportedByFormat(
+      `A TRA file holds books in euro, and this folder is kept in ${keeping.currency}`,
+    )
   const accounts = await readAccountNumbers(client, selection)
   const journals = await all(readJournals(client, selection))
   const axes = await all(readAxes(client, selection))
-  const currencies = await findForeignCurrencies(client, selection)
+  const currencies = await findForeignCurrencies(client, resolved)
   return {
     selection,
     folder,
@@ -115,7 +115,7 @@ export async function readTraFolder(
     payments: await all(readPayments(client, selection)),
     axes,
     sectionCodes: new Map(axes.slice(0, axesMax).flatMap(({ sections }) => [...sectionCodes(sections)])),
-    exercices: await all(readExercices(client, selection, timeZone)),
+    exercices: await all(readExercices(client, selection, selection.timeZone)),
     vatCodes: await readVatCodes(client, selection),
     currencies: new Map(currencies.map(({ code, rate }) => [code, rate])),
   }
@@ -130,17 +130,16 @@ interface Written {
   of: TraFolder
   /** Epoch milliseconds of the snapshot. */
   now: number
-  timeZone: string
 }
 
 type Lines = Iterable<Buffer> | AsyncIterable<Buffer>
 type ParameterRecord = Exclude<TraRecord, 'ENTRY' | 'ANALYTIC'>
 
 const linesOf: Record<ParameterRecord, (written: Written) => Lines> = {
-  HEADER: ({ of, now, timeZone }) => [
+  HEADER: ({ of, now }) => [
     headerLine({
       type: isWholeFolder(of.selection) ? 'DOS' : 'JRL',
-      generatedAt: minuteIn(timeZone, now),
+      generatedAt: minuteIn(of.selection.timeZone, now),
       firmName: of.firmName,
     }),
   ],

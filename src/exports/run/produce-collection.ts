@@ -1,37 +1,21 @@
 import { AppError } from '../../errors.ts'
-import { readSelected } from '../read/movements.sql.ts'
+import { readLedgerVersion } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
-import type { Collection, CollectionOwner } from '../render/collections.ts'
 import { collectionTexts } from '../render/collections.ts'
 import { packTexts } from '../render/pack-texts.ts'
-import type { ItemsForm } from '../render/render-movements.ts'
-import type { Produced, Room, SentTask } from './send.ts'
-
-export interface CollectionOptions {
-  collection: Collection
-  owner: CollectionOwner
-  form: ItemsForm
-  chunkBytes: number
-  room: Room
-}
-
-/** What a thread is given; it adds its own buffers. */
-export type CollectionTask = SentTask & Omit<CollectionOptions, 'chunkBytes' | 'room'>
+import type { Buffers, CollectionTask, Produced } from './task.ts'
 
 /** One collection of a folder, or the folders of a firm. */
 export async function produceCollection(
   { first }: Snapshot,
-  { collection, owner, form, chunkBytes, room }: CollectionOptions,
+  { what, owner, form }: CollectionTask,
+  { chunkBytes, take }: Buffers,
 ): Promise<Produced> {
-  let ledgerVersion = ''
-  if (collection !== 'society') {
-    const selected = await readSelected(first, { ...owner, exerciceId: undefined })
-    if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-    ledgerVersion = selected.ledgerVersion
-  }
+  const ledgerVersion = what === 'society' ? '' : await readLedgerVersion(first, owner)
+  if (ledgerVersion === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
   let rows = 0
-  const texts = collectionTexts(first, collection, owner, form, (items) => {
+  const texts = collectionTexts(first, what, owner, form, (items) => {
     rows += items
   })
-  return { head: { ledgerVersion }, chunks: packTexts(texts, chunkBytes, room), rows: () => rows }
+  return { head: { ledgerVersion }, chunks: packTexts(texts, chunkBytes, take), rows: () => rows }
 }

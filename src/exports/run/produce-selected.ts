@@ -1,121 +1,95 @@
 /** Exports of a selection: its movements with their entry inside, or its entries with their movements inside. */
-
 import { CopyRows } from '../../db/copy-rows.ts'
 import { AppError, invalid } from '../../errors.ts'
-import { renderDictionary } from '../../formats/mad/dictionary.ts'
+import { type Dictionary, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
 import { entrySegments } from '../read/entry-segments.ts'
-import type { Position, ResolvedSelection } from '../read/movements.sql.ts'
-import {
-  copyEntries,
-  copyMovements,
-  findEntrySpans,
-  findExercices,
-  findPosition,
-  hasEntry,
-  picksEntries,
-  readSelected,
-} from '../read/movements.sql.ts'
+import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
+import { readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { EntriesTally, renderEntries } from '../render/render-entries.ts'
-import type { ItemsForm } from '../render/render-movements.ts'
 import { renderMovements } from '../render/render-movements.ts'
-import type { Selection } from '../selection.ts'
-import type { Produced, Room, SentTask } from './send.ts'
-
-export interface SelectedOptions {
-  selection: Selection
-  /** Id of the last movement the caller has, or of the last entry where entries are exported. */
-  after: string | undefined
-  form: ItemsForm
-  chunkBytes: number
-  room: Room
-}
-
-/** What a thread is given; it adds its own buffers. */
-export type SelectedTask = SentTask & Omit<SelectedOptions, 'chunkBytes' | 'room'>
+import { picksEntries, type Selection } from '../selection.ts'
+import type { Buffers, Produced, SelectedTask } from './task.ts'
 
 /** No entry has this id: the segment of an empty selection. */
 const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
 
-export async function produceMovements(
+export async function produceSelected(
   snapshot: Snapshot,
-  { selection, after, form, chunkBytes, room }: SelectedOptions,
+  task: SelectedTask,
+  buffers: Buffers,
 ): Promise<Produced> {
   const { first, second } = snapshot
-  const { head, dictionary, resolved } = await prepare(selection, snapshot, async () => {
-    if (after === undefined) return undefined
-    const position = await findPosition(first, selection, after)
-    if (!position) throw invalid('after', 'no movement of this folder has this id')
-    return position
-  })
-  const movements = first.query(new CopyRows(copyMovements(resolved), movementColumns.length))
-  const entries = second.query(new CopyRows(copyEntries(resolved, entryColumns), entryColumns.length))
+  // On two connections side by side.
+  const [{ ledgerVersion, ...found }, dictionaryRows] = await Promise.all([
+    resolve(snapshot, task),
+    readDictionary(second, task.selection),
+  ])
+  const accountIds = idsUnder(task.selection.accountRoots, dictionaryRows.accounts)
+  const resolved: ResolvedSelection = { ...found, selection: task.selection, accountIds }
+  const columns = task.what === 'movements' ? entryColumns : wholeEntryColumns
+  const movements = first.query(
+    new CopyRows(copyMovements(resolved, movementColumns), movementColumns.length),
+  )
+  const entries = second.query(new CopyRows(copyEntries(resolved, columns), columns.length))
+  const dictionary = renderDictionary(dictionaryRows)
+  const render = task.what === 'movements' ? movementChunks : entryChunks
+  return { head: { ledgerVersion }, ...render(movements, entries, dictionary, task, buffers) }
+}
+
+type Chunks = Omit<Produced, 'head'>
+
+function movementChunks(
+  movements: CopyRows,
+  entries: CopyRows,
+  dictionary: Dictionary,
+  { form }: SelectedTask,
+  { chunkBytes, take }: Buffers,
+): Chunks {
   let rows = 0
   const count = (total: number): void => {
     rows = total
   }
   const renderer = new MovementRenderer(dictionary)
-  const chunks = renderMovements(movements, entries, renderer, form, chunkBytes, room, count)
-  return { head, chunks, rows: () => rows }
+  const chunks = renderMovements(movements, entries, renderer, form, chunkBytes, take, count)
+  return { chunks, rows: () => rows }
 }
 
-export async function produceEntries(
-  snapshot: Snapshot,
-  { selection, after, form, chunkBytes, room }: SelectedOptions,
-): Promise<Produced> {
-  const { first, second } = snapshot
-  const { head, dictionary, resolved } = await prepare(selection, snapshot, async () => {
-    if (after === undefined) return undefined
-    if (!(await hasEntry(first, selection, after)))
-      throw invalid('after', 'no entry of this folder has this id')
-    // Before the first movement of whatever entry comes next.
-    return { entryId: String(BigInt(after) + 1n), movementId: '0' }
-  })
-  const movements = first.query(new CopyRows(copyMovements(resolved), movementColumns.length))
-  const entries = second.query(
-    new CopyRows(copyEntries(resolved, wholeEntryColumns), wholeEntryColumns.length),
-  )
+function entryChunks(
+  movements: CopyRows,
+  entries: CopyRows,
+  dictionary: Dictionary,
+  { form }: SelectedTask,
+  { chunkBytes, take }: Buffers,
+): Chunks {
   const tally = new EntriesTally()
-  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, chunkBytes, room, tally)
-  return { head, chunks, rows: () => tally.entries }
+  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, chunkBytes, take, tally)
+  return { chunks, rows: () => tally.entries }
 }
 
-async function prepare(
-  selection: Selection,
-  snapshot: Snapshot,
-  findAfter: () => Promise<Position | undefined>,
-) {
-  const { first } = snapshot
-  const selected = await readSelected(first, selection)
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  const dictionaryRows = await readDictionary(first, selection.schemaId, selection.folderId)
-  const resolved = await resolve(selection, snapshot, dictionaryRows.accounts, findAfter)
-  const { ledgerVersion } = selected
-  return { head: { ledgerVersion }, dictionary: renderDictionary(dictionaryRows), resolved }
-}
-
-async function resolve(
-  selection: Selection,
-  { first }: Snapshot,
-  accounts: { id: string; number: string }[],
-  findAfter: () => Promise<Position | undefined>,
-): Promise<ResolvedSelection> {
-  const exercices = await findExercices(first, selection)
-  if (selection.exerciceId !== undefined && exercices.length === 0)
+/** @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-VALIDATION naming `after` */
+async function resolve({ first }: Snapshot, { what, selection, after }: SelectedTask) {
+  const found = await readResolved(first, selection, what, after)
+  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (selection.exerciceId !== undefined && found.exerciceIds.length === 0)
     throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const { accountRoots } = selection
-  const inRoots = ({ number }: { number: string }) => accountRoots.some((root) => number.startsWith(root))
-  const resolved: ResolvedSelection = {
-    selection,
-    exerciceIds: exercices.map(({ id }) => id),
-    accountIds: accountRoots.length > 0 ? accounts.filter(inRoots).map(({ id }) => id) : undefined,
-    after: await findAfter(),
-    segments: undefined,
-  }
+  if (after !== undefined && !found.after)
+    throw invalid('after', `no ${what === 'movements' ? 'movement' : 'entry'} of this folder has this id`)
+  const resolved = { ...found, after: found.after ?? undefined, segments: undefined }
   if (!picksEntries(selection)) return resolved
-  const segments = entrySegments(await findEntrySpans(first, resolved))
+  const spans = await findEntrySpans(first, { ...resolved, selection, accountIds: undefined })
+  const segments = entrySegments(spans)
   return { ...resolved, segments: segments.length > 0 ? segments : [noEntry] }
+}
+
+/** Undefined where no root is asked for: every account. */
+function idsUnder(
+  roots: Selection['accountRoots'],
+  accounts: { id: string; number: string }[],
+): string[] | undefined {
+  if (roots.length === 0) return undefined
+  return accounts.filter(({ number }) => roots.some((root) => number.startsWith(root))).map(({ id }) => id)
 }

@@ -1,7 +1,6 @@
 /** Sends what an export produces to the main thread: one snapshot, rendered, hashed, compressed, chunk by chunk. */
 import { createHash } from 'node:crypto'
 import { pipeline } from 'node:stream/promises'
-import type { MessagePort } from 'node:worker_threads'
 import { constants, createGzip, createZstdCompress } from 'node:zlib'
 import type pg from 'pg'
 import { limits } from '../../config.ts'
@@ -9,62 +8,39 @@ import { unavailableIfMissing } from '../../db/outage.ts'
 import { ChannelWriter } from '../../threads/channel.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { openSnapshot } from '../read/snapshot.ts'
-
-export type Encoding = 'identity' | 'gzip' | 'zstd'
-
-export interface SentTask {
-  schemaId: string
-  encoding: Encoding
-  port: MessagePort
-}
-
-/** Known before the first byte. */
-export interface ExportHead {
-  /** Of the folder in the snapshot; empty where no folder is concerned. */
-  ledgerVersion: string
-}
-
-/** Known behind the last byte. */
-export interface ExportSummary {
-  /** Movements, entries, or whatever the export consists of. */
-  rows: number
-  /** Of the body before compression. */
-  bytes: number
-  /** Of the body before compression, hexadecimal. */
-  sha256: string
-}
-
-export type Room = (bytes: number) => Uint8Array<ArrayBuffer>
-
-export interface Produced {
-  head: ExportHead
-  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>
-  /** Asked when the chunks are through. */
-  rows: () => number
-}
+import {
+  type Buffers,
+  type Encoding,
+  type ExportHead,
+  type ExportSummary,
+  type ExportTask,
+  type Produced,
+  type SentTask,
+  schemaOf,
+} from './task.ts'
 
 type Channel = ChannelWriter<ExportHead, ExportSummary>
 
 /**
  * Settles when the export is over; how it ended goes through the channel.
- * @param produce finds out what is asked for, and gives the chunks, rendered into `room`
+ * @param produce finds out what is asked for, and gives the chunks, rendered into `buffers`
  */
 export async function sendExport(
   pool: pg.Pool,
-  { schemaId, encoding, port }: SentTask,
-  produce: (snapshot: Snapshot, room: Room) => Promise<Produced>,
+  { task, port, buffers }: SentTask,
+  produce: (snapshot: Snapshot, task: ExportTask, buffers: Buffers) => Promise<Produced>,
 ): Promise<void> {
-  const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes)
+  const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   try {
-    const snapshot = await openSnapshot(pool, schemaId)
+    const snapshot = await openSnapshot(pool, schemaOf(task))
     const abort = () => void snapshot.close(channel.signal.reason)
     channel.signal.addEventListener('abort', abort)
     try {
       channel.signal.throwIfAborted()
-      const room = encoding === 'identity' ? (bytes: number) => channel.room(bytes) : sameRoom()
-      const produced = await produce(snapshot, room)
+      const take = task.encoding === 'identity' ? (bytes: number) => channel.buffer(bytes) : sameBuffer()
+      const produced = await produce(snapshot, task, { chunkBytes: limits.chunkBytes, take })
       channel.head(produced.head)
-      const summary = await sendChunks(produced, encoding, channel)
+      const summary = await sendChunks(produced, task.encoding, channel)
       await snapshot.close()
       channel.end(summary)
     } catch (error) {
@@ -92,9 +68,9 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
     await pipeline(hashed, compressor(encoding), async (compressed: AsyncIterable<Uint8Array>) => {
       for await (const piece of compressed) {
         // Copied: a pooled buffer must not be transferred. After compression it is a twentieth of the body.
-        const room = channel.room(piece.length)
-        room.set(piece)
-        await channel.write(room)
+        const buffer = channel.buffer(piece.length)
+        buffer.set(piece)
+        await channel.write(buffer)
       }
     })
   }
@@ -102,11 +78,11 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
 }
 
 /** One buffer again and again, for chunks that the compressor reads here. */
-function sameRoom(): Room {
-  let room = new Uint8Array(0)
+function sameBuffer(): Buffers['take'] {
+  let buffer = new Uint8Array(0)
   return (bytes) => {
-    if (room.length < bytes) room = new Uint8Array(bytes)
-    return room
+    if (buffer.length < bytes) buffer = new Uint8Array(bytes)
+    return buffer
   }
 }
 

@@ -4,12 +4,13 @@
  */
 
 import { strict as assert } from 'node:assert'
+import { offsetsOf } from '../columns.ts'
 import { bytesOf, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
 import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
 import { writeDateOrNull, writeJson, writeNull, writeTextOrNull } from './json-bytes.ts'
 
-/** The columns of an entry row inside of its movements, in the order the query must give them. */
+/** The columns of an entry row inside of its movements. */
 export const entryColumns = [
   'id',
   'date',
@@ -21,30 +22,15 @@ export const entryColumns = [
   'third_party_id',
   'partner_metadata',
   'comment',
-  'created_at',
+  'created_epoch',
   'accounted_at',
   'attachments',
 ] as const
 
-/** The same for an entry around its movements. */
+/** Those of an entry around its movements. It begins with the same, so that one set of offsets serves both. */
 export const wholeEntryColumns = [...entryColumns, 'validated_at'] as const
-export type EntryColumn = (typeof wholeEntryColumns)[number]
-
-// Places in both of these.
-const id = 0
-const date = 1
-const dueDate = 2
-const currencyCode = 3
-const currencyRate = 4
-const journalId = 5
-const sourceName = 6
-const thirdPartyId = 7
-const partnerMetadata = 8
-const comment = 9
-const createdAt = 10
-const accountedAt = 11
-const attachments = 12
-const validatedAt = 13
+export const entryOffsets = offsetsOf(wholeEntryColumns)
+const of = entryOffsets
 
 const open = bytesOf('{"producerId":"')
 const idToDate = bytesOf('","date":"')
@@ -83,14 +69,14 @@ export class EntryRenderer {
 
   /** Bytes that this entry may need without its movements, at the most. */
   bytesMax(fields: Int32Array, base: number): number {
-    const rowBytes = fields[base + attachments + 1]! - fields[base]!
+    const rowBytes = fields[base + entryColumns.length]! - fields[base]!
     return escapedBytesMax * rowBytes + this.#dictionary.entryFragmentBytesMax + fixedBytesMax
   }
 
   /** The value of a movement's `entry`. Fields: {@link entryColumns}, from `base` on. */
   writeInMovement(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     at = writePiece(out, at, open)
-    at = writePlain(out, at, bytes, fields[base + id]!, fields[base + id + 1]! - 1)
+    at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
     at = writePiece(out, at, idToDate)
     at = writeDates(out, at, bytes, fields, base)
     at = writeCurrency(out, at, bytes, fields, base)
@@ -106,7 +92,7 @@ export class EntryRenderer {
   /** The entry up to the first of its movements. Fields: {@link wholeEntryColumns}, from `base` on. */
   writeHead(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     at = writePiece(out, at, open)
-    at = writePlain(out, at, bytes, fields[base + id]!, fields[base + id + 1]! - 1)
+    at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
     at = writePiece(out, at, idToAttachments)
     at = writeAttachmentsOf(out, at, bytes, fields, base)
     at = writePiece(out, at, attachmentsToDate)
@@ -122,12 +108,18 @@ export class EntryRenderer {
     at = writePiece(out, at, movementsToProperties)
     at = this.#writeProperties(out, at, bytes, fields, base)
     at = writePiece(out, at, toValidationDate)
-    at = writeDateOrNull(out, at, bytes, fields[base + validatedAt]!, fields[base + validatedAt + 1]! - 1)
+    at = writeDateOrNull(
+      out,
+      at,
+      bytes,
+      fields[base + of.validated_at]!,
+      fields[base + of.validated_at + 1]! - 1,
+    )
     return writePiece(out, at, closeBoth)
   }
 
   #writeJournal(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const named = readId(bytes, fields[base + journalId]!, fields[base + journalId + 1]! - 1)
+    const named = readId(bytes, fields[base + of.journal_id]!, fields[base + of.journal_id + 1]! - 1)
     const journalBytes = this.#dictionary.journals.get(named)
     if (!journalBytes) assert.fail('an entry names a journal that its folder does not have')
     return writePiece(out, at, journalBytes)
@@ -137,19 +129,19 @@ export class EntryRenderer {
   #writeProperties(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     const start = (column: number) => fields[base + column]!
     const end = (column: number) => fields[base + column + 1]! - 1
-    at = writePlain(out, at, bytes, start(sourceName), end(sourceName))
+    at = writePlain(out, at, bytes, start(of.source), end(of.source))
     at = writePiece(out, at, toThirdParty)
-    at = this.#writeThirdParty(out, at, bytes, start(thirdPartyId), end(thirdPartyId))
+    at = this.#writeThirdParty(out, at, bytes, start(of.third_party_id), end(of.third_party_id))
     at = writePiece(out, at, toPartnerMetadata)
-    at = isNull(bytes, start(partnerMetadata), end(partnerMetadata))
+    at = isNull(bytes, start(of.partner_metadata), end(of.partner_metadata))
       ? writeNull(out, at)
-      : writeJson(out, at, bytes, start(partnerMetadata), end(partnerMetadata))
+      : writeJson(out, at, bytes, start(of.partner_metadata), end(of.partner_metadata))
     at = writePiece(out, at, toComment)
-    at = writeTextOrNull(out, at, bytes, start(comment), end(comment))
+    at = writeTextOrNull(out, at, bytes, start(of.comment), end(of.comment))
     at = writePiece(out, at, toCreatedAt)
-    at = writePlain(out, at, bytes, start(createdAt), end(createdAt))
+    at = writePlain(out, at, bytes, start(of.created_epoch), end(of.created_epoch))
     at = writePiece(out, at, toAccountedAt)
-    return writePlain(out, at, bytes, start(accountedAt), end(accountedAt))
+    return writePlain(out, at, bytes, start(of.accounted_at), end(of.accounted_at))
   }
 
   #writeThirdParty(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
@@ -168,9 +160,9 @@ function writeDates(
   fields: Int32Array,
   base: number,
 ): number {
-  at = writePlain(out, at, bytes, fields[base + date]!, fields[base + date + 1]! - 1)
+  at = writePlain(out, at, bytes, fields[base + of.date]!, fields[base + of.date + 1]! - 1)
   at = writePiece(out, at, dateToDueDate)
-  return writeDateOrNull(out, at, bytes, fields[base + dueDate]!, fields[base + dueDate + 1]! - 1)
+  return writeDateOrNull(out, at, bytes, fields[base + of.due_date]!, fields[base + of.due_date + 1]! - 1)
 }
 
 /** `,"currency":{…`, left open. */
@@ -182,10 +174,10 @@ function writeCurrency(
   base: number,
 ): number {
   at = writePiece(out, at, toCurrency)
-  at = writePlain(out, at, bytes, fields[base + currencyCode]!, fields[base + currencyCode + 1]! - 1)
+  at = writePlain(out, at, bytes, fields[base + of.currency]!, fields[base + of.currency + 1]! - 1)
   at = writePiece(out, at, quoteMark)
-  const rateStart = fields[base + currencyRate]!
-  const rateEnd = fields[base + currencyRate + 1]! - 1
+  const rateStart = fields[base + of.rate]!
+  const rateEnd = fields[base + of.rate + 1]! - 1
   if (isNull(bytes, rateStart, rateEnd)) return at
   at = writePiece(out, at, toRate)
   return writePlain(out, at, bytes, rateStart, rateEnd)
@@ -198,5 +190,11 @@ function writeAttachmentsOf(
   fields: Int32Array,
   base: number,
 ): number {
-  return writeAttachments(out, at, bytes, fields[base + attachments]!, fields[base + attachments + 1]! - 1)
+  return writeAttachments(
+    out,
+    at,
+    bytes,
+    fields[base + of.attachments]!,
+    fields[base + of.attachments + 1]! - 1,
+  )
 }

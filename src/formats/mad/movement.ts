@@ -10,6 +10,7 @@
 
 import { strict as assert } from 'node:assert'
 import { ascii } from '../ascii.ts'
+import { offsetsOf } from '../columns.ts'
 import { writeDecimal } from '../minor-units.ts'
 import { bytesOf, endOfNumber, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
 import { writeAttachments } from './attachments.ts'
@@ -19,7 +20,7 @@ import { writeDateOrNull, writeNull, writeText, writeTextOrNull } from './json-b
 
 const { comma, letterN, letterP, minus, zero } = ascii
 
-/** The columns of a movement row, in the order the query must give them. */
+/** The columns of a movement row. */
 export const movementColumns = [
   'entry_id',
   'id',
@@ -34,12 +35,10 @@ export const movementColumns = [
   'payment_id',
   'shares',
   'lettering_state',
-  'lettering_code',
+  'shown_lettering_code',
 ] as const
-export type MovementColumn = (typeof movementColumns)[number]
-
-/** Changes whenever the bytes of a movement change, so that an ETag of the former bytes is not honoured. */
-export const movementFormatRevision = 1
+export const movementOffsets = offsetsOf(movementColumns)
+const of = movementOffsets
 
 const open = bytesOf('{"producerId":"')
 const description = bytesOf('","description":')
@@ -79,7 +78,7 @@ const rateDecimals = 4
 export class MovementRenderer {
   readonly #dictionary: Dictionary
   readonly #entries: EntryRenderer
-  #entryRoom = new Uint8Array(4096)
+  #entryBuffer = new Uint8Array(4096)
   /** From the end of `value` to the movement's own attachments; with the entry in between once one was taken. */
   #between: Uint8Array = valueToAttachments
 
@@ -93,18 +92,18 @@ export class MovementRenderer {
    * they stand inside of theirs. Fields: {@link entryColumns}, from `base` on.
    */
   takeEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const room = this.#entries.bytesMax(fields, base) + fixedBytesMax
-    if (room > this.#entryRoom.length) this.#entryRoom = new Uint8Array(2 * room)
-    let at = writePiece(this.#entryRoom, 0, entry)
-    at = this.#entries.writeInMovement(this.#entryRoom, at, bytes, fields, base)
-    at = writePiece(this.#entryRoom, at, entryToAttachments)
-    this.#between = this.#entryRoom.subarray(0, at)
+    const needed = this.#entries.bytesMax(fields, base) + fixedBytesMax
+    if (needed > this.#entryBuffer.length) this.#entryBuffer = new Uint8Array(2 * needed)
+    let at = writePiece(this.#entryBuffer, 0, entry)
+    at = this.#entries.writeInMovement(this.#entryBuffer, at, bytes, fields, base)
+    at = writePiece(this.#entryBuffer, at, entryToAttachments)
+    this.#between = this.#entryBuffer.subarray(0, at)
   }
 
   /** Bytes that the movement of this row may need, at the most. */
   bytesMax(fields: Int32Array, base: number): number {
     const rowBytes = fields[base + movementColumns.length]! - fields[base]!
-    const shareBytes = fields[base + 12]! - fields[base + 11]!
+    const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
     return (
       escapedBytesMax * rowBytes +
       this.#between.length +
@@ -116,67 +115,71 @@ export class MovementRenderer {
 
   /** Writes one movement of the entry taken last. Fields: {@link movementColumns}, from `base` on. */
   write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const idStart = fields[base + 1]!
-    const descriptionStart = fields[base + 2]!
-    const dueDateStart = fields[base + 3]!
-    const freeNumberStart = fields[base + 4]!
-    const invoiceNumberStart = fields[base + 5]!
-    const debitStart = fields[base + 6]!
-    const creditStart = fields[base + 7]!
-    const attachmentsStart = fields[base + 8]!
-    const accountStart = fields[base + 9]!
-    const paymentStart = fields[base + 10]!
+    const dueDateStart = fields[base + of.due_date]!
+    const dueDateEnd = fields[base + of.due_date + 1]! - 1
+    const freeNumberStart = fields[base + of.free_number]!
+    const freeNumberEnd = fields[base + of.free_number + 1]! - 1
 
     at = writePiece(out, at, open)
-    at = writePlain(out, at, bytes, idStart, descriptionStart - 1)
+    at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
     at = writePiece(out, at, description)
-    at = writeText(out, at, bytes, descriptionStart, dueDateStart - 1)
-    if (
-      isNull(bytes, dueDateStart, freeNumberStart - 1) &&
-      isNull(bytes, freeNumberStart, invoiceNumberStart - 1)
-    ) {
+    at = writeText(out, at, bytes, fields[base + of.description]!, fields[base + of.description + 1]! - 1)
+    if (isNull(bytes, dueDateStart, dueDateEnd) && isNull(bytes, freeNumberStart, freeNumberEnd)) {
       at = writePiece(out, at, noDatesInvoiceNumber)
     } else {
       at = writePiece(out, at, dueDate)
-      at = writeDateOrNull(out, at, bytes, dueDateStart, freeNumberStart - 1)
+      at = writeDateOrNull(out, at, bytes, dueDateStart, dueDateEnd)
       at = writePiece(out, at, freeNumber)
-      at = writeTextOrNull(out, at, bytes, freeNumberStart, invoiceNumberStart - 1)
+      at = writeTextOrNull(out, at, bytes, freeNumberStart, freeNumberEnd)
       at = writePiece(out, at, invoiceNumber)
     }
-    at = writeText(out, at, bytes, invoiceNumberStart, debitStart - 1)
-    at = writeValue(out, at, bytes, debitStart, creditStart - 1, creditStart, attachmentsStart - 1)
+    at = writeText(
+      out,
+      at,
+      bytes,
+      fields[base + of.invoice_number]!,
+      fields[base + of.invoice_number + 1]! - 1,
+    )
+    at = writeValue(out, at, bytes, fields, base)
     at = writePiece(out, at, this.#between)
-    at = writeAttachments(out, at, bytes, attachmentsStart, accountStart - 1)
+    at = writeAttachments(
+      out,
+      at,
+      bytes,
+      fields[base + of.attachments]!,
+      fields[base + of.attachments + 1]! - 1,
+    )
     at = writePiece(out, at, account)
-    const accountBytes = this.#dictionary.accounts.get(readId(bytes, accountStart, paymentStart - 1))
+    const accountId = readId(bytes, fields[base + of.account_id]!, fields[base + of.account_id + 1]! - 1)
+    const accountBytes = this.#dictionary.accounts.get(accountId)
     if (!accountBytes) assert.fail('a movement names an account that its folder does not have')
     at = writePiece(out, at, accountBytes)
     return this.#writeTail(out, at, bytes, fields, base)
   }
 
   #writeTail(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const paymentStart = fields[base + 10]!
-    const sharesStart = fields[base + 11]!
-    const stateStart = fields[base + 12]!
-    const codeStart = fields[base + 13]!
-    const codeEnd = fields[base + 14]! - 1
-    const paymentless = isNull(bytes, paymentStart, sharesStart - 1)
-    const shareless = isNull(bytes, sharesStart, stateStart - 1)
-    const state = bytes[stateStart]
+    const paymentStart = fields[base + of.payment_id]!
+    const paymentEnd = fields[base + of.payment_id + 1]! - 1
+    const sharesStart = fields[base + of.shares]!
+    const sharesEnd = fields[base + of.shares + 1]! - 1
+    const paymentless = isNull(bytes, paymentStart, paymentEnd)
+    const shareless = isNull(bytes, sharesStart, sharesEnd)
+    const state = bytes[fields[base + of.lettering_state]!]
     if (paymentless && shareless && state === letterN) return writePiece(out, at, nothingMore)
 
     at = writePiece(out, at, payment)
     if (paymentless) at = writeNull(out, at)
     else {
-      const paymentBytes = this.#dictionary.payments.get(readId(bytes, paymentStart, sharesStart - 1))
+      const paymentBytes = this.#dictionary.payments.get(readId(bytes, paymentStart, paymentEnd))
       if (!paymentBytes) assert.fail('a movement names a payment that its folder does not have')
       at = writePiece(out, at, paymentBytes)
     }
     at = writePiece(out, at, analytics)
-    if (!shareless) at = this.#writeShares(out, at, bytes, sharesStart, stateStart - 1)
+    if (!shareless) at = this.#writeShares(out, at, bytes, sharesStart, sharesEnd)
     if (state === letterN) return writePiece(out, at, letteringNone)
     at = writePiece(out, at, state === letterP ? letteringPartial : letteringComplete)
-    at = writeText(out, at, bytes, codeStart, codeEnd)
+    const codeStart = fields[base + of.shown_lettering_code]!
+    at = writeText(out, at, bytes, codeStart, fields[base + of.shown_lettering_code + 1]! - 1)
     return writePiece(out, at, close)
   }
 
@@ -213,11 +216,13 @@ function writeValue(
   out: Uint8Array,
   at: number,
   bytes: Uint8Array,
-  debitStart: number,
-  debitEnd: number,
-  creditStart: number,
-  creditEnd: number,
+  fields: Int32Array,
+  base: number,
 ): number {
+  const debitStart = fields[base + of.debit]!
+  const debitEnd = fields[base + of.debit + 1]! - 1
+  const creditStart = fields[base + of.credit]!
+  const creditEnd = fields[base + of.credit + 1]! - 1
   at = writePiece(out, at, credit)
   at = writeDecimal(out, at, bytes, creditStart, creditEnd, moneyDecimals)
   at = writePiece(out, at, debit)

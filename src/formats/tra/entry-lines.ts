@@ -4,7 +4,7 @@
  *
  * The hot loop of a TRA export. A line has 1,407 columns, nearly all of them blank or the same in a whole entry: they
  * are laid out once per entry and copied into each of its lines (30 ns), then the columns of the movement are written
- * at their places. Accounts, journals, payments and sections come as ready columns, by id. Nothing is allocated per
+ * at their offsets. Accounts, journals, payments and sections come as ready columns, by id. Nothing is allocated per
  * movement, but for amounts in a foreign currency and texts that are not plain French. The plain renderer in
  * test/support/plain/plain-tra.ts says the same with objects and strings and is compared byte for byte.
  *
@@ -15,6 +15,7 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
+import { offsetsOf } from '../columns.ts'
 import { endOfNumber, isNull, readId, unescaped, writePlain } from '../text-bytes.ts'
 import { noOpening, type TraDictionary } from './dictionary.ts'
 import { axesMax, establishmentCode } from './folder-records.ts'
@@ -27,20 +28,18 @@ import type { PieceType } from './piece-type.ts'
 const { blank, capitalA, capitalC, capitalD, capitalN, capitalS, capitalX, letterN, letterP, minus, zero } =
   ascii
 
-/** The columns of an entry row, in the order the query must give them. */
+/** The columns of an entry row. */
 export const traEntryColumns = [
   'id',
   'exercice_id',
   'journal_id',
   'date',
   'due_date',
-  'currency',
-  'rate',
+  'foreign_currency',
+  'foreign_rate',
   'created_on',
   'validated_at',
 ] as const
-export type TraEntryColumn = (typeof traEntryColumns)[number]
-
 /** The columns of a movement row. */
 export const traMovementColumns = [
   'entry_id',
@@ -56,53 +55,47 @@ export const traMovementColumns = [
   'lettering_state',
   'lettering_code',
 ] as const
-export type TraMovementColumn = (typeof traMovementColumns)[number]
 
-/** Places in the rows. */
-export const traEntryPlaces = placesOf(traEntryColumns)
-export const traMovementPlaces = placesOf(traMovementColumns)
-const ofEntry = traEntryPlaces
-const of = traMovementPlaces
-
-function placesOf<Column extends string>(columns: readonly Column[]): Record<Column, number> {
-  return Object.fromEntries(columns.map((column, place) => [column, place])) as Record<Column, number>
-}
+export const traEntryOffsets = offsetsOf(traEntryColumns)
+export const traMovementOffsets = offsetsOf(traMovementColumns)
+const ofEntry = traEntryOffsets
+const of = traMovementOffsets
 
 /** Where a field of a line begins, from 0. */
-const place = (name: string) => fieldOf(layouts.ENTRY, name).at - 1
-const journal = place('JOURNAL')
-const date = place('DATECOMPTABLE')
-const pieceTypeAt = place('TYPE PIECE')
-const account = place('GENERAL')
-const accountType = place('TYPE CPTE')
-const section = place('AUXILIAIRE OU SECTION')
-const invoiceNumber = place('REFINTERNE')
-const description = place('LIBELLE')
-const payment = place('MODEPAIE')
-const dueDate = place('ECHEANCE')
-const side = place('SENS')
+const offset = (name: string) => fieldOf(layouts.ENTRY, name).at - 1
+const journal = offset('JOURNAL')
+const date = offset('DATECOMPTABLE')
+const pieceTypeAt = offset('TYPE PIECE')
+const account = offset('GENERAL')
+const accountType = offset('TYPE CPTE')
+const section = offset('AUXILIAIRE OU SECTION')
+const invoiceNumber = offset('REFINTERNE')
+const description = offset('LIBELLE')
+const payment = offset('MODEPAIE')
+const dueDate = offset('ECHEANCE')
+const side = offset('SENS')
 const firstAmount = fieldOf(layouts.ENTRY, 'MONTANT1')
-const entryType = place('TYPE ECRITURE')
-const pieceNumber = place('NUMEROPIECE')
-const currency = place('DEVISE')
-const rate = place('TAUXDEV')
-const amountCode = place('CODEMONTANT')
+const entryType = offset('TYPE ECRITURE')
+const pieceNumber = offset('NUMEROPIECE')
+const currency = offset('DEVISE')
+const rate = offset('TAUXDEV')
+const amountCode = offset('CODEMONTANT')
 const secondAmount = fieldOf(layouts.ENTRY, 'MONTANT2')
-const axis = place('AXE')
-const entryId = place('REFEXTERNE')
-const createdOn = place('DATECREATION')
-const opening = place('ECRANOUVEAU')
-const freeNumber = place('REFLIBRE')
-const lettering = place('LETTRAGE')
-const letteringState = place('ETATLETTRAGE')
-const validated = place('VALIDE')
-const validatedOn = place('VALIDDATE')
+const axis = offset('AXE')
+const entryId = offset('REFEXTERNE')
+const createdOn = offset('DATECREATION')
+const opening = offset('ECRANOUVEAU')
+const freeNumber = offset('REFLIBRE')
+const lettering = offset('LETTRAGE')
+const letteringState = offset('ETATLETTRAGE')
+const validated = offset('VALIDE')
+const validatedOn = offset('VALIDDATE')
 
 const textColumns = 35
 const rateField = fieldOf(layouts.ENTRY, 'TAUXDEV')
 const pieceNumberColumns = fieldOf(layouts.ENTRY, 'NUMEROPIECE').length
 /** Columns 1 to 222 are the same on lines of movements and of shares. */
-const commonColumns = place('REFEXTERNE')
+const commonColumns = offset('REFEXTERNE')
 
 /** The last column of either line holds something or is mandatory, so that all lines of a kind have one length. */
 const blankLine = new LineWriter(layouts.ENTRY)
@@ -181,9 +174,10 @@ export class EntryLines {
 
   /** What is written for a currency stays for the entries behind it: most ledgers know the euro alone. */
   #takeCurrency(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const start = fields[base + ofEntry.currency]!
-    const rateStart = fields[base + ofEntry.rate]!
-    if (isNull(bytes, start, rateStart - 1)) {
+    const start = fields[base + ofEntry.foreign_currency]!
+    const rateStart = fields[base + ofEntry.foreign_rate]!
+    const end = fields[base + ofEntry.foreign_currency + 1]! - 1
+    if (isNull(bytes, start, end)) {
       if (!this.#foreign) return
       this.#foreign = undefined
       this.#line.set(euro, currency)
@@ -191,12 +185,12 @@ export class EntryLines {
       this.#line.set(inEuro, amountCode)
       return
     }
-    const text = Buffer.from(bytes.subarray(rateStart, fields[base + ofEntry.rate + 1]! - 1)).toString(
-      'latin1',
-    )
+    const text = Buffer.from(
+      bytes.subarray(rateStart, fields[base + ofEntry.foreign_rate + 1]! - 1),
+    ).toString('latin1')
     const [whole, decimals = ''] = text.split('.')
     this.#foreign = new ForeignAmounts(BigInt(whole! + decimals.padEnd(rateDecimals, '0')))
-    writePlain(this.#line, currency, bytes, start, rateStart - 1)
+    writePlain(this.#line, currency, bytes, start, end)
     const written = text.replace('.', ',')
     if (written.length > rateField.length) throw new TraOverflow(layouts.ENTRY, rateField, written)
     writeRight(this.#line, rate, rateField.length, written)
@@ -249,7 +243,7 @@ export class EntryLines {
     return this.#writeShares(out, at, bytes, sharesStart, sharesEnd, booked.columns, isDebit)
   }
 
-  /** One line per share: `{section,amount,rate,section,amount,rate}`. Those of a sixth axis have no place in the file. */
+  /** One line per share: `{section,amount,rate,section,amount,rate}`. Those of a sixth axis do not fit into the file. */
   #writeShares(
     out: Uint8Array,
     at: number,

@@ -3,22 +3,21 @@
  * movements are, with the items of the full export.
  */
 import { z } from '@hono/zod-openapi'
-import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { dayIn } from '../../exports/read/day.ts'
-import { readSelected } from '../../exports/read/movements.sql.ts'
+import { readSelected } from '../../exports/read/selected.sql.ts'
 import type { FolderCollection } from '../../exports/render/collections.ts'
 import { collectionTag } from '../../exports/render/collections.ts'
-import { startExport } from '../../exports/run/start.ts'
+import { mediaTypes } from '../../formats/file-formats.ts'
 import { accountingFolderId, version } from '../query.ts'
-import { mediaTypes } from '../representation.ts'
+import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
 import { conditionalRequest, etagHeaders, streamHeaders } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
 import { Entry } from '../schemas/movement-schema.ts'
-import { representationFor, streamExport } from '../stream-export.ts'
-import { type EntriesQuery, entriesQuery } from './movements-query.ts'
-import { lookAtSelection } from './selected.ts'
+import { streamExport } from '../stream/stream-export.ts'
+import { entriesQuery } from './movements-query.ts'
+import { answerSelected } from './selected.ts'
 
 const madQuery = z.strictObject({ version, accountingFolderId })
 
@@ -55,21 +54,18 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const { c, services, principal, folderId } = call
   const { schemaId, firmId } = principal
   const representation = representationFor(c)
-  const folder = { schemaId, folderId, exerciceId: undefined }
-  const selected = await inTenant(services.database, schemaId, (client) => readSelected(client, folder))
+  const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [] }
+  const selected = await readSelected(services.database, folder)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const { timeZone } = services.config
   const owner = { schemaId, folderId, firmId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
-    representation,
+    task: { what: collection, owner, ...representation },
     fileName: `${selected.reference ?? folderId}_${collection}`,
     ledger: {
       version: selected.ledgerVersion,
       tagAt: (ledgerVersion) => collectionTag(collection, owner, ledgerVersion),
     },
-    after: undefined,
-    start: () =>
-      startExport(services.threads, 'exportCollection', { schemaId, collection, owner, ...representation }),
   })
 }
 
@@ -81,18 +77,8 @@ const entries = folderRoute({
   query: entriesQuery,
   headers: conditionalRequest,
   answers: { 200: answersOf(z.array(Entry), Entry), ...unchanged },
-  answer: answerEntries,
+  answer: (call) => answerSelected(call, 'entries'),
 })
-
-async function answerEntries(call: FolderCall<EntriesQuery>): Promise<Response> {
-  const { c, query, services } = call
-  const { selection, asked } = await lookAtSelection(call, 'entries')
-  const task = { schemaId: selection.schemaId, selection, after: query.after, ...asked.representation }
-  return streamExport(c, services, {
-    ...asked,
-    start: () => startExport(services.threads, 'exportEntries', task),
-  })
-}
 
 /** Several folders, each with a ledger of its own: there is no version to make an ETag of. */
 const society = tokenRoute({
@@ -106,13 +92,10 @@ const society = tokenRoute({
     const { schemaId, firmId } = principal
     const representation = representationFor(c)
     const owner = { schemaId, firmId, folderId: '0', today: '', timeZone: '' }
-    const task = { schemaId, collection: 'society' as const, owner, ...representation }
     return streamExport(c, services, {
-      representation,
+      task: { what: 'society', owner, ...representation },
       fileName: 'society',
       ledger: undefined,
-      after: undefined,
-      start: () => startExport(services.threads, 'exportCollection', task),
     })
   },
 })

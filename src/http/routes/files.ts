@@ -5,18 +5,19 @@
  * An object never changes, so its ETag names its key. Ranges make a broken download resumable.
  */
 import { createHash } from 'node:crypto'
-import { extname } from 'node:path'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
+import { mediaTypeOf } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
 import { type FileLink, readLink } from '../../store/file-links.ts'
-import { FilesystemStore, type StoredFile } from '../../store/filesystem.ts'
+import { FilesystemStore, type OpenFile } from '../../store/filesystem.ts'
 import { isKey, StoreError } from '../../store/store.ts'
 import { holdsEtag } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
+import { type BodySource, streamBody } from '../stream/stream-body.ts'
 
 export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
   app.get('/files/*', (c) => answerFile(c, services))
@@ -25,13 +26,8 @@ export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
   })
 }
 
-/** By the ending of the key, which is all that a folder keeps of it. */
-const contentTypes: Readonly<Record<string, string>> = {
-  '.json': 'application/json',
-  '.tra': 'text/plain; charset=windows-1252',
-}
-
-async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<Response> {
+async function answerFile(c: Context<Edge>, services: Services): Promise<Response> {
+  const { store } = services
   if (!(store instanceof FilesystemStore)) throw new AppError('ERR-NOT-FOUND')
   const link = checkLink(c.env.incoming.url ?? '', store.signingKey, Date.now())
   const file = await openFile(store, link.key)
@@ -56,7 +52,7 @@ async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<R
     })
   const { start, end } = part ?? { start: 0, end: file.bytes }
   Object.assign(headers, {
-    'Content-Type': contentTypes[extname(link.key)] ?? 'application/octet-stream',
+    'Content-Type': mediaTypeOf(link.key) ?? 'application/octet-stream',
     'Content-Disposition': attachment(link.fileName),
     'Content-Length': String(end - start),
     // A browser must not take what partners put into their ledgers for a page of this host.
@@ -65,11 +61,7 @@ async function answerFile(c: Context<Edge>, { store, log }: Services): Promise<R
   })
   const status = part ? 206 : 200
   if (c.req.method === 'HEAD') return c.body(null, status, headers)
-  const onFailure = (error: unknown) => {
-    // Closed with the connection of a client that left, in mid-read.
-    if (!outgoing.destroyed) log('file.broken', { requestId: c.get('requestId'), error })
-  }
-  return c.body(stream(file, start, end, onFailure), status, headers)
+  return c.body(streamBody(c, services, 'file.broken', sourceOf(file, start, end)), status, headers)
 }
 
 /** @throws {AppError} 404 for what is no address of a file, 403 where the signature does not fit, 410 once expired */
@@ -81,7 +73,7 @@ function checkLink(target: string, signingKey: string, now: number): FileLink {
   return link
 }
 
-async function openFile(store: FilesystemStore, key: string): Promise<StoredFile> {
+async function openFile(store: FilesystemStore, key: string): Promise<OpenFile> {
   const file = await store.open(key).catch((cause: unknown) => {
     throw cause instanceof StoreError ? new AppError('ERR-UNAVAILABLE', { cause }) : cause
   })
@@ -115,36 +107,18 @@ function rangeOf(
   return { start, end: last === '' ? bytes : Math.min(Number(last) + 1, bytes) }
 }
 
-/** Pull only, as for every streamed answer: an error thrown from pull() reaches the client as a broken transfer. */
-function stream(
-  { handle }: StoredFile,
-  start: number,
-  end: number,
-  onFailure: (error: unknown) => void,
-): ReadableStream<Uint8Array> {
+/** The bytes from `start` to `end`. A read that finds the handle closed, as the client has left, fails. */
+function sourceOf({ handle }: OpenFile, start: number, end: number): BodySource {
   let at = start
-  let cancelled = false
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const room = new Uint8Array(Math.min(limits.chunkBytes, end - at))
-          const { bytesRead } =
-            room.length === 0 ? { bytesRead: 0 } : await handle.read(room, 0, room.length, at)
-          if (cancelled) return
-          if (bytesRead === 0 && at < end) throw new Error(`the file ends at ${at} instead of ${end} bytes`)
-          at += bytesRead
-          if (bytesRead > 0) return controller.enqueue(room.subarray(0, bytesRead))
-        } catch (error) {
-          onFailure(error)
-          throw error
-        }
-        controller.close()
-      },
-      cancel() {
-        cancelled = true
-      },
+  return {
+    read: async () => {
+      if (at === end) return undefined
+      const buffer = new Uint8Array(Math.min(limits.chunkBytes, end - at))
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, at)
+      if (bytesRead === 0) throw new Error(`the file ends at ${at} instead of ${end} bytes`)
+      at += bytesRead
+      return buffer.subarray(0, bytesRead)
     },
-    { highWaterMark: 0 },
-  )
+    cancel: () => {},
+  }
 }

@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
+import { fileFormats } from '../../formats/file-formats.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
 import type { ExportView } from '../../jobs/jobs.sql.ts'
@@ -91,8 +92,8 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
   const journalIds = setOfIds(query.journalIds ?? [])
   const wanted = { schemaId, folderId, version, format, exerciceId, period, journalIds }
   const identity = identityOf(wanted)
+  if (exerciceId !== undefined || journalIds.length > 0) await findSelected(services.database, wanted)
   const job = await inTenant(services.database, schemaId, async (client) => {
-    if (exerciceId !== undefined || journalIds.length > 0) await findSelected(client, wanted)
     const exportId = `export_${randomBytes(16).toString('hex')}`
     await retireAfterAnHour(client, { schemaId, folderId, identity })
     if (await insertExport(client, { ...wanted, exportId, identity, requestId }))
@@ -118,7 +119,7 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       return { progress: { rows: Number(job.rows), rowsTotal, bytes: Number(job.bytes) } }
     }
     case 'DONE': {
-      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.${job.format.toLowerCase()}`
+      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.${fileFormats[job.format].ending}`
       return {
         url: await store.signedUrl(job.fileKey!, fileName, limits.fileLinkSeconds),
         size: Number(job.bytes),

@@ -3,10 +3,10 @@
  * 4), and the selection they make.
  */
 import { z } from '@hono/zod-openapi'
-import type { Issue } from '../../errors.ts'
 import type { Selection } from '../../exports/selection.ts'
-import { sourceCodes, spansMonths } from '../../exports/selection.ts'
+import { sourceCodes } from '../../exports/selection.ts'
 import { accountingFolderId, date, id, idForm, oneOf, optional, several, text, version } from '../query.ts'
+import { periodIssues } from './period-query.ts'
 
 /** A period of more is refused: partners pull a year at a time. */
 const periodMonthsMax = 12
@@ -72,32 +72,15 @@ export const entriesQuery = z
 export type MovementsQuery = z.output<typeof movementsQuery>
 export type EntriesQuery = z.output<typeof entriesQuery>
 
-function checkSelection(query: object, context: z.RefinementCtx): void {
-  for (const { parameter, message } of selectionIssues(query)) {
-    context.addIssue({ code: 'custom', path: [parameter], message })
-  }
+const periodRule = {
+  monthsMax: periodMonthsMax,
+  isRequired: true,
+  ofPeriod: ['startDate', 'endDate', 'dateFilter'],
 }
 
-/** What is wrong with the parameters together. Single ones may be wrong too: all mistakes are told at once. */
-function selectionIssues(query: object): Issue[] {
-  const { idExercice, startDate, endDate, dateFilter } = query as Record<string, unknown>
-  if (idExercice !== undefined) {
-    return Object.entries({ startDate, endDate, dateFilter })
-      .filter(([, value]) => value !== undefined)
-      .map(([parameter]) => ({ parameter, message: 'cannot be combined with idExercice' }))
-  }
-  if (startDate === undefined && endDate === undefined) {
-    return [{ parameter: 'idExercice', message: 'is required, or startDate and endDate together' }]
-  }
-  if (startDate === undefined) return [{ parameter: 'startDate', message: 'is required with endDate' }]
-  if (endDate === undefined) return [{ parameter: 'endDate', message: 'is required with startDate' }]
-  const [start, end] = [date.safeParse(startDate), date.safeParse(endDate)]
-  if (!start.success || !end.success) return []
-  if (end.data < start.data) return [{ parameter: 'endDate', message: 'must not lie before startDate' }]
-  if (spansMonths(start.data, end.data, periodMonthsMax)) {
-    return [{ parameter: 'endDate', message: `must lie less than ${periodMonthsMax} months after startDate` }]
-  }
-  return []
+function checkSelection(query: object, context: z.RefinementCtx): void {
+  for (const { parameter, message } of periodIssues(query, periodRule))
+    context.addIssue({ code: 'custom', path: [parameter], message })
 }
 
 /** Each route lacks the filters of the other. */

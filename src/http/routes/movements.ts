@@ -1,16 +1,12 @@
 /** `GET /api/v1/mad/movements`: the whole selection as one streamed answer. */
 
 import { z } from '@hono/zod-openapi'
-import { startExport } from '../../exports/run/start.ts'
-import { mediaTypes } from '../representation.ts'
-import type { FolderCall } from '../route.ts'
+import { mediaTypes } from '../../formats/file-formats.ts'
 import { folderRoute } from '../route.ts'
 import { conditionalRequest, etagHeaders, streamHeaders } from '../schemas/answer-headers.ts'
 import { Movement } from '../schemas/movement-schema.ts'
-import { streamExport } from '../stream-export.ts'
-import type { MovementsQuery } from './movements-query.ts'
 import { movementsQuery } from './movements-query.ts'
-import { lookAtSelection } from './selected.ts'
+import { answerSelected } from './selected.ts'
 
 export const movements = folderRoute({
   method: 'get',
@@ -35,16 +31,5 @@ export const movements = folderRoute({
       description: 'The representation named by If-None-Match is still what is selected',
     },
   },
-  answer: answerMovements,
+  answer: (call) => answerSelected(call, 'movements'),
 })
-
-async function answerMovements(call: FolderCall<MovementsQuery>): Promise<Response> {
-  const { c, query, services } = call
-  const { selection, asked } = await lookAtSelection(call, 'movements')
-  const { after } = query
-  const task = { schemaId: selection.schemaId, selection, after, ...asked.representation }
-  return streamExport(c, services, {
-    ...asked,
-    start: () => startExport(services.threads, 'exportMovements', task),
-  })
-}

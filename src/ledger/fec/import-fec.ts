@@ -18,6 +18,7 @@
  *   no column for them.
  * - created_at is the time of the import.
  */
+
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type pg from 'pg'
@@ -25,6 +26,7 @@ import { inTransaction } from '../../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
 import { type FecLine, parseFec } from '../../formats/fec/parse.ts'
 import { FecProblems } from '../../formats/fec/problem.ts'
+import type { Period } from '../../formats/rows.ts'
 import { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.ts'
 import { analyzeLedger } from './import-fec.sql.ts'
@@ -32,7 +34,7 @@ import { loadDimensions } from './load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './load-entries.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
-import { FecSurvey, type Period } from './survey/survey.ts'
+import { FecSurvey } from './survey/survey.ts'
 import { findOrCreateFolder, prepareExercice, type RequestedFolder } from './target.ts'
 
 export interface FecImportOptions {

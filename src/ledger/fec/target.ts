@@ -1,6 +1,7 @@
 /** Finds or creates the folder of an import and the exercice in it. */
 import type { ClientBase } from 'pg'
 import { isId } from '../../db/id.ts'
+import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import { exercices, TableWriter } from '../load.ts'
@@ -12,7 +13,6 @@ import {
   lockFolder,
   lockReference,
 } from './import-fec.sql.ts'
-import type { Period } from './survey/survey.ts'
 
 export interface RequestedFolder {
   /** Absent: the folder with the reference, or a new one. */

@@ -9,9 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { openCluster } from '../../../src/db/embedded/cluster.ts'
 import { startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
-import { findPrograms } from '../../../src/db/embedded/programs.ts'
 import { migrate } from '../../../src/db/migrations/migrate.ts'
 
 export interface DatabaseServer {
@@ -43,16 +41,17 @@ export async function startServer(): Promise<RunServer> {
   const cleaner = startCleaner(folder)
   process.env['TMPDIR'] = folder
   const cluster = join(folder, 'cluster')
-  await openCluster(cluster, await findPrograms(), false)
+  const first = await startEmbeddedDatabase({ dataDir: cluster, durable: false })
+  await migrate(first.ownerUrl)
+  await first.stop()
   const dataDir = join(folder, 'data')
   await copyFolder(cluster, dataDir)
   const server = await startEmbeddedDatabase({ dataDir, durable: false })
   const { ownerUrl, serviceUrl } = server
-  const client = new pg.Client({ connectionString: ownerUrl })
+  const client = new pg.Client({ connectionString: withDatabase(ownerUrl, 'postgres') })
   await client.connect()
-  await client.query(`create database ${templateName}`)
+  await client.query(`create database ${templateName} template grandlivre`)
   await client.end()
-  await migrate(withDatabase(ownerUrl, templateName))
   return {
     urls: { ownerUrl, serviceUrl },
     cluster,

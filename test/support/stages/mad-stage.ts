@@ -5,6 +5,7 @@ import { createPool } from '../../../src/db/pool.ts'
 import { openSnapshot, type Snapshot } from '../../../src/exports/read/snapshot.ts'
 import type { FileTotals } from '../../../src/exports/render/count-chunks.ts'
 import { renderMadFile } from '../../../src/exports/render/mad-file.ts'
+import { wholeFolder } from '../../../src/exports/selection.ts'
 import { addToFolder } from '../ledgers/full-ledger.ts'
 import { fillLedger } from '../ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../ledgers/tenants.ts'
@@ -75,18 +76,16 @@ export async function setMadStage(): Promise<MadStage> {
 
 function render(snapshot: Snapshot, folder: Folder, chunkBytes = 256 * 1024) {
   const totals: FileTotals[] = []
-  const room = (bytes: number) => new Uint8Array(bytes)
   const { schemaId, folderId } = folder
   const options = {
-    schemaId,
-    folderId,
+    selection: wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
     exportId: 'export_0123',
     version: '1.0.0',
     now,
     today,
-    timeZone: 'Europe/Paris',
     chunkBytes,
-    room,
+    buffer: (bytes: number) => new Uint8Array(bytes),
+    leftOut: () => {},
   }
   return { totals, chunks: renderMadFile(snapshot, { ...options, counted: (sum) => totals.push(sum) }) }
 }

@@ -4,6 +4,7 @@ import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
 import { inUnits } from '../../minor-units.ts'
+import { UnsupportedByFormat } from '../../unsupported.ts'
 import { toWindows1252 } from '../windows-1252.ts'
 import type { TraKind } from './column.ts'
 import { fieldOf, type TraField, type TraLayout } from './layouts.ts'
@@ -15,8 +16,9 @@ export const noDay = '01011900'
 
 const valueCharactersShown = 60
 
-/** A value that its columns cannot hold and that must not be cut: no retry helps, the books themselves need a change. */
-export class TraOverflow extends Error {
+/** A value that its columns cannot hold and that must not be cut. */
+export class TraOverflow extends UnsupportedByFormat {
+  override name = 'TraOverflow'
   readonly record: string
   readonly field: string
 
@@ -25,7 +27,6 @@ export class TraOverflow extends Error {
     super(
       `${layout.record}.${field.name} of a TRA file has ${field.length} columns and cannot hold "${shown}"`,
     )
-    this.name = 'TraOverflow'
     this.record = layout.record
     this.field = field.name
   }

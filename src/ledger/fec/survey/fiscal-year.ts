@@ -1,8 +1,8 @@
 /** Determines the fiscal year of a FEC: from options, its file name, or the dates of its lines. */
 import { isDay } from '../../../formats/fec/fields.ts'
 import type { FecLine } from '../../../formats/fec/parse.ts'
+import type { Period } from '../../../formats/rows.ts'
 import { isOpening, journalTypeByName } from './journals.ts'
-import type { Period } from './survey.ts'
 
 /** The user's options, `YYYY-MM-DD`. */
 export interface FiscalYearOptions {

@@ -6,18 +6,12 @@
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { FecProblems } from '../../../formats/fec/problem.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
-import type { JournalType } from '../../../formats/rows.ts'
+import type { JournalType, Period } from '../../../formats/rows.ts'
 import { accountKey, type FecAccount, fecAccount, nameAccount } from './accounts.ts'
 import { type DatedLine, EntryGroups } from './entries.ts'
 import { isOpening, type JournalUse, journalTypeByName } from './journals.ts'
 import { OpenBalances } from './open-balances.ts'
 import { paymentCode } from './payments.ts'
-
-/** First and last day of a fiscal year, `YYYY-MM-DD`. */
-export interface Period {
-  start: string
-  end: string
-}
 
 export interface FecJournal {
   code: string

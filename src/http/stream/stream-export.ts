@@ -3,23 +3,23 @@
  * prove that the transfer is whole.
  */
 import type { Context } from 'hono'
-import { AppError } from '../errors.ts'
-import type { ExportReader } from '../exports/run/start.ts'
-import { attachment } from '../store/attachment.ts'
-import type { Representation } from './representation.ts'
-import { etagOf, holdsEtag, mediaTypes, namesSelection, negotiate } from './representation.ts'
-import type { Edge } from './route.ts'
-import type { Services } from './services.ts'
+import { AppError } from '../../errors.ts'
+import { type ExportReader, startExport } from '../../exports/run/start.ts'
+import type { ExportTask } from '../../exports/run/task.ts'
+import { mediaTypes } from '../../formats/file-formats.ts'
+import { attachment } from '../../store/attachment.ts'
+import { etagOf, holdsEtag, namesSelection } from '../representation.ts'
+import type { Edge } from '../route.ts'
+import type { Services } from '../services.ts'
+import { type BodySource, streamBody } from './stream-body.ts'
 
 export interface StreamedExport {
-  representation: Representation
+  /** What a thread is asked for. */
+  task: ExportTask
   /** Name of the file, without its ending. */
   fileName: string
   /** Undefined where the answer depends on no ledger: it has no ETag. */
   ledger: LedgerState | undefined
-  /** The item behind which a resumed answer begins. */
-  after: string | undefined
-  start: () => ExportReader
 }
 
 export interface LedgerState {
@@ -27,15 +27,6 @@ export interface LedgerState {
   version: string
   /** Names what is selected at a version of the ledger. */
   tagAt: (version: string) => string
-}
-
-/** The representation that a request asks for. @throws {AppError} ERR-NOT-ACCEPTABLE */
-export function representationFor(c: Context<Edge>): Representation {
-  const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'))
-  if (representation) return representation
-  throw new AppError('ERR-NOT-ACCEPTABLE', {
-    message: `Served are ${Object.values(mediaTypes).join(' and ')}`,
-  })
 }
 
 export async function streamExport(
@@ -53,7 +44,7 @@ export async function streamExport(
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(asked, etag))
 
-  const reader = asked.start()
+  const reader = startExport(services.threads, asked.task)
   const { outgoing } = c.env
   // Covers every way in which the client leaves, also while the database still looks for the first row.
   outgoing.once('close', () => reader.cancel())
@@ -65,7 +56,8 @@ export async function streamExport(
     if (ledger) checkIfMatch(c, ledger, ledgerVersion)
     // Errors up to here, and up to the first chunk, are answered with their status.
     const first = await reader.read()
-    return c.body(stream(first, reader, c, services), 200, {
+    const source = sourceOf(reader, first, c, services)
+    return c.body(streamBody(c, services, 'stream.broken', source), 200, {
       ...headersOf(asked, etagAt(asked, ledgerVersion)),
       // Said outright, because the adapter would otherwise collect a short answer first and give it a Content-Length,
       // and an answer with a length has no trailers. Clients of HTTP/1.0 get it too: they would take any end of the
@@ -88,8 +80,9 @@ function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, version: string)
   }
 }
 
-function etagAt({ ledger, representation, after }: StreamedExport, version: string | undefined) {
-  return ledger && version !== undefined ? etagOf(ledger.tagAt(version), representation, after) : undefined
+function etagAt({ ledger, task }: StreamedExport, version: string | undefined): string | undefined {
+  if (!ledger || version === undefined) return undefined
+  return etagOf(ledger.tagAt(version), task, 'after' in task ? task.after : undefined)
 }
 
 const caching = {
@@ -98,7 +91,7 @@ const caching = {
 }
 
 function headersOf(
-  { representation: { form, encoding }, fileName }: StreamedExport,
+  { task: { form, encoding }, fileName }: StreamedExport,
   etag: string | undefined,
 ): Record<string, string> {
   return {
@@ -110,45 +103,31 @@ function headersOf(
   }
 }
 
-/**
- * Pull only: the socket asks for each chunk. A failure breaks the connection off before the last chunk, so that what
- * arrived never looks complete.
- */
-function stream(
-  first: Uint8Array | undefined,
+function sourceOf(
   reader: ExportReader,
+  first: Uint8Array | undefined,
   c: Context<Edge>,
   { log, readiness }: Services,
-): ReadableStream<Uint8Array> {
+): BodySource {
   let next = first
-  let sent: Uint8Array | undefined
-  const { outgoing } = c.env
+  const learn = (error: unknown): never => {
+    readiness.learn(error)
+    throw error
+  }
   const started = performance.now()
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          // The answer has begun and nothing waits to be written: the chunk before is with the kernel, its buffer free.
-          if (sent && outgoing.headersSent && outgoing.writableLength === 0) reader.giveBack(sent)
-          const chunk = next ?? (await reader.read())
-          next = undefined
-          sent = chunk
-          if (chunk) return controller.enqueue(chunk)
-        } catch (error) {
-          readiness.learn(error)
-          if (!reader.cancelled) log('stream.broken', { requestId: c.get('requestId'), error })
-          // Not thrown: the adapter would print it among the lines of the log, and say it in the body.
-          outgoing.destroy()
-          return
-        }
-        const { rows, bytes, sha256 } = reader.summary!
-        outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
-        const ms = Math.round(performance.now() - started)
-        log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
-        controller.close()
-      },
-      cancel: () => reader.cancel(),
+  return {
+    read: async () => {
+      const chunk = next ?? (await reader.read().catch(learn))
+      next = undefined
+      return chunk
     },
-    { highWaterMark: 0 },
-  )
+    giveBack: (chunk) => reader.giveBack(chunk),
+    ended: () => {
+      const { rows, bytes, sha256 } = reader.summary!
+      c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
+      const ms = Math.round(performance.now() - started)
+      log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
+    },
+    cancel: () => reader.cancel(),
+  }
 }

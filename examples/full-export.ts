@@ -1,0 +1,143 @@
+/**
+ * Has the service export a whole folder to a file, waits for it, downloads it, and checks its size and SHA-256.
+ *
+ *   GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... GRANDLIVRE_SECRET=glv_secret_... \
+ *     npx node examples/full-export.ts --out out JSON TRA
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import {
+  ask,
+  type Partner,
+  partnerFrom,
+  print,
+  printHeading,
+  printResult,
+  run,
+  showProgress,
+  sizeOf,
+} from './partner.ts'
+
+/**
+ * Soon at first, as a small folder is exported in less than a second. Then more seldom: a token may send 20 requests
+ * in 10 seconds.
+ */
+const pollsMs = [100, 200, 400, 700]
+/** A service that died resumes an export within half a minute; one that does not move for longer is stuck. */
+const standstillMs = 90_000
+
+interface Progress {
+  /** Movements. */
+  rows: number
+  /** Null until they are counted. */
+  rowsTotal: number | null
+  bytes: number
+}
+
+type Status = { id: string } & (
+  | { status: 'INIT'; progress: Progress }
+  | { status: 'FAILED'; reason: string }
+  | { status: 'DONE'; url: string; size: number; rows: number; sha256: string }
+)
+
+export type Done = Extract<Status, { status: 'DONE' }> & {
+  /** Sums as decimal text: as doubles, two large sums that differ by a cent may be the same. */
+  debit: string
+  credit: string
+  /** The trigger was answered with an export that had ended already. */
+  wasThere: boolean
+  /** From the trigger until the file was there. */
+  ms: number
+}
+
+/** @throws {Error} where the export fails or stands still, with the reason that the service gives */
+export async function exportFolder(partner: Partner, format: string): Promise<Done> {
+  const started = performance.now()
+  let body = await bodyOf(partner, `/api/v1/mad/all?version=1.0.0&format=${format}`)
+  let status: Status = JSON.parse(body)
+  const path = `/api/v1/mad/all/status?exportId=${status.id}`
+  let movedAt = started
+  let polls = 0
+  for (; status.status === 'INIT'; polls += 1) {
+    const { rows, rowsTotal, bytes } = status.progress
+    const ofAll = rowsTotal === null ? '' : ` of ${rowsTotal.toLocaleString('en')}`
+    showProgress(`Full export in ${format}: ${rows.toLocaleString('en')}${ofAll} rows, ${sizeOf(bytes)}`)
+    await delay(pollsMs[polls] ?? pollsMs.at(-1))
+    const next = await bodyOf(partner, path)
+    if (next !== body) movedAt = performance.now()
+    if (performance.now() - movedAt > standstillMs)
+      throw new Error(`The full export ${status.id} has not moved for ${standstillMs / 1000} s`)
+    body = next
+    status = JSON.parse(body)
+  }
+  if (status.status === 'FAILED') throw new Error(`The full export ${status.id} failed: ${status.reason}`)
+  const [, debit = '', credit = ''] = /"totals":\{"debit":([-\d.]+),"credit":([-\d.]+)\}/.exec(body) ?? []
+  if (debit === '') throw new Error(`The status of the full export has no totals: ${body}`)
+  return { ...status, debit, credit, wasThere: polls === 0, ms: performance.now() - started }
+}
+
+async function bodyOf(partner: Partner, path: string): Promise<string> {
+  return text(await ask(partner, path))
+}
+
+/** The address is all it needs: neither token nor secret goes along. */
+export async function download({ url, size, rows, sha256 }: Done, name: string): Promise<void> {
+  const started = performance.now()
+  const response = await fetch(url)
+  if (response.status !== 200 || !response.body)
+    throw new Error(
+      `The file of the full export was answered with ${response.status}: ${await response.text()}`,
+    )
+  const hash = createHash('sha256')
+  let bytes = 0
+  const file = await open(name, 'w')
+  try {
+    for await (const chunk of response.body) {
+      bytes += chunk.length
+      hash.update(chunk)
+      await file.write(chunk)
+      showProgress(`Its file: ${sizeOf(bytes)} of ${sizeOf(size)}`)
+    }
+  } finally {
+    await file.close()
+  }
+  if (bytes !== size) throw new Error(`The file has ${bytes} bytes, and its status says ${size}`)
+  if (hash.digest('hex') !== sha256) throw new Error('The file has another SHA-256 than its status says')
+  printResult('  downloaded from its address', {
+    ms: performance.now() - started,
+    wireBytes: bytes,
+    bytes,
+    rows,
+  })
+}
+
+async function exportFolderToFiles(): Promise<void> {
+  const options = { out: { type: 'string', default: 'out' } } as const
+  const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  const formats = positionals.length === 0 ? ['JSON'] : positionals
+  const partner = partnerFrom(process.env)
+  await mkdir(values.out, { recursive: true })
+  printHeading('The whole folder')
+  const files: string[] = []
+  const sums = new Set<string>()
+  for (const format of formats) {
+    const done = await exportFolder(partner, format)
+    // One that was there already was not made at any rate.
+    const { ms, rows, size, debit, credit, wasThere } = done
+    if (wasThere) printResult(`Full export in ${format}, made before`, { ms, rows })
+    else printResult(`Full export in ${format}, made`, { ms, bytes: size, rows })
+    const file = join(values.out, `full-export.${format.toLowerCase()}`)
+    await download(done, file)
+    files.push(file)
+    sums.add(debit).add(credit)
+  }
+  if (sums.size > 1) throw new Error(`Debits and credits differ: ${[...sums].join(', ')}`)
+  print(`Debit and credit are both ${[...sums].join('')}. Files:`)
+  for (const file of files) print(`  ${file}`)
+}
+
+if (import.meta.main) await run(exportFolderToFiles)

@@ -1,0 +1,127 @@
+/** What the examples of a partner share: signed requests, and lines about what they got. Needs nothing but Node 24. */
+import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { json } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
+
+export interface Partner {
+  /** `https://ledger.example.com` */
+  url: string
+  token: string
+  secret: string
+}
+
+/** @throws {Error} naming the variables, where one is missing */
+export function partnerFrom(env: NodeJS.ProcessEnv): Partner {
+  const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = env
+  if (url && token && secret) return { url: url.replace(/\/$/, ''), token, secret }
+  throw new Error('Set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET')
+}
+
+/**
+ * Sends a request and returns the response once its headers have come. After 429 it waits as long as the service asks.
+ * Not `fetch`, which hides trailers.
+ * @param path with its query
+ * @throws {Error} for every status but 200 and 304, with the error of the service
+ */
+export async function ask(
+  partner: Partner,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<IncomingMessage> {
+  for (;;) {
+    const response = await send(partner, path, headers)
+    const { statusCode: status = 0 } = response
+    if (status === 200 || status === 304) return response
+    const { error } = (await json(response)) as { error: { code: string; message: string } }
+    const retryAfter = response.headers['retry-after']
+    if (status !== 429 || retryAfter === undefined)
+      throw new Error(`GET ${path}: ${status} ${error.code}: ${error.message}`)
+    showProgress(`The rate limit is reached: waiting ${retryAfter} s`)
+    await delay(Number(retryAfter) * 1000)
+  }
+}
+
+function send({ url, token, secret }: Partner, path: string, headers: Record<string, string>) {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const request = url.startsWith('https:') ? requestHttps : requestHttp
+  const sent = request(url + path, {
+    headers: { Authorization: `Bearer ${token}`, 'X-Third-Party-Secret': secret, ...headers },
+  })
+  sent.on('response', resolve)
+  sent.on('error', reject)
+  sent.end()
+  return promise
+}
+
+const redrawMs = 100
+const lineMs = 5_000
+let shownAt = process.stdout.isTTY ? 0 : performance.now()
+
+/** One line of a terminal that is drawn anew, or a line every few seconds elsewhere. */
+export function showProgress(text: string): void {
+  const { isTTY, columns } = process.stdout
+  const now = performance.now()
+  if (now - shownAt < (isTTY ? redrawMs : lineMs)) return
+  shownAt = now
+  // A line that wraps could not be drawn anew.
+  process.stdout.write(isTTY ? `\r\x1b[K${text.slice(0, (columns || 80) - 1)}` : `${text}\n`)
+}
+
+/** In the place of the progress on a terminal. */
+export function print(line: string): void {
+  process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${line}\n`)
+}
+
+export interface Result {
+  ms: number
+  /** As they came over the wire. */
+  wireBytes?: number
+  /** After decompression. */
+  bytes?: number
+  rows?: number
+}
+
+const labelCharacters = 32
+const widths = [11, 9, 8, 5, 10]
+
+export function printHeading(label: string): void {
+  print(columns(label, ['on the wire', 'body', 'seconds', 'MB/s', 'rows']))
+  print('-'.repeat(79))
+}
+
+/** MB/s are those of the body, before compression. */
+export function printResult(label: string, { ms, wireBytes, bytes, rows }: Result): void {
+  const cells = [
+    wireBytes === undefined ? '' : sizeOf(wireBytes),
+    bytes === undefined ? '' : sizeOf(bytes),
+    (ms / 1000).toFixed(3),
+    bytes === undefined ? '' : (bytes / 1000 / ms).toFixed(0),
+    rows?.toLocaleString('en') ?? '',
+  ]
+  print(columns(label, cells))
+}
+
+/** In MB of a million bytes. */
+export function sizeOf(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`
+}
+
+function columns(label: string, cells: string[]): string {
+  const padded = cells.map((cell, column) => cell.padStart(widths[column]!))
+  return `${label.padEnd(labelCharacters)}${padded.join(' ')}`.trimEnd()
+}
+
+/** Runs a script to its end: a failure is one line, and exit code 1. */
+export async function run(script: () => Promise<void>): Promise<void> {
+  // A reader that has seen enough (`| head`) is no failure.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  try {
+    await script()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isFull = code === 'ENOSPC'
+    process.stderr.write(isFull ? 'The disk is full: make room, or choose another --out\n' : `${message}\n`)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,7 @@
+import type { FileFormat } from '../../formats/file-formats.ts'
+import type { FileRenderer } from './file-options.ts'
+import { renderMadFile } from './mad-file.ts'
+import { renderTraFile } from './tra-file.ts'
+
+/** What makes a file of each format. Every file holds movements, so all are counted alike (see countMovements). */
+export const fileRenderers: Record<FileFormat, FileRenderer> = { JSON: renderMadFile, TRA: renderTraFile }

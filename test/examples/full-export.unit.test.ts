@@ -1,0 +1,72 @@
+/** What the example of a full export accepts, and what it refuses. */
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { download, exportFolder } from '../../examples/full-export.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'grandlivre-full-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const bytes = '{"movements":[]}'
+const totals = '"totals":{"debit":90071992547409.93,"credit":90071992547409.92}'
+const running = '"status":"INIT","progress":{"rows":1,"rowsTotal":null,"bytes":9}'
+
+let server: Server
+let url: string
+/** Bodies of the statuses, one a request; the first answers the trigger. */
+let statuses: string[]
+let requests: (string | undefined)[]
+
+beforeEach(async () => {
+  requests = []
+  server = createServer((incoming, outgoing) => {
+    requests.push(incoming.url)
+    outgoing.end(incoming.url === '/file' ? bytes : `{"id":"export_1",${statuses.shift()}}`)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterEach(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+const done = (changed = {}) => ({
+  status: 'DONE' as const,
+  ...{ id: 'export_1', url: `${url}/file`, rows: 0, size: bytes.length },
+  ...{ sha256: createHash('sha256').update(bytes).digest('hex'), ...changed },
+})
+const doneText = () => `${JSON.stringify(done()).slice(1, -1)},${totals}`
+const partner = () => ({ url, token: 't', secret: 's' })
+
+test('an export is polled until it is done; its sums keep every digit', async () => {
+  statuses = [running, running, doneText()]
+  expect(await exportFolder(partner(), 'TRA')).toMatchObject({
+    ...done(),
+    debit: '90071992547409.93',
+    credit: '90071992547409.92',
+    wasThere: false,
+  })
+  const status = '/api/v1/mad/all/status?exportId=export_1'
+  expect(requests).toEqual(['/api/v1/mad/all?version=1.0.0&format=TRA', status, status])
+})
+
+test('an export that was there is not polled, and one that failed is refused with its reason', async () => {
+  statuses = [doneText(), '"status":"FAILED","reason":"They say: no disk"', `"status":"DONE"`]
+  expect(await exportFolder(partner(), 'JSON')).toMatchObject({ wasThere: true })
+  await expect(exportFolder(partner(), 'JSON')).rejects.toThrow('export_1 failed: They say: no disk')
+  await expect(exportFolder(partner(), 'JSON')).rejects.toThrow('has no totals')
+})
+
+test('a file is downloaded, and refused where its size or SHA-256 is another', async () => {
+  const file = join(folder, 'full-export.json')
+  const sums = { debit: '0', credit: '0', wasThere: false, ms: 0 }
+  await download({ ...done(), ...sums }, file)
+  expect(readFileSync(file, 'utf8')).toBe(bytes)
+  await expect(download({ ...done({ size: 17 }), ...sums }, file)).rejects.toThrow('has 16 bytes')
+  await expect(download({ ...done({ sha256: '00' }), ...sums }, file)).rejects.toThrow('another SHA-256')
+})

@@ -1,0 +1,150 @@
+/**
+ * How often a request waits for the database before its rows come, counted on the wire: the link between the service and
+ * the database holds answers back until everything that is sent without waiting for one of them has been sent.
+ */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { download, movementsUrl } from '../support/download.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { until } from '../support/until.ts'
+
+interface Trip {
+  /** The application's name of its connection. */
+  from: string
+  sent: string
+  /** Lets its answer through. */
+  answer(): void
+}
+
+/** Of requests; what the service does besides has connections of its own. */
+const applications = ['grandlivre', 'grandlivre request slots', 'grandlivre export']
+
+/** Sent, and the answer held back. */
+let waiting: Trip[] = []
+let isHolding = false
+let link: Server
+let stage: ExportStage
+let service: TestService
+
+beforeAll(async () => {
+  stage = await setExportStage()
+  link = await startLink(stage.database.ownerUrl)
+  const url = new URL(stage.database.ownerUrl)
+  url.port = String((link.address() as AddressInfo).port)
+  // One thread, so that each connection has been opened by the first request.
+  service = await startTestService({ ownerUrl: url.href })
+})
+
+afterAll(async () => {
+  await service?.stop()
+  link?.close()
+  await stage?.close()
+})
+
+async function startLink(databaseUrl: string): Promise<Server> {
+  const { hostname, port } = new URL(databaseUrl)
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname)
+    let from = ''
+    let held: Buffer[] | undefined
+    near.on('data', (bytes: Buffer) => {
+      const sent = bytes.toString('latin1')
+      from ||= /application_name\0([^\0]+)\0/.exec(sent)?.[1] ?? ''
+      // The slot of the request before may be given back while the next one comes.
+      if (isHolding && !held && applications.includes(from) && !sent.includes('pg_advisory_unlock')) {
+        held = []
+        const answer = () => {
+          for (const part of held ?? []) near.write(part)
+          held = undefined
+        }
+        waiting.push({ from, sent, answer })
+      }
+      far.write(bytes)
+    })
+    far.on('data', (bytes: Buffer) => {
+      if (held) held.push(bytes)
+      else near.write(bytes)
+    })
+    for (const [socket, other] of [[near, far] as const, [far, near] as const]) {
+      socket.on('error', () => {})
+      socket.on('close', () => other.destroy())
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}
+
+/** Lets through what is held back, when as much of it as there should be has been sent. */
+async function takeTrips(count: number): Promise<string[]> {
+  await until(() => waiting.length >= count)
+  const trips = waiting
+  waiting = []
+  for (const { answer } of trips) answer()
+  return trips.map(({ from, sent }) => `${from}: ${whatIn(sent)}`).sort()
+}
+
+/** @param expected what is sent at once, step by step, up to the rows. A further step, or one of less, fails. */
+async function expectTrips(
+  url: string,
+  headers: Record<string, string>,
+  expected: string[][],
+): Promise<void> {
+  for (let i = 0; i < 2; i++) expect((await download(url, headers)).status).toBe(200)
+  waiting = []
+  isHolding = true
+  const answer = download(url, headers)
+  try {
+    for (const trips of expected) expect(await takeTrips(trips.length)).toEqual(trips)
+  } finally {
+    isHolding = false
+    await takeTrips(0)
+  }
+  expect((await answer).status).toBe(200)
+}
+
+function whatIn(sent: string): string {
+  const marks: Record<string, RegExp> = {
+    'who calls': /enter/,
+    'a slot': /grandlivre place/,
+    'the snapshot': /pg_export_snapshot/,
+    'the same snapshot': /set transaction snapshot/,
+    rows: /copy \(/,
+    'what they refer to': /from third_parties/,
+    spans: /with spans/,
+    'whose folder': /firm_id = /,
+    'the selection': /ledger_version/,
+  }
+  return Object.entries(marks).find(([, mark]) => mark.test(sent))?.[0] ?? sent
+}
+
+const url = (items: string, query: Record<string, string>) =>
+  movementsUrl(service.url, query).replace('/movements', `/${items}`)
+
+test.each(['movements', 'entries'])('%s wait seven times for the database', async (items) => {
+  await expectTrips(url(items, { idExercice: '11' }), stage.company, [
+    ['grandlivre: who calls'],
+    ['grandlivre request slots: a slot'],
+    ['grandlivre: the selection'],
+    ['grandlivre export: the snapshot'],
+    ['grandlivre export: the same snapshot'],
+    ['grandlivre export: the selection', 'grandlivre export: what they refer to'],
+    ['grandlivre export: rows', 'grandlivre export: rows'],
+  ])
+})
+
+test('a firm token waits once more for its folder, and a period for where its entries stand', async () => {
+  const period = { startDate: '2025-01-01', endDate: '2025-06-30', classAccount: '60' }
+  await expectTrips(url('movements', period), { ...stage.firm, 'society-id': '111' }, [
+    ['grandlivre: who calls'],
+    ['grandlivre: whose folder'],
+    ['grandlivre request slots: a slot'],
+    ['grandlivre: the selection'],
+    ['grandlivre export: the snapshot'],
+    ['grandlivre export: the same snapshot'],
+    ['grandlivre export: the selection', 'grandlivre export: what they refer to'],
+    ['grandlivre export: spans'],
+    ['grandlivre export: rows', 'grandlivre export: rows'],
+  ])
+})

@@ -1,0 +1,38 @@
+/** One declaration says everything about a format; here, that what cannot read it agrees. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { fileRenderers } from '../../src/exports/render/file-renderers.ts'
+import { framingBytes, framings } from '../../src/exports/render/framing.ts'
+import {
+  fileFormatNames,
+  fileFormats,
+  mediaTypeOf,
+  mediaTypes,
+  streamedForms,
+} from '../../src/formats/file-formats.ts'
+
+test('the database takes exports of the formats that are declared, and no others', () => {
+  const schema = readFileSync(join(import.meta.dirname, '../../src/db/schema.sql'), 'utf8')
+  const table = /create table (?:grandlivre\.)?exports \([\s\S]*?\n\);/i.exec(schema)?.[0] ?? ''
+  const check = /check \(+format[^\n]*/i.exec(table)?.[0] ?? ''
+  expect([...check.matchAll(/'(\w+)'/g)].map((match) => match[1]).toSorted()).toEqual(
+    fileFormatNames.toSorted(),
+  )
+})
+
+test('each format has a renderer, and each form what stands around its items', () => {
+  expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
+  expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
+  expect(mediaTypes).toEqual({ json: 'application/json', ndjson: 'application/x-ndjson' })
+  expect(framingBytes('ndjson').terminator).toEqual(new Uint8Array([0x0a]))
+})
+
+test('a file is served with the media type of its format, whichever its ending', () => {
+  for (const { ending, mediaType } of Object.values(fileFormats)) {
+    expect(ending).toMatch(/^[a-z0-9]+$/)
+    expect(mediaTypeOf(`exports/1/x.${ending}`)).toBe(mediaType)
+  }
+  expect(new Set(Object.values(fileFormats).map(({ ending }) => ending)).size).toBe(fileFormatNames.length)
+  expect(['x.tra.part', 'x', 'tra', 'json'].map(mediaTypeOf)).toEqual(Array(4).fill(undefined))
+})
