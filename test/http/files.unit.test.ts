@@ -96,10 +96,10 @@ describe('a stored file', () => {
     await truncate(join(stage.folder, '1000/cut.json'), 10_000)
     await expect(response.arrayBuffer()).rejects.toThrow()
     await until(() => stage.logged.includes('file.broken'))
-    // Whatever else would be told of it is told by then.
+    // Anything else that would be reported of it is reported by then.
     await get(link)
     expect(stage.logged.filter((event) => event === 'file.broken')).toHaveLength(1)
-    for (const print of printed) expect(print, 'the log is the only place where it is told').not.toBeCalled()
+    for (const print of printed) expect(print, 'only the log reports it').not.toBeCalled()
     vi.restoreAllMocks()
   })
 
