@@ -46,7 +46,7 @@ describe('fiscal years', () => {
     expect(names.map(({ name }) => name)).toEqual(['N', 'N+1'])
   })
 
-  test('last a number of months that includes a partial one', () => {
+  test('count a partial month in their duration', () => {
     expect(itemsOn('2025-01-01').map(({ period }) => period.duration)).toEqual([12, 6, 18, 1])
   })
 

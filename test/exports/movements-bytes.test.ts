@@ -267,7 +267,7 @@ describe('an answer', () => {
     )
   })
 
-  test('varies by what it depends on', async () => {
+  test('lists in Vary the headers that it depends on', async () => {
     for (const method of ['GET', 'HEAD']) {
       const { headers } = await ask({ idExercice: '12' }, {}, method)
       const vary = String(headers.vary).toLowerCase().split(/, */)

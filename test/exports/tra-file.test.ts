@@ -328,7 +328,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('amounts that become as long in a currency', async () => {
+  test('amounts that become too long in a currency', async () => {
     await refused(
       `update grandlivre.movements set debit = 9223372036854775807, credit = 0, entry_id = entry_id
        where § and id = (select min(m.id) from grandlivre.movements m join grandlivre.entries e

@@ -78,7 +78,7 @@ function queryWith(name: string, value: string): URLSearchParams {
   return new URLSearchParams({ ...query, [name]: value })
 }
 
-test('a query parameter is accepted exactly if its value fits the document', async () => {
+test('a query parameter is accepted if and only if its value fits the document', async () => {
   const paths = Object.entries<{ get?: { parameters?: Parameter[] } }>(document.paths)
   const parameters = paths.flatMap(([path, { get }]) =>
     (get?.parameters ?? [])
@@ -101,7 +101,7 @@ test('a query parameter is accepted exactly if its value fits the document', asy
   }
 })
 
-test('a field of a subscription is accepted exactly if its value fits the document', async () => {
+test('a field of a subscription is accepted if and only if its value fits the document', async () => {
   const { properties } = document.paths['/api/v1/webhook'].post.requestBody.content['application/json'].schema
   const ids = [...texts, 0, 111, -1, 1.5, 2 ** 53 - 1, 2 ** 53, true, null]
   const values: Record<string, unknown[]> = {

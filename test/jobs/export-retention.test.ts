@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-describe('retention:', () => {
+describe('retention', () => {
   const age = (id: string, ago: string) =>
     stage.sql('update grandlivre.exports set finished_at = clock_timestamp() - $2::interval where id = $1', [
       id,

@@ -105,7 +105,7 @@ describe('the reason of a failure', () => {
     )
   })
 
-  test('names what does not fit, since it is the caller’s own', () => {
+  test('names the caller’s value that does not fit', () => {
     const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
     const { cause, told } = failureOf(overflow)
     expect(reasonOf(cause, 'r', told)).toBe(

@@ -61,7 +61,7 @@ describe.each(collectionNames)('the route of %s', (name) => {
     }
   })
 
-  test('serves each folder of a firm to that firm, and no other', async () => {
+  test('serves a firm each of its folders, and no other folder', async () => {
     const other = await plain(name, folders.sameFirm)
     expectWhole(await ask(name, { accountingFolderId: '112' }, stage.firm), body(other), other.length)
     const empty = await plain(name, emptyFolder)
