@@ -288,9 +288,12 @@ test('the log names tokens by id and holds no secret', () => {
 
 test('the database holds no token or secret in plain text', async () => {
   const { rows } = await staff.client.query<{ row: string }>(
-    `select t::text as row from grandlivre.tokens t union all select p::text from grandlivre.third_parties p`,
+    `select t::text as row from grandlivre.tokens t
+     union all select p::text from grandlivre.third_parties p
+     union all select s::text from grandlivre.third_party_secrets s`,
   )
   const stored = rows.map(({ row }) => row).join('\n')
+  expect(rows.length).toBeGreaterThan(2)
   for (const text of [secret, company.token, firm.token]) {
     expect(stored).not.toContain(text)
     expect(stored).not.toContain(Buffer.from(text).toString('hex'))
