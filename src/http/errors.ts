@@ -73,7 +73,7 @@ export function answerError(
   { log, readiness }: Pick<Services, 'log' | 'readiness'>,
 ): Response {
   const error = asAppError(thrown)
-  readiness.learn(error)
+  readiness.recordFailure(error)
   const requestId = c.get('requestId')
   // A failure caused by a client that disconnected is not a fault, and its answer has no reader.
   const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed

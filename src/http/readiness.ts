@@ -2,7 +2,7 @@
  * Whether the process can take requests and, if not, what is missing. Each probe checks again, and failed requests are
  * remembered. Some dependencies cannot be probed without taking them from requests, such as the last free connections
  * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
- * for `missingMs` (timing.ts), and after that until the same operation succeeds.
+ * for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
  */
 import { missingOf, unavailable } from '../db/outage.ts'
 
@@ -18,8 +18,8 @@ interface Missing {
   error: unknown
 }
 
-/** What requests may lack while every check succeeds. */
-const rememberable = /^(room|a free connection|a safe connection|resources) /
+/** As db/outage.ts names it. Its check finds it missing; requests may lack anything else while every check succeeds. */
+const theDatabase = 'the database'
 
 export class Readiness {
   readonly #needs: readonly Need[]
@@ -57,9 +57,9 @@ export class Readiness {
   }
 
   /** Records the cause of a failed answer, if it is one to remember. */
-  learn(error: unknown): void {
+  recordFailure(error: unknown): void {
     const missing = missingOf(error)
-    if (missing !== undefined && rememberable.test(missing))
+    if (missing !== undefined && missing !== theDatabase)
       this.#remembered.set(missing, { at: performance.now(), error })
   }
 
@@ -106,5 +106,5 @@ export class Readiness {
 
 function nameOf(need: string, error: unknown): string {
   const missing = missingOf(error)
-  return missing === undefined || missing === 'the database' ? need : `${need} (${missing})`
+  return missing === undefined || missing === theDatabase ? need : `${need} (${missing})`
 }

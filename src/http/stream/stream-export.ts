@@ -110,14 +110,14 @@ function sourceOf(
   { log, readiness }: Services,
 ): BodySource {
   let next = first
-  const learn = (error: unknown): never => {
-    readiness.learn(error)
+  const recordFailure = (error: unknown): never => {
+    readiness.recordFailure(error)
     throw error
   }
   const started = performance.now()
   return {
     read: async () => {
-      const chunk = next ?? (await reader.read().catch(learn))
+      const chunk = next ?? (await reader.read().catch(recordFailure))
       next = undefined
       return chunk
     },
