@@ -19,9 +19,9 @@ const { entry_id: ofEntry, account_id: account, debit, credit } = traMovementOff
 const { id, journal_id: journal } = traEntryOffsets
 
 /**
- * The first line of an entry already contains the type of document, but a much later line may decide it. So all rows
- * of an entry are read before they are rendered, and held until the last has arrived: at most this many bytes, about
- * 150,000 movements. In a larger entry, only the held rows decide.
+ * The first line of an entry already contains the type of document, but a much later line may decide it. So rows are
+ * read ahead and held until the type is known: at most this many bytes, about 150,000 movements. In a larger entry, only
+ * the held rows decide.
  */
 const heldBytesMax = 16 * 1024 * 1024
 
