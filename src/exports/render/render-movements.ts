@@ -61,7 +61,7 @@ export async function* renderMovements(
       }
       if (entryId !== wanted) continue
       if (takenId !== entryId) {
-        renderer.takeEntry(entries.bytes, entries.fields, entryBase)
+        renderer.setEntry(entries.bytes, entries.fields, entryBase)
         takenId = entryId
       }
 

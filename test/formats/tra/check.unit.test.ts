@@ -136,25 +136,25 @@ const problems: Record<string, Planted> = {
     lines: resized(1, (text) => `${text.slice(0, 20)}\t${text.slice(21)}`),
     line: 2,
     column: 21,
-    message: /no printable character/,
+    message: /not a printable character/,
   },
   'a byte that Windows-1252 leaves undefined': {
     lines: resized(1, (text) => `${text.slice(0, 20)}\x81${text.slice(21)}`),
     line: 2,
     column: 21,
-    message: /no printable character/,
+    message: /not a printable character/,
   },
   'a carriage return inside of a line': {
     lines: resized(1, (text) => `${text.slice(0, 20)}\r${text.slice(21)}`),
     line: 2,
     column: 21,
-    message: /no printable character/,
+    message: /not a printable character/,
   },
   'a line that is too long': {
     lines: resized(lastEntry, (text) => text.replace('\r\n', 'x\r\n')),
     line: lastEntry + 1,
     column: 1408,
-    message: /last column, 1407/,
+    message: /longer than its 1407 columns/,
   },
   'a line that is cut too early': {
     lines: resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
@@ -166,18 +166,18 @@ const problems: Record<string, Planted> = {
     lines: resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
     line: lineOf('TVA') + 1,
     column: 58,
-    message: /number on the right/,
+    message: /right-aligned number/,
   },
   'an unknown record': {
     lines: sound.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
     line: 4,
     column: 4,
-    message: /no record of TRA files/,
+    message: /not a record of TRA files/,
   },
   'a mandatory field that is blank': field('CGN', 'NATURE', '', /value is required/, 2),
   'a day that is none': field('EXO', 'DATEFIN', '31022024', /DDMMYYYY/),
-  'a number that is none': field('ENTRY', 'TAUXDEV', '      1.00', /number on the right/),
-  'a number on the left': field('ENTRY', 'NUMEROPIECE', '1', /number on the right/),
+  'a number that is none': field('ENTRY', 'TAUXDEV', '      1.00', /right-aligned number/),
+  'a number on the left': field('ENTRY', 'NUMEROPIECE', '1', /right-aligned number/),
   'a boolean that is none': field('CGN', 'POINTABLE', 'O', /X or -/),
   'a value outside of its list': field('JAL', 'NATURE', 'XXX', /one of ACH\|ANA/),
   'a format other than ETE': field('HEADER', 'FORMAT', 'STD', /one of ETE/),
@@ -201,10 +201,10 @@ const problems: Record<string, Planted> = {
     'ENTRY',
     'AUXILIAIRE OU SECTION',
     '401DUPONT',
-    /TYPE CPTE X alone/,
+    /only lines of TYPE CPTE X/,
   ),
   'a collective without a third party': {
-    ...field('ENTRY', 'TYPE CPTE', ' ', /takes lines of TYPE CPTE X alone/, 2),
+    ...field('ENTRY', 'TYPE CPTE', ' ', /has only lines of TYPE CPTE X/, 2),
     lines: changed(lineOf('ENTRY', 2), () =>
       entryWriter({ account: '401000', credit: 120_000n }).text('ETATLETTRAGE', 'AL').line(),
     ),
@@ -237,7 +237,7 @@ const problems: Record<string, Planted> = {
     lines: sound.toSpliced(lineOf('JAL'), 0, sound[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
     line: lineOf('JAL'),
     column: 4,
-    message: /REG records stand before the CAE records/,
+    message: /REG records must come before the CAE records/,
   },
   'a parameter behind an entry': {
     lines: [...sound, sound[lineOf('RIB')]!],
@@ -249,7 +249,7 @@ const problems: Record<string, Planted> = {
     lines: sound.toSpliced(lineOf('SOU'), 1),
     line: sound.length - 1,
     column: 1,
-    message: /DOS has a SOU record/,
+    message: /DOS must have a SOU record/,
   },
   'an entry that does not balance': {
     lines: changed(lineOf('ENTRY', 1), () => entryWriter({ account: '445660', debit: 20_001n }).line()),
@@ -285,7 +285,7 @@ const problems: Record<string, Planted> = {
   'a lettering in the wrong case': field('ENTRY', 'LETTRAGE', 'AAaA', /upper case/, 2),
   'a lettering without a code': field('ENTRY', 'LETTRAGE', '', /four characters/, 2),
   'a lettering code of five': field('ENTRY', 'LETTRAGE', 'AAAAA', /four characters/, 2),
-  'a code without a lettering': field('ENTRY', 'LETTRAGE', 'AAAA', /RI has no code/),
+  'a code without a lettering': field('ENTRY', 'LETTRAGE', 'AAAA', /RI takes no code/),
   'a partial lettering in upper case': {
     ...field('ENTRY', 'ETATLETTRAGE', 'PL', /lower case/, 2),
     column: 1014,
@@ -329,7 +329,7 @@ test('a share behind no movement is told', async () => {
   expect((await check(lines)).problems).toContainEqual(
     expect.objectContaining({
       column: 31,
-      message: expect.stringContaining('behind the line that it divides'),
+      message: expect.stringContaining('must follow the line that it divides'),
     }),
   )
 })
@@ -341,7 +341,7 @@ test('an entry whose number comes back is told', async () => {
     expect.objectContaining({
       line: sound.length + 1,
       column: 152,
-      message: expect.stringContaining('before is 2'),
+      message: expect.stringContaining('previous one is 2'),
     }),
   ])
 })
@@ -356,7 +356,7 @@ test('a JRL file needs no bare records', async () => {
 
 test.each([
   ['nothing', '', 1, /empty/],
-  ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /no TRA file/],
+  ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /not a TRA file/],
   ['a text without an end', `***S5${'x'.repeat(200_000)}`, 1, /without an end/],
 ])('%s is no TRA file, and is not read further', async (_, text, line, message) => {
   const { problems: found, problemCount } = await check([Buffer.from(text)])
