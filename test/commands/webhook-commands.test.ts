@@ -230,7 +230,9 @@ test('a secret is rotated: both are shown to be good for a while, and webhooks a
   await stage.publish([documentEvent('a')])
   await until(() => receiver.accepted('/one').length === 1)
   expect(receiver.forged).toEqual([])
-  expect(await run('partner', 'rotate-secret', '--code', 'ONE', '--keep', '0')).toContain('previous one is refused')
+  expect(await run('partner', 'rotate-secret', '--code', 'ONE', '--keep', '0')).toContain(
+    'previous one is refused',
+  )
   const keys = await stage.sql(
     'select retired_at > now() as kept from third_party_secrets where third_party_id = $1 order by created_at',
     [stage.thirdPartyId],
