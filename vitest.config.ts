@@ -1,15 +1,15 @@
 /**
- * The name of a file says which of three projects runs it:
+ * The name of a file decides which of three projects runs it:
  *
- * - `*.unit.test.ts`: needs nothing but its own process, no server. `npm run test:unit` runs these alone.
+ * - `*.unit.test.ts`: needs only its own process, no server. `npm run test:unit` runs these alone.
  * - `*.slow.test.ts`: waits for real seconds, or measures its own process, which no other file may have used.
- * - any other `*.test.ts`: uses the servers of the run. It has a database of its own on the PostgreSQL of the run, free
- *   ports, and folders below the temporary folder, so that it runs beside all others.
+ * - any other `*.test.ts`: uses the servers of the run. It has its own database on the PostgreSQL of the run,
+ *   free ports, and folders below the temporary folder, so that it can run beside all others.
  */
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** What takes longest starts first, and all else fills its waits. */
+/** The slowest files start first, and the others fill their waits. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const order = ['slow', 'service', 'unit']
@@ -18,19 +18,19 @@ class SlowFirst extends BaseSequencer {
   }
 }
 
-/** Processes, not threads: tests kill connections, start threads of their own and take signals. */
+/** Processes, not threads: tests kill connections, start their own threads and receive signals. */
 const pool = 'forks'
 const servers = 'test/support/set-up.ts'
 
 export default defineConfig({
   test: {
-    // Most files wait for most of their time, so more of them run at once than there are cores.
+    // Most files spend most of their time waiting, so more of them run at once than there are cores.
     maxWorkers: 4,
-    // Of one file. Each starts processes of its own: with eight of them in several files at once, services on two cores
-    // were not heard of for fifteen seconds, and lost their exports.
+    // Concurrent tests of one file. Each starts its own processes: with eight of them in several files at
+    // once, services on two cores fell silent for fifteen seconds and lost their exports.
     maxConcurrency: 3,
     sequence: { sequencer: SlowFirst },
-    // Generous: a test that waits for something waits for a condition, and only a real hang comes near.
+    // Generous: a waiting test waits for a condition, and only a real hang comes near the limit.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
@@ -46,7 +46,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.{unit,slow}.test.ts'],
           pool,
-          // A process of its own for each file would spend a third of the time on imports.
+          // A new process for each file would spend a third of the time on imports.
           isolate: false,
           globalSetup: servers,
         },

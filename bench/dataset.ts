@@ -1,4 +1,4 @@
-/** The folder that is measured: seeded once per size, in a data folder and on an embedded server of its own. */
+/** The measured folder: seeded once per size, in its own data folder and on its own embedded server. */
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -10,9 +10,9 @@ import { readTenantOf } from './dataset.sql.ts'
 import { parentOf } from './measure.ts'
 import { say } from './own-process.ts'
 
-/** What every way is asked for: the validated movements of one exercice. Passed to the peers' processes. */
+/** What every way reads: the validated movements of one exercice. Passed to the peers' processes. */
 export interface YearOfFolder {
-  /** As the role of the service: row-level security binds the peers too. */
+  /** The URL for the role of the service: row-level security applies to the peers, too. */
   databaseUrl: string
   schemaId: string
   folderId: string
@@ -22,11 +22,11 @@ export interface YearOfFolder {
 export interface Dataset {
   dataDir: string
   year: YearOfFolder
-  /** Of the server's owner, who may write past row-level security. */
+  /** The URL for the server's owner, who bypasses row-level security. */
   ownerUrl: string
   /** Hexadecimal. */
   masterKey: string
-  /** Where a service on this data folder keeps files by default. */
+  /** The default store of a service on this data folder. */
   filesFolder: string
   /** The days of the exercice, `YYYY-MM-DD`. */
   period: { start: string; end: string }
@@ -40,10 +40,10 @@ export interface Dataset {
  * @param stack stops the server
  */
 export async function openDataset(movements: number, stack: AsyncDisposableStack): Promise<Dataset> {
-  say(`opening a folder of ${movements.toLocaleString('en')} movements, which is seeded the first time`)
+  say(`opening a folder of ${movements.toLocaleString('en')} movements; the first time it is seeded`)
   const dataDir = join(readConfig().dataDir, 'bench', String(movements))
   const opening = openDatabase({ dataDir, databaseUrl: undefined })
-  // Before it is awaited: a server that is interrupted while it starts is stopped all the same.
+  // Registered before it is awaited, so that a server interrupted while it starts is stopped, too.
   stack.defer(async () => (await opening).close())
   const database = await opening
   const masterKey = await loadMasterKey({ dataDir, masterKey: undefined })

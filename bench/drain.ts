@@ -1,28 +1,28 @@
 /**
- * The leanest client: reads an answer from its socket into one buffer, over and over, and counts.
+ * The leanest client: reads a response from its socket into one buffer, over and over, and counts.
  *
- * The client shares the machine with what is measured. node:http spent 0.55 s of processor on 517 MB, half as much as
- * the service itself; this spends what a client in C would, and the floor's reader does no more either.
+ * The client shares the machine with what is measured. node:http spent 0.55 s of processor on 517 MB, half as
+ * much as the service itself; this spends what a client in C would, and the reader of the floor does no more.
  */
 import { connect } from 'node:net'
 
 const bufferBytes = 1024 * 1024
-/** The last chunk, its trailers and what ends them fit. */
+/** Large enough for the last chunk, its trailers and their end. */
 const tailBytes = 1024
 
 export interface Drained {
-  /** Of head, body and chunk sizes, as they came over the wire. */
+  /** Bytes of head, body and chunk sizes, as received. */
   bytes: number
-  /** Of the body. */
+  /** Time to the first byte of the body. */
   firstByteMs: number
   ms: number
-  /** As the trailer says; null without one. */
+  /** Rows according to the trailer; null without one. */
   rows: number | null
 }
 
 /**
- * @param onFirstByte called once, when the body has begun
- * @throws {Error} where the answer is no 200 in chunks, or breaks off
+ * @param onFirstByte called once, when the body starts
+ * @throws {Error} if the response is not a chunked 200, or breaks off
  */
 export function drain(
   url: string,
@@ -66,7 +66,7 @@ export function drain(
       return reject(new Error(`${url} answered ${head.split('\r\n', 1)[0]}`))
     const trailers = /\r\n0\r\n((?:[^\r\n]+\r\n)*)\r\n$/.exec(tail.toString('latin1'))?.[1]
     if (trailers === undefined)
-      return reject(new Error(`The answer of ${url} broke off after ${bytes} bytes`))
+      return reject(new Error(`The response of ${url} broke off after ${bytes} bytes`))
     const rows = /^x-row-count: (\d+)/im.exec(trailers)?.[1]
     resolve({ bytes, firstByteMs, ms, rows: rows === undefined ? null : Number(rows) })
   })

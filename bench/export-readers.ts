@@ -1,6 +1,7 @@
 /**
- * Reads exports without a pause, several side by side, until its standard input ends: load for what is measured
- * meanwhile. URL, HEADERS (JSON) and COUNT come in the environment; the first line says that all have begun.
+ * Reads exports continuously, several at once, until its standard input ends: load for concurrent
+ * measurements. URL, HEADERS (JSON) and COUNT come from the environment; the first line of output says that
+ * all have started.
  */
 import { drain } from './drain.ts'
 

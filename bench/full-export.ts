@@ -1,11 +1,11 @@
 /**
- * The export of a whole folder to a file, on each kind of store: from its trigger until its status says DONE, beside
- * the movements export of the same service and the floor. Each store has a service process of its own, as all
- * processes on one database take exports from one queue.
+ * Full exports to each kind of store: from the trigger until the status is DONE, compared with the movements
+ * export of the same service and the floor. Each store has its own service process, because all processes on
+ * one database claim exports from one queue.
  *
- * For an hour the same trigger is answered with the same export. So before each one, outside of what is measured, the
- * bench deletes the row of the last as the owner of the database, and its file: nothing of the service is switched off,
- * and no disk fills up.
+ * For an hour, the same trigger returns the same export. So before each one, and outside the measurement, the
+ * bench deletes the row of the last one as the owner of the database, and its file: no part of the service is
+ * switched off, and no disk fills up.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -27,13 +27,13 @@ interface Job {
   reason?: string
 }
 
-/** How late the end may be seen; asked more often, the questions would be part of what is measured. */
+/** The maximum delay in noticing the end; polling more often would add to what is measured. */
 const pollMs = 25
 
 /**
- * @param stack stops what an interruption passes by
- * @returns for each store there is the floor, the movements export and the full exports, which took turns. The one in TRA
- *   goes to the filesystem alone.
+ * @param stack stops what an interruption leaves
+ * @returns for each installed store the floor, the movements export and the full exports, which took turns.
+ *   The one in TRA goes to the filesystem only.
  */
 export async function measureFullExports(
   dataset: Dataset,
@@ -86,7 +86,8 @@ function wayOfFullExport(
     await forget(dataset, files)
     const started = performance.now()
     let job = await ask(`all?version=1.0.0&format=${format}`)
-    if (job.status !== 'INIT') throw new Error(`${job.id} was there before: it would be measured as nothing`)
+    if (job.status !== 'INIT')
+      throw new Error(`${job.id} existed before, so there would be nothing to measure`)
     while (job.status === 'INIT') {
       await delay(pollMs)
       job = await Promise.race([ask(`all/status?exportId=${job.id}`), service.failed])

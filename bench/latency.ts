@@ -13,7 +13,7 @@ export interface Repeated {
   requests: number
 }
 
-/** @returns medians, of all a p99, and what a request used on average */
+/** @returns medians, the p99 of all requests, and the average consumption of a request */
 export async function measureLatency(
   name: string,
   { url, headers, status, requests }: Repeated,
@@ -50,14 +50,17 @@ interface Answer {
   status: number
   headers: IncomingHttpHeaders
   bytes: number
-  /** Of the body. */
+  /** Time to the first byte of the body. */
   firstByteMs: number
   ms: number
 }
 
 const agent = new Agent({ keepAlive: true })
 
-/** Reads an answer to its end and keeps nothing of it. @throws {Error} where it breaks off */
+/**
+ * Reads a response to its end and discards it.
+ * @throws {Error} if it breaks off
+ */
 function request(url: string, headers: Record<string, string>): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const started = performance.now()
@@ -91,7 +94,7 @@ export async function measureSmallRequests(
   const keyInfo = { url: `${service.url}/api/v1/key/info`, headers, status: 200, requests }
   await measureLatency('key/info, warming up', keyInfo, service, databasePid)
   const idle = await measureLatency('key/info, idle', keyInfo, service, databasePid)
-  // Any representation that exists is one the client may say it has.
+  // Any ETag: `If-None-Match: *` matches whatever exists.
   const { etag } = (await request(yearUrl, { ...headers, 'If-None-Match': '*' })).headers
   const unchanged = {
     url: yearUrl,
@@ -112,7 +115,7 @@ export async function measureSmallRequests(
   }
 }
 
-/** What was used meanwhile is that of the exports. The peak is theirs too: the memory of two at once. */
+/** What was consumed meanwhile is that of the exports. The peak is theirs, too: the memory of two at once. */
 function withoutAverages(row: Row): Row {
   return { ...row, samples: row.samples.map((sample) => ({ ...sample, cpuMs: null, databaseCpuMs: null })) }
 }

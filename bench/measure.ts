@@ -1,21 +1,21 @@
-/** What processes have used, by their ids: from /proc, so on Linux only. */
+/** The resources that processes have used, by process id: from /proc, so on Linux only. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
-/** /proc counts CPU time in ticks, which are hundredths of a second on every Linux that Node runs on. */
+/** /proc counts CPU time in ticks, which are hundredths of a second on every Linux that Node supports. */
 const msPerTick = 10
 
-/** Null where the system has no /proc, or there is no such process. */
+/** Null if the system has no /proc, or no such process. */
 export interface Usage {
-  /** User and system, all threads of the process that answers. */
+  /** User and system time, all threads of the process that answers. */
   cpuMs: number | null
-  /** User and system, all processes of PostgreSQL. */
+  /** User and system time, all processes of PostgreSQL. */
   databaseCpuMs: number | null
-  /** The most resident memory of the process that answers at any moment, in MB of 1,000,000 bytes. */
+  /** The peak resident memory of the process that answers, in MB of 1,000,000 bytes. */
   peakMb: number | null
 }
 
 export interface Measured {
-  /** None for the floor, which makes no answer. */
+  /** None for the floor, which renders no response. */
   pid: number | undefined
   /** The postmaster. */
   databasePid: number
@@ -27,8 +27,8 @@ const hasProc = process.platform === 'linux'
 export function startUsage({ pid, databasePid }: Measured): () => Usage {
   if (!hasProc) return () => ({ cpuMs: null, databaseCpuMs: null, peakMb: null })
   if (pid !== undefined && !existsSync(`/proc/${pid}`))
-    throw new Error(`Process ${pid}, which was to be measured, is gone`)
-  // Resets the peak to what is resident now.
+    throw new Error(`Process ${pid}, which should be measured, is gone`)
+  // Resets the peak to the memory resident now.
   if (pid !== undefined) writeFileSync(`/proc/${pid}/clear_refs`, '5')
   const cpuBefore = pid === undefined ? 0 : cpuMsOf(pid)
   const databaseBefore = treeCpuMsOf(databasePid)
@@ -39,7 +39,7 @@ export function startUsage({ pid, databasePid }: Measured): () => Usage {
   })
 }
 
-/** The process that started another one; undefined where the system has no /proc. */
+/** The process that started another; undefined if the system has no /proc. */
 export function parentOf(pid: number): number {
   return hasProc ? statOf(pid)[1]! : 0
 }
@@ -49,7 +49,9 @@ function cpuMsOf(pid: number): number {
   return (fields[11]! + fields[12]!) * msPerTick
 }
 
-/** Children that have ended are counted with the process that waited for them: a backend with the postmaster. */
+/**
+ * Children that have ended count towards the process that waited for them: backends towards the postmaster.
+ */
 function treeCpuMsOf(pid: number): number {
   const fields = statOf(pid)
   const ended = (fields[13]! + fields[14]!) * msPerTick
@@ -66,7 +68,10 @@ function cpuMsUnlessGone(pid: number): number {
   }
 }
 
-/** From the third field of /proc/PID/stat on: the name of the program before it is in parentheses and may hold blanks. */
+/**
+ * The fields of /proc/PID/stat from the third on: the program's name before it is in parentheses and may
+ * contain spaces.
+ */
 function statOf(pid: number): number[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return stat

@@ -1,4 +1,4 @@
-/** MinIO for the bench, where .ci/run has built it: on a free port of this machine, in a temporary folder. */
+/** MinIO for the bench, if .ci/run has built it: on a free port of this machine, in a temporary folder. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -16,14 +16,14 @@ const program = fileURLToPath(new URL('../.cache/bin/minio', import.meta.url))
 export const minioInstalled = existsSync(program)
 
 export interface Minio {
-  /** For the bench, to remove files. */
+  /** Used by the bench to remove files. */
   files: StoreSettings
-  /** For the environment of a service. */
+  /** Settings for the environment of a service. */
   settings: Record<string, string>
   stop(): Promise<void>
 }
 
-/** @param stack stops it, and removes its folder */
+/** @param stack stops it and removes its folder */
 export async function startMinio(stack: AsyncDisposableStack): Promise<Minio> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-bench-minio-'))
   const endpoint = `http://127.0.0.1:${await freePort()}`
@@ -34,7 +34,7 @@ export async function startMinio(stack: AsyncDisposableStack): Promise<Minio> {
       MINIO_ROOT_USER: accessKey,
       MINIO_ROOT_PASSWORD: secretKey,
       MINIO_BROWSER: 'off',
-      // Without it MinIO refuses a folder on the disk of the system.
+      // Without it, MinIO refuses a folder on the system disk.
       MINIO_CI_CD: '1',
     },
   })
@@ -60,7 +60,7 @@ export async function startMinio(stack: AsyncDisposableStack): Promise<Minio> {
 
 async function answering(endpoint: string, minio: OwnProcess): Promise<void> {
   for (let waitedMs = 0; waitedMs < 30_000; waitedMs += 100) {
-    // A refusal for want of credentials is an answer; while it starts, MinIO gives 503.
+    // A refusal for lack of credentials is a response; while it starts, MinIO answers 503.
     const status = await fetch(endpoint).then(
       (answer) => answer.status,
       () => 503,
@@ -68,7 +68,7 @@ async function answering(endpoint: string, minio: OwnProcess): Promise<void> {
     if (status < 500) return
     await Promise.race([delay(100), minio.failed])
   }
-  throw new Error(`MinIO has not come up at ${endpoint} within half a minute`)
+  throw new Error(`MinIO did not start at ${endpoint} within half a minute`)
 }
 
 async function freePort(): Promise<number> {

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: a year of movements over HTTP to a client on the same machine, beside what the database takes to
- * send its rows to nowhere (the floor), and beside other ways of making the same answer (peers/).
+ * `npm run bench`: a year of movements over HTTP to a client on the same machine, compared with the time in
+ * which the database sends its rows to nowhere (the floor), and with other ways of producing the same
+ * response (peers/).
  */
 import { movementsMax, movementsMin } from '../src/sample/seed.ts'
 import { openDataset } from './dataset.ts'
@@ -40,7 +41,7 @@ runBench(async (stack) => {
     'part of it': await runRounds(parts, rounds, databasePid),
     'small requests': await measureSmallRequests(service, yearUrl(service, year.exerciceId), databasePid),
   }
-  // It would take full exports from the same queue.
+  // Otherwise it would claim full exports from the same queue.
   await service.stop()
   Object.assign(sections, await measureFullExports(dataset, floor, rounds, stack))
   sections['before the first request'] = [idle]
@@ -62,7 +63,7 @@ runBench(async (stack) => {
   ]
 })
 
-/** Memory alone. */
+/** Memory only. */
 function beforeFirstRequest({ pid }: ServiceProcess, databasePid: number): Row {
   const used = { ...startUsage({ pid, databasePid })(), cpuMs: null, databaseCpuMs: null, clientCpuMs: 0 }
   return {
@@ -71,7 +72,7 @@ function beforeFirstRequest({ pid }: ServiceProcess, databasePid: number): Row {
   }
 }
 
-/** Another folder. The service is started anew, so that its memory is that of this folder alone. */
+/** Measures another folder. Restarts the service, so that its memory is that of this folder only. */
 async function measureLarge(movements: number, stack: AsyncDisposableStack): Promise<Row[]> {
   const { dataDir, year, databasePid } = await openDataset(movements, stack)
   const service = await startServiceProcess(dataDir)

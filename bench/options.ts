@@ -3,13 +3,13 @@ import { parseArgs } from 'node:util'
 /** The options of a command of the bench. */
 export interface Options<Name extends string> {
   text(name: Name): string | undefined
-  /** @throws {Error} where it is no whole number between the two, which are included */
+  /** @throws {Error} if it is not a whole number from the least to the most, both included */
   wholeNumber(name: Name, fallback: number, least: number, most: number): number
 }
 
 /**
- * @param usage `npm run bench -- [--rounds 5]`: what an error shows
- * @throws {Error} where the command line has anything else
+ * @param usage `npm run bench -- [--rounds 5]`: shown with an error
+ * @throws {Error} if the command line has anything else
  */
 export function readOptions<Name extends string>(usage: string, names: readonly Name[]): Options<Name> {
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))

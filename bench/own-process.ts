@@ -1,4 +1,4 @@
-/** Processes that the bench starts. They end with it, whatever happens. */
+/** Processes started by the bench. They end with it, whatever happens. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { addAbortListener, once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -9,12 +9,13 @@ import { defaultTiming } from '../src/timing.ts'
 const project = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Ctrl-C at a terminal reaches a whole process group: the bench alone hears it, and stops the others in order. It also
- * makes each a session, to which Linux gives its own share of the processor, as to a unit of a service manager.
+ * Ctrl-C at a terminal reaches a whole process group. In their own groups, the others do not get it: only the
+ * bench does, and stops them in order. This also makes each a session, to which Linux gives its own share of
+ * the processor, as to a unit of a service manager.
  */
 const detached = true
 
-/** A service that stops gets longer than its own limit. */
+/** Longer than a stopping service's own limit. */
 const stopTimeoutMs = defaultTiming.stopMs + 5_000
 
 export interface OwnProcess {
@@ -25,21 +26,21 @@ export interface OwnProcess {
 }
 
 export interface StartOptions {
-  /** All of its environment, so that settings of the shell do not change what is measured. */
+  /** Its whole environment, so that settings of the shell do not affect the measurement. */
   env: Record<string, string>
-  /** The project's folder unless given. */
+  /** By default the project's folder. */
   cwd?: string
 }
 
-/** Standard output goes to standard error: the bench's own standard output is the table. */
+/** Standard output goes to standard error: the bench's standard output is the table. */
 export function startProcess(command: string[], { env, cwd = project }: StartOptions): OwnProcess {
   const [program, ...words] = command
   return own(spawn(program!, words, { cwd, env, stdio: ['ignore', 2, 2], detached }), command)
 }
 
 /**
- * A program that listens, and prints its address as its first line. It ends when its standard input does: that is how it
- * learns that the bench is gone.
+ * Starts a program that listens and prints its address as its first line. It ends when its standard input
+ * does, which is how it notices that the bench is gone.
  */
 export async function startListener(
   command: string[],
@@ -66,12 +67,13 @@ function own(child: ChildProcess, command: string[]): OwnProcess {
   const failed = new Promise<never>((_, reject) => {
     child.once('error', reject)
     child.once('exit', (code, signal) => {
-      if (!stopping) reject(new Error(`${command.at(-1)} ended by itself (${signal ?? `exit code ${code}`})`))
+      if (!stopping)
+        reject(new Error(`${command.at(-1)} ended unexpectedly (${signal ?? `exit code ${code}`})`))
     })
   })
-  // Not every moment has a listener.
+  // A rejection may come when nothing awaits it.
   failed.catch(() => {})
-  // An uncaught error ends the process past every `finally`.
+  // An uncaught error ends the process without running any `finally`.
   const kill = (): void => void child.kill()
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
@@ -87,14 +89,14 @@ function own(child: ChildProcess, command: string[]): OwnProcess {
 }
 
 /**
- * A whole bench, to the end of the process: `measure` gives the lines of standard output. Whatever happens, at Ctrl-C
- * too, all that `measure` leaves on the stack is stopped, last first.
+ * Runs a whole bench to the end of the process: `measure` returns the lines of standard output. Whatever
+ * happens, including Ctrl-C, everything that `measure` leaves on the stack is stopped, last first.
  */
 export function runBench(measure: (stack: AsyncDisposableStack) => Promise<string[]>): void {
   const run = async (): Promise<void> => {
     await using stack = new AsyncDisposableStack()
     const lines = await Promise.race([measure(stack), interrupted()])
-    // A reader that has seen enough, such as head, is no failure.
+    // A reader that stops early, such as head, is not a failure.
     process.stdout.on('error', () => {})
     process.stdout.write(`${lines.join('\n')}\n`)
   }
@@ -114,7 +116,7 @@ function interrupted(): Promise<never> {
   return promise
 }
 
-/** What runs now, on standard error. */
+/** Reports what is running, on standard error. */
 export function say(what: string): void {
   process.stderr.write(`${what}\n`)
 }

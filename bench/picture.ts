@@ -1,4 +1,7 @@
-/** The ways as horizontal bars: seconds, and the memory of the process that answers. Readable on light and dark. */
+/**
+ * Draws the ways as horizontal bars: seconds, and the memory of the process that answers. Readable on light
+ * and dark.
+ */
 import type { Machine } from './results.ts'
 import { medianMs, type Row } from './rounds.ts'
 import { highest } from './statistics.ts'
@@ -18,7 +21,7 @@ interface Bar {
   text: string
 }
 
-/** @param rows of the year, the floor and ours among them */
+/** @param rows of the year, including the floor and ours */
 export function pictureOf(machine: Machine, rows: Row[]): string {
   const movements = rows.find(({ name }) => name === oursName)!.samples[0]!.rows!
   const seconds = rows.map((row): Bar => {

@@ -27,9 +27,9 @@ export function machineLine({ cpu, cores, system, node, postgres }: Machine): st
 }
 
 /**
- * Keeps what a run found, with the raw numbers of every round.
- * @param file of results/
- * @returns a line that says where
+ * Stores the results of a run, with the raw numbers of every round.
+ * @param file name in results/
+ * @returns a line that names the file
  */
 export function writeResult(file: string, content: object | string): string {
   const folder = fileURLToPath(new URL('./results/', import.meta.url))

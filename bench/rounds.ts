@@ -1,12 +1,12 @@
-/** Every way in turn, several times over, so that a machine that slows down slows them all. */
+/** Runs every way in turn, several times, so that a machine that slows down slows them all. */
 import { startUsage, type Usage } from './measure.ts'
 import { say } from './own-process.ts'
 import { median } from './statistics.ts'
 import type { Transfer, Way } from './ways.ts'
 
-/** What one way took in one round. */
+/** What one way consumed in one round. */
 export interface Sample extends Transfer, Usage {
-  /** Of the bench itself, which reads the answer: part of the load on the machine. */
+  /** CPU time of the bench itself, which reads the response: part of the load on the machine. */
   clientCpuMs: number
 }
 
@@ -15,11 +15,11 @@ export interface Row {
   name: string
   /** One per round. */
   samples: Sample[]
-  /** Of a request that was sent many times; `samples` then has one, with the median and what all used together. */
+  /** Of a request sent many times; `samples` then has one element, with medians and averages of all. */
   p99Ms?: number
 }
 
-/** @returns a row for each way, in their order */
+/** @returns a row per way, in their order */
 export async function runRounds(ways: Way[], rounds: number, databasePid: number): Promise<Row[]> {
   const rows = ways.map(({ name }): Row => ({ name, samples: [] }))
   for (let round = 1; round <= rounds; round++) {
@@ -43,7 +43,7 @@ export function medianMs({ samples }: Row): number {
   return median(samples.map(({ ms }) => ms))
 }
 
-/** How many times as long as another, which took turns with it: of each round, then the median. */
+/** The ratio to another way that took turns with it: per round, then the median. */
 export function timesAsLong(row: Row, other: Row): number {
   return median(row.samples.map(({ ms }, round) => ms / other.samples[round]!.ms))
 }

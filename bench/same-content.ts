@@ -1,6 +1,6 @@
 /**
- * Refuses to compare what is not the same: every way's whole answer is read once, unpacked, and hashed. This is also
- * the round that warms everything up, and is not counted.
+ * Refuses to compare ways whose content differs: the whole response of each is read once, unpacked and
+ * hashed. This is also the warm-up round, which is not counted.
  */
 import { createHash } from 'node:crypto'
 import { say } from './own-process.ts'
@@ -20,12 +20,12 @@ export async function checkSameContent(ways: Way[]): Promise<void> {
     expected ??= sha256
     if (sha256 !== expected)
       throw new Error(
-        `The answers differ, so there is nothing to compare: ${way.name} gives ${sha256}, not ${expected}`,
+        `The responses differ, so they cannot be compared: ${way.name} has ${sha256}, not ${expected}`,
       )
   }
 }
 
-/** SHA-256 of the answer as one JSON array without blanks. */
+/** SHA-256 of the response as one JSON array without white space between tokens. */
 async function hashAnswer(name: string, { url, headers }: NonNullable<Way['address']>): Promise<string> {
   const hash = createHash('sha256')
   const { status, body } = await fetch(url, { headers: { 'Accept-Encoding': 'identity', ...headers } })
@@ -44,7 +44,9 @@ async function hashAnswer(name: string, { url, headers }: NonNullable<Way['addre
   return hash.digest('hex')
 }
 
-/** A movement after `[`, or after the comma that separates it from the one before; the last is followed by `]`. */
+/**
+ * A movement after `[` or after the comma that separates it from the one before; the last is followed by `]`.
+ */
 function withoutBlanks(line: string): string {
   const json = line.slice(1).replace(/\]$/, '')
   return json === '' ? '' : line[0] + JSON.stringify(JSON.parse(json))

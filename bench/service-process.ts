@@ -1,4 +1,7 @@
-/** The service as it runs for its callers: the command of `npm start` in a process of its own, on the data folder of the bench. */
+/**
+ * The service as callers use it: the command of `npm start` in its own process, on the data folder of the
+ * bench.
+ */
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,15 +11,15 @@ import { type OwnProcess, startProcess } from './own-process.ts'
 
 export interface ServiceProcess extends OwnProcess {
   url: string
-  /** Of a company token. */
+  /** Headers of a company token. */
   headers: Record<string, string>
-  /** Of the folder that the token opens, earliest first. */
+  /** Exercices of the folder that the token opens, earliest first. */
   exercices: Credentials['exercices']
 }
 
 /**
- * @param settings beside those of every run
- * @param checkout of the service: this one unless given
+ * @param settings added to those of every run
+ * @param checkout of the service, by default this one
  */
 export async function startServiceProcess(
   dataDir: string,
@@ -24,7 +27,7 @@ export async function startServiceProcess(
   checkout = fileURLToPath(new URL('..', import.meta.url)),
 ): Promise<ServiceProcess> {
   const credentialsFile = join(dataDir, 'credentials.json')
-  // The service writes it anew as soon as its port is bound, with the port it got.
+  // The service rewrites it as soon as its port is bound, with the actual port.
   rmSync(credentialsFile, { force: true })
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     scripts: { start: string }
@@ -51,7 +54,7 @@ export async function startServiceProcess(
   }
 }
 
-/** With the runtime that npm puts in front. */
+/** Uses the runtime that npm puts first on the PATH. */
 export function environmentOf(dataDir: string): Record<string, string> {
   return { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, DATA_DIR: dataDir }
 }
@@ -65,5 +68,5 @@ async function readWhenThere(path: string): Promise<Credentials> {
     }
     await delay(50)
   }
-  throw new Error(`The service has not come up: ${path} is still missing after a minute`)
+  throw new Error(`The service did not start: ${path} is still missing after a minute`)
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:small`: exports of a small folder, one after the other; processor of the service and of the database and
- * first byte of one export. With `--against FOLDER` another checkout of the project takes turns with this one. Each has
- * a data folder of its own, made by its own command line, so their schemas may differ.
+ * `npm run bench:small`: exports of a small folder, one after the other; processor time of the service and of
+ * the database, and time to first byte, per export. With `--against FOLDER` another checkout of the project
+ * takes turns with this one. Each has its own data folder, made by its own command line, so their schemas may
+ * differ.
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -58,7 +59,7 @@ runBench(async (stack) => {
   ]
 })
 
-/** Seeds a folder by the command line of the checkout, and starts its service. */
+/** Seeds a folder with the command line of the checkout, and starts its service. */
 async function startCandidate(
   name: string,
   checkout: string,
@@ -68,9 +69,9 @@ async function startCandidate(
   say(`seeding ${movements.toLocaleString('en')} movements for ${name}`)
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-bench-'))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
-  // Open to the user nobody, as whom PostgreSQL runs where the bench runs as root.
+  // Accessible to the user nobody, as whom PostgreSQL runs if the bench runs as root.
   await chmod(dataDir, 0o755)
-  // The service takes the folder of this reference for its own.
+  // The service uses the folder with this reference as its own.
   const seed = ['src/cli.ts', 'seed', '--movements', String(movements), '--folder-reference', 'DEMO']
   await promisify(execFile)(process.execPath, seed, { cwd: checkout, env: environmentOf(dataDir) })
   const service = await startServiceProcess(dataDir, {}, checkout)
@@ -80,7 +81,7 @@ async function startCandidate(
   return { name, service, databasePid: Number.parseInt(postmaster, 10), postgresVersion }
 }
 
-/** @returns one sample, with the median and what an export used on average */
+/** @returns one sample, with medians and the average consumption of an export */
 function exportRepeatedly(
   { name, service, databasePid }: Candidate,
   requests: number,

@@ -1,4 +1,4 @@
-/** @param share 0.5 for the median; between two values the line between them */
+/** @param share 0.5 for the median; interpolates linearly between two values */
 export function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   const place = (sorted.length - 1) * share
@@ -11,7 +11,7 @@ export function median(values: number[]): number {
   return quantile(values, 0.5)
 }
 
-/** Null where one of them is not known. */
+/** Null if either is unknown. */
 export function highest(values: (number | null)[]): number | null {
   return values.includes(null) ? null : Math.max(...(values as number[]))
 }

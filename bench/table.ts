@@ -1,4 +1,4 @@
-/** The one table on standard output. */
+/** The table on standard output. */
 import { medianMs, type Row, type Sample, timesAsLong } from './rounds.ts'
 import { highest, median } from './statistics.ts'
 import { floorName, oursName } from './ways.ts'
@@ -16,7 +16,10 @@ const heading = [
   'first byte ms',
 ]
 
-/** @param sections rows that took turns, each with its heading; ratios are to the floor and to the movements among them */
+/**
+ * @param sections rows that took turns, each section with a heading; ratios are to its floor and its
+ *   movements export
+ */
 export function tableOf(sections: Record<string, Row[]>): string[] {
   const lines = Object.entries(sections).flatMap(([name, rows]) => [
     [name, ...heading.map(() => '')],
@@ -64,7 +67,7 @@ function wholeNumber(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** Three digits that count, but no more than two of a fraction. */
+/** Three significant digits, but at most two decimals. */
 function digits(value: number): string {
   const fraction = value < 10 ? 2 : value < 100 ? 1 : 0
   return value.toLocaleString('en', { minimumFractionDigits: fraction, maximumFractionDigits: fraction })

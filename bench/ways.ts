@@ -7,23 +7,23 @@ import type { FloorRun } from './peers/floor.ts'
 import { peers } from './peers/peers.ts'
 import type { ServiceProcess } from './service-process.ts'
 
-/** One getting of them. */
+/** One run of a way. */
 export interface Transfer {
   ms: number
-  /** Null where the answer is a file that is fetched later. */
+  /** Null if the response is a file that is fetched later. */
   firstByteMs: number | null
-  /** Over the wire, or of the file. Null where nothing is asked for. */
+  /** Bytes over the wire, or of the file. Null if nothing is read. */
   bytes: number | null
-  /** Movements, where the answer says how many. */
+  /** Movements, if the response says how many. */
   rows: number | null
 }
 
 export interface Way {
-  /** As the table names it. */
+  /** Its name in the table. */
   name: string
-  /** The process whose memory and CPU time are measured; none for the floor, which makes nothing. */
+  /** The process whose memory and CPU time are measured; none for the floor, which renders nothing. */
   pid: number | undefined
-  /** Where the answer is to be had, for a look at its content; none for the floor. */
+  /** The URL of the response, to compare its content; none for the floor. */
   address: { url: string; headers: Record<string, string> } | undefined
   run(): Promise<Transfer>
 }
@@ -33,7 +33,7 @@ export const oursName = 'Grandlivre'
 
 const movementsPath = '/api/v1/mad/movements?version=1.0.0'
 
-/** Of the exercice. */
+/** The URL of the movements of an exercice. */
 export function yearUrl(service: ServiceProcess, exerciceId: string): string {
   return `${service.url}${movementsPath}&idExercice=${exerciceId}`
 }

@@ -4,8 +4,10 @@ import { expect, test } from 'vitest'
 
 const source = resolve(import.meta.dirname, '../src')
 
-/** From the top down: a room imports from itself and from rooms below. Files directly in src stand at either end:
- * the entries and the start of the service above, what every room may know below. */
+/**
+ * Rooms from top to bottom: a room imports from itself and from rooms below. Files directly in src are at
+ * either end: entry points and the start of the service above, what every room may use below.
+ */
 const rooms = [
   'entry',
   'client',
@@ -50,20 +52,20 @@ function roomOf(path: string): string {
 function importsOf({ path, text }: SourceFile): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
   const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
-  // Tables: the version, the words and the chart of the made-up ledger.
+  // JSON holds tables: the version, the words and the chart of the made-up ledger.
   return targets.filter((target) => !target.endsWith('.json'))
 }
 
 /**
- * Files whose one statement is what they are about: the snapshot's two connections, the sequence behind ids, the COPY
- * that the loader makes from its table of columns.
+ * Files that exist for their one statement: the snapshot's two connections, the sequence of ids, the COPY
+ * that the loader builds from its table of columns.
  */
 const statementsInPlace = ['exports/read/snapshot.ts', 'ledger/ids.ts', 'ledger/load.ts']
 
 const withoutComments = (text: string) =>
   text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|\s)\/\/.*/g, '')
 
-/** Names of the files that break a rule, with what they contain. */
+/** Paths of the files that break a rule, each with the offending text. */
 function offenders(rule: (file: SourceFile) => string[], among = files): string[] {
   return among.flatMap((file) => rule(file).map((what) => `${file.path}: ${what}`))
 }
@@ -117,7 +119,7 @@ test('formats know neither the database nor the network', () => {
   ).toEqual([])
 })
 
-test('formats take from each other what stands between them alone', () => {
+test('a format imports nothing from another format', () => {
   const formats = ['mad', 'tra', 'fec'].map((name) => `formats/${name}/`)
   const foreign = offenders((file) => {
     const own = formats.find((format) => file.path.startsWith(format))
@@ -134,14 +136,14 @@ test('auth knows nothing of HTTP libraries', () => {
   ).toEqual([])
 })
 
-test('what subscribers take over needs nothing but Node', () => {
+test('the code that subscribers copy needs nothing but Node', () => {
   const foreign = /from '(?!node:)[^']*'/g
   expect(
     offenders(({ path, text }) => (roomOf(path) === 'client' ? (text.match(foreign) ?? []) : [])),
   ).toEqual([])
 })
 
-/** What other files use of the process: a default, or its end. */
+/** What other files use of the process: a default value, or its end. */
 const processUses = new Map([
   ['config.ts', ['process.env']],
   ['log.ts', ['process.stdout']],
@@ -149,27 +151,27 @@ const processUses = new Map([
   ['start/run-until-signal.ts', ['process.stderr', 'process.exit', 'process.exitCode']],
 ])
 
-test('only the programs have the environment, the terminal and the exit code of the process', () => {
+test('only entry points use the environment, the terminal and the exit code of the process', () => {
   const uses = /process\.(?:env|argv|std(?:in|out|err)|exit(?:Code)?)\b/g
   const elsewhere = ({ path, text }: SourceFile) =>
     (text.match(uses) ?? []).filter((use) => !processUses.get(path)?.includes(use))
   expect(offenders((file) => (roomOf(file.path) === 'entry' ? [] : elsewhere(file)))).toEqual([])
 })
 
-test('examples are programs of others: they import nothing from src', () => {
+test('examples stand for programs of partners: they import nothing from src', () => {
   const examples = filesIn(resolve(source, '../examples'))
   expect(examples.map(({ path }) => path)).toContain('pull-year.ts')
   expect(offenders(({ text }) => text.match(/'\.\.\/[^']*'/g) ?? [], examples)).toEqual([])
 })
 
-test('the environment is read in config.ts alone', () => {
+test('only config.ts reads the environment', () => {
   const programs = offenders(({ path, text }) =>
     roomOf(path) === 'entry' ? (text.match(/process\.env(?!,)/g) ?? []) : [],
   )
   expect(programs).toEqual([])
 })
 
-test('SQL stands in .sql.ts files and in the database room', () => {
+test('SQL is only in .sql.ts files and in the database room', () => {
   const statement =
     /[`'](?:select|insert into|update \w+ set|delete from|copy|with \w+ as|begin|set local|create|alter)\s[^`']*/g
   const elsewhere = offenders(({ path, text }) =>
@@ -179,7 +181,7 @@ test('SQL stands in .sql.ts files and in the database room', () => {
 })
 
 test.each(['src', 'test', 'bench', 'examples'])(
-  'a file of %s is one thing: 400 lines at the most',
+  'a file of %s has one subject: at most 400 lines',
   (folder) => {
     // A file ends with a line break.
     const tooLong = ({ text }: SourceFile) => {
@@ -192,7 +194,7 @@ test.each(['src', 'test', 'bench', 'examples'])(
   },
 )
 
-test.each(['src', 'test'])('a folder of %s is a topic: twelve files of its own at the most', (folder) => {
+test.each(['src', 'test'])('a folder of %s has one topic: at most twelve files of its own', (folder) => {
   const counts = new Map<string, number>()
   for (const { path } of filesIn(resolve(source, '..', folder)))
     counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
@@ -217,7 +219,7 @@ test('a unit test needs neither a server nor another process', () => {
   expect(offenders(({ path }) => [...reach(join(tests, path))].filter(foreign), units)).toEqual([])
 })
 
-test('names are words of the domain', () => {
+test('file names are words of the domain', () => {
   const vague =
     /(?:util|helper|manager|common|handler|worker|(?<!micro)service(?!s\.)|^base|^data)s?(?:\.|\/|$)/i
   expect(files.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
@@ -229,6 +231,6 @@ test('there are no barrels, no default exports, no enums', () => {
   expect(files.filter(({ path }) => path.endsWith('index.ts'))).toEqual([])
 })
 
-test('nothing is left for later', () => {
+test('no TODO, FIXME or XXX is left', () => {
   expect(offenders(({ text }) => text.match(/\b(?:TODO|FIXME|XXX)\b/g) ?? [])).toEqual([])
 })

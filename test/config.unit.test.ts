@@ -22,7 +22,7 @@ function mistakesOf(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-test('webhooks stay outside private networks unless the operator says otherwise', () => {
+test('webhooks may not reach private networks unless the operator allows it', () => {
   const allowed = (value: string) => readConfig({ WEBHOOK_ALLOW_INSECURE: value }).webhookAllowInsecure
   expect(readConfig({}).webhookAllowInsecure).toBe(false)
   expect(['', 'false', '0', 'true', '1'].map(allowed)).toEqual([false, false, false, true, true])
@@ -31,7 +31,7 @@ test('webhooks stay outside private networks unless the operator says otherwise'
   ])
 })
 
-test('a third party may make a hundred subscriptions in a schema unless the operator says otherwise', () => {
+test('a third party may have a hundred subscriptions in a schema unless the operator sets another limit', () => {
   expect(readConfig({}).webhookSubscriptionsMax).toBe(100)
   expect(readConfig({ WEBHOOK_SUBSCRIPTIONS_MAX: '1000' }).webhookSubscriptionsMax).toBe(1000)
   expect(mistakesOf({ WEBHOOK_SUBSCRIPTIONS_MAX: '0' })).toEqual([
@@ -39,15 +39,15 @@ test('a third party may make a hundred subscriptions in a schema unless the oper
   ])
 })
 
-describe('where files are stored', () => {
-  test('is a folder of the data directory where nothing is set', () => {
+describe('the store of files', () => {
+  test('is a folder of the data directory by default', () => {
     const config = readConfig({ DATA_DIR: '/somewhere' })
     expect(config.store).toEqual({ kind: 'filesystem', folder: '/somewhere/files' })
     expect([config.publicUrl, config.fileRetentionDays]).toEqual([undefined, 7])
     expect(readConfig({}).store).toEqual({ kind: 'filesystem', folder: join(resolve('.data'), 'files') })
   })
 
-  test('is S3 where its address is set; downloads come from there unless another address is given', () => {
+  test('is S3 if its address is set; downloads come from there unless another address is set', () => {
     const store = {
       kind: 's3',
       endpoint: 'https://s3.example.com',
@@ -67,7 +67,7 @@ describe('where files are stored', () => {
     })
   })
 
-  test('names at once everything that is missing', () => {
+  test('reports all missing settings at once', () => {
     const named = (env: NodeJS.ProcessEnv) => mistakesOf(env).map((mistake) => mistake.split(' ')[0])
     const missing = ['MASTER_KEY', 'S3_BUCKET', 'S3_ACCESS_KEY', 'S3_SECRET_KEY']
     expect(named({ S3_ENDPOINT: 'http://s3:9000' })).toEqual(missing)
@@ -76,13 +76,13 @@ describe('where files are stored', () => {
     expect(named({ DATABASE_URL: 'postgres://db/x' })).toEqual(['MASTER_KEY'])
   })
 
-  test('does not fall back to the disk where S3 is half set', () => {
+  test('does not fall back to the disk if S3 is only partly set', () => {
     expect(mistakesOf({ S3_BUCKET: 'exports', S3_SECRET_KEY: 'x' })).toEqual([
       'S3_ENDPOINT is required with S3_BUCKET, S3_SECRET_KEY (such as https://s3.example.com)',
     ])
   })
 
-  test('refuses what is no plain address, no bucket and no number of days', () => {
+  test('refuses malformed addresses, buckets and numbers of days', () => {
     for (const address of [
       's3.example.com',
       'ftp://s3',
@@ -101,11 +101,11 @@ describe('where files are stored', () => {
   })
 })
 
-describe('the key for links', () => {
+describe('the key that signs links', () => {
   const settingsOf = (key: string, env: NodeJS.ProcessEnv = {}) =>
     storeSettings(readConfig(env), Buffer.from(key, 'hex'), 'http://127.0.0.1:8080')
 
-  test('comes from the master key: the same for all its processes, none of its bytes', () => {
+  test('is derived from the master key: equal in all processes, and none of its bytes', () => {
     const settings = settingsOf(masterKey) as { signingKey: string }
     expect(settings.signingKey).toMatch(/^[0-9a-f]{64}$/)
     expect(settings.signingKey).not.toBe(masterKey)
@@ -113,7 +113,7 @@ describe('the key for links', () => {
     expect((settingsOf('cd'.repeat(32)) as { signingKey: string }).signingKey).not.toBe(settings.signingKey)
   })
 
-  test('goes with the public address, which is where the service listens unless another is set', () => {
+  test('comes with the public address, by default the one where the service listens', () => {
     expect(settingsOf(masterKey)).toMatchObject({ publicUrl: 'http://127.0.0.1:8080' })
     const env = { PUBLIC_URL: 'https://ledger.example.com/' }
     expect(settingsOf(masterKey, env)).toMatchObject({ publicUrl: 'https://ledger.example.com' })

@@ -29,7 +29,7 @@ test('lines that a slow reader cannot take are dropped and counted, not kept in 
   expect(events.filter(({ event }) => event === 'service.listening')).toHaveLength(1000 - dropped)
 })
 
-test('a reader that goes away does not take the process with it', async () => {
+test('a reader that goes away does not end the process', async () => {
   const code = `
     import { createLog } from './src/log.ts'
     const log = createLog('info')
@@ -51,7 +51,7 @@ test('a reader that goes away does not take the process with it', async () => {
   expect(error).toBe('alive')
 })
 
-test('only lines of the level or above are written, and none where it is silent', () => {
+test('only lines of the level or above are written, and none if it is silent', () => {
   const lines: string[] = []
   const out = new Writable({
     write(chunk, _encoding, done) {

@@ -1,4 +1,4 @@
-/** The documents: written from the code where they can be, and every address in them or of them leads somewhere. */
+/** The documents: generated from the code where possible, and every link in or to them resolves. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -24,7 +24,7 @@ const pages = [
 /** Without fenced blocks, in which `#` begins a comment. */
 const proseOf = (page: string) => read(page).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
 
-/** Of its headings, as they are made where pages are shown. */
+/** The anchors of a page's headings, as sites that render Markdown build them. */
 function anchorsOf(page: string): string[] {
   const headings = [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!)
   return headings.map((heading) =>
@@ -36,17 +36,17 @@ function anchorsOf(page: string): string[] {
 }
 
 /** @param address path from the root, and a heading after `#` if it names one */
-function isThere(address: string): boolean {
+function exists(address: string): boolean {
   const [path = '', anchor] = address.split('#')
   if (!existsSync(join(root, path))) return false
   return anchor === undefined || (path.endsWith('.md') && anchorsOf(path).includes(anchor))
 }
 
-test('the page of errors is what the table of errors gives (npm run docs:errors)', () => {
+test('the errors page matches the table of errors (npm run docs:errors)', () => {
   expect(read('docs/errors.md')).toBe(errorsPage())
 })
 
-test('links between pages lead to files and headings that exist', () => {
+test('links between pages resolve to existing files and headings', () => {
   const links = pages.flatMap((page) =>
     [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target]) => target!)
@@ -58,19 +58,19 @@ test('links between pages lead to files and headings that exist', () => {
       }),
   )
   expect(links.length).toBeGreaterThan(100)
-  expect(links.filter(({ address }) => !isThere(address))).toEqual([])
+  expect(links.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('what the code cites of the documents exists', () => {
+test('citations of the documents in the code resolve', () => {
   const files = ['src', 'test', 'bench', 'examples'].flatMap((folder) => filesIn(folder, /\.(ts|sql)$/))
   const citations = files.flatMap((file) =>
     [...read(file).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([address]) => ({ file, address })),
   )
   expect(citations).not.toEqual([])
-  expect(citations.filter(({ address }) => !isThere(address))).toEqual([])
+  expect(citations.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('the specification has every kind of event', () => {
+test('the specification lists exactly the kinds of events', () => {
   const [, table] = /^## Events\n\n((?:\|.*\n)+)/m.exec(read('docs/spec/webhooks.md'))!
   const kinds = [...table!.matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind)
   expect(kinds).toEqual(eventKinds)

@@ -1,4 +1,4 @@
-/** JSON made by the database: one COPY whose rows are the movements, passed through. */
+/** JSON built by the database: one COPY whose rows are the movements, forwarded unchanged. */
 import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import type { YearOfFolder } from '../dataset.ts'
@@ -12,7 +12,7 @@ async function* render(year: YearOfFolder, pool: pg.Pool): AsyncGenerator<Uint8A
   yield Buffer.from('[')
   let isFirst = true
   for await (const chunk of client.query(copyTo(copyJson(year))) as AsyncIterable<Buffer>) {
-    // Every row begins with a comma; the first row has none before it.
+    // Every row starts with a comma, which the first row must drop.
     yield isFirst ? chunk.subarray(1) : chunk
     isFirst = false
   }

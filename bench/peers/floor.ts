@@ -1,10 +1,10 @@
 /**
- * The floor: what the database takes to send the rows, to a process that does nothing with them.
+ * The floor: the time in which the database sends the rows to a process that does nothing with them.
  *
- * The bytes of the socket are counted and dropped. Nothing is looked for in them but the end, and that only in the
- * last bytes of a chunk: pg-copy-streams, or any reader that finds rows, would spend time on them, raise the floor,
- * and make what is measured against it look better than it is. pg opens the connection (password, settings), and then
- * loses its socket.
+ * The bytes of the socket are counted and dropped. Only the end is detected, and only in the last bytes of a
+ * chunk: pg-copy-streams, or any reader that finds rows, would spend time on them, raise the floor, and make
+ * whatever is compared with it look better than it is. pg opens the connection (password, settings), and then
+ * gives up its socket.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -12,7 +12,7 @@ import type { Connection } from 'pg'
 import { announce, peerPool, yearOfPeer } from './peer.ts'
 import { copyNarrow } from './year.sql.ts'
 
-/** The answer to each request, in JSON. */
+/** The response to each request, in JSON. */
 export interface FloorRun {
   ms: number
   firstByteMs: number
@@ -20,9 +20,11 @@ export interface FloorRun {
   rows: number
 }
 
-/** ReadyForQuery outside a transaction: the last message of an answer, and no part of any row of text. */
+/**
+ * ReadyForQuery outside a transaction: the last message of a result, which never occurs within a row of text.
+ */
 const end = Buffer.from('Z\x00\x00\x00\x05I', 'latin1')
-/** CommandComplete (`COPY 600000`) and ReadyForQuery fit. */
+/** Large enough for CommandComplete (`COPY 600000`) and ReadyForQuery. */
 const tailBytes = 64
 
 const year = yearOfPeer()

@@ -1,8 +1,9 @@
 /**
  * The usual way: rows joined in SQL, read through a cursor, one object per row, JSON.stringify.
  *
- * Done as well as that way goes: dates and times come as text or number, which spares a Date per column; rows come a
- * thousand at a time; text goes out in pieces of 64 KB and not a write per row; sections are looked up in a map.
+ * Done as well as this way allows: dates and times come as text or number, which avoids a Date per column;
+ * rows come a thousand at a time; text goes out in pieces of 64 KB instead of a write per row; sections are
+ * looked up in a map.
  */
 import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
@@ -15,7 +16,7 @@ import { selectJoined, selectSections } from './year.sql.ts'
 const rowsPerFetch = 1000
 const charactersPerWrite = 64 * 1024
 
-/** Of selectJoined. Ids and amounts are digits: pg gives bigint as text. */
+/** A row of selectJoined. Ids and amounts are digits: pg returns bigint as text. */
 interface JoinedRow {
   id: string
   description: string
@@ -129,7 +130,7 @@ function attachmentsOf(addresses: Record<string, string> | null): object {
   return files
 }
 
-/** Shares of one axis stand together: section id, amount, rate, and so on by threes. */
+/** Shares of an axis are adjacent: section id, amount, rate, and so on by threes. */
 function analyticsOf(shares: string[], sections: Map<string, SectionRow>): object[] {
   const axes: { producerId: string; code: string; name: string; sections: object[] }[] = []
   for (let i = 0; i < shares.length; i += 3) {

@@ -1,11 +1,11 @@
-/** What a peer in TypeScript shares with the others: the year it is asked for, connections, the HTTP stack of the service. */
+/** What the peers in TypeScript share: the requested year, connections, the HTTP stack of the service. */
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import type pg from 'pg'
 import { createPool, withStartupOptions } from '../../src/db/pool.ts'
 import type { YearOfFolder } from '../dataset.ts'
 
-/** Listens, prints the address, and ends with the bench. */
+/** Listens, prints its address, and ends with the bench. */
 export function listenAsPeer(
   answer: (year: YearOfFolder, pool: pg.Pool) => ReadableStream<Uint8Array>,
 ): void {
@@ -41,5 +41,5 @@ export function peerPool({ databaseUrl, schemaId }: YearOfFolder): pg.Pool {
   return createPool(url, { max: 2, applicationName: 'grandlivre bench' })
 }
 
-/** As the service reads: see src/export-thread.ts. */
+/** Settings with which the service reads: see src/export-thread.ts. */
 const peerOptions = '-c max_parallel_workers_per_gather=0 -c random_page_cost=1.1 -c work_mem=32MB'

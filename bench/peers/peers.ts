@@ -1,15 +1,17 @@
 /**
- * Other ways of making the same answer, each a program of its own. In its environment it finds DATABASE_URL, SCHEMA_ID,
- * FOLDER_ID and EXERCICE_ID. It listens, prints its address as its first line, and answers GET there with the year: 200,
- * in chunks. It ends when its standard input does. peer.ts is that for programs in TypeScript; another language brings
- * a folder and a line here.
+ * Other ways of producing the same response, each a separate program. Its environment has DATABASE_URL,
+ * SCHEMA_ID, FOLDER_ID and EXERCICE_ID. It listens, prints its address as its first line, and answers GET
+ * there with the year: 200, in chunks. It ends when its standard input does. peer.ts does that for programs
+ * in TypeScript; another language needs a folder and a line here.
  */
 import { script } from '../own-process.ts'
 
 export interface Peer {
   name: string
   command: string[]
-  /** It puts blanks between tokens and a movement on each line, so content is compared after parsing. */
+  /**
+   * It puts spaces between tokens and each movement on its own line, so content is compared after parsing.
+   */
   hasBlanks?: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * The year that is measured, asked for in the three other ways. All give the same movements in the same order: the
+ * The measured year, as queried in the three other ways. All return the same movements in the same order: the
  * validated ones of one exercice.
  */
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
@@ -14,8 +14,8 @@ import type { YearOfFolder } from '../dataset.ts'
 const besideItsId = entryColumns.filter((column) => column !== 'id')
 
 /**
- * The least the database has to send for this answer in one statement: movements with the columns of their entries,
- * and ids in place of what both refer to.
+ * The minimum that the database must send for this response in one statement: movements with the columns of
+ * their entries, and ids in place of what both refer to.
  */
 export function copyNarrow(year: YearOfFolder): string {
   return `copy (
@@ -26,7 +26,10 @@ export function copyNarrow(year: YearOfFolder): string {
   ) to stdout`
 }
 
-/** A row with everything a movement shows, but for the names of sections: shares are an array of section ids. */
+/**
+ * A row with everything that a movement shows except the names of sections: shares are an array of section
+ * ids.
+ */
 export function selectJoined(year: YearOfFolder): string {
   return `
     select m.id, m.description, m.due_date::text as "dueDate", m.free_number as "freeNumber",
@@ -53,9 +56,9 @@ export function selectSections({ schemaId, folderId }: YearOfFolder): string {
 }
 
 /**
- * One movement per line, as JSON after a comma. CSV with a quote and a separator that JSON never holds is JSON
- * unchanged; the text format would double its backslashes. Amounts are divided as doubles, the fastest way: exact for
- * as many digits as JavaScript reads.
+ * One movement per line, as JSON after a comma. CSV with a quote and a separator that JSON never contains is
+ * JSON unchanged; the text format would double its backslashes. Amounts are divided as doubles, the fastest
+ * way: exact for as many digits as JavaScript reads.
  */
 export function copyJson(year: YearOfFolder): string {
   return `copy (

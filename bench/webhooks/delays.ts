@@ -1,7 +1,7 @@
 /**
- * `npm run bench:webhooks`: how fast one subscriber receives a backlog, and how soon thirty healthy ones receive new
- * events, while twenty others fail, hang or take nine seconds. The service runs as `npm start` does, on the embedded
- * database; the subscribers are a process of their own on the same machine.
+ * `npm run bench:webhooks`: how fast one subscriber receives a backlog, and how soon thirty healthy ones
+ * receive new events while twenty others fail, hang or take nine seconds. The service runs as with `npm
+ * start`, on the embedded database; the subscribers are a separate process on the same machine.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { runBench, say } from '../own-process.ts'
@@ -14,7 +14,7 @@ const backlogEvents = 50_000
 const backlogRounds = 5
 const subscriber = 'SUBSCRIBER'
 const subscribers = { healthy: 30, fail: 10, hang: 5, slow: 5 } as const
-/** 250 events a second, 7,500 to be delivered. */
+/** 250 events per second, 7,500 to be delivered per second. */
 const pace = { events: 10_000, perTransaction: 5, everyMs: 20, healthy: subscribers.healthy }
 
 runBench(async (stack) => {
@@ -42,7 +42,10 @@ runBench(async (stack) => {
   ]
 })
 
-/** All events are committed at once; @returns events a second from the commit to the last arrival */
+/**
+ * Commits all events at once.
+ * @returns events per second from the commit to the last arrival
+ */
 async function measureBacklog(stage: WebhookStage): Promise<number> {
   await stage.subscribe(subscriber, 'healthy', 1)
   await stage.write(backlogEvents, 0)

@@ -1,6 +1,7 @@
 /**
- * `npm run bench:fairness`: how soon events reach three healthy subscriptions of one third party, first alone and then
- * beside thousands of subscriptions of another one, to the same events, whose receivers are slow or hang.
+ * `npm run bench:fairness`: how soon events reach three healthy subscriptions of one third party, first
+ * alone, then beside thousands of subscriptions of another one to the same events, whose receivers are slow
+ * or hang.
  */
 import { readOptions } from '../options.ts'
 import { runBench } from '../own-process.ts'
@@ -8,13 +9,13 @@ import { describeMachine, machineLine, writeResult } from '../results.ts'
 import { openWebhookStage } from './stage.ts'
 import { measureStream, streamLine } from './stream.ts'
 
-/** One event to a transaction: 1,000 in 30 seconds. */
+/** One event per transaction: 1,000 in 30 seconds. */
 const pace = { events: 1_000, perTransaction: 1, everyMs: 30, healthy: 3 }
 
 runBench(async (stack) => {
   const usage = 'npm run bench:fairness -- [--sluggish 1000] [--hang 3000]'
   const options = readOptions(usage, ['sluggish', 'hang'])
-  // Subscriptions of the third party that takes more than its share.
+  // Subscriptions of the greedy third party.
   const crowd = {
     sluggish: options.wholeNumber('sluggish', 1_000, 0, 100_000),
     hang: options.wholeNumber('hang', 3_000, 0, 100_000),

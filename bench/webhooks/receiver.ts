@@ -1,6 +1,7 @@
 /**
- * The subscribers of the bench, a process of their own: the first part of a path says how one behaves. What the healthy
- * ones got is counted, and how long after it was written each event came: both processes read the same clock.
+ * The subscribers of the bench, in a separate process: the first part of a path says how one behaves. It
+ * counts the events of the healthy ones, and how long after its writing each event arrived: both processes
+ * read the same clock.
  */
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -8,16 +9,16 @@ import { quantile } from '../statistics.ts'
 
 export type Behaviour = 'healthy' | 'fail' | 'hang' | keyof typeof slowMs
 
-/** The answer to GET /tally. */
+/** The response to GET /tally. */
 export interface Tally {
-  /** Healthy subscribers that got anything, and what each of them got at the least. */
+  /** Healthy subscribers that received anything, and the fewest events that any of them received. */
   subscribers: number
   least: number
   requests: number
   events: number
-  /** Requests to all that are not healthy. */
+  /** Requests to unhealthy subscribers. */
   otherRequests: number
-  /** Events that came a second time, or before an earlier one. */
+  /** Events that arrived a second time, or after a later one. */
   repeated: number
   disordered: number
   /** From the writing of an event to its arrival. */
@@ -26,14 +27,14 @@ export interface Tally {
   maxMs: number
 }
 
-/** How long those take that are slow: just in time, and just not long enough to be noticed as slow. */
+/** Response times: `slow` is just within the timeout, `sluggish` just too short to count as slow. */
 const slowMs = { slow: 9_000, sluggish: 900 } as const
 let requests = 0
 let otherRequests = 0
 let repeated = 0
 let disordered = 0
 let delays: number[] = []
-/** Numbers of the events that each healthy path got. */
+/** Numbers of the events that each healthy path received. */
 const got = new Map<string, { seen: Set<number>; last: number }>()
 
 const server = createServer(async (request, response: ServerResponse) => {
@@ -76,7 +77,7 @@ function tally(): Tally {
   }
 }
 
-/** The bench asks for /count (events), /tally, or /reset. */
+/** The bench requests /count (events), /tally, or /reset. */
 function answerBench(path: string): number | Tally | null {
   if (path === '/count') return [...got.values()].reduce((sum, { seen }) => sum + seen.size, 0)
   if (path === '/tally') return tally()

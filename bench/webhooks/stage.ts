@@ -1,6 +1,6 @@
 /**
- * What the benches of webhooks run on: the service as `npm start` runs it, on the embedded database, and subscribers
- * in a process of their own on the same machine.
+ * What the webhook benches run on: the service as `npm start` runs it, on the embedded database, and
+ * subscribers in a separate process on the same machine.
  */
 import pg from 'pg'
 import { encrypt, makePartnerSecret, sha256 } from '../../src/auth/secrets.ts'
@@ -15,18 +15,18 @@ import { forgetSubscriptions, insertSubscriptions, readThirdParty } from './subs
 export interface WebhookStage {
   dataset: Dataset
   service: ServiceProcess
-  /** To the entries, from now on; the third party is made where there is none of that code. */
+  /** Subscribes to entries from now on; creates the third party if none has that code. */
   subscribe(thirdPartyCode: string, behaviour: Behaviour, count: number): Promise<void>
-  /** Events of entries with the numbers from `first` on, in one transaction, as an import writes them. */
+  /** Publishes events of entries numbered from `first`, in one transaction, as an import does. */
   write(count: number, first: number): Promise<void>
-  /** Events that the healthy subscribers have got, repeats not counted. */
+  /** Events that healthy subscribers have received, without repeats. */
   count(): Promise<number>
   tally(): Promise<Tally>
-  /** Removes all subscriptions, and forgets what subscribers have got. */
+  /** Removes all subscriptions, and resets what subscribers have received. */
   clear(): Promise<void>
 }
 
-/** @param stack stops all that was started */
+/** @param stack stops everything that was started */
 export async function openWebhookStage(stack: AsyncDisposableStack): Promise<WebhookStage> {
   const dataset = await openDataset(5_000, stack)
   const client = new pg.Client(dataset.ownerUrl)
@@ -48,7 +48,7 @@ export async function openWebhookStage(stack: AsyncDisposableStack): Promise<Web
     subscribe: async (code, behaviour, count) => {
       const plain = makePartnerSecret()
       const secret = { hash: sha256(plain), encrypted: encrypt(plain, Buffer.from(dataset.masterKey, 'hex')) }
-      // Where an earlier run has made it, it stays.
+      // If an earlier run has created it, it stays.
       await insertThirdParty(client, { code, name: code, kind: 'partner', secret })
       const thirdPartyId = await readThirdParty(client, code)
       await insertSubscriptions(client, {

@@ -1,4 +1,4 @@
-/** Events at an even pace, and how soon the healthy subscribers receive them. */
+/** Events at a steady pace, and how soon the healthy subscribers receive them. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { startUsage, type Usage } from '../measure.ts'
 import { say } from '../own-process.ts'
@@ -16,16 +16,16 @@ export interface Pace {
 export interface Stream {
   name: string
   pace: Pace
-  /** Written a second. */
+  /** Events written per second. */
   perSecond: number
   tally: Tally
   usage: Usage
 }
 
-/** What has not arrived this long after the last event counts as missing. */
-const patienceMs = 60_000
+/** Events that have not arrived this long after the last one was written count as missing. */
+const arrivalTimeoutMs = 60_000
 
-/** To the subscriptions there are, which end with it. */
+/** Streams to the existing subscriptions, and removes them afterwards. */
 export async function measureStream(stage: WebhookStage, name: string, pace: Pace): Promise<Stream> {
   const { events, perTransaction, everyMs, healthy } = pace
   say(name)
@@ -36,7 +36,8 @@ export async function measureStream(stage: WebhookStage, name: string, pace: Pac
     await delay(Math.max(0, started + (first / perTransaction) * everyMs - performance.now()))
   }
   const written = performance.now()
-  while ((await stage.count()) < healthy * events && performance.now() - written < patienceMs) await delay(50)
+  while ((await stage.count()) < healthy * events && performance.now() - written < arrivalTimeoutMs)
+    await delay(50)
   const perSecond = events / ((written - started) / 1000)
   const stream = { name, pace, perSecond, tally: await stage.tally(), usage: end() }
   await stage.clear()

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 
-/** Of an earlier run, with all that was sent to them. */
+/** Removes the subscriptions of an earlier run, with their deliveries. */
 export async function forgetSubscriptions(client: ClientBase): Promise<void> {
   await client.query('delete from grandlivre.subscriptions')
 }
@@ -14,8 +14,8 @@ export async function readThirdParty(client: ClientBase, code: string): Promise<
 }
 
 /**
- * Subscriptions for the entries of a schema, as staff make them.
- * @param postUrl a number follows, from 0 on
+ * Adds subscriptions to the entries of a schema, like staff.
+ * @param postUrl followed by a number, from 0 on
  */
 export async function insertSubscriptions(
   client: ClientBase,

@@ -39,14 +39,14 @@ afterAll(async () => {
 })
 
 const keyInfo = '/api/v1/key/info'
-/** A route about a folder. No exercice 1 is there, so who gets as far as that is let in. */
+/** A route of a folder. Exercice 1 does not exist, so a caller who gets its 404 has passed every check. */
 const movements = '/api/v1/mad/movements?version=1.0.0&idExercice=1'
 
 function get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
   return request(service.url + path, headers)
 }
 
-/** Status and code, after checking that the body is the error body and quotes the request. */
+/** Status and code of an error, after checking its body and headers. */
 function failure(answer: Answer, path: string): [number, string] {
   expect(Object.keys(answer.body)).toEqual(['error'])
   const { code, message, details } = answer.body.error
@@ -57,14 +57,14 @@ function failure(answer: Answer, path: string): [number, string] {
   return [answer.status, code]
 }
 
-describe('a caller is refused with a code of its own', () => {
+describe('a caller is refused with a distinct code', () => {
   const refused = async (headers: Record<string, string>, path = keyInfo) => {
     const answer = await get(path, headers)
     expect(answer.headers.get('www-authenticate')).toBe(answer.status === 401 ? 'Bearer' : null)
     return failure(answer, path)
   }
 
-  test('without Authorization, or with something else in it', async () => {
+  test('without Authorization, or with another scheme', async () => {
     const expected = [401, 'ERR-INVALID-AUTH-HEADER']
     expect(await refused({})).toEqual(expected)
     expect(await refused({ 'X-Third-Party-Secret': secret })).toEqual(expected)
@@ -90,14 +90,14 @@ describe('a caller is refused with a code of its own', () => {
     expect(await refused(credentials(firm, otherSecret))).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND'])
   })
 
-  test('with a token that was revoked, from the next call on', async () => {
+  test('with a revoked token, from the next request on', async () => {
     const revoked = await staff.token('ONE', 'api', folders.first)
     expect((await get(keyInfo, credentials(revoked, secret))).status).toBe(200)
     await revokeToken(staff.client, revoked.id)
     expect(await refused(credentials(revoked, secret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
   })
 
-  test('while its third party is disconnected, with the reason', async () => {
+  test('while its third party is disconnected, with the reason and its rate limit', async () => {
     await disconnectThirdParty(staff.client, 'ONE', 'contract ended')
     try {
       const answer = await get(keyInfo, credentials(company, secret))
@@ -110,7 +110,7 @@ describe('a caller is refused with a code of its own', () => {
     expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
   })
 
-  test('during maintenance, which probes do not notice', async () => {
+  test('during maintenance, while probes still succeed', async () => {
     await setMaintenance(staff.client, true)
     try {
       const answer = await get(keyInfo, credentials(company, secret))
@@ -123,7 +123,7 @@ describe('a caller is refused with a code of its own', () => {
     expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
   })
 
-  test('before anything is said about its parameters', async () => {
+  test('before its parameters are validated', async () => {
     expect(await refused({}, '/api/v1/mad/movements?nonsense=1')).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
   })
 })
@@ -133,7 +133,7 @@ describe('the folder of a request', () => {
   const of = async (token: IssuedToken, headers: Record<string, string> = {}, query = '') =>
     failure(await get(movements + query, { ...credentials(token, secret), ...headers }), movements + query)
 
-  test('of a company token is its own, named or not', async () => {
+  test('is that of the company token, named or not', async () => {
     expect(await of(company)).toEqual(reached)
     expect(await of(company, { 'society-id': '111' })).toEqual(reached)
     expect(await of(company, {}, '&accountingFolderId=111')).toEqual(reached)
@@ -141,7 +141,7 @@ describe('the folder of a request', () => {
     expect(await of(company, {}, '&accountingFolderId=211')).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
   })
 
-  test('of a firm token is named, and of its firm', async () => {
+  test('must be named by a firm token, and belong to its firm', async () => {
     expect(await of(firm)).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
     expect(await of(firm, { 'society-id': '111' })).toEqual(reached)
     expect(await of(firm, { 'society-id': '112' })).toEqual(reached)
@@ -151,7 +151,7 @@ describe('the folder of a request', () => {
     expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
   })
 
-  test('of another firm, another tenant, or nobody are all the same: not there', async () => {
+  test('is not found, whether another firm or tenant has it or none', async () => {
     for (const id of ['121', '211', '999', '0', '9999999999999999', '11100000000000000', 'abc'])
       expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
@@ -159,7 +159,7 @@ describe('the folder of a request', () => {
     expect(await of(foreign, { 'society-id': '211' })).toEqual(reached)
   })
 
-  test('must not be named twice in two ways, which is told with all else that is wrong', async () => {
+  test('must not have two different names, which is reported with all other issues', async () => {
     for (const token of [company, firm]) {
       const headers = { ...credentials(token, secret), 'society-id': '111' }
       const { status, body } = await get(`${movements}&accountingFolderId=112&foo=1`, headers)
@@ -172,7 +172,7 @@ describe('the folder of a request', () => {
     }
   })
 
-  test('is checked where a header names one without need', async () => {
+  test('is checked even on a route that needs none', async () => {
     const info = (token: IssuedToken, id: string) =>
       get(keyInfo, { ...credentials(token, secret), 'society-id': id })
     expect((await info(firm, '111')).status).toBe(200)
@@ -188,23 +188,25 @@ describe('key/info', () => {
     { path: '/api/v1/mad/movements', method: 'get' },
   ]
 
-  test('lists the routes that want a token of that level, all of them and no other', async () => {
+  test('lists exactly the routes that require a token of its level', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).body
-    const wanting: { path: string; method: string }[] = []
+    const protectedRoutes: { path: string; method: string }[] = []
     for (const path of Object.keys(paths))
       for (const method of Object.keys(paths[path])) {
         const { status } = await request(service.url + path, {}, method.toUpperCase())
-        if (status === 401 && method !== 'patch') wanting.push({ path, method })
+        if (status === 401 && method !== 'patch') protectedRoutes.push({ path, method })
       }
-    expect(wanting).toEqual(expect.arrayContaining(routes))
-    const sorted = (list: typeof wanting) =>
+    expect(protectedRoutes).toEqual(expect.arrayContaining(routes))
+    const sorted = (list: typeof protectedRoutes) =>
       list.toSorted((a, b) => (a.path + a.method < b.path + b.method ? -1 : 1))
     const listed = async (token: IssuedToken) => sorted((await get(keyInfo, credentials(token, secret))).body)
-    expect(await listed(firm)).toEqual(sorted(wanting))
-    expect(await listed(company)).toEqual(sorted(wanting.filter(({ path }) => path !== '/api/v1/society')))
+    expect(await listed(firm)).toEqual(sorted(protectedRoutes))
+    expect(await listed(company)).toEqual(
+      sorted(protectedRoutes.filter(({ path }) => path !== '/api/v1/society')),
+    )
   })
 
-  test('tells with mode=extended what the token is', async () => {
+  test('describes the token with mode=extended', async () => {
     const thirdParty = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
     const target = { schemaId: 100, thirdPartyId: Number(thirdParty.rows[0].id) }
     const rest = {
@@ -223,7 +225,7 @@ describe('key/info', () => {
     })
   })
 
-  test('knows no other mode', async () => {
+  test('rejects any other mode', async () => {
     const path = `${keyInfo}?mode=full`
     expect(failure(await get(path, credentials(company, secret)), path)).toEqual([400, 'ERR-VALIDATION'])
   })
@@ -237,7 +239,7 @@ describe('activation', () => {
     return rows[0].activated_at as Date | null
   }
 
-  test('comes with the first authenticated call of any kind, also one that is refused, and only once', async () => {
+  test('happens once, at the first authenticated request of any kind, even a refused one', async () => {
     const token = await staff.token('ONE', 'api', folders.first)
     expect(await activated(token)).toBeNull()
     await get(keyInfo, credentials(token, otherSecret))
@@ -251,12 +253,12 @@ describe('activation', () => {
     expect((await activated(token))?.getUTCFullYear()).toBeLessThan(2021)
   })
 
-  test('is left to a later call while somebody writes events of the schema, and keeps nobody waiting', async () => {
+  test('is postponed while events of the schema are being written, and delays no request', async () => {
     const token = await staff.token('ONE', 'api', folders.first)
     const neighbour = await staff.token('ONE', 'api', folders.otherTenant)
     await staff.client.query('begin; select grandlivre.lock_events(100)')
     try {
-      // More than the service has connections.
+      // More requests than the service has connections.
       const first = Array.from({ length: 12 }, () => get(keyInfo, credentials(token, secret)))
       expect((await get(keyInfo, credentials(neighbour, secret))).status).toBe(200)
       for (const { status } of await Promise.all(first)) expect(status).toBe(200)
@@ -268,7 +270,7 @@ describe('activation', () => {
     expect(await activated(token)).toBeInstanceOf(Date)
   })
 
-  test('does not come for a third party that is disconnected', async () => {
+  test('does not happen for a disconnected third party', async () => {
     const gone = await staff.thirdParty('GONE')
     const token = await staff.token('GONE', 'api', folders.first)
     await disconnectThirdParty(staff.client, 'GONE', 'x')
@@ -277,18 +279,21 @@ describe('activation', () => {
   })
 })
 
-test('what is logged names tokens by id and holds no secret', () => {
+test('the log names tokens by id and holds no secret', () => {
   const all = service.lines.join('')
   expect(all).toContain(`"tokenId":"${company.id}"`)
   for (const secretText of [secret, otherSecret, company.token, firm.token, foreign.token])
     expect(all).not.toContain(secretText)
 })
 
-test('the database holds no token or secret as it was sent', async () => {
+test('the database holds no token or secret in plain text', async () => {
   const { rows } = await staff.client.query<{ row: string }>(
-    `select t::text as row from grandlivre.tokens t union all select p::text from grandlivre.third_parties p`,
+    `select t::text as row from grandlivre.tokens t
+     union all select p::text from grandlivre.third_parties p
+     union all select s::text from grandlivre.third_party_secrets s`,
   )
   const stored = rows.map(({ row }) => row).join('\n')
+  expect(rows.length).toBeGreaterThan(2)
   for (const text of [secret, company.token, firm.token]) {
     expect(stored).not.toContain(text)
     expect(stored).not.toContain(Buffer.from(text).toString('hex'))

@@ -76,8 +76,8 @@ describe('the order of the checks', () => {
     ['glv_firm_x', 'ERR-FIRM-TOKEN-NOT-FOUND'],
     ['anything', 'ERR-API-TOKEN-NOT-FOUND'],
   ])('an unknown token %s comes before the disconnection: %s', (token, code) => {
-    const entered = { caller: { ...everythingWrong, token: null }, window: undefined }
-    expect(codeOf(() => knownCaller({ token, secret: 's' }, entered))).toBe(code)
+    const found = { caller: { ...everythingWrong, token: null }, window: undefined }
+    expect(codeOf(() => knownCaller({ token, secret: 's' }, found))).toBe(code)
   })
 
   test('a disconnection, with its reason, comes before the level', () => {
@@ -96,7 +96,7 @@ describe('the order of the checks', () => {
     )
   })
 
-  test('who passes all of them is a principal', () => {
+  test('a caller who passes all of them is a principal', () => {
     expect(authorize(facts, { levels: ['api', 'firm'] })).toEqual(company)
   })
 })
@@ -105,27 +105,27 @@ describe('the folder of a request', () => {
   test.each<[string, Principal, string | undefined, string | undefined, string | undefined]>([
     ['a company token means its own folder', company, undefined, undefined, '5'],
     ['and may name it', company, '5', undefined, '5'],
-    ['with leading zeros too', company, '005', undefined, '5'],
+    ['with leading zeros, too', company, '005', undefined, '5'],
     ['an empty header is none', company, ' ', undefined, '5'],
     ['or name it by the parameter', company, undefined, '5', '5'],
     ['or by both', company, '5', '5', '5'],
-    ['another one is forbidden', company, '6', undefined, 'ERR-FORBIDDEN-ACCESS'],
-    ['by the parameter too', company, undefined, '6', 'ERR-FORBIDDEN-ACCESS'],
+    ['another folder is forbidden', company, '6', undefined, 'ERR-FORBIDDEN-ACCESS'],
+    ['also by the parameter', company, undefined, '6', 'ERR-FORBIDDEN-ACCESS'],
     ['whatever the parameter says', company, '6', '5', 'ERR-FORBIDDEN-ACCESS'],
-    ['what is no id is another one', company, 'abc', undefined, 'ERR-FORBIDDEN-ACCESS'],
+    ['an invalid id counts as another folder', company, 'abc', undefined, 'ERR-FORBIDDEN-ACCESS'],
     ['a malformed parameter is left to validation', company, undefined, 'malformed', '5'],
-    ['a firm token has to name one', firm, undefined, undefined, 'ERR-SOCIETY-ID-REQUIRED'],
+    ['a firm token must name a folder', firm, undefined, undefined, 'ERR-SOCIETY-ID-REQUIRED'],
     ['an empty header names none', firm, '', undefined, 'ERR-SOCIETY-ID-REQUIRED'],
     ['by the header', firm, '7', undefined, '7'],
     ['or by the parameter', firm, undefined, '7', '7'],
     ['or both', firm, '7', '7', '7'],
-    ['the largest id there can be', firm, '9007199254740991', undefined, '9007199254740991'],
-    ['one above it is left to the database', firm, '9007199254740992', undefined, '9007199254740992'],
-    ['what is no id is no folder', firm, 'abc', undefined, 'ERR-FOLDER-NOT-FOUND'],
-    ['nor are more than 16 digits', firm, '7'.padStart(17, '0'), undefined, 'ERR-FOLDER-NOT-FOUND'],
-    ['leading zeros are no more than 16 digits', firm, '7'.padStart(16, '0'), undefined, '7'],
+    ['the largest possible id', firm, '9007199254740991', undefined, '9007199254740991'],
+    ['a larger id is left to the database', firm, '9007199254740992', undefined, '9007199254740992'],
+    ['an invalid id is not found', firm, 'abc', undefined, 'ERR-FOLDER-NOT-FOUND'],
+    ['nor is an id of more than 16 digits', firm, '7'.padStart(17, '0'), undefined, 'ERR-FOLDER-NOT-FOUND'],
+    ['16 digits with leading zeros are an id', firm, '7'.padStart(16, '0'), undefined, '7'],
     ['a malformed parameter is left to validation', firm, undefined, 'malformed', undefined],
-    ['but not what is no id in the header', firm, 'abc', 'malformed', 'ERR-FOLDER-NOT-FOUND'],
+    ['but an invalid id in the header is not found', firm, 'abc', 'malformed', 'ERR-FOLDER-NOT-FOUND'],
   ])('%s', (_sentence, principal, societyId, accountingFolderId, expected) => {
     const names = { societyId, accountingFolderId }
     if (expected?.startsWith('ERR-')) expect(codeOf(() => folderOf(principal, names))).toBe(expected)
@@ -140,10 +140,7 @@ describe('the folder of a request', () => {
     [' ', '5', false],
     [undefined, '5', false],
     ['5', 'malformed', false],
-  ])(
-    'named %j by the header and %j by the parameter: they disagree: %s',
-    (societyId, accountingFolderId, disagree) => {
-      expect(namesDisagree({ societyId, accountingFolderId })).toBe(disagree)
-    },
-  )
+  ])('the header %j and the parameter %j disagree: %s', (societyId, accountingFolderId, disagree) => {
+    expect(namesDisagree({ societyId, accountingFolderId })).toBe(disagree)
+  })
 })

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 describe('the rate limit', () => {
-  test('counts a token over all processes, and shows on every answer of it', async () => {
+  test('counts a token across processes, and appears on all its responses', async () => {
     const rateLimit = { requests: 5, windowMs: 3_600_000, concurrent: 10 }
     const services = await Promise.all([1, 2].map(() => startTestService(stage.database, { rateLimit })))
     try {
@@ -48,7 +48,7 @@ describe('the rate limit', () => {
     }
   })
 
-  test('lets a token in again with the next window', async () => {
+  test('admits a token again in the next window', async () => {
     const rateLimit = { requests: 1, windowMs: 100, concurrent: 10 }
     const limited = await startTestService(stage.database, { rateLimit })
     try {
@@ -64,7 +64,7 @@ describe('the rate limit', () => {
     }
   })
 
-  test('counts exactly when requests come at once', async () => {
+  test('counts concurrent requests exactly', async () => {
     const rateLimit = { requests: 20, windowMs: 3_600_000, concurrent: 10 }
     const limited = await startTestService(stage.database, { rateLimit })
     try {

@@ -25,7 +25,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** As another process would have them: on a connection of their own. */
+/** The slots of another process: on their own connection. */
 function open(limit = 3, url = database.serviceUrl): RequestSlots {
   const slots = new RequestSlots(url, limit, silent)
   opened.push(slots)
@@ -43,8 +43,8 @@ async function acquire(
 
 async function isFull(slots: RequestSlots, folderId = '1'): Promise<boolean> {
   try {
-    const leave = await slots.acquire('/r', folderId)
-    leave()
+    const release = await slots.acquire('/r', folderId)
+    release()
     return false
   } catch (error) {
     if (error instanceof AppError && error.code === 'ERR-TOO-MANY-CONCURRENT-REQUEST') return true
@@ -60,7 +60,7 @@ async function locks(): Promise<number> {
   return rows[0].count
 }
 
-/** Once they are gone: until then they still hold their locks. */
+/** Returns when they are gone: until then they still hold their locks. */
 async function killConnections(): Promise<void> {
   const { rows } = await staff.query(
     `select pid, pg_terminate_backend(pid) from pg_stat_activity
@@ -73,7 +73,7 @@ async function killConnections(): Promise<void> {
   })
 }
 
-test('there are as many slots as the limit says, for each route and folder', async () => {
+test('each route and folder has as many slots as the limit allows', async () => {
   const slots = open()
   await acquire(slots, 3)
   expect(await isFull(slots)).toBe(true)
@@ -82,7 +82,7 @@ test('there are as many slots as the limit says, for each route and folder', asy
   expect(await locks()).toBe(9)
 })
 
-test('processes that share a database share the slots, and count exactly when they take them at once', async () => {
+test('processes on one database share the slots, and count concurrent claims exactly', async () => {
   const processes = [open(), open(), open()]
   const taken = await Promise.allSettled(
     processes.flatMap((slots) => [slots, slots]).map((p) => p.acquire('/r', '1')),
@@ -91,11 +91,11 @@ test('processes that share a database share the slots, and count exactly when th
   for (const slots of processes) expect(await isFull(slots)).toBe(true)
 })
 
-test('a place that is given back, even twice, is one place for whoever comes next', async () => {
+test('a slot released twice is one free slot', async () => {
   const [one, other] = [open(), open()]
-  const [leave] = await acquire(one, 3)
-  leave!()
-  leave!()
+  const [release] = await acquire(one, 3)
+  release!()
+  release!()
   await until(async () => (await locks()) === 2)
   const [taken] = await acquire(other, 1)
   expect(await isFull(one)).toBe(true)
@@ -103,13 +103,13 @@ test('a place that is given back, even twice, is one place for whoever comes nex
   taken!()
 })
 
-test('a place that is given back is free for the next request of the same process', async () => {
+test('a released slot is free for the next request of the same process', async () => {
   const slots = open(1)
   for (let round = 0; round < 50; round += 1) (await slots.acquire('/r', '1'))()
   await until(async () => (await locks()) === 0)
 })
 
-test('a process that dies gives its slots back', async () => {
+test('the slots of a process that ends are free', async () => {
   const [dying, other] = [open(), open()]
   await acquire(dying, 3)
   expect(await isFull(other)).toBe(true)
@@ -124,7 +124,7 @@ test('running requests keep their slots when the connection that holds them is l
   await killConnections()
   await until(async () => (await locks()) === 3)
   expect(await isFull(one)).toBe(true)
-  // The other one's connection was killed too: its next request makes a new one.
+  // The other one's connection was killed too: its next request opens a new one.
   await until(async () => {
     try {
       return await isFull(other)
@@ -133,12 +133,12 @@ test('running requests keep their slots when the connection that holds them is l
       throw error
     }
   })
-  for (const leave of held) leave()
+  for (const release of held) release()
   await until(async () => (await locks()) === 0)
   expect(await isFull(other)).toBe(false)
 })
 
-test('without a database there is no place, and the caller is told so', async () => {
+test('without a database a claim is refused as unavailable', async () => {
   const slots = open(3, 'postgres://nobody:x@127.0.0.1:1/nothing')
   await expect(slots.acquire('/r', '1')).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
 })

@@ -1,4 +1,4 @@
-/** What the role that answers requests may see and do. */
+/** What the role that serves requests may see and do. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
@@ -12,7 +12,7 @@ let requests: pg.Pool
 beforeAll(async () => {
   database = await createTestDatabase()
   owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
-  // One connection, so that whatever a transaction leaves on it meets the next.
+  // A single connection, so that anything a transaction leaves on it affects the next one.
   requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
   await inTransaction(owner, async (client) => {
     await fillTenant(client, '1000')
@@ -46,21 +46,21 @@ test('a query that forgets its tenant sees no row', async () => {
   }
 })
 
-test('a tenant sees its own rows, all of them and no others', async () => {
+test('a tenant sees all of its own rows and no others', async () => {
   for (const table of await tenantTables()) {
     const seen = await inTenant(requests, '2000', (client) => client.query(`select schema_id from ${table}`))
     expect(seen.rows, table).toEqual([{ schema_id: '2000' }])
   }
 })
 
-test('the tenant of one transaction is not that of the next on the same connection', async () => {
+test('the tenant of a transaction does not carry over to the next one on the connection', async () => {
   await inTenant(requests, '1000', async (client) => expect(await count(client, 'folders')).toBe(1))
   expect(await inTransaction(requests, (client) => count(client, 'folders'))).toBe(0)
   await expect(inTenant(requests, '1000', () => Promise.reject(new Error('fails')))).rejects.toThrow('fails')
   expect(await count(requests, 'folders')).toBe(0)
 })
 
-test('what the role may one day write, it may write for its own tenant only', async () => {
+test('any table made writable for the role is writable for its own tenant only', async () => {
   await owner.query('grant insert, update on rate_windows to grandlivre_service')
   await inTenant(requests, '1000', async (client) => {
     const others = await client.query('update rate_windows set requests = 9 where schema_id = 2000')
@@ -79,7 +79,7 @@ test('what the role may one day write, it may write for its own tenant only', as
   await owner.query('revoke insert, update on rate_windows from grandlivre_service')
 })
 
-test('the ledger, tokens and windows are read only to the role', async () => {
+test('the ledger, tokens and rate windows are read-only for the role', async () => {
   for (const statement of [
     `update folders set name = 'x'`,
     `delete from movements`,
@@ -96,7 +96,7 @@ test('the ledger, tokens and windows are read only to the role', async () => {
     ).rejects.toThrow('permission denied')
 })
 
-test('of the tables it may write those of full exports and webhooks alone, and past its tenant only two functions see', async () => {
+test('the role writes only the tables of full exports and webhooks, and only two functions see past its tenant', async () => {
   const { rows: granted } = await owner.query(
     `select table_name as name, string_agg(privilege_type, ' ' order by privilege_type) as rights
      from information_schema.role_table_grants
@@ -120,7 +120,7 @@ test('of the tables it may write those of full exports and webhooks alone, and p
   expect(functions).toEqual([{ name: 'enter' }, { name: 'tenants_with_exports' }])
 })
 
-test('the role owns nothing and can neither make nor change anything', async () => {
+test('the role owns nothing and can neither create nor alter anything', async () => {
   const { rows } = await requests.query(
     `select (select count(*) from pg_shdepend d join pg_roles r on r.oid = d.refobjid
              where r.rolname = current_user and d.deptype = 'o')::int as owned,
@@ -149,20 +149,20 @@ test('the role owns nothing and can neither make nor change anything', async () 
     await expect(requests.query(statement), statement).rejects.toThrow(refusal)
 })
 
-test('secrets of third parties are out of reach; a caller is known by hashes alone', async () => {
+test('secrets of third parties are out of reach; a caller is found only by hashes', async () => {
   await inTenant(requests, '1000', async (client) =>
     expect(await count(client, 'third_party_secrets')).toBe(0),
   )
   await expect(requests.query('select * from service_state')).rejects.toThrow('permission denied')
   expect((await requests.query('select code from third_parties')).rows).toEqual([{ code: 'PARTNER' }])
-  const ask = (secret: string, token: string) =>
+  const enter = (secret: string, token: string) =>
     requests.query('select schema_id, token_id from enter(sha256($1), sha256($2), 1000)', [
       Buffer.from(secret),
       Buffer.from(token),
     ])
-  expect((await ask('secret', 'token 2000')).rows).toEqual([{ schema_id: '2000', token_id: '1' }])
-  expect((await ask('secret', 'unknown')).rows).toEqual([{ schema_id: null, token_id: null }])
-  expect((await ask('unknown', 'token 2000')).rows).toEqual([])
+  expect((await enter('secret', 'token 2000')).rows).toEqual([{ schema_id: '2000', token_id: '1' }])
+  expect((await enter('secret', 'unknown')).rows).toEqual([{ schema_id: null, token_id: null }])
+  expect((await enter('unknown', 'token 2000')).rows).toEqual([])
 })
 
 async function tenantTables(): Promise<string[]> {

@@ -26,7 +26,7 @@ test('two secrets are accepted until the older one is retired; the newest signs'
     return plain
   }
   const service = await startTestService(database)
-  const answers = async (...secrets: string[]) => {
+  const responses = async (...secrets: string[]) => {
     const codes: string[] = []
     for (const secret of secrets) {
       const { status, body } = await request(`${service.url}/api/v1/key/info`, credentials(token, secret))
@@ -42,17 +42,17 @@ test('two secrets are accepted until the older one is retired; the newest signs'
     return rows.map((row) => row.plain)
   }
   const second = await rotate(3600)
-  expect(await answers(old, second)).toEqual(['accepted', 'accepted'])
+  expect(await responses(old, second)).toEqual(['accepted', 'accepted'])
   expect(await signing()).toEqual([second])
-  // A further rotation keeps nothing longer than it was to be kept.
+  // Another rotation does not extend how long an older secret is kept.
   const third = await rotate(7200)
-  expect(await answers(old, second, third)).toEqual(['accepted', 'accepted', 'accepted'])
+  expect(await responses(old, second, third)).toEqual(['accepted', 'accepted', 'accepted'])
   await staff.client.query(
     `update grandlivre.third_party_secrets set retired_at = retired_at - interval '61 minutes' where retired_at is not null`,
   )
-  expect(await answers(old, second, third)).toEqual(['ERR-INVALID-SECRET', 'accepted', 'accepted'])
+  expect(await responses(old, second, third)).toEqual(['ERR-INVALID-SECRET', 'accepted', 'accepted'])
   const fourth = await rotate(0)
-  expect(await answers(old, second, third, fourth)).toEqual([
+  expect(await responses(old, second, third, fourth)).toEqual([
     'ERR-INVALID-SECRET',
     'ERR-INVALID-SECRET',
     'ERR-INVALID-SECRET',
@@ -65,7 +65,7 @@ test('two secrets are accepted until the older one is retired; the newest signs'
   await database.drop()
 })
 
-test('a secret from before there could be two is still accepted', async () => {
+test('a secret from before secrets could be rotated is still accepted', async () => {
   const database = await createTestDatabase({ template: 'template1' })
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
   const migrations = fileURLToPath(new URL('../../src/db/migrations/', import.meta.url))

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadMasterKey } from '../../src/auth/master-key.ts'
 import { decrypt, encrypt, makePartnerSecret, makeToken } from '../../src/auth/secrets.ts'
 
-test('tokens and secrets say what they are, and hold 256 random bits', () => {
+test('tokens and secrets name their kind and hold 256 random bits', () => {
   expect(makeToken('api')).toMatch(/^glv_api_[\w-]{43}$/)
   expect(makeToken('firm')).toMatch(/^glv_firm_[\w-]{43}$/)
   expect(makePartnerSecret()).toMatch(/^glv_secret_[\w-]{43}$/)
@@ -16,14 +16,14 @@ test('tokens and secrets say what they are, and hold 256 random bits', () => {
 describe('an encrypted secret', () => {
   const key = randomBytes(32)
 
-  test('is read under its key, and never looks the same twice', () => {
+  test('decrypts with its key, and never looks the same twice', () => {
     const secret = makePartnerSecret()
     expect(decrypt(encrypt(secret, key), key)).toBe(secret)
     expect(encrypt(secret, key)).not.toEqual(encrypt(secret, key))
     expect(encrypt(secret, key).includes(secret.slice(11))).toBe(false)
   })
 
-  test('is refused under another key, and where any byte of it was changed or is missing', () => {
+  test('is refused with another key, or if any byte was changed or is missing', () => {
     const sealed = encrypt('glv_secret_x', key)
     const message = /MASTER_KEY is not the key/
     expect(() => decrypt(sealed, randomBytes(32))).toThrow(message)
@@ -45,13 +45,13 @@ describe('the master key', () => {
 
   afterEach(() => rm(join(dataDir, '../../..'), { recursive: true }))
 
-  test('is the setting where there is one, and then nothing is written', async () => {
+  test('is the one in the settings if there is one, and nothing is written', async () => {
     const masterKey = randomBytes(32)
     expect(await loadMasterKey({ masterKey, dataDir })).toBe(masterKey)
     await expect(readdir(dataDir)).rejects.toThrow('ENOENT')
   })
 
-  test('is made once, also by many that need it at the same time, and only its owner reads it', async () => {
+  test('is created once, even by concurrent callers, and readable only by its owner', async () => {
     const load = () => loadMasterKey({ masterKey: undefined, dataDir })
     const keys = await Promise.all(Array.from({ length: 20 }, load))
     expect(keys[0]).toHaveLength(32)
@@ -60,7 +60,7 @@ describe('the master key', () => {
     expect((await stat(join(dataDir, 'master.key'))).mode & 0o777).toBe(0o600)
   })
 
-  test('is not made anew where its file holds something else, which is left as it is', async () => {
+  test('is not replaced if its file holds something else, and the file stays as it is', async () => {
     await loadMasterKey({ masterKey: undefined, dataDir })
     const path = join(dataDir, 'master.key')
     for (const content of ['', 'abc', `${'0'.repeat(63)}g`]) {

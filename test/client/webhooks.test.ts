@@ -36,7 +36,7 @@ function delivery(changed: Partial<WebhookRequest> = {}): WebhookRequest {
 describe('a delivery is accepted', () => {
   test('with the signature of its body and date', () => {
     expect(verifyWebhook(delivery())).toEqual({ valid: true, events, sentAt: now })
-    // Fixed, so that both sides cannot be wrong in the same way.
+    // A fixed value, so that both sides cannot be wrong in the same way.
     const known = {
       date: '1795262400000',
       signature: '1846004c0487e0453ec8a89b17989171e29697143e3f66739d90af3cf951c71f',
@@ -68,15 +68,15 @@ describe('a delivery is accepted', () => {
     }
   })
 
-  test('up to five minutes from now, either way, or what the receiver allows', () => {
+  test('up to five minutes from now in either direction, or as the receiver allows', () => {
     const fiveMinutes = 300_000
-    const seen = (later: number, toleranceMs?: number) =>
+    const verifiedAfter = (later: number, toleranceMs?: number) =>
       verifyWebhook(delivery({ now: now + later, ...(toleranceMs === undefined ? {} : { toleranceMs }) }))
-    expect([seen(fiveMinutes).valid, seen(-fiveMinutes).valid]).toEqual([true, true])
-    expect(seen(fiveMinutes + 1)).toMatchObject({ valid: false, reason: 'date-too-old' })
-    expect(seen(-fiveMinutes - 1)).toMatchObject({ valid: false, reason: 'date-in-future' })
-    expect(seen(fiveMinutes + 1, fiveMinutes + 1).valid).toBe(true)
-    expect(seen(1, 0)).toMatchObject({ valid: false, reason: 'date-too-old' })
+    expect([verifiedAfter(fiveMinutes).valid, verifiedAfter(-fiveMinutes).valid]).toEqual([true, true])
+    expect(verifiedAfter(fiveMinutes + 1)).toMatchObject({ valid: false, reason: 'date-too-old' })
+    expect(verifiedAfter(-fiveMinutes - 1)).toMatchObject({ valid: false, reason: 'date-in-future' })
+    expect(verifiedAfter(fiveMinutes + 1, fiveMinutes + 1).valid).toBe(true)
+    expect(verifiedAfter(1, 0)).toMatchObject({ valid: false, reason: 'date-too-old' })
     expect(verifyWebhook({ secret, headers: delivery().headers, body })).toMatchObject({ valid: false })
     const date = String(Date.now())
     expect(verifyWebhook({ secret, headers: { date, signature: sign(body, date) }, body }).valid).toBe(true)
@@ -91,11 +91,11 @@ describe('a request is refused', () => {
   const date = String(now)
   const signature = sign(body, now)
 
-  test('where anything was changed since it was signed', () => {
+  test('if anything was changed since it was signed', () => {
     expect(refusal({ body: body.replace('"7"', '"8"') })).toBe('signature-wrong')
     expect(refusal({ body: `${body} ` })).toBe('signature-wrong')
     expect(refusal({ headers: { signature, date: String(now + 1) } })).toBe('signature-wrong')
-    // The end of the body is not taken for the beginning of the date.
+    // The end of the body cannot pass for the start of the date.
     expect(refusal({ body: `${body}${date[0]}`, headers: { signature, date: date.slice(1) } })).not.toBe(
       'accepted',
     )
@@ -106,7 +106,7 @@ describe('a request is refused', () => {
     )
   })
 
-  test('where a header is missing, malformed or there twice', () => {
+  test('if a header is missing, malformed or repeated', () => {
     for (const bad of [undefined, '', signature.slice(1), `${signature}0`, `0x${signature}`, 'g'.repeat(64)])
       expect([bad, refusal({ headers: { date, signature: bad } })]).toEqual([bad, 'signature-missing'])
     for (const bad of [
@@ -130,7 +130,7 @@ describe('a request is refused', () => {
     expect(refusal({ headers: twice })).toBe('signature-missing')
   })
 
-  test('where what is signed is no list of events', () => {
+  test('if its signed body is not a list of events', () => {
     for (const text of ['{}', 'null', '', '[', 'text'])
       expect(refusal({ body: text, headers: { date, signature: sign(text, now) } })).toBe(
         'body-without-events',
@@ -138,7 +138,7 @@ describe('a request is refused', () => {
   })
 })
 
-test('a receiver that calls it wrongly is told so', () => {
+test('calling the verifier without a secret or raw body throws', () => {
   for (const wrong of ['', [], ['a', ''], undefined])
     expect(() => verifyWebhook(delivery({ secret: wrong as string }))).toThrow('needs the partner secret')
   expect(() => verifyWebhook(delivery({ body: events as never }))).toThrow('needs the raw body')
@@ -174,9 +174,9 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     await database?.drop()
   })
 
-  const taken = () => out.split('\n').slice(1, -1)
+  const accepted = () => out.split('\n').slice(1, -1)
 
-  test('takes what is signed, once, and answers 401 to everything else', async () => {
+  test('accepts a signed event once, and answers 401 to everything else', async () => {
     const post = async (text: string, headers: Record<string, string>) => {
       const response = await fetch(url, { method: 'POST', body: text, headers })
       await response.text()
@@ -195,11 +195,11 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     const other = JSON.stringify([{ ...events[0], webhookId: 'other' }])
     expect(await post(other, signed(other))).toBe(204)
     const line = `document CREATE ${JSON.stringify(events[0]!.data)}`
-    await until(() => taken().length >= 2)
-    expect(taken()).toEqual([line, line])
+    await until(() => accepted().length >= 2)
+    expect(accepted()).toEqual([line, line])
   })
 
-  test('takes what the service delivers to a subscription made over HTTP', async () => {
+  test('accepts what the service delivers to a subscription created over HTTP', async () => {
     const headers = credentials(await staff.token('ONE', 'firm', folders.first), partnerSecret)
     const response = await fetch(`${service.url}/api/v1/webhook`, {
       method: 'POST',
@@ -211,7 +211,7 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     await staff.client.query('begin')
     await publish(staff.client, '100', [event])
     await staff.client.query('commit')
-    await until(() => taken().length >= 3)
-    expect(taken().at(-1)).toBe(`document CREATE ${JSON.stringify(event.data)}`)
+    await until(() => accepted().length >= 3)
+    expect(accepted().at(-1)).toBe(`document CREATE ${JSON.stringify(event.data)}`)
   })
 })

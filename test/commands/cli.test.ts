@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cli as commandLine, type Ran, startCli } from '../support/cli.ts'
+import { type CommandResult, cli as commandLine, startCli } from '../support/cli.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { request, startTestService, type TestService } from '../support/service.ts'
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const cli = (...words: string[]) => commandLine(database.ownerUrl, ...words)
 
-function shown({ out }: Ran): string {
+function shown({ out }: CommandResult): string {
   return /^(?:Secret|Token): (\S+)$/m.exec(out)![1]!
 }
 

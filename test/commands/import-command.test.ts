@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { cli, type Ran, startCli } from '../support/cli.ts'
+import { type CommandResult, cli, startCli } from '../support/cli.ts'
 import { changed, fecFile, ledger } from '../support/ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
@@ -31,7 +31,7 @@ async function written(name: string, bytes: Buffer): Promise<string> {
   return join(folder, name)
 }
 
-async function importFec(...words: string[]): Promise<Ran> {
+async function importFec(...words: string[]): Promise<CommandResult> {
   const ran = await cli(database.ownerUrl, 'import', 'fec', ...words)
   // On a busy machine it may come to telling how far it is.
   return { ...ran, error: ran.error.replace(/^(?:checking|loading): .*\n/gm, '') }

@@ -1,6 +1,6 @@
 /** Staff commands on events and subscriptions. */
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
-import { cli, type Ran } from '../support/cli.ts'
+import { type CommandResult, cli } from '../support/cli.ts'
 import { answerWith } from '../support/receiver.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
@@ -21,7 +21,7 @@ async function stageOf({ onTestFinished }: TestContext): Promise<Stage> {
   return {
     ...stage,
     run: async (...words) => {
-      const ran: Ran = await cli(stage.ownerUrl, ...words)
+      const ran: CommandResult = await cli(stage.ownerUrl, ...words)
       expect(ran).toMatchObject({ code: 0, error: '' })
       return ran.out
     },

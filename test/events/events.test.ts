@@ -1,4 +1,7 @@
-/** What the service itself tells, in the transaction of the change, and in an order no reader can pass over. */
+/**
+ * The events that the service publishes: in the transaction of the change, and in an order that no reader can
+ * skip.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -17,7 +20,7 @@ const { first, sameFirm, otherTenant } = folders
 
 let database: TestDatabase
 let staff: Staff
-/** As the owner of the tables, and as the role that answers requests. */
+/** Pools of the owner of the tables, and of the role that serves requests. */
 let owner: pg.Pool
 let requests: pg.Pool
 
@@ -41,8 +44,8 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The events of a schema in their order, each of which must be what the registry says. */
-async function told(schemaId: string) {
+/** The events of a schema in order, each checked against the registry. */
+async function eventsOf(schemaId: string) {
   const { rows } = await staff.client.query(
     `select id, folder_id, name, operation, scope, data from grandlivre.events where schema_id = $1 order by id`,
     [schemaId],
@@ -51,8 +54,8 @@ async function told(schemaId: string) {
   return rows
 }
 
-async function toldBriefly(schemaId: string): Promise<unknown[]> {
-  return (await told(schemaId)).map(({ name, operation, data }) => [name, operation, data])
+async function briefEventsOf(schemaId: string): Promise<unknown[]> {
+  return (await eventsOf(schemaId)).map(({ name, operation, data }) => [name, operation, data])
 }
 
 describe('an event', () => {
@@ -109,7 +112,7 @@ describe('an event', () => {
     ['cloudDocument', 'CREATE', { id: 'e', status: 'done' }, /data\.status: /],
   ]
 
-  test('is of every kind that the contract names, with the data it names', () => {
+  test('exists for every specified kind, with the specified data', () => {
     expect(right.map(([name]) => name).sort()).toEqual([...eventKinds].sort())
     for (const [name, operation, data] of right)
       expect(checkEventPayload({ name, operation, data })).toEqual({ name, operation, data })
@@ -117,19 +120,19 @@ describe('an event', () => {
 
   test.each(wrong)('is not %s %s with %j', async (name, operation, data, message) => {
     expect(() => checkEventPayload({ name, operation, data })).toThrow(message)
-    // Whoever publishes it takes back what it did.
+    // Publishing an invalid event rolls back the change.
     const change = inTransaction(owner, async (client) => {
       await client.query(`update grandlivre.folders set name = 'changed' where id = 111`)
       // biome-ignore lint/suspicious/noExplicitAny: what types would not let through
       await publish(client, '100', [{ name, operation, data } as any])
     })
     await expect(change).rejects.toThrow(message)
-    expect(await told('100')).toEqual([])
+    expect(await eventsOf('100')).toEqual([])
     const { rows } = await staff.client.query(`select name from grandlivre.folders where id = 111`)
     expect(rows).toEqual([{ name: 'Folder 111' }])
   })
 
-  test('says where it happened, as far as that is known', async () => {
+  test('carries its scope, as far as it is known', async () => {
     await inTransaction(owner, (client) =>
       publish(client, '100', [
         { name: 'portfolio', operation: 'CREATE', data: { id: '1' } },
@@ -145,17 +148,17 @@ describe('an event', () => {
       accountingFolderRef: 'F-111',
       accountingFolderSIRET: '999888777',
     }
-    expect((await told('100')).map(({ scope, folder_id }) => [folder_id, scope])).toEqual([
+    expect((await eventsOf('100')).map(({ scope, folder_id }) => [folder_id, scope])).toEqual([
       [null, { schemaId: 100 }],
       [null, firm],
       ['111', { ...firm, ...folder }],
       ['112', { ...firm, accountingFolderId: 112 }],
-      // Nothing is known of another tenant's folder.
+      // Another tenant's folder is unknown here.
       ['211', { schemaId: 100 }],
     ])
   })
 
-  test('keeps whatever strings its data hold', async () => {
+  test('keeps any string in its data', async () => {
     const hostile = [
       '"\\\u2028</script>',
       '\u0000\u0001\u001f',
@@ -171,12 +174,12 @@ describe('an event', () => {
         { name: 'accountingFolder', operation: 'UPDATE', data: { id: '1', currentState: state } },
       ]),
     )
-    const rows = await told('100')
+    const rows = await eventsOf('100')
     expect(rows.slice(0, -1).map(({ data }) => data.name)).toEqual(hostile)
     expect(JSON.stringify(rows.at(-1).data.currentState)).toBe(JSON.stringify(state))
   })
 
-  test('is written by a tenant for itself alone, and rewritten by nobody', async () => {
+  test('is written by a tenant only for itself, and never changed', async () => {
     await inTenant(requests, '100', (client) => publish(client, '100', [documentEvent('mine')]))
     const intrusion = inTenant(requests, '100', (client) =>
       publish(client, '200', [documentEvent('not mine')]),
@@ -184,13 +187,13 @@ describe('an event', () => {
     await expect(intrusion).rejects.toThrow('row-level security')
     const change = whileDelivering(requests, (client) => client.query(`update events set name = 'x'`))
     await expect(change).rejects.toThrow('permission denied')
-    expect((await told('100')).map(({ data }) => data.name)).toEqual(['mine'])
-    expect(await told('200')).toEqual([])
+    expect((await eventsOf('100')).map(({ data }) => data.name)).toEqual(['mine'])
+    expect(await eventsOf('200')).toEqual([])
   })
 })
 
-describe('an event of a token', () => {
-  test('is told when it is issued, used for the first time, and revoked', async () => {
+describe('the events of a token', () => {
+  test('are published when it is issued, first used and revoked', async () => {
     const secret = await staff.thirdParty('TOKENS')
     const issue = (folderId: string) =>
       inTransaction(owner, (client) =>
@@ -206,15 +209,15 @@ describe('an event of a token', () => {
     expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBe(true)
     expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBe(false)
     const connector = (id: string) => ({ id: Number(id), code: 'TOKENS' })
-    expect(await toldBriefly('100')).toEqual([
-      // With its first token in the schema; the second one makes it no newer.
+    expect(await briefEventsOf('100')).toEqual([
+      // With its first token in the schema, not with the second.
       ['thirdParty', 'CREATE', { code: 'TOKENS' }],
       ['connector', 'CREATE', connector(issued.id)],
       ['connector', 'CREATE', connector(other.id)],
       ['connector', 'UPDATE', connector(issued.id)],
       ['connector', 'DELETE', connector(issued.id)],
     ])
-    const scopes = (await told('100')).map(({ folder_id, scope }) => [
+    const scopes = (await eventsOf('100')).map(({ folder_id, scope }) => [
       folder_id,
       scope.firmId,
       scope.accountingFolderId,
@@ -228,14 +231,14 @@ describe('an event of a token', () => {
     ])
   })
 
-  test('of nobody is not told', async () => {
-    const asked = { thirdPartyCode: 'NOBODY', level: 'api', opened: first } as const
-    expect(await inTransaction(owner, (client) => issueToken(client, asked))).toBeUndefined()
-    expect(await told('100')).toEqual([])
+  test('are not published if its third party does not exist', async () => {
+    const unknown = { thirdPartyCode: 'NOBODY', level: 'api', opened: first } as const
+    expect(await inTransaction(owner, (client) => issueToken(client, unknown))).toBeUndefined()
+    expect(await eventsOf('100')).toEqual([])
   })
 })
 
-test('what happens to a third party is told in each schema in which it holds a token', async () => {
+test('a change of a third party is published in each schema in which it holds a token', async () => {
   await staff.thirdParty('PARTY')
   await staff.token('PARTY', 'api', otherTenant)
   await staff.token('PARTY', 'firm', first)
@@ -248,22 +251,22 @@ test('what happens to a third party is told in each schema in which it holds a t
   expect(await inTransaction(owner, (client) => reconnect(client, 'PARTY'))).toBe(true)
   expect(await inTransaction(owner, (client) => reconnect(client, 'PARTY'))).toBe(false)
   const expected = ['UPDATE', 'DELETE', 'UPDATE'].map((operation) => ['thirdParty', operation, data])
-  expect(await toldBriefly('100')).toEqual(expected)
-  expect(await toldBriefly('200')).toEqual(expected)
+  expect(await briefEventsOf('100')).toEqual(expected)
+  expect(await briefEventsOf('200')).toEqual(expected)
 
   await inTransaction(owner, (client) => revokeTokensOf(client, 'PARTY'))
-  expect((await toldBriefly('100')).slice(3)).toHaveLength(2)
-  expect((await toldBriefly('200')).slice(3)).toHaveLength(1)
+  expect((await briefEventsOf('100')).slice(3)).toHaveLength(2)
+  expect((await briefEventsOf('200')).slice(3)).toHaveLength(1)
   await inTransaction(owner, (client) => disconnect(client, 'PARTY', 'why'))
-  expect(await toldBriefly('200')).toHaveLength(4)
+  expect(await briefEventsOf('200')).toHaveLength(4)
 })
 
 describe('the order of events', () => {
-  test('is that of the commits: a reader that goes by ids passes over none', async () => {
+  test('is that of the commits: a reader that follows ids skips none', async () => {
     const seen: string[] = []
     let position = '0'
     let writing = true
-    const look = async () => {
+    const poll = async () => {
       const { rows } = await owner.query(
         `select id, data->>'name' as name from grandlivre.events where schema_id = 100 and id > $1 order by id`,
         [position],
@@ -272,8 +275,8 @@ describe('the order of events', () => {
       position = rows.at(-1)?.id ?? position
     }
     const reading = (async () => {
-      while (writing) await look()
-      await look()
+      while (writing) await poll()
+      await poll()
     })()
     const names = Array.from({ length: 60 }, (_, index) => `event ${index}`)
     const left = [...names]
@@ -282,7 +285,7 @@ describe('the order of events', () => {
         const own = name
         await inTransaction(owner, async (client) => {
           await publish(client, '100', [documentEvent(own)])
-          // Between its id and its commit others have every chance to overtake it.
+          // Gives other writers a chance to overtake between its id and its commit.
           await delay(Math.random() * 8)
         })
       }
@@ -293,7 +296,7 @@ describe('the order of events', () => {
     expect([...seen].sort()).toEqual([...names].sort())
   })
 
-  test('within one transaction is that in which they are written', async () => {
+  test('within a transaction is that of publishing', async () => {
     const names = Array.from({ length: 500 }, (_, index) => `event ${index}`)
     await inTransaction(owner, (client) =>
       publish(
@@ -302,23 +305,23 @@ describe('the order of events', () => {
         names.map((name) => documentEvent(name)),
       ),
     )
-    expect((await told('100')).map(({ data }) => data.name)).toEqual(names)
+    expect((await eventsOf('100')).map(({ data }) => data.name)).toEqual(names)
   })
 
-  test('of one schema makes another one wait for nothing', async () => {
+  test('of one schema does not hold up another schema', async () => {
     await inTransaction(owner, async (client) => {
       await publish(client, '100', [documentEvent('one')])
       await inTransaction(owner, (other) => publish(other, '200', [documentEvent('two')]))
     })
-    expect([(await told('100')).length, (await told('200')).length]).toEqual([1, 1])
+    expect([(await eventsOf('100')).length, (await eventsOf('200')).length]).toEqual([1, 1])
   })
 })
 
-test('listeners hear of a schema once its events are committed, and of nothing that was rolled back', async () => {
+test('listeners are notified of a schema when its events are committed, and not after a rollback', async () => {
   const listener = new pg.Client({ connectionString: database.serviceUrl })
   await listener.connect()
-  const heard: string[] = []
-  listener.on('notification', ({ payload }) => heard.push(payload!))
+  const notified: string[] = []
+  listener.on('notification', ({ payload }) => notified.push(payload!))
   await listener.query('listen grandlivre_events')
   const failing = inTransaction(owner, async (client) => {
     await publish(client, '200', [documentEvent('undone')])
@@ -328,9 +331,9 @@ test('listeners hear of a schema once its events are committed, and of nothing t
   await inTransaction(owner, async (client) => {
     await publish(client, '100', [documentEvent('one'), documentEvent('two')])
     await listener.query('select 1')
-    expect(heard).toEqual([])
+    expect(notified).toEqual([])
   })
-  await until(() => heard.length > 0)
-  expect(heard).toEqual(['100'])
+  await until(() => notified.length > 0)
+  expect(notified).toEqual(['100'])
   await listener.end()
 })

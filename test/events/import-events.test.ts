@@ -1,4 +1,4 @@
-/** What imports, seeds and full exports tell. */
+/** The events that imports, seeds and full exports publish. */
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { folders } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
 
-interface Told {
+interface PublishedEvent {
   name: string
   operation: string
   // biome-ignore lint/suspicious/noExplicitAny: data and scope of any kind
@@ -29,8 +29,8 @@ interface Queries {
   query(text: string, values?: unknown[]): Promise<{ rows: any[] }>
 }
 
-/** All events in their order, each of which must be what the registry says. */
-async function allTold(client: Queries): Promise<Told[]> {
+/** All events in order, each checked against the registry. */
+async function allEvents(client: Queries): Promise<PublishedEvent[]> {
   const { rows } = await client.query(
     'select name, operation, data, scope, folder_id from grandlivre.events order by id',
   )
@@ -38,10 +38,10 @@ async function allTold(client: Queries): Promise<Told[]> {
   return rows
 }
 
-/** Kinds and operations in their order, what repeats once with its number. */
-function runsOf(told: Told[]): string[] {
+/** Kinds and operations in order; a run of equal ones once, with its length. */
+function runsOf(published: PublishedEvent[]): string[] {
   const runs: [string, number][] = []
-  for (const { name, operation } of told) {
+  for (const { name, operation } of published) {
     const what = `${name} ${operation}`
     const last = runs.at(-1)
     if (last?.[0] === what) last[1] += 1
@@ -50,13 +50,13 @@ function runsOf(told: Told[]): string[] {
   return runs.map(([what, times]) => `${what} ${times}`)
 }
 
-const dataOf = (told: Told[], name: string, operation = 'CREATE') =>
-  told.filter((event) => event.name === name && event.operation === operation).map(({ data }) => data)
+const dataOf = (published: PublishedEvent[], name: string, operation = 'CREATE') =>
+  published.filter((event) => event.name === name && event.operation === operation).map(({ data }) => data)
 
 describe('an import of a FEC', () => {
   const { importRows, pool } = fecImports()
 
-  /** Of the ledger as it is in the tables: what its letterings must be told as. */
+  /** The letterings in the tables, as their events should show them. */
   async function letteringsIn(): Promise<unknown[]> {
     const { rows } = await pool().query(
       `select distinct on (account_id, lettering_code) id, invoice_number as piece from grandlivre.movements
@@ -70,22 +70,22 @@ describe('an import of a FEC', () => {
     return letterings.sort((a, b) => Number(a.id) - Number(b.id))
   }
 
-  test('tells the folder, its exercice, each entry and each lettering, in this order', async () => {
+  test('publishes the folder, its exercice, each entry and each lettering, in this order', async () => {
     const imported = await importRows(ledger)
-    const told = await allTold(pool())
-    expect(runsOf(told)).toEqual([
+    const published = await allEvents(pool())
+    expect(runsOf(published)).toEqual([
       'accountingFolder CREATE 1',
       'exercice CREATE 1',
       'accountingLineEntry CREATE 11',
       'accountingEntryLettering CREATE 3',
     ])
-    expect(dataOf(told, 'accountingFolder')).toEqual([{ id: imported.folderId }])
-    expect(dataOf(told, 'exercice')).toEqual([{ id: imported.exerciceId }])
+    expect(dataOf(published, 'accountingFolder')).toEqual([{ id: imported.folderId }])
+    expect(dataOf(published, 'exercice')).toEqual([{ id: imported.exerciceId }])
     const { rows } = await pool().query('select id from grandlivre.entries order by id')
-    expect(dataOf(told, 'accountingLineEntry')).toEqual(rows)
-    expect(dataOf(told, 'accountingEntryLettering')).toEqual(await letteringsIn())
-    expect(new Set(told.map(({ folder_id }) => folder_id))).toEqual(new Set([imported.folderId]))
-    for (const { scope } of told)
+    expect(dataOf(published, 'accountingLineEntry')).toEqual(rows)
+    expect(dataOf(published, 'accountingEntryLettering')).toEqual(await letteringsIn())
+    expect(new Set(published.map(({ folder_id }) => folder_id))).toEqual(new Set([imported.folderId]))
+    for (const { scope } of published)
       expect(scope).toEqual({
         schemaId: Number(imported.schemaId),
         firmId: Number(imported.firmId),
@@ -95,43 +95,43 @@ describe('an import of a FEC', () => {
       })
   })
 
-  test('into a folder that is there tells nothing of the folder, and of the exercice only where it is new', async () => {
+  test('into an existing folder publishes nothing about the folder, and the exercice only if it is new', async () => {
     await importRows(ledger)
     await pool().query('truncate grandlivre.events')
     const nextYear = ledger.map((row) => later(row))
     await importRows(nextYear, { file: '123456789FEC20241231.txt' })
-    expect(runsOf(await allTold(pool()))[0]).toBe('exercice CREATE 1')
+    expect(runsOf(await allEvents(pool()))[0]).toBe('exercice CREATE 1')
     await pool().query(
       'delete from grandlivre.movements; delete from grandlivre.entries; truncate grandlivre.events',
     )
     await importRows(nextYear, { file: '123456789FEC20241231.txt' })
-    expect(runsOf(await allTold(pool()))[0]).toBe('accountingLineEntry CREATE 11')
+    expect(runsOf(await allEvents(pool()))[0]).toBe('accountingLineEntry CREATE 11')
   })
 
-  test('that replaces a ledger tells the letterings it removed before those it set', async () => {
+  test('that replaces a ledger publishes the letterings it removed before those it added', async () => {
     await importRows(ledger)
     const before = await letteringsIn()
     await pool().query('truncate grandlivre.events')
     const unlettered = ledger.map((row) => (row['EcritureLet'] === 'A' ? { ...row, EcritureLet: '' } : row))
     await importRows(unlettered, { replace: true })
-    const told = await allTold(pool())
-    expect(runsOf(told)).toEqual([
+    const published = await allEvents(pool())
+    expect(runsOf(published)).toEqual([
       'accountingEntryLettering DELETE 3',
       'accountingLineEntry CREATE 11',
       expect.stringMatching(/^accountingEntryLettering CREATE [12]$/),
     ])
-    expect(dataOf(told, 'accountingEntryLettering', 'DELETE')).toEqual(before)
-    expect(dataOf(told, 'accountingEntryLettering')).toEqual(await letteringsIn())
+    expect(dataOf(published, 'accountingEntryLettering', 'DELETE')).toEqual(before)
+    expect(dataOf(published, 'accountingEntryLettering')).toEqual(await letteringsIn())
   })
 
-  test('that is refused tells nothing', async () => {
+  test('that is refused publishes nothing', async () => {
     await importRows(ledger)
     await pool().query('truncate grandlivre.events')
     await expect(importRows(ledger)).rejects.toThrow('--replace')
     await expect(
       importRows([...ledger, { ...ledger[0]!, Debit: '1,00' }], { replace: true }),
     ).rejects.toThrow()
-    expect(await allTold(pool())).toEqual([])
+    expect(await allEvents(pool())).toEqual([])
   })
 })
 
@@ -146,27 +146,27 @@ function later(row: FecRow): FecRow {
   }
 }
 
-test('a seed tells as an import does, modes of payment as partners see them, and what it replaced', async () => {
+test('a seed publishes like an import: payment modes as partners see them, and what it replaced', async () => {
   const database = await createTestDatabase()
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   const first = await seed(database.ownerUrl, { movements: 2_000, year: 2025 })
-  const told = await allTold(client)
-  expect(runsOf(told).slice(0, 3)).toEqual([
+  const published = await allEvents(client)
+  expect(runsOf(published).slice(0, 3)).toEqual([
     'accountingFolder CREATE 1',
     'exercice CREATE 2',
     expect.stringMatching(/^accountingLineEntry CREATE \d+$/),
   ])
-  expect(dataOf(told, 'accountingLineEntry')).toHaveLength(first.counts.entries)
-  expect(dataOf(told, 'exercice')).toEqual(first.exercices.map(({ id }) => ({ id })))
-  const set = dataOf(told, 'accountingEntryLettering')
+  expect(dataOf(published, 'accountingLineEntry')).toHaveLength(first.counts.entries)
+  expect(dataOf(published, 'exercice')).toEqual(first.exercices.map(({ id }) => ({ id })))
+  const set = dataOf(published, 'accountingEntryLettering')
   const modes = new Set(set.map(({ paymentType }) => paymentType))
   expect(modes).toContain('VIR')
   for (const mode of modes) expect(['', 'CB', 'VIR', 'ESP', 'CHQ', 'PRE', 'LCR']).toContain(mode)
 
   await client.query('truncate grandlivre.events')
   const second = await seed(database.ownerUrl, { movements: 100, year: 2025, replace: true })
-  const replaced = await allTold(client)
+  const replaced = await allEvents(client)
   const byId = (a: { id: string }, b: { id: string }) => Number(a.id) - Number(b.id)
   expect(dataOf(replaced, 'accountingEntryLettering', 'DELETE')).toEqual(set.sort(byId))
   expect(dataOf(replaced, 'exercice', 'DELETE')).toEqual(first.exercices.map(({ id }) => ({ id })))
@@ -177,7 +177,7 @@ test('a seed tells as an import does, modes of payment as partners see them, and
   await database.drop()
 })
 
-test('a full export that ended is told, once, with what became of it', async () => {
+test('a finished full export is published once, with its outcome', async () => {
   const { first } = folders
   const folder = join(tmpdir(), `grandlivre-export-events-${process.pid}`)
   const stage = await setExportStage({
@@ -198,13 +198,13 @@ test('a full export that ended is told, once, with what became of it', async () 
     (await cli(stage.database.ownerUrl, 'export', 'cancel', cancelled, '--reason', 'not now')).code,
   ).toBe(0)
   expect((await cli(stage.database.ownerUrl, 'export', 'cancel', cancelled)).code).toBe(1)
-  const told = (await allTold(client)).filter(({ name }) => name === 'cloudDocument')
+  const published = (await allEvents(client)).filter(({ name }) => name === 'cloudDocument')
   const status = await client.query('select reason from grandlivre.exports where id = $1', [cancelled])
-  expect(told.map(({ operation, data, scope }) => [operation, data, scope.accountingFolderId])).toEqual([
+  expect(published.map(({ operation, data, scope }) => [operation, data, scope.accountingFolderId])).toEqual([
     ['CREATE', { id, status: 'completed' }, 111],
     ['CREATE', { id: cancelled, status: 'rejected', reason: status.rows[0].reason }, 111],
   ])
-  expect(told[1]!.data.reason).toContain('not now')
+  expect(published[1]!.data.reason).toContain('not now')
   await stage.close()
   await rm(folder, { recursive: true, force: true })
 })

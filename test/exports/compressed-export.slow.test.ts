@@ -1,4 +1,4 @@
-/** What a compressed export holds in memory while it is sent. */
+/** How much memory a compressed export needs while it is sent. */
 import { randomFillSync } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -26,35 +26,35 @@ const megabyte = 1024 * 1024
 const chunkBytes = megabyte / 4
 const chunks = 600
 
-/** Bytes that no compressor makes fewer. */
+/** Bytes that no compressor can shrink. */
 async function* noise(take: Buffers['take']): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for (let i = 0; i < chunks; i++) yield randomFillSync(take(chunkBytes).subarray(0, chunkBytes))
 }
 
 const owner = { schemaId: '1', folderId: '1', firmId: '1', today: '', timeZone: '' }
-const asked: Omit<CollectionTask, 'encoding'> = { what: 'banks', owner, form: 'json' }
+const banks: Omit<CollectionTask, 'encoding'> = { what: 'banks', owner, form: 'json' }
 
 const produce = async (_snapshot: unknown, _task: unknown, { take }: Buffers): Promise<Produced> => {
   return { head: { ledgerVersion: '1' }, chunks: noise(take), rows: () => chunks }
 }
 
 test.each(['gzip', 'zstd'] as const)(
-  '%s holds no more of a long export than of a short one',
+  '%s holds no more of a long export in memory than of a short one',
   async (encoding) => {
     const reader: ExportReader = new ChannelReader()
     const sent = sendExport(
       pool,
-      { task: { ...asked, encoding }, port: reader.threadPort, buffers: [] },
+      { task: { ...banks, encoding }, port: reader.threadPort, buffers: [] },
       produce,
     )
-    let [read, most] = [0, 0]
+    let [read, peak] = [0, 0]
     for (let bytes = await reader.read(); bytes; bytes = await reader.read()) {
       read += bytes.length
       reader.giveBack(bytes)
-      most = Math.max(most, process.memoryUsage().arrayBuffers)
+      peak = Math.max(peak, process.memoryUsage().arrayBuffers)
     }
     await sent
     expect(read).toBeGreaterThan(chunks * chunkBytes)
-    expect(most / megabyte).toBeLessThan(50)
+    expect(peak / megabyte).toBeLessThan(50)
   },
 )

@@ -12,7 +12,7 @@ const cut = (...spans: ExerciceSpan[]) =>
     ({ exerciceIds, least, greatest }) => `${exerciceIds.join('+')}: ${least} to ${greatest}`,
   )
 
-test('years that stand apart are read one after another, by their ids, whatever their order', () => {
+test('years with separate ids are read one after another, by id, whatever their order', () => {
   expect(cut(span('1', 500, 900), span('2', 10, 499), span('3', 1000, 1000))).toEqual([
     '2: 10 to 499',
     '1: 500 to 900',
@@ -21,7 +21,7 @@ test('years that stand apart are read one after another, by their ids, whatever 
   expect(cut()).toEqual([])
 })
 
-test('only where years interleave are they read together', () => {
+test('years are read together only where their ids interleave', () => {
   expect(cut(span('1', 1, 100), span('2', 90, 200), span('3', 95, 95))).toEqual([
     '1: 1 to 89',
     '1+2: 90 to 94',
@@ -44,7 +44,7 @@ test('ids beyond what a double holds are not rounded', () => {
   ])
 })
 
-test('a segment is dense where all of its years are', () => {
+test('a segment is dense if all of its years are', () => {
   const segments = entrySegments([span('1', 1, 100), span('2', 90, 200, false)])
   expect(segments.map(({ dense }) => dense)).toEqual([true, false, false])
 })

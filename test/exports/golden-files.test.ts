@@ -1,4 +1,4 @@
-/** What the service makes of the folder of `fixtures/`, byte for byte. */
+/** What the service exports from the folder of `fixtures/`, byte for byte. */
 import { Buffer } from 'node:buffer'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -40,7 +40,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('the MAD file, but for a line end before each item', async () => {
+test('the MAD file, with a line end added before each item', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const chunks = renderMadFile(snapshot, {
     selection: wholeFolder(folder, 'Europe/Paris'),
@@ -63,7 +63,7 @@ test('the MAD file, but for a line end before each item', async () => {
   expect(JSON.parse(folded)).toEqual(JSON.parse(text))
 })
 
-test('movements of the whole folder, one a line', async () => {
+test('the movements of the whole folder, one per line', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const { chunks } = await produceSelected(
     snapshot,
@@ -82,7 +82,7 @@ test('movements of the whole folder, one a line', async () => {
   expectFixture('movements.ndjson', Buffer.concat(parts))
 })
 
-test('the TRA file, in which nothing is wrong', async () => {
+test('the TRA file, without any problem', async () => {
   expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
@@ -104,7 +104,7 @@ test('the events of the import and of an export, as one delivery', async () => {
     onEvents: ['accountingFolder', 'exercice', 'accountingEntryLettering', 'cloudDocument'],
     folderIds: [],
   })
-  // All from the first event on, at the moment of the files.
+  // All events from the first one on, dated like the files.
   await owner.query('update grandlivre.subscriptions set start_position = 0')
   await owner.query('update grandlivre.events set created_at = to_timestamp($1 / 1000.0)', [now])
   await owner.query('commit')

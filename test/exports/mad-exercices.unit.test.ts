@@ -1,4 +1,4 @@
-/** How fiscal years are named and measured in the file of a full export. */
+/** The names and durations of fiscal years in the file of a full export. */
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { dayIn } from '../../src/exports/read/day.ts'
@@ -22,7 +22,8 @@ describe('fiscal years', () => {
     year('2025-01-01', '2026-06-15'),
     year('2027-01-01', '2027-01-31'),
   ]
-  const shown = (day: string) => exerciceItems(years, day) as { name: string; period: { duration: number } }[]
+  const itemsOn = (day: string) =>
+    exerciceItems(years, day) as { name: string; period: { duration: number } }[]
 
   test.each([
     ['2023-06-30', 'N+1 N+2 N+3 N+4'],
@@ -33,7 +34,7 @@ describe('fiscal years', () => {
     ['2030-01-01', 'N-3 N-2 N-1 N'],
   ])('on %s are named %s', (day, names) => {
     expect(
-      shown(day)
+      itemsOn(day)
         .map(({ name }) => name)
         .join(' '),
     ).toBe(names)
@@ -45,11 +46,11 @@ describe('fiscal years', () => {
     expect(names.map(({ name }) => name)).toEqual(['N', 'N+1'])
   })
 
-  test('last so many months, a begun one counted', () => {
-    expect(shown('2025-01-01').map(({ period }) => period.duration)).toEqual([12, 6, 18, 1])
+  test('count a partial month in their duration', () => {
+    expect(itemsOn('2025-01-01').map(({ period }) => period.duration)).toEqual([12, 6, 18, 1])
   })
 
-  test('have tags of their own for each day and time zone, and none of those that named moments of closing', () => {
+  test('have different tags for each day and time zone, and none of an earlier version that named closing times', () => {
     const owner = { schemaId: '1', folderId: '2', firmId: '3', today: '2026-01-01', timeZone: 'Europe/Paris' }
     const former = ['exercices', 1, '1', '2', '7', '2026-01-01']
     const tags = [
@@ -61,7 +62,7 @@ describe('fiscal years', () => {
     expect(new Set(tags).size).toBe(4)
   })
 
-  test('change their names at midnight in the time zone of the platform', () => {
+  test('change their names at midnight in the configured time zone', () => {
     const instant = Date.parse('2025-12-31T23:30:00Z')
     expect([
       dayIn('Europe/Paris', instant),

@@ -1,4 +1,4 @@
-/** The file of a full export against what SQL says is in the folder. */
+/** The file of a full export, compared with what SQL reads from the folder. */
 import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { pick } from 'stream-json/filters/pick.js'
@@ -35,7 +35,7 @@ async function streamed(bytes: Buffer, name: string): Promise<any[]> {
 }
 
 describe('a file', () => {
-  test('read by a streaming parser holds, item by item, what SQL says is in the folder', async () => {
+  test('read with a streaming parser equals, item by item, what SQL reads from the folder', async () => {
     const { first } = folders
     const { bytes, text } = await stage.file(first)
     for (const name of collectionNames.filter((each) => each !== 'accountingFolder')) {
@@ -54,13 +54,13 @@ describe('a file', () => {
   })
 
   test.each(['first', 'otherFirm', 'otherTenant'] as const)(
-    'of folder %s is its own, byte for byte',
+    'of folder %s holds that folder alone, byte for byte',
     async (name) => {
       expect((await stage.file(folders[name])).text).toBe(await stage.expected(folders[name]))
     },
   )
 
-  test('has its parts in the order of the contract', async () => {
+  test('has its parts in the documented order', async () => {
     const parsed = JSON.parse((await stage.file(folders.first)).text)
     expect(Object.keys(parsed)).toEqual(['metadata', 'data'])
     expect(Object.keys(parsed.data)).toEqual(
@@ -69,7 +69,7 @@ describe('a file', () => {
     expect(parsed.metadata).toEqual(metadata)
   })
 
-  test('of an empty folder is complete, too', async () => {
+  test('of an empty folder is complete', async () => {
     const { text, totals } = await stage.file(folders.sameFirm)
     expect(text).toBe(await stage.expected(folders.sameFirm))
     const { accountingFolder, ...collections } = JSON.parse(text).data
@@ -78,7 +78,7 @@ describe('a file', () => {
     expect(totals).toEqual({ rows: 0, entries: 0, bytes: text.length, debit: 0n, credit: 0n })
   })
 
-  test('is the same whatever the size of its chunks, which only single items exceed', async () => {
+  test('is the same for every chunk size, which only single items exceed', async () => {
     const whole = await stage.file(folders.first)
     for (const chunkBytes of [600, 4096, 20_000]) {
       const { text, parts } = await stage.file(folders.first, chunkBytes)
@@ -90,7 +90,7 @@ describe('a file', () => {
     }
   })
 
-  test('of a folder that is not there is refused before its first byte', async () => {
+  test('of an unknown folder is refused before its first byte', async () => {
     await expect(stage.file({ schemaId: '100', folderId: '999' })).rejects.toMatchObject({
       code: 'ERR-FOLDER-NOT-FOUND',
     })
@@ -101,7 +101,7 @@ describe('a file', () => {
 })
 
 describe('totals', () => {
-  test('are those of SQL to the cent, and never go back', async () => {
+  test('equal those of SQL to the cent, and never decrease', async () => {
     const { totals, counts, bytes } = await stage.file(folders.first, 4096)
     const { rows } = await stage.staff.client.query(
       `select count(*), sum(debit) as debit, sum(credit) as credit, (select count(*) from grandlivre.entries e
@@ -149,7 +149,7 @@ describe('totals', () => {
   })
 })
 
-test('a file is one state of the folder, whatever is committed while it is made', async () => {
+test('a file shows one state of the folder, whatever is committed meanwhile', async () => {
   const before = await stage.expected(folders.otherTenant)
   const snapshot = await openSnapshot(stage.pool, folders.otherTenant.schemaId)
   const { chunks } = stage.render(snapshot, folders.otherTenant, 2000)
@@ -167,7 +167,7 @@ test('a file is one state of the folder, whatever is committed while it is made'
   expect(await stage.expected(folders.otherTenant)).not.toBe(before)
 })
 
-/** The file as far as it comes when the database goes away behind some chunks. */
+/** The rest of a file, or its error, when the database connections are cut after some chunks. */
 async function cutOff(folder: Folder, chunkBytes: number, chunksBefore: number): Promise<unknown> {
   const snapshot = await openSnapshot(stage.pool, folder.schemaId)
   const { chunks } = stage.render(snapshot, folder, chunkBytes)
@@ -182,13 +182,13 @@ async function cutOff(folder: Folder, chunkBytes: number, chunksBefore: number):
 }
 
 test.each([1, 2, 3, 5, 8, 13])(
-  'a database that goes away among the collections ends the file with an error',
+  'a database connection lost within the collections ends the file with an error',
   async (chunks) => {
     expect(isConnectionLoss(await cutOff(folders.first, 600, chunks))).toBe(true)
   },
 )
 
-test('a database that goes away among the entries ends the file with an error', async () => {
+test('a database connection lost within the entries ends the file with an error', async () => {
   for (let i = 0; i < 40; i++) {
     const entry = { id: String(80_000 + i), comment: 'x'.repeat(300_000) }
     await addEntry(stage.staff.client, folders.otherTenant, entry, [{ id: String(90_000 + i) }])

@@ -23,7 +23,7 @@ const company = 'producerId number name closed counterpartAccount company'
 const employee = 'producerId number name closed employee'
 
 describe('accounts', () => {
-  test('have the shape that the root of their number says', async () => {
+  test('have the shape that the root of their number prescribes', async () => {
     const shapes = [...(await accounts())].map(([number, account]) => [
       number,
       Object.keys(account).join(' '),
@@ -44,8 +44,8 @@ describe('accounts', () => {
     })
   })
 
-  test('show all that is known of a company', async () => {
-    const place = {
+  test('show everything known about a company', async () => {
+    const address = {
       addressNumber: '12',
       addressComplement: 'BP 1',
       postalCode: '44000',
@@ -63,7 +63,7 @@ describe('accounts', () => {
       SIREN: '123456789',
       CEO: hostileText,
       payment: { producerId: '55', code: 'PRE' },
-      address: place,
+      address,
       ape: { producerId: '1', code: '62.01Z', name: hostileText },
       vat: { producerId: '83', customerReferenceCode: 'Z', rate: 0 },
       IBANs: ['FR76', hostileText, ''],
@@ -78,7 +78,7 @@ describe('accounts', () => {
     )
   })
 
-  test('show a company of which nothing is known by the name of its account', async () => {
+  test('show a company with no details under the name of its account', async () => {
     expect((await accounts()).get('401').company).toEqual({
       name: 'Fournisseurs',
       SIREN: null,
@@ -97,7 +97,7 @@ describe('accounts', () => {
 })
 
 describe('accounts', () => {
-  test('show an employee, and a doubtful account beside nothing else', async () => {
+  test('show an employee, and a doubtful account even without other details', async () => {
     const found = await accounts()
     const { employee: full } = found.get('42100001')
     expect(Object.keys(full).join(' ')).toBe(
@@ -113,7 +113,7 @@ describe('accounts', () => {
   })
 })
 
-test('modes of payment are named as the contract lists them', async () => {
+test('payment modes have their documented names', async () => {
   const { data } = JSON.parse((await stage.file(folders.first)).text)
   const shown = data.payments.map((payment: { [key: string]: unknown }) => Object.values(payment))
   const property = (code: string) => ({ code })
@@ -128,7 +128,7 @@ test('modes of payment are named as the contract lists them', async () => {
   ])
 })
 
-test('entries show their drafts, and those without movements', async () => {
+test('entries include drafts and entries without movements', async () => {
   const { data } = JSON.parse((await stage.file(folders.first)).text)
   // biome-ignore lint/suspicious/noExplicitAny: as parsed
   const entries: any[] = data.entries

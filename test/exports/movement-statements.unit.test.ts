@@ -1,4 +1,4 @@
-/** In which pieces the movements of a selection are read. What they hold is tested over HTTP. */
+/** How reading the movements of a selection is split into statements. Their results are tested over HTTP. */
 import { expect, test } from 'vitest'
 import { entrySegments } from '../../src/exports/read/entry-segments.ts'
 import { copyEntries, copyMovements, type ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
@@ -27,19 +27,19 @@ const resolved: ResolvedSelection = {
   ]),
 }
 
-test('a period over two exercices is read from one after the other, each in the order of its key', () => {
+test('a period over two exercices is read one exercice after the other, each in the order of its key', () => {
   const statements = copyMovements(resolved, movementColumns)
   expect(statements).toHaveLength(2)
   expect(statements[0]).toMatch(/m\.entry_id between 100 and 500\b.*m\.exercice_id = 11\b/s)
   expect(statements[1]).toMatch(/m\.entry_id between 600 and 900\b.*m\.exercice_id = 12\b/s)
 })
 
-test('entries are looked up only where few of those between them are selected', () => {
+test('entries are joined only if few of those in the segment are selected', () => {
   const [dense, sparse] = copyMovements(resolved, movementColumns)
   expect(dense).not.toContain('join entries')
   expect(sparse).toMatch(/join entries.*e\.exercice_id = 12\b.*e\.date between/s)
 })
 
-test('entries come from both at once, as their key is their id', () => {
+test('entries are read from both exercices at once, as their key is their id', () => {
   expect(copyEntries(resolved, entryColumns)).toMatch(/e\.id between 100 and 900\b.*any \('\{11,12\}'/s)
 })

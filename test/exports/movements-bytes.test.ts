@@ -1,4 +1,4 @@
-/** What the answer of an export consists of: hostile texts, amounts at the edges, encodings, trailers, headers. */
+/** The bytes of a movements export: hostile texts, extreme amounts, encodings, trailers, headers. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../support/download.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
@@ -27,7 +27,7 @@ function expectWhole(answer: Download, expected: string, rows: number): void {
   expect(answer.trailers).toEqual({ 'x-row-count': String(rows), 'x-content-sha256': answer.sha256 })
 }
 
-/** All that lies on one day comes out as the oracle says, in each form and encoding. */
+/** Expects everything of one day to equal the oracle, in each media type and encoding. */
 async function expectDay(day: string): Promise<void> {
   const expected = await readPlainMovements(stage.staff.client, folders.first, 'e.date = $3', [day])
   expect(expected.length).toBeGreaterThan(0)
@@ -42,7 +42,7 @@ async function expectDay(day: string): Promise<void> {
 let nextId = 100_000
 const newId = () => String(nextId++)
 
-/** One entry a text: in every column that a user, a partner or a file may have filled. */
+/** Adds one entry per text, with the text in every column that a user, a partner or a file may fill. */
 async function addTexts(day: string, texts: string[]): Promise<void> {
   for (const text of texts)
     await addEntry(
@@ -75,7 +75,7 @@ describe('a text', () => {
     [
       ['of one control character', Array.from({ length: 31 }, (_, i) => String.fromCharCode(i + 1))],
       [
-        'with control characters within',
+        'with control characters inside',
         Array.from({ length: 31 }, (_, i) => `a${String.fromCharCode(i + 1)}é`),
       ],
       [
@@ -83,11 +83,11 @@ describe('a text', () => {
         ['"', '""', '\\', '\\\\', '\\"', '/', '</script>', '\u007f', '\u0080', '\u00a0'],
       ],
       [
-        'beyond the first plane and at its end',
+        'beyond the basic plane and at its end',
         ['😀', '👩‍👩‍👧', '𝒜"', '\u2028', '\u2029a', '\ufeff', '\ufffd', '\uffff', '\u{10ffff}'],
       ],
       [
-        'that reads as a null or an escape of COPY',
+        'that looks like a null or an escape of COPY',
         ['\\N', '\\\\N', 'N', '\\.', '\\n', '\\t', '\\x41', '\\101', '\\b\\f', 'NULL'],
       ],
       ['with tabs and line ends', ['\t', '\n', '\r\n', 'a\tb\tc', '\t\t\\\t', 'fin\n', '\\\n', '\v\f\b']],
@@ -116,7 +116,7 @@ describe('a text', () => {
     expectWhole(await ask({ idExercice: '11' }), plainBody(expected, 'json'), expected.length)
   })
 
-  test('far larger than a chunk, first, last and between, also when it grows sixfold', async () => {
+  test('far larger than a chunk, first, last and in between, even if escaping makes it six times longer', async () => {
     const day = '2024-12-01'
     const long = [
       '\u0001'.repeat(100_000),
@@ -136,7 +136,7 @@ describe('a text', () => {
   })
 })
 
-test('movements that may need a chunk each and then take little come out in every encoding', async () => {
+test('movements that may need a chunk each but turn out small are complete in every encoding', async () => {
   const { client } = stage.staff
   const day = '2024-12-04'
   const ofSection = 'schema_id = 100 and folder_id = 111 and id = 71'
@@ -144,7 +144,7 @@ test('movements that may need a chunk each and then take little come out in ever
     await addEntry(client, folders.first, { id: newId(), date: day }, [
       { id: newId(), description: `movement ${i} `.repeat(20) },
     ])
-  // The room that every movement gets goes by the longest section of the folder.
+  // Every movement reserves buffer for the longest section of the folder.
   const [{ name }] = (await client.query(`select name from grandlivre.sections where ${ofSection}`)).rows
   try {
     for (const length of [300_000, 300_001]) {
@@ -198,7 +198,7 @@ test('amounts are exact at any size', async () => {
   expect(text).not.toMatch(/":-0[,}]|\de[+-]?\d/)
 })
 
-test('numbers of a partner’s own come back as it sent them', async () => {
+test('numbers in a partner’s metadata come back as it sent them', async () => {
   const day = '2024-12-03'
   const id = newId()
   await addEntry(stage.staff.client, folders.first, { id, date: day }, [{ id: newId() }])
@@ -212,7 +212,7 @@ test('numbers of a partner’s own come back as it sent them', async () => {
 })
 
 describe('an answer', () => {
-  test('without movements is an empty array, or nothing, with its trailers', async () => {
+  test('without movements is an empty array in JSON and empty in NDJSON, with its trailers', async () => {
     const nothing = { startDate: '1990-01-01', endDate: '1990-12-31' }
     for (const encoding of encodings) {
       expectWhole(await ask(nothing, { 'Accept-Encoding': encoding }), '[]', 0)
@@ -220,7 +220,7 @@ describe('an answer', () => {
     }
   })
 
-  test.each(encodings)('in encoding %s is the same bytes each time', async (encoding) => {
+  test.each(encodings)('in encoding %s has the same bytes each time', async (encoding) => {
     for (const accept of Object.values(forms)) {
       const headers = { 'Accept-Encoding': encoding, Accept: accept }
       const answers = []
@@ -252,7 +252,7 @@ describe('an answer', () => {
     expect((await ask({ idExercice: '12' })).headers['content-encoding']).toBeUndefined()
   })
 
-  test('names its file after the folder’s reference, its period and its form', async () => {
+  test('names its file after the folder’s reference, its period and its media type', async () => {
     const nameOf = async (query: Record<string, string>, headers = {}) =>
       String((await ask(query, headers, 'HEAD')).headers['content-disposition'])
     const name = await nameOf({ idExercice: '12' })
@@ -267,7 +267,7 @@ describe('an answer', () => {
     )
   })
 
-  test('varies by what it depends on', async () => {
+  test('lists in Vary the headers that it depends on', async () => {
     for (const method of ['GET', 'HEAD']) {
       const { headers } = await ask({ idExercice: '12' }, {}, method)
       const vary = String(headers.vary).toLowerCase().split(/, */)

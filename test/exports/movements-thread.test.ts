@@ -1,4 +1,4 @@
-/** The thread of an export dies under it. */
+/** The thread of an export dies while it runs. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Piscina } from 'piscina'
@@ -26,7 +26,7 @@ let threads: Piscina
 let url: string
 const closers: (() => unknown)[] = []
 
-/** As start.ts puts the service together, with its threads at hand. */
+/** Assembles the service as start.ts does, with access to its threads. */
 beforeAll(async () => {
   stage = await setExportStage()
   await addLargeExercice(stage.staff.client, 30_000)
@@ -66,7 +66,7 @@ afterAll(async () => {
 
 const large = () => movementsUrl(url, { idExercice: largeExercice })
 
-test('a thread that dies in mid-stream breaks its transfers off, and another takes the next export', async () => {
+test('a thread that dies mid-stream breaks its transfers off, and another runs the next export', async () => {
   const messages = await Promise.all([1, 2, 3].map(() => open(large(), stage.company)))
   for (const message of messages) {
     expect(message.statusCode).toBe(200)
@@ -85,7 +85,7 @@ test('a thread that dies in mid-stream breaks its transfers off, and another tak
   await until(async () => (await runningQueries(stage.staff.client)).length === 0)
 })
 
-test('a thread that dies before the first byte is an error, and another takes the next export', async () => {
+test('a thread that dies before the first byte gives an error, and another runs the next export', async () => {
   await stage.staff.client.query('begin; lock table grandlivre.entries in access exclusive mode')
   const answer = download(large(), stage.company)
   await until(async () => {

@@ -1,6 +1,6 @@
 /**
- * How often a request waits for the database before its rows come, counted on the wire: the link between the service and
- * the database holds answers back until everything that is sent without waiting for one of them has been sent.
+ * How often a request waits for the database before its first row, counted on the wire: the link between the service
+ * and the database holds answers back until everything that is sent without waiting for them has been sent.
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
@@ -11,17 +11,17 @@ import { type ExportStage, setExportStage } from '../support/stages/export-stage
 import { until } from '../support/until.ts'
 
 interface Trip {
-  /** The application's name of its connection. */
+  /** The application_name of its connection. */
   from: string
   sent: string
-  /** Lets its answer through. */
+  /** Releases its answer. */
   answer(): void
 }
 
-/** Of requests; what the service does besides has connections of its own. */
+/** Connections that serve requests; the service does everything else on others. */
 const applications = ['grandlivre', 'grandlivre request slots', 'grandlivre export']
 
-/** Sent, and the answer held back. */
+/** Statements sent whose answer is held back. */
 let waiting: Trip[] = []
 let isHolding = false
 let link: Server
@@ -52,7 +52,7 @@ async function startLink(databaseUrl: string): Promise<Server> {
     near.on('data', (bytes: Buffer) => {
       const sent = bytes.toString('latin1')
       from ||= /application_name\0([^\0]+)\0/.exec(sent)?.[1] ?? ''
-      // The slot of the request before may be given back while the next one comes.
+      // The slot of the previous request may be freed while the next request arrives.
       if (isHolding && !held && applications.includes(from) && !sent.includes('pg_advisory_unlock')) {
         held = []
         const answer = () => {
@@ -76,7 +76,7 @@ async function startLink(databaseUrl: string): Promise<Server> {
   return server
 }
 
-/** Lets through what is held back, when as much of it as there should be has been sent. */
+/** Waits until `count` statements have been sent, then releases their answers. */
 async function takeTrips(count: number): Promise<string[]> {
   await until(() => waiting.length >= count)
   const trips = waiting
@@ -85,7 +85,7 @@ async function takeTrips(count: number): Promise<string[]> {
   return trips.map(({ from, sent }) => `${from}: ${whatIn(sent)}`).sort()
 }
 
-/** @param expected what is sent at once, step by step, up to the rows. A further step, or one of less, fails. */
+/** @param expected what is sent at once in each step, up to the rows. Extra steps fail, as do smaller ones. */
 async function expectTrips(
   url: string,
   headers: Record<string, string>,
@@ -134,7 +134,7 @@ test.each(['movements', 'entries'])('%s wait seven times for the database', asyn
   ])
 })
 
-test('a firm token waits once more for its folder, and a period for where its entries stand', async () => {
+test('a firm token waits once more for its folder, and a period once more for its entry segments', async () => {
   const period = { startDate: '2025-01-01', endDate: '2025-06-30', classAccount: '60' }
   await expectTrips(url('movements', period), { ...stage.firm, 'society-id': '111' }, [
     ['grandlivre: who calls'],

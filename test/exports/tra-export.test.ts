@@ -1,4 +1,4 @@
-/** The full export in TRA over HTTP: parameters, jobs, files; what it ends in where the books do not fit. */
+/** The full export in TRA over HTTP: parameters, jobs, files, and books that do not fit the format. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ const sql = async (text: string, values: unknown[] = []) =>
 const passAnHour = () =>
   sql(`update grandlivre.exports set created_at = created_at - interval '61 minutes' where latest`)
 
-/** Journals as they are written in the query, once or several times. */
+/** Sends the query as it is written: it may repeat journalIds. */
 async function ask(query: string, headers = stage.company) {
   return request(`${url}/api/v1/mad/all?version=1.0.0&${query}`, headers)
 }
@@ -51,7 +51,7 @@ async function fetched(job: JobAnswer): Promise<Buffer> {
   return Buffer.from(await (await fetch(job.url!)).arrayBuffer())
 }
 
-/** The file of that selection, rendered here, with the minute of the exported one: it may be the one before. */
+/** The file of that selection, rendered here, with the minute of the exported one, which may be one earlier. */
 async function expected(bytes: Buffer, chosen?: Chosen): Promise<Buffer> {
   const file = await traBytes(pool, first, chosen)
   bytes.copy(file, 41, 41, 53)
@@ -59,14 +59,14 @@ async function expected(bytes: Buffer, chosen?: Chosen): Promise<Buffer> {
 }
 
 describe('an export', () => {
-  test('in TRA is a file of its folder, whose status says what it holds', async () => {
+  test('in TRA is a file of its folder, and its status states the contents', async () => {
     await passAnHour()
     const job = await exported('format=tra')
     expect(Object.keys(job)).toEqual(['id', 'status', 'url', 'size', 'rows', 'sha256', 'totals'])
     const response = await fetch(job.url!)
     const bytes = Buffer.from(await response.arrayBuffer())
     expect(bytes.equals(await expected(bytes))).toBe(true)
-    // The header has the day of the snapshot as well: no clock is asked, which may stand before midnight or behind.
+    // The day comes from the file's header, also taken at the snapshot: a clock read here may be past midnight.
     const day = bytes.toString('latin1', 41, 49).replace(/(..)(..)(....)/, '$3-$2-$1')
     expect(decodeURIComponent(response.headers.get('content-disposition')!)).toContain(
       `filename*=UTF-8''${folderReference}_TRA_${day}.tra`,
@@ -95,13 +95,13 @@ describe('an export', () => {
       { exerciceId: '13', journalIds: ['31', '33', '40'] },
     ],
   ]
-  test.each(selections)('of %s holds that and nothing else', async (_, query, chosen) => {
+  test.each(selections)('of %s contains that and nothing else', async (_, query, chosen) => {
     const bytes = await fetched(await exported(`format=TRA&${query}`))
     expect(bytes.toString('latin1', 8, 14)).toBe('JRLETE')
     expect(bytes.equals(await expected(bytes, chosen))).toBe(true)
   })
 
-  test('is the same job for the same set of journals, and another one for any other', async () => {
+  test('is the same job for the same set of journals, and another for any other set', async () => {
     await passAnHour()
     const journals = ['31,32', '32,31', '31&journalIds=32', '0032,31,31', '32, 31'].map(
       (ids) => `&journalIds=${ids}`,
@@ -122,7 +122,7 @@ async function* parts(bytes: Buffer) {
 }
 
 describe('refused', () => {
-  test('journals and years that the folder does not have, also where another one does', async () => {
+  test('journals and years that the folder does not have, even if another folder does', async () => {
     await sql(
       `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
       values ($1, $2, 777, 'X7', 'of another folder', 'OD')`,
@@ -151,7 +151,7 @@ describe('books that do not fit', () => {
       (name) => name.includes(id) && /\.(tra|part)$/.test(name),
     )
 
-  test('end as FAILED at once, with the field and the value, and nothing in the store', async () => {
+  test('end as FAILED at once, with the field and value, and leave nothing in the store', async () => {
     await passAnHour()
     await sql(
       `update grandlivre.accounts set number = '607000000000000000' where folder_id = $1 and id = 110`,
@@ -167,12 +167,12 @@ describe('books that do not fit', () => {
     expect(await sql('select attempt, state from grandlivre.exports where id = $1', [job.id])).toEqual([
       { attempt: 1, state: 'failed' },
     ])
-    // In JSON it fits, and for an hour the same trigger is answered with the failure.
+    // JSON can hold it, and for an hour the same trigger returns the failure.
     expect((await exported('format=JSON', headers())).status).toBe('DONE')
     expect((await ask('format=tra', headers())).body).toEqual(job)
   })
 
-  test('end as FAILED where an amount in the midst of the file is too large, whose part goes away', async () => {
+  test('end as FAILED at an amount too large in the middle of the file, whose part is removed', async () => {
     await passAnHour()
     await sql('update grandlivre.accounts set number = $2 where folder_id = $1 and id = 110', [
       sameFirm.folderId,
@@ -190,7 +190,7 @@ describe('books that do not fit', () => {
     expect((await request(statusUrl(url, job.id), headers())).body).toEqual(job)
   })
 
-  test('but for a sixth axis, which is left out and told to the log', async () => {
+  test('with a sixth axis leave it out and log it', async () => {
     await passAnHour()
     for (const id of [63, 64, 65, 66])
       await sql(
@@ -205,7 +205,7 @@ describe('books that do not fit', () => {
   })
 })
 
-test('the document of the API offers it', async () => {
+test('the OpenAPI document offers TRA', async () => {
   const { body } = await request(`${url}/api/v1/openapi.json`)
   const { parameters } = body.paths['/api/v1/mad/all'].get
   const of = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)

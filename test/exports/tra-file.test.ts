@@ -1,4 +1,4 @@
-/** A TRA file against what SQL says is in the folder, and against golden files. */
+/** A TRA file, compared with what SQL reads from the folder, and with golden files. */
 import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -102,8 +102,8 @@ const isCurrency = (line: string) => line.startsWith('***DEV')
 const isBare = (line: string) => /^\*{3}\w{3}$/.test(line)
 
 /**
- * The lines that a file has to have: the folder's own records as they stand in `fixtures/`, and what depends on the
- * selected entries as SQL says it. A file of a part says so in its header, and has no bare records.
+ * The lines that a file must have: the folder's own records, from `fixtures/`, and what depends on the selected
+ * entries, from SQL. The header of a partial file states that it is one, and it has no bare records.
  */
 async function expected(name: FolderName, chosen?: Chosen): Promise<string[]> {
   const parameters = linesOf(readFixture(`tra-parameters/${name}.tra`)).slice(0, -1)
@@ -118,7 +118,7 @@ async function expected(name: FolderName, chosen?: Chosen): Promise<string[]> {
 
 describe('a file', () => {
   test.each(['first', 'otherFirm', 'otherTenant', 'sameFirm', 'hostile'] as const)(
-    'of the whole folder %s is what SQL and its golden file say, byte for byte',
+    'of the whole folder %s equals SQL and its golden file, byte for byte',
     async (name) => {
       const { lines } = await file(known[name])
       expectFixture(`tra-parameters/${name}.tra`, bytesOf(lines.filter(isParameter)))
@@ -128,7 +128,7 @@ describe('a file', () => {
 
   const parts: [string, Chosen][] = [
     ['a year', { exerciceId: '12' }],
-    ['a period in the midst of years', { period: { start: '2024-05-15', end: '2024-09-01' } }],
+    ['a period in the middle of years', { period: { start: '2024-05-15', end: '2024-09-01' } }],
     ['a day', { period: { start: '2024-09-01', end: '2024-09-01' } }],
     ['one journal', { journalIds: ['32'] }],
     ['journals of a year', { exerciceId: '11', journalIds: ['31', '33', '37', '40'] }],
@@ -137,7 +137,7 @@ describe('a file', () => {
       { period: { start: '2024-01-01', end: '2025-12-31' }, journalIds: ['33', '34'] },
     ],
   ]
-  test.each(parts)('of %s is what SQL says, and holds nothing of other entries', async (_, chosen) => {
+  test.each(parts)('of %s equals SQL, and contains nothing of other entries', async (_, chosen) => {
     for (const name of ['first', 'hostile'] as const) {
       const { lines, totals, rowsTotal } = await file(known[name], chosen)
       expect(lines).toEqual(await expected(name, chosen))
@@ -147,7 +147,7 @@ describe('a file', () => {
     }
   })
 
-  test('has its entries by id, also where those of two years interleave, and numbers them without a gap', async () => {
+  test('has its entries by id, even if those of two years interleave, and numbers them without gaps', async () => {
     const entries = (await file(known.first)).lines.filter((line) => line.length === 1407)
     const ids = entries.map((line) => Number(line.slice(222, 257)))
     expect(ids).toEqual(ids.toSorted((a, b) => a - b))
@@ -156,7 +156,7 @@ describe('a file', () => {
     expect(new Set(ids).size).toBe(numbers.length)
   })
 
-  test('is the same whatever the size of its chunks', async () => {
+  test('is the same for every chunk size', async () => {
     const whole = await file(known.hostile)
     for (const chunkBytes of [1500, 4096, 20_000]) {
       const { lines, parts } = await file(known.hostile, {}, chunkBytes)
@@ -166,7 +166,7 @@ describe('a file', () => {
     }
   })
 
-  test('of a folder that is not there is refused before its first byte', async () => {
+  test('of an unknown folder is refused before its first byte', async () => {
     for (const folder of [
       { schemaId: '100', folderId: '999' },
       { schemaId: '100', folderId: '211' },
@@ -174,7 +174,7 @@ describe('a file', () => {
       await expect(file(folder)).rejects.toMatchObject({ code: 'ERR-FOLDER-NOT-FOUND' })
   })
 
-  test('has the totals of SQL to the cent, and they never go back', async () => {
+  test('has the totals of SQL to the cent, and they never decrease', async () => {
     const { totals, counts, bytes, rowsTotal } = await file(known.hostile, {}, 4096)
     const [sums] = await sql(
       `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
@@ -194,7 +194,7 @@ describe('a file', () => {
 })
 
 describe('a hostile folder', () => {
-  test('gives files that have no fault, whole and in parts', async () => {
+  test('gives files without problems, whole and in parts', async () => {
     for (const chosen of [{}, { exerciceId: '12' }, { journalIds: ['31', '33'] }]) {
       const { problems, problemCount, ...found } = await checked((await file(known.hostile, chosen)).bytes)
       expect(problems).toEqual([])
@@ -204,7 +204,7 @@ describe('a hostile folder', () => {
     }
   })
 
-  test('has its names in Windows-1252, cut, one blank for a run of controls', async () => {
+  test('has its names in Windows-1252, cut to length, with one blank for a run of control characters', async () => {
     const { bytes } = await file(known.hostile)
     const names = bytes
       .toString('latin1')
@@ -224,7 +224,7 @@ describe('a hostile folder', () => {
     ])
   })
 
-  test('has short codes that nobody shares', async () => {
+  test('has unique short codes', async () => {
     const { lines } = await file(known.hostile)
     const journals = lines.filter((line) => line.startsWith('***JAL')).map((line) => line.slice(6, 9))
     expect(journals.slice(0, 3)).toEqual(['AC1', 'AC2', 'J33'])
@@ -237,7 +237,7 @@ describe('a hostile folder', () => {
           .map((line) => `${line.slice(1013, 1018).trim()} ${line.slice(1020, 1023).trim()}`),
       ),
     ]
-    // Of two codes that differ in case alone, the one in capitals stays.
+    // Of two codes that differ only in case, the one in capitals stays.
     expect(letterings('411DUPONT')).toEqual(
       expect.arrayContaining(['AB TL', expect.stringMatching(/^[a-z]{4} PL$/), ' AL']),
     )
@@ -249,7 +249,7 @@ describe('a hostile folder', () => {
     )
   })
 
-  test('has no share of its sixth axis, which is told', async () => {
+  test('has no share of its sixth axis, which is reported', async () => {
     const { lines, leftOut } = await file(known.hostile)
     expect(leftOut).toEqual(['AXIS66'])
     const axes = lines.filter((line) => line.length === 1231).map((line) => line.slice(218, 220))
@@ -258,14 +258,14 @@ describe('a hostile folder', () => {
   })
 })
 
-describe('what kind of document an entry is', () => {
+describe('the document type of an entry', () => {
   const typesOf = async (folder: Key, entryId: string) => {
     const { lines } = await file(folder)
     const own = lines.filter((line) => line.length === 1407 && line.slice(222, 257).trim() === entryId)
     return [own.length, [...new Set(own.map((line) => line.slice(11, 13)))]]
   }
 
-  test('is known in its first line, however far behind the line stands that decides it', async () => {
+  test('is known in its first line, however far away the line that decides it', async () => {
     const many = Array.from({ length: 800 }, (_, i) => ({
       accountId: '110',
       credit: 1n,
@@ -296,7 +296,7 @@ describe('what kind of document an entry is', () => {
   })
 })
 
-describe('refused, with the field that is too small', () => {
+describe('refused, naming the field that is too small', () => {
   const refused = async (change: string, undo: string, message: RegExp) => {
     const { schemaId, folderId } = known.otherTenant
     const own = (text: string) =>
@@ -328,7 +328,7 @@ describe('refused, with the field that is too small', () => {
     )
   })
 
-  test('amounts that a currency makes so', async () => {
+  test('amounts that become too long in a currency', async () => {
     await refused(
       `update grandlivre.movements set debit = 9223372036854775807, credit = 0, entry_id = entry_id
        where § and id = (select min(m.id) from grandlivre.movements m join grandlivre.entries e

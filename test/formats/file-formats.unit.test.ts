@@ -1,4 +1,4 @@
-/** One declaration says everything about a format; here, that what cannot read it agrees. */
+/** A format is declared once; whatever cannot read that declaration must agree with it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,7 +12,7 @@ import {
   streamedForms,
 } from '../../src/formats/file-formats.ts'
 
-test('the database takes exports of the formats that are declared, and no others', () => {
+test('the database accepts exports of the declared formats and no others', () => {
   const schema = readFileSync(join(import.meta.dirname, '../../src/db/schema.sql'), 'utf8')
   const table = /create table (?:grandlivre\.)?exports \([\s\S]*?\n\);/i.exec(schema)?.[0] ?? ''
   const check = /check \(+format[^\n]*/i.exec(table)?.[0] ?? ''
@@ -21,14 +21,14 @@ test('the database takes exports of the formats that are declared, and no others
   )
 })
 
-test('each format has a renderer, and each form what stands around its items', () => {
+test('each format has a renderer, and each streamed form its framing', () => {
   expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
   expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
   expect(mediaTypes).toEqual({ json: 'application/json', ndjson: 'application/x-ndjson' })
   expect(framingBytes('ndjson').terminator).toEqual(new Uint8Array([0x0a]))
 })
 
-test('a file is served with the media type of its format, whichever its ending', () => {
+test('a file is served with the media type of the format that its ending names', () => {
   for (const { ending, mediaType } of Object.values(fileFormats)) {
     expect(ending).toMatch(/^[a-z0-9]+$/)
     expect(mediaTypeOf(`exports/1/x.${ending}`)).toBe(mediaType)

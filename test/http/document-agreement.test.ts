@@ -1,4 +1,4 @@
-/** What the document of the API allows is taken, and what it does not allow is refused: values tried against both. */
+/** The service accepts exactly the values that its OpenAPI document allows. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, request } from '../support/service.ts'
 import { postUrl, startWebhookRoutes, type WebhookRoutes } from '../support/stages/webhook-routes.ts'
@@ -25,7 +25,7 @@ interface Parameter {
 }
 
 let routes: WebhookRoutes
-// biome-ignore lint/suspicious/noExplicitAny: a document of JSON
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document
 let document: any
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(() => routes?.close())
 
-/** As JSON Schema has it, for the words that the document uses. */
+/** Validates as JSON Schema does, for the keywords that the document uses. */
 function fits(schema: Schema, value: unknown): boolean {
   if (schema.anyOf) return schema.anyOf.some((one) => fits(one, value))
   const { type, items } = schema
@@ -62,13 +62,13 @@ const texts = [
   ...['JSON', 'jSoN', 'tra', 'XML', 'none', 'None', 'FEC', 'fec', 'platform', 'extended', '1.0.0', '1.0'],
 ]
 
-function refuses({ status, body }: Answer, place: string): boolean {
-  if (body.error?.code === 'ERR-UNSUPPORTED-VERSION') return place === 'version'
+function refuses({ status, body }: Answer, name: string): boolean {
+  if (body.error?.code === 'ERR-UNSUPPORTED-VERSION') return name === 'version'
   const issues: { parameter: string }[] = status === 400 ? body.error.details.issues : []
-  return issues.some(({ parameter }) => parameter.split('.')[0] === place)
+  return issues.some(({ parameter }) => parameter.split('.')[0] === name)
 }
 
-/** Other parameters are there so that none is missing; those that a route does not know are told by their own names. */
+/** Adds what some route requires. A route that does not know one of these reports it under its own name. */
 function queryWith(name: string, value: string): URLSearchParams {
   const query = { version: '1.0.0', format: 'TRA', exportId: 'x', idExercice: '1' }
   if (name.endsWith('Date'))
@@ -78,7 +78,7 @@ function queryWith(name: string, value: string): URLSearchParams {
   return new URLSearchParams({ ...query, [name]: value })
 }
 
-test('a query is taken where its values fit the document, and refused where not', async () => {
+test('a query parameter is accepted if and only if its value fits the document', async () => {
   const paths = Object.entries<{ get?: { parameters?: Parameter[] } }>(document.paths)
   const parameters = paths.flatMap(([path, { get }]) =>
     (get?.parameters ?? [])
@@ -91,17 +91,17 @@ test('a query is taken where its values fit the document, and refused where not'
     for (const text of texts) {
       const answer = await request(`${routes.service.url}${path}?${queryWith(name, text)}`, routes.company)
       const allowed =
-        // Blanks around the values of a list are dropped.
+        // Spaces around the values of a list are trimmed.
         (allowEmptyValue && text === '') || fits(schema, schema.type === 'array' ? [text.trim()] : text)
       expect([path, name, text, refuses(answer, name)]).toEqual([path, name, text, !allowed])
       outcomes.add(allowed)
     }
-    // Any text will do for `draft`.
+    // `draft` accepts any text.
     expect([path, name, outcomes.size]).toEqual([path, name, name === 'draft' ? 1 : 2])
   }
 })
 
-test('a subscription is taken where it fits the document, and refused where not', async () => {
+test('a field of a subscription is accepted if and only if its value fits the document', async () => {
   const { properties } = document.paths['/api/v1/webhook'].post.requestBody.content['application/json'].schema
   const ids = [...texts, 0, 111, -1, 1.5, 2 ** 53 - 1, 2 ** 53, true, null]
   const values: Record<string, unknown[]> = {
@@ -135,8 +135,8 @@ test('a subscription is taken where it fits the document, and refused where not'
     accountingFolderId: ['111', [], ...ids.map((id) => [id]), ['111', '']],
   }
   expect(Object.keys(properties)).toEqual(Object.keys(values))
-  for (const [name, tried] of Object.entries(values))
-    for (const value of tried) {
+  for (const [name, candidates] of Object.entries(values))
+    for (const value of candidates) {
       const answer = await routes.post(routes.firm, { postUrl, onEvents: ['document'], [name]: value })
       expect([name, value, refuses(answer, name)]).toEqual([name, value, !fits(properties[name], value)])
     }

@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-test('no secret comes back in an error or gets into the log, also where a caller puts it into the URL', async () => {
+test('no secret appears in an error or in the log, even one that a caller puts into the URL', async () => {
   const url = `${stage.service.url}${keyInfo}?token=${stage.company.token}&${stage.secret}=1`
   const { status, body } = await request(url, { ...stage.signed, 'x-request-id': stage.company.token })
   expect(status).toBe(400)
@@ -24,7 +24,7 @@ test('no secret comes back in an error or gets into the log, also where a caller
   for (const line of stage.service.lines) expect(JSON.parse(line).event).toEqual(expect.any(String))
 })
 
-test('a fault of our own is a 500 that tells nothing, and a line in the log that tells all', async () => {
+test('an internal error answers 500 without details, and logs them', async () => {
   const broken = await setCallerStage()
   try {
     await broken.staff.client.query('drop function grandlivre.enter')

@@ -36,7 +36,7 @@ async function get(url: string, headers: Record<string, string> = {}, method = '
 
 const codeOf = ({ body }: { body: Buffer }) => JSON.parse(String(body)).error.code
 
-/** As sent, without the tidying that fetch gives a path. */
+/** Sends the path as it is, where fetch would normalize it. */
 async function raw(path: string): Promise<number> {
   const { hostname, port } = new URL(stage.url)
   const outgoing = request({ hostname, port, path }).end()
@@ -46,7 +46,7 @@ async function raw(path: string): Promise<number> {
 }
 
 describe('a stored file', () => {
-  test('is answered whole, with its size, name and tag', async () => {
+  test('is sent whole, with its size, name and ETag', async () => {
     const { status, headers, body } = await get(link)
     expect([status, body.equals(content)]).toEqual([200, true])
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -61,7 +61,7 @@ describe('a stored file', () => {
     })
   })
 
-  test('answers HEAD as GET, without the body', async () => {
+  test('answers HEAD like GET, without the body', async () => {
     const { status, headers, body } = await get(link, {}, 'HEAD')
     expect([status, body.length]).toEqual([200, 0])
     const shown = Object.fromEntries((await get(link)).headers)
@@ -71,7 +71,7 @@ describe('a stored file', () => {
     expect([part.status, part.headers.get('content-length'), part.body.length]).toEqual([206, '10', 0])
   })
 
-  test('takes no other method', async () => {
+  test('refuses any other method', async () => {
     const { status, headers, body } = await get(link, {}, 'DELETE')
     expect([status, headers.get('allow'), codeOf({ body })]).toEqual([
       405,
@@ -80,7 +80,7 @@ describe('a stored file', () => {
     ])
   })
 
-  test('is a file of nothing where nothing was written', async () => {
+  test('may be empty', async () => {
     await put(stage.store, '1000/empty.json', new Uint8Array())
     const { status, headers, body } = await get(await stage.store.signedUrl('1000/empty.json', 'a.json', 60))
     expect([status, headers.get('content-length'), body.length]).toEqual([200, '0', 0])
@@ -88,7 +88,7 @@ describe('a stored file', () => {
     expect((await get(url, { Range: 'bytes=0-' })).status).toBe(416)
   })
 
-  test('breaks off where it is shorter than it was', async () => {
+  test('breaks the transfer off if it was truncated meanwhile', async () => {
     await put(stage.store, '1000/cut.json', randomBytes(20_000_000))
     const url = await stage.store.signedUrl('1000/cut.json', 'a.json', 60)
     const printed = [vi.spyOn(console, 'error'), vi.spyOn(process.stderr, 'write')]
@@ -96,14 +96,14 @@ describe('a stored file', () => {
     await truncate(join(stage.folder, '1000/cut.json'), 10_000)
     await expect(response.arrayBuffer()).rejects.toThrow()
     await until(() => stage.logged.includes('file.broken'))
-    // Whatever else would be told of it is told by then.
+    // Anything else that would be reported of it is reported by then.
     await get(link)
     expect(stage.logged.filter((event) => event === 'file.broken')).toHaveLength(1)
-    for (const print of printed) expect(print, 'the log is the only place where it is told').not.toBeCalled()
+    for (const print of printed) expect(print, 'only the log reports it').not.toBeCalled()
     vi.restoreAllMocks()
   })
 
-  test.skipIf(process.platform !== 'linux')('is closed again when its client leaves', async () => {
+  test.skipIf(process.platform !== 'linux')('is closed when its client leaves', async () => {
     await put(stage.store, '1000/left.json', randomBytes(20_000_000))
     const url = await stage.store.signedUrl('1000/left.json', 'a.json', 60)
     const linksOf = async () => {
@@ -134,7 +134,7 @@ describe('a range', () => {
     ['an end beyond the file', 'bytes=1000000-2000000', 1_000_000, 1_000_003],
     ['a suffix', 'bytes=-7', 999_996, 1_000_003],
     ['a suffix longer than the file', 'bytes=-2000000', 0, 1_000_003],
-    ['more than is read at once', 'bytes=1-900000', 1, 900_001],
+    ['more than one read returns', 'bytes=1-900000', 1, 900_001],
   ] as const)('gives %s', async ([, range, start, end]) => {
     const { status, headers, body } = await get(link, { Range: range })
     expect(status).toBe(206)
@@ -144,7 +144,7 @@ describe('a range', () => {
   })
 
   test.for(['bytes=1000003-', 'bytes=1000003-1000010', 'bytes=9999999-', 'bytes=-0'])(
-    'behind the end is refused: %s',
+    'past the end is refused: %s',
     async (range) => {
       const answer = await get(link, { Range: range })
       expect([answer.status, codeOf(answer)]).toEqual([416, 'ERR-RANGE-NOT-SATISFIABLE'])
@@ -153,7 +153,7 @@ describe('a range', () => {
   )
 
   test.for(['bytes=0-1,5-6', 'bytes=-', 'bytes=9-3', 'lines=1-2', 'bytes=a-b', 'nonsense'])(
-    'that is not served in parts gives the whole file: %s',
+    'that is not supported gives the whole file: %s',
     async (range) => {
       const { status, body } = await get(link, { Range: range })
       expect([status, body.equals(content)]).toEqual([200, true])
@@ -161,8 +161,8 @@ describe('a range', () => {
   )
 })
 
-describe('the tag of a file', () => {
-  test('saves the transfer where the client has it', async () => {
+describe('the ETag of a file', () => {
+  test('saves the transfer if the client has the file', async () => {
     for (const tag of [etag, `"other", ${etag}`, `W/${etag}`, '*']) {
       const { status, headers, body } = await get(link, { 'If-None-Match': tag })
       expect([status, headers.get('etag'), body.length]).toEqual([304, etag, 0])
@@ -170,7 +170,7 @@ describe('the tag of a file', () => {
     expect((await get(link, { 'If-None-Match': '"other"' })).status).toBe(200)
   })
 
-  test('decides with If-Range whether a part or the whole is sent', async () => {
+  test('decides with If-Range whether a part or the whole file is sent', async () => {
     const { headers } = await get(link)
     const status = async (ifRange: string) =>
       (await get(link, { Range: 'bytes=10-', 'If-Range': ifRange })).status
@@ -189,7 +189,7 @@ describe('the tag of a file', () => {
 })
 
 describe('the address of a file', () => {
-  test('is refused where anything of it was changed', async () => {
+  test('is refused if any part of it was changed', async () => {
     const url = new URL(link)
     const changes: Record<string, (changed: URL) => void> = {
       key: (changed) => (changed.pathname = '/files/1000/export_2.json'),
@@ -216,20 +216,20 @@ describe('the address of a file', () => {
     }
   })
 
-  test('is refused under another key of signing', () => {
+  test('is refused under another signing key', () => {
     const target = signLink({ key, fileName: 'a.json', expires: 9_999_999_999 }, 'ab'.repeat(32))
     expect(readLink(target, 'ab'.repeat(32))).toEqual({ key, fileName: 'a.json', expires: 9_999_999_999 })
     expect(readLink(target, 'cd'.repeat(32))).toBeUndefined()
   })
 
-  test('is gone once it has expired, and once the file is removed', async () => {
+  test('answers 410 once it has expired, and without its file', async () => {
     const expired = await get(await stage.store.signedUrl(key, 'a.json', -1))
     expect([expired.status, codeOf(expired)]).toEqual([410, 'ERR-FILE-LINK-EXPIRED'])
     const removed = await get(await stage.store.signedUrl('1000/never.json', 'a.json', 60))
     expect([removed.status, codeOf(removed)]).toEqual([410, 'ERR-FILE-LINK-EXPIRED'])
   })
 
-  test('leads nowhere else, signed or not', async () => {
+  test('opens nothing but stored files, signed or not', async () => {
     const outside = `${basename(stage.folder)}-outside.json`
     await writeFile(join(stage.folder, '..', outside), '{}')
     await mkdir(join(stage.folder, '1000'), { recursive: true })
@@ -264,7 +264,7 @@ describe('the address of a file', () => {
     await rm(join(stage.folder, '..', outside))
   })
 
-  test('says in error bodies nothing of where files lie', async () => {
+  test('does not reveal in error bodies where files are stored', async () => {
     const answer = await get(await stage.store.signedUrl('1000/never.json', 'a.json', 60))
     expect(String(answer.body)).not.toContain(stage.folder)
     expect(await readFile(join(stage.folder, key))).toHaveLength(content.length)

@@ -1,11 +1,13 @@
-/** The service as it is run gives a request ten seconds for its headers. Shorter times are in listener.test.ts. */
+/** By default the headers of a request may take ten seconds. listener.test.ts tests shorter limits. */
 import { type AddressInfo, connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
 import { defaultTiming } from '../../src/timing.ts'
 
-test('a request whose headers do not end within ten seconds is told so', async ({ onTestFinished }) => {
+test('headers that take more than ten seconds get an error that states the limits', async ({
+  onTestFinished,
+}) => {
   const server = createListener(() => new Response('there'), createLog('silent'), defaultTiming.listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())

@@ -17,29 +17,29 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-describe('a request that is too large', () => {
+describe('a request is refused as too large', () => {
   const refused = [413, 'ERR-PAYLOAD-TOO-LARGE']
 
-  test('in its URL', async () => {
+  test('for its URL', async () => {
     const { status, headers, body } = await request(`${stage.service.url}/healthz?${'a'.repeat(20_000)}`)
     expect([status, body.error.code]).toEqual(refused)
     expect(body.error.details.url.length).toBeLessThan(4096)
     expect(headers.get('x-request-id')).toBe(body.error.details.requestId)
   })
 
-  test('in its headers', async () => {
+  test('for its headers', async () => {
     const { status, body } = await request(`${stage.service.url}/healthz`, { 'x-long': 'a'.repeat(50_000) })
     expect([status, body.error.code]).toEqual(refused)
   })
 
-  test('in its body', async () => {
+  test('for its body', async () => {
     const response = await fetch(stage.service.url + keyInfo, { method: 'POST', body: 'a'.repeat(70_000) })
     const { error } = (await response.json()) as { error: { code: string } }
     expect([response.status, error.code]).toEqual(refused)
   })
 })
 
-describe('what is no request of this service', () => {
+describe('a malformed request', () => {
   async function raw(
     text: string,
   ): Promise<{ head: string; error: { code: string; details: { requestId: string } } }> {
@@ -60,14 +60,14 @@ describe('what is no request of this service', () => {
     ['no path', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['a backslash in the path', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['an odd expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: gold\r\n\r\n', 400],
-  ])('%s is answered in the same shape', async (_what, text, status) => {
+  ])('with %s gets an error of the usual shape', async (_what, text, status) => {
     const { head, error } = await raw(text)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(error.code).toBe(status === 400 ? 'ERR-VALIDATION' : 'ERR-NOT-FOUND')
     expect(head.toLowerCase()).toContain(`x-request-id: ${error.details.requestId}`)
   })
 
-  test('a body that is no body is answered in the same shape, before the app has anything to say', async () => {
+  test('with an invalid chunked body gets an error of the usual shape, before the app answers', async () => {
     const headers = Object.entries({ ...stage.signed, 'Content-Type': 'application/json' })
     const { head, error } = await raw(
       `POST /api/v1/webhook HTTP/1.1\r\nHost: a\r\n${headers.map((pair) => `${pair.join(': ')}\r\n`).join('')}` +
@@ -84,7 +84,7 @@ describe('what is no request of this service', () => {
 })
 
 test.each(['a:', 'LocalHost:80', '[::FFFF:127.0.0.1]', '[0:0:0:0:0:0:0:1]:8080'])(
-  'any way of writing a host is taken: %s',
+  'an unusual but valid host is accepted: %s',
   async (host) => {
     const outgoing = rawRequest(`${stage.service.url}/healthz`, { headers: { host }, agent: false }).end()
     const [response] = await once(outgoing, 'response')
@@ -96,8 +96,8 @@ test.each(['a:', 'LocalHost:80', '[::FFFF:127.0.0.1]', '[0:0:0:0:0:0:0:1]:8080']
 test.each([
   ['headers', 'POST / HTTP/1.1\r\nHost: a\r\n'],
   ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfour'],
-])('a request that does not end in its %s is told so, and not that it is no HTTP', async (_what, text) => {
-  const read = async (asked: Request) => new Response(await asked.text())
+])('a request that stalls in its %s is reported as late, not as malformed', async (_what, text) => {
+  const read = async (incoming: Request) => new Response(await incoming.text())
   const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 200, checkMs: 50 }
   const server = createListener(read, createLog('silent'), timing)
   server.listen(0, '127.0.0.1')
@@ -114,7 +114,7 @@ test.each([
   await new Promise((done) => server.close(done))
 })
 
-describe('a connection on which nothing was sent yet', () => {
+describe('a connection that has sent nothing yet', () => {
   test('is not answered, however late its first request comes', async () => {
     const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 100, checkMs: 50 }
     const server = createListener(() => new Response('there'), createLog('silent'), timing)
@@ -135,7 +135,7 @@ describe('a connection on which nothing was sent yet', () => {
   })
 })
 
-test('a request on a connection that is kept open is answered like the first', async () => {
+test('later requests on a keep-alive connection are answered like the first', async () => {
   const { port } = new URL(stage.service.url)
   const socket = connect(Number(port), '127.0.0.1')
   await once(socket, 'connect')

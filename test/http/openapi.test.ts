@@ -34,7 +34,7 @@ describe('the OpenAPI document', () => {
     expect(responses['default'].content['application/json'].schema).toBeDefined()
   })
 
-  test('says of every parameter which values it takes', async () => {
+  test('states which values each parameter accepts', async () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     interface Parameter {
       name: string
@@ -44,15 +44,15 @@ describe('the OpenAPI document', () => {
       .flatMap((methods) => Object.values(methods as Record<string, { parameters?: Parameter[] }>))
       .flatMap((route) => route.parameters ?? [])
     expect(parameters.length).toBeGreaterThan(20)
-    const isSaid = ({ enum: words, pattern, format, items }: Parameter['schema']): boolean =>
-      Boolean(words ?? pattern ?? format) || (items !== undefined && isSaid(items))
-    // Any text will do for `draft`; ETags are copied; what is no id of an export is answered with 404.
+    const isStated = ({ enum: words, pattern, format, items }: Parameter['schema']): boolean =>
+      Boolean(words ?? pattern ?? format) || (items !== undefined && isStated(items))
+    // `draft` accepts any text; ETags are copied; an invalid export id gets 404.
     const free = ['draft', 'if-match', 'if-none-match', 'exportId']
-    const unsaid = parameters.filter(({ schema }) => !isSaid(schema)).map(({ name }) => name)
-    expect(unsaid.filter((name) => !free.includes(name))).toEqual([])
+    const unstated = parameters.filter(({ schema }) => !isStated(schema)).map(({ name }) => name)
+    expect(unstated.filter((name) => !free.includes(name))).toEqual([])
   })
 
-  test('describes every header that is answered', async () => {
+  test('describes every response header', async () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const { parameters, responses } = body.paths['/api/v1/mad/movements'].get
     expect(parameters.map((parameter: { name: string }) => parameter.name)).toEqual(
@@ -81,12 +81,12 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('refers to nothing that is not in it', async () => {
+  test('has no dangling reference', async () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1]!)
     expect(references.length).toBeGreaterThan(0)
     for (const reference of references) {
-      const found = reference.split('/').reduce((place, key) => place?.[key], body)
+      const found = reference.split('/').reduce((node, key) => node?.[key], body)
       expect(found, reference).toBeDefined()
     }
   })

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-test('the probes tell when the database goes and when it is back, and callers are told to wait', async () => {
+test('the probes report that the database is away and back; meanwhile callers get 503 with Retry-After', async () => {
   const proxy = await startProxy(stage.database.ownerUrl)
   const proxied = await startTestService({ ownerUrl: proxy.url })
   try {
@@ -28,7 +28,7 @@ test('the probes tell when the database goes and when it is back, and callers ar
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       expect(JSON.stringify(body)).not.toMatch(/ECONNREFUSED|postgres|127\.0\.0\.1/)
     }
-    await proxy.mend()
+    await proxy.restore()
     await until(async () => (await status('/readyz')) === 200)
     expect(await status(keyInfo)).toBe(200)
   } finally {
@@ -37,7 +37,7 @@ test('the probes tell when the database goes and when it is back, and callers ar
   }
 })
 
-test('a database that hangs is one that is not there: nobody waits for it for ever', async () => {
+test('a database that hangs counts as away: no request waits for it forever', async () => {
   const proxy = await startProxy(stage.database.ownerUrl)
   const proxied = await startTestService({ ownerUrl: proxy.url })
   const ask = (path: string) => request(proxied.url + path, stage.signed)

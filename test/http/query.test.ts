@@ -17,22 +17,22 @@ describe('a query', () => {
     return body.error.details.issues.map((issue: { parameter: string }) => issue.parameter).sort()
   }
 
-  test('is told all that is wrong with it at once', async () => {
+  test('gets all its errors at once', async () => {
     expect(await issues('mode=full&foo=1&bar=2&baz=%ff')).toEqual(['bar', 'baz', 'baz', 'foo', 'mode'])
   })
 
-  test('may name a parameter without giving it a value', async () => {
+  test('may leave a parameter without a value', async () => {
     const plain = await request(stage.service.url + keyInfo, stage.signed)
     const empty = await request(`${stage.service.url}${keyInfo}?mode=`, stage.signed)
     expect([empty.status, empty.body]).toEqual([200, plain.body])
     expect(await issues('modes=')).toEqual(['modes'])
   })
 
-  test('may not repeat what is given once', async () => {
+  test('may not repeat a parameter that takes one value', async () => {
     expect(await issues('mode=extended&mode=extended')).toEqual(['mode'])
   })
 
-  test('may not hold a parameter the route does not know, whatever its name', async () => {
+  test('may not contain a parameter that the route does not know, whatever its name', async () => {
     expect(await issues('modes=extended')).toEqual(['modes'])
     expect(await issues('__proto__=1&constructor=2&toString=3')).toEqual([
       '__proto__',
@@ -41,12 +41,12 @@ describe('a query', () => {
     ])
   })
 
-  test('has to be percent-encoded UTF-8', async () => {
+  test('must be percent-encoded UTF-8', async () => {
     for (const query of ['mode=%', 'mode=%f', 'mode=%zz', 'mode=%c3%28', 'mode=%ff'])
       expect(await issues(query)).toContain('mode')
   })
 
-  test('of a mad route names a version that is spoken', async () => {
+  test('of a mad route must name a supported version', async () => {
     const movements = async (query: string) =>
       (await request(`${stage.service.url}/api/v1/mad/movements?idExercice=1${query}`, stage.signed)).body
         .error
@@ -66,7 +66,7 @@ describe('a query', () => {
     expect((await movements('&version=1.0.0')).code).toBe('ERR-EXERCICE-NOT-FOUND')
   })
 
-  test('never brings the service to fail, however odd', async () => {
+  test('never makes the service fail, however odd', async () => {
     const values = [
       '',
       '0',

@@ -1,4 +1,4 @@
-/** What the service answers, and says of itself, while the database cannot give what requests need. */
+/** What requests and /readyz get while the database cannot serve requests. */
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,11 +17,11 @@ import { keyInfo } from '../support/stages/caller-stage.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
 import { until } from '../support/until.ts'
 
-/** A disk of its own for the server where the rights to mount one are there. */
+/** The database server's own disk, if the test may mount one. */
 let disk: string
 let isMounted: boolean
 let server: EmbeddedDatabase
-/** As a login that is no superuser, so that limits bind it. */
+/** For a login that is not a superuser, so that connection limits apply to it. */
 let url: string
 let staff: Staff
 let signed: Record<string, string>
@@ -60,7 +60,7 @@ function mount(path: string): boolean {
   }
 }
 
-/** What /readyz says is missing; empty where it is ready. */
+/** What /readyz reports as missing; empty if it is ready. */
 async function missing(service: TestService): Promise<string> {
   const { status, headers, body } = await request(`${service.url}/readyz`)
   if (status === 200) return ''
@@ -81,7 +81,7 @@ async function statuses(service: TestService, ...paths: string[]): Promise<numbe
 }
 
 describe('a database that is away when the process starts', () => {
-  test('is named until it is there; then requests are answered and exports made', async () => {
+  test('is reported until it is back; then requests and exports succeed', async () => {
     const proxy = await startProxy(url)
     await proxy.cut()
     const service = await startTestService({ ownerUrl: proxy.url })
@@ -89,7 +89,7 @@ describe('a database that is away when the process starts', () => {
       expect(await missing(service)).toBe('the database of DATABASE_URL')
       expect(await statuses(service, '/healthz', keyInfo, journals)).toEqual([200, 503, 503])
       expect(service.lines.some((line) => line.includes('service.waiting'))).toBe(true)
-      await proxy.mend()
+      await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
       const trigger = '/api/v1/mad/all?version=1.0.0&format=JSON'
@@ -102,7 +102,7 @@ describe('a database that is away when the process starts', () => {
     }
   })
 
-  test('is waited for, too, where it goes away while the process starts', async () => {
+  test('is also waited for if it goes away during the start', async () => {
     const proxy = await startProxy(url)
     const prepare = async () => {
       await proxy.cut()
@@ -111,7 +111,7 @@ describe('a database that is away when the process starts', () => {
     const service = await startTestService({ ownerUrl: proxy.url }, {}, { prepare })
     try {
       expect(await missing(service)).toBe('the database of DATABASE_URL')
-      await proxy.mend()
+      await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     } finally {
@@ -120,7 +120,7 @@ describe('a database that is away when the process starts', () => {
     }
   })
 
-  test('is waited for, too, where its connections are used up while the process starts', async () => {
+  test('is also waited for if it has no free connection during the start', async () => {
     for (const statement of [
       `create role narrow login createrole connection limit 1 password 'secret'`,
       'grant grandlivre_service to narrow with admin option, set true',
@@ -140,20 +140,20 @@ describe('a database that is away when the process starts', () => {
     }
   })
 
-  test('may stay away: the process stops all the same', async () => {
+  test('does not keep the process from stopping', async () => {
     const service = await startTestService({ ownerUrl: 'postgres://nobody:secret@127.0.0.1:1/none' })
     expect(await missing(service)).toBe('the database of DATABASE_URL')
     await service.stop()
   })
 
-  test('is named where only exports read from it, and other requests are answered', async () => {
+  test('is reported if only exports read from it, while other requests are answered', async () => {
     const proxy = await startProxy(url)
     await proxy.cut()
     const service = await startTestService({ ownerUrl: url }, { exportDatabaseUrl: proxy.url })
     try {
       expect(await missing(service)).toBe('the database of EXPORT_DATABASE_URL')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 503])
-      await proxy.mend()
+      await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, journals)).toEqual([200])
     } finally {
@@ -163,42 +163,47 @@ describe('a database that is away when the process starts', () => {
   })
 })
 
-describe.skipIf(!isPgBouncerInstalled)('connections that come back through a pooler, as another role', () => {
-  test.each(['DATABASE_URL', 'EXPORT_DATABASE_URL'])('by %s take no request, and are named', async (name) => {
-    const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
-    const proxy = await startProxy(url)
-    const isMain = name === 'DATABASE_URL'
-    const service = await startTestService(
-      { ownerUrl: isMain ? proxy.url : url },
-      isMain ? {} : { exportDatabaseUrl: proxy.url },
-    )
-    try {
-      expect(await missing(service)).toBe('')
-      proxy.leadTo(bouncer.through(url))
-      await until(async () => (await missing(service)) !== '')
-      expect(await missing(service)).toContain(`the database of ${name} (a safe connection to the database)`)
-      expect(await statuses(service, keyInfo, journals)).toEqual([isMain ? 503 : 200, 503])
-      proxy.leadTo(url)
-      await until(async () => (await missing(service)) === '')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-    } finally {
-      await service.stop()
-      await proxy.cut()
-      await bouncer.stop()
-    }
-  })
+describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role', () => {
+  test.each(['DATABASE_URL', 'EXPORT_DATABASE_URL'])(
+    'is reported for %s, and requests are refused',
+    async (name) => {
+      const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
+      const proxy = await startProxy(url)
+      const isMain = name === 'DATABASE_URL'
+      const service = await startTestService(
+        { ownerUrl: isMain ? proxy.url : url },
+        isMain ? {} : { exportDatabaseUrl: proxy.url },
+      )
+      try {
+        expect(await missing(service)).toBe('')
+        proxy.redirectTo(bouncer.through(url))
+        await until(async () => (await missing(service)) !== '')
+        expect(await missing(service)).toContain(
+          `the database of ${name} (a safe connection to the database)`,
+        )
+        expect(await statuses(service, keyInfo, journals)).toEqual([isMain ? 503 : 200, 503])
+        proxy.redirectTo(url)
+        await until(async () => (await missing(service)) === '')
+        expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+      } finally {
+        await service.stop()
+        await proxy.cut()
+        await bouncer.stop()
+      }
+    },
+  )
 
-  test('by an address that was away at the start', async () => {
+  test('is reported at an address that was away at the start, and requests are refused', async () => {
     const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
     const proxy = await startProxy(url)
     await proxy.cut()
     const service = await startTestService({ ownerUrl: proxy.url })
     try {
-      proxy.leadTo(bouncer.through(url))
-      await proxy.mend()
+      proxy.redirectTo(bouncer.through(url))
+      await proxy.restore()
       await until(async () => (await missing(service)).includes('a safe connection to the database'))
       expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
-      proxy.leadTo(url)
+      proxy.redirectTo(url)
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     } finally {
@@ -209,14 +214,14 @@ describe.skipIf(!isPgBouncerInstalled)('connections that come back through a poo
   })
 })
 
-describe('a server that runs', () => {
+describe('a running database server', () => {
   let service: TestService
   beforeAll(async () => {
     service = await startTestService({ ownerUrl: url })
   })
   afterAll(() => service?.stop())
 
-  test('with a service role that row-level security no longer binds is named', async () => {
+  test('is reported if row-level security no longer binds the service role', async () => {
     expect(await missing(service)).toBe('')
     await ask(server.ownerUrl, 'alter role grandlivre_service bypassrls')
     expect(await missing(service)).toContain('a safe connection to the database')
@@ -224,7 +229,7 @@ describe('a server that runs', () => {
     await until(async () => (await missing(service)) === '')
   })
 
-  test('at another version is named', async () => {
+  test('is reported at another schema version', async () => {
     await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
     expect(await missing(service)).toBe('the database of DATABASE_URL (the version of this process)')
     expect(service.lines.join('')).toContain('The database is at version 9999, and this process needs ')
@@ -232,7 +237,7 @@ describe('a server that runs', () => {
     expect(await missing(service)).toBe('')
   })
 
-  test('without a free connection is named once requests have met it, and recovers by itself', async () => {
+  test('without a free connection is reported once requests have failed, and recovers by itself', async () => {
     await ask(server.ownerUrl, 'alter role books_owner connection limit 1')
     const ofThreads = `from pg_stat_activity where application_name = 'grandlivre export'`
     await ask(server.ownerUrl, `select pg_terminate_backend(pid, 10000) ${ofThreads}`)
@@ -243,7 +248,7 @@ describe('a server that runs', () => {
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
   })
 
-  test('without a free connection is named for as long, where exports read elsewhere', async () => {
+  test('without a free connection is reported until it has one, also if exports read elsewhere', async () => {
     await ask(server.ownerUrl, `create role reader login password 'secret'`)
     await ask(server.ownerUrl, 'grant grandlivre_service to reader with set true')
     const ofReader = url.replace('books_owner', 'reader')
@@ -252,7 +257,7 @@ describe('a server that runs', () => {
     try {
       expect(await statuses(other, journals)).toEqual([200])
       await ask(server.ownerUrl, 'alter role reader connection limit 1')
-      // Those that are open wait for a lock, so that the other requests need new ones.
+      // The open connections wait for a lock, so that the other requests need new ones.
       await staff.client.query('begin; lock table grandlivre.rate_windows in access exclusive mode')
       const answers = statuses(other, ...Array(10).fill(journals))
       await until(() => other.lines.some((line) => line.includes('request.failed')))
@@ -269,8 +274,8 @@ describe('a server that runs', () => {
     }
   })
 
-  test('on a full disk is named once requests have met it, and recovers by itself', async ({ skip }) => {
-    if (!isMounted) skip('needs the rights to mount a disk')
+  test('on a full disk is reported once requests have failed, and recovers by itself', async ({ skip }) => {
+    if (!isMounted) skip('needs permission to mount a disk')
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     const filler = join(disk, 'filler')
     await fill(filler)
@@ -282,24 +287,24 @@ describe('a server that runs', () => {
   })
 })
 
-test('probes at the same time share one answer, and the next asks anew', async () => {
-  const { promise: asked, reject } = Promise.withResolvers<void>()
-  let times = 0
+test('simultaneous probes share one check, and the next probe checks again', async () => {
+  const { promise: checked, reject } = Promise.withResolvers<void>()
+  let checks = 0
   const check = () => {
-    times += 1
-    return asked
+    checks += 1
+    return checked
   }
   const readiness = new Readiness([{ name: 'the store of files', check }], async () => {}, 0)
   const probes = Promise.all([readiness.missing(), readiness.missing()])
   const error = new Error('It is not there')
   reject(error)
   expect(await probes).toEqual(Array(2).fill([{ name: 'the store of files', error }]))
-  expect(times).toBe(1)
+  expect(checks).toBe(1)
   await readiness.missing()
-  expect(times).toBe(2)
+  expect(checks).toBe(2)
 })
 
-/** To the last byte. */
+/** Fills the disk to the last byte. */
 async function fill(path: string): Promise<void> {
   const file = await open(path, 'w')
   try {

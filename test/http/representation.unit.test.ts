@@ -39,7 +39,7 @@ test.each([
   expect(negotiate(accept, undefined)).toBeUndefined()
 })
 
-test('an ETag is strong, and names every part', () => {
+test('an ETag is strong, and differs by media type, encoding and position', () => {
   const tags = (['json', 'ndjson'] as const).flatMap((form) =>
     (['identity', 'gzip', 'zstd'] as const).flatMap((encoding) =>
       [undefined, '1', '12'].map((after) => etagOf('tag', { form, encoding }, after)),
@@ -49,7 +49,7 @@ test('an ETag is strong, and names every part', () => {
   for (const tag of tags) expect(tag).toMatch(/^"[!#-~]+"$/)
 })
 
-test('If-None-Match wants the very tag, If-Match any of its selection', () => {
+test('If-None-Match needs the exact ETag, If-Match any ETag of the same selection', () => {
   const tag = etagOf('tag', { form: 'json', encoding: 'gzip' }, undefined)
   const other = etagOf('tag', { form: 'ndjson', encoding: 'identity' }, '7')
   const foreign = etagOf('tagg', { form: 'json', encoding: 'gzip' }, undefined)
@@ -70,6 +70,6 @@ test.each([
   [`"a'b\\c(1)*.json`, `attachment; filename="_a_b_c_1_.json"; filename*=UTF-8''%22a%27b%5Cc%281%29%2A.json`],
   ['a\r\nX: b.json', `attachment; filename="a_X_b.json"; filename*=UTF-8''a%0D%0AX%3A%20b.json`],
   ['😀.json', `attachment; filename="_.json"; filename*=UTF-8''%F0%9F%98%80.json`],
-])('a file named %j', (name, header) => {
+])('Content-Disposition of a file named %j', (name, header) => {
   expect(attachment(name)).toBe(header)
 })

@@ -23,7 +23,7 @@ describe('the request id', () => {
     return headers.get('x-request-id')
   }
 
-  test('is kept where it is valid', async () => {
+  test('is kept if it is valid', async () => {
     for (const id of [
       'a',
       'x'.repeat(128),
@@ -34,12 +34,12 @@ describe('the request id', () => {
       expect(await idOf(id)).toBe(id)
   })
 
-  test('is made where there is none, or an odd one', async () => {
+  test('is generated if it is missing or invalid', async () => {
     for (const id of [undefined, '', 'x'.repeat(129), 'a b', 'a"b', '<script>', 'a,b'])
       expect(await idOf(id)).toMatch(uuid)
   })
 
-  test('is on every answer and in its line of the log', async () => {
+  test('is in the answer and in its line of the log', async () => {
     const { headers } = await request(stage.service.url + keyInfo, {
       ...stage.signed,
       'x-request-id': 'traced-one',

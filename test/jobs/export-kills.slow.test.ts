@@ -1,9 +1,9 @@
 /**
- * A service that is killed again and again while it makes full exports to disk, two at a time, and started again each
- * time: what that leaves on the disk, and whether what comes of it is whole.
+ * Kills a service again and again while it makes full exports to disk, two at a time, and restarts it each time:
+ * checks what that leaves on the disk, and that the finished files are complete.
  *
- * Three kills, of exports that stand still, and nobody waits until a silence is noticed. With KILLS (`npm run
- * test:kills`: 30) larger exports at full speed, killed at any moment, and everything takes its time.
+ * By default there are three kills, of paused exports, and no wait until a silence is noticed. With KILLS (`npm run
+ * test:kills`: 30), larger exports run at full speed and are killed at any moment, and all waits are real.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -19,10 +19,10 @@ import { until } from '../support/until.ts'
 const atFullSpeed = process.env['KILLS'] !== undefined
 const kills = Number(process.env['KILLS'] ?? 3)
 const movements = atFullSpeed ? 100_000 : 15_000
-/** How often the service dies on one pair of exports, by turns; after the third time they have failed. */
+/** Deaths per pair of exports, in rotation. After the third death the exports have failed. */
 const deaths = [1, 2, 3]
 
-test('a crash loop leaves one part file of a running export at the most, and none of those that ended', {
+test('a crash loop leaves at most one part file of a running export, and none of an ended one', {
   timeout: 120_000 + kills * 60_000,
 }, async ({ onTestFinished }) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-kills-'))
@@ -49,7 +49,7 @@ test('a crash loop leaves one part file of a running export at the most, and non
       else tooLate += 1
       if (!atFullSpeed) await stage.noticeSilence(ids)
       running = await start(stage)
-      // Otherwise both were done just before: the next pair's turn.
+      // Otherwise both were done just before the kill, and the next pair follows.
       if (!isCutOff) break
     }
     running.open()
@@ -65,12 +65,12 @@ test('a crash loop leaves one part file of a running export at the most, and non
   const named = await stage.sql('select file_key from grandlivre.exports where file_key is not null')
   expect((await stage.stored()).sort()).toEqual(named.map(({ file_key }) => basename(file_key)).sort())
   const failed = jobs.filter(({ status }) => status === 'FAILED').length
-  const told = { kills: killed, tooLate, jobs: jobs.length, failed, ...parts.told() }
-  if (atFullSpeed) console.log(JSON.stringify(told))
-  expect(told).toMatchObject({ kills, mostOfOneExport: 1 })
+  const summary = { kills: killed, tooLate, jobs: jobs.length, failed, ...parts.counts() }
+  if (atFullSpeed) console.log(JSON.stringify(summary))
+  expect(summary).toMatchObject({ kills, mostOfOneExport: 1 })
 })
 
-/** A service that exports two folders at once. Its exports stand still until they are let go, unless at full speed. */
+/** A service that makes two exports at once. Unless at full speed, they pause until `open` is called. */
 async function start(stage: FailingStage): Promise<{ service: ServiceProcess; open: () => void }> {
   const settings = { EXPORT_THREADS: '2' }
   if (atFullSpeed) return { service: await stage.start(settings), open: () => {} }
@@ -94,29 +94,29 @@ async function expectWhole({ url, size, sha256, rows }: JobAnswer): Promise<void
 }
 
 interface PartsWatch {
-  /** Exports of which a part file of that attempt was there at the last look. */
+  /** Number of exports that had a part file of that attempt at the last poll. */
   writing(attempt: number): number
-  told(): { mostOfOneExport: number; mostAtOnce: number; looks: number }
+  counts(): { mostOfOneExport: number; mostAtOnce: number; polls: number }
   close(): Promise<void>
 }
 
-/** Looks at the folder, and again 20 ms later: some forty times a second. */
+/** Polls the folder with pauses of 20 ms: about forty times a second. */
 function watchParts(folder: string): PartsWatch {
   let paths: string[] = []
-  const told = { mostOfOneExport: 0, mostAtOnce: 0, looks: 0 }
+  const counts = { mostOfOneExport: 0, mostAtOnce: 0, polls: 0 }
   let closed = false
   const watching = (async () => {
     for (; !closed; await delay(20)) {
       paths = await partsIn(folder)
       const perExport = Object.values(Object.groupBy(paths, dirname)).map((found) => found!.length)
-      told.mostOfOneExport = Math.max(told.mostOfOneExport, ...perExport)
-      told.mostAtOnce = Math.max(told.mostAtOnce, paths.length)
-      told.looks += 1
+      counts.mostOfOneExport = Math.max(counts.mostOfOneExport, ...perExport)
+      counts.mostAtOnce = Math.max(counts.mostAtOnce, paths.length)
+      counts.polls += 1
     }
   })()
   return {
     writing: (attempt) => paths.filter((path) => basename(path).startsWith(`.${attempt}-`)).length,
-    told: () => told,
+    counts: () => counts,
     close: () => {
       closed = true
       return watching

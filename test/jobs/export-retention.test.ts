@@ -1,4 +1,4 @@
-/** What becomes of an export and its file past their time, and of files that no export names. */
+/** How exports and their files expire, and how orphans are removed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { sweepExports } from '../../src/jobs/retention/retention.ts'
@@ -18,8 +18,8 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-describe('past its time', () => {
-  const move = (id: string, ago: string) =>
+describe('retention', () => {
+  const age = (id: string, ago: string) =>
     stage.sql('update grandlivre.exports set finished_at = clock_timestamp() - $2::interval where id = $1', [
       id,
       ago,
@@ -41,26 +41,26 @@ describe('past its time', () => {
     return [code, body.status ?? body.error.code]
   }
 
-  test('an export answers 410, then its file is removed, then it is forgotten', async () => {
+  test('an expired export answers 410, then its file is removed, then its row', async () => {
     await sweep()
     const { id, url: address } = await stage.exported()
-    await move(id, '6 days 23:59')
+    await age(id, '6 days 23:59')
     expect(await status(id)).toEqual([200, 'DONE'])
-    await move(id, '7 days 00:01')
+    await age(id, '7 days 00:01')
     expect(await status(id)).toEqual([410, 'ERR-EXPORT-EXPIRED'])
-    // An address that was given out just before is still good for its hour.
+    // An address issued just before remains valid for its hour.
     expect((await sweep()).files).toBe(0)
     expect((await fetch(address!, { method: 'HEAD' })).status).toBe(200)
-    await move(id, '7 days 01:01')
+    await age(id, '7 days 01:01')
     expect(await sweep()).toMatchObject({ files: 1, rows: 0, orphans: 0 })
     expect((await fetch(address!, { method: 'HEAD' })).status).toBe(410)
     expect(await status(id)).toEqual([410, 'ERR-EXPORT-EXPIRED'])
-    await move(id, '38 days')
+    await age(id, '38 days')
     expect(await sweep()).toMatchObject({ files: 0, rows: 1 })
     expect(await status(id)).toEqual([404, 'ERR-EXPORT-NOT-FOUND'])
   })
 
-  test('a file that no export names is removed, but not while it is fresh; other things stay', async () => {
+  test('an orphan is removed, but not while it is fresh, and files of others stay', async () => {
     const { id } = await stage.exported()
     const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
     const strays = [
@@ -85,7 +85,7 @@ describe('past its time', () => {
     await unfinished.abort()
   })
 
-  test('a file is kept while its export runs: it may be about to be named', async () => {
+  test('a file is kept while its export runs, as the row may be about to name it', async () => {
     const id = `export_${'d'.repeat(32)}`
     await stage.sql(
       `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)
@@ -105,7 +105,7 @@ describe('past its time', () => {
     expect(await sweep(later)).toMatchObject({ orphans: 1 })
   })
 
-  test('an export that never came to its end has failed', async () => {
+  test('an export that never ended becomes FAILED', async () => {
     const id = `export_${'f'.repeat(32)}`
     await stage.sql(
       `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, created_at)
@@ -115,7 +115,7 @@ describe('past its time', () => {
     expect(await status(id)).toEqual([200, 'INIT'])
     const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
     const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
-    // As fresh as can be, and all the same of an attempt that has ended.
+    // Completely fresh, but of an attempt that has ended.
     const writer = await objects.create(key, 'application/json')
     const files = (await stage.storedKeys()).length
     expect((await sweep()).forgotten).toBe(1)

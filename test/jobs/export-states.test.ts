@@ -1,4 +1,4 @@
-/** The states of an export in the database against the table of transitions. */
+/** The statements that change an export's state, checked against the table of transitions. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { type JobEvent, jobEvents, jobStates, transitions } from '../../src/jobs/job.ts'
@@ -21,7 +21,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('the statements change states as the table of transitions says, and no final one', async () => {
+test('the statements follow the table of transitions, and never leave a final state', async () => {
   const id = `export_${'e'.repeat(32)}`
   const claim = { schemaId: first.schemaId, exportId: id, attempt: 1 }
   const file = {
@@ -48,7 +48,7 @@ test('the statements change states as the table of transitions says, and no fina
   }
   const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'test states' })
   const owner = staff.client
-  const attempted = async (state: string, event: JobEvent, attempt: number) => {
+  const stateAfter = async (state: string, event: JobEvent, attempt: number) => {
     await owner.query('delete from grandlivre.exports where id = $1', [id])
     await owner.query(
       `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, attempt)
@@ -61,11 +61,11 @@ test('the statements change states as the table of transitions says, and no fina
   }
   for (const state of jobStates)
     for (const event of jobEvents)
-      expect(await attempted(state, event, 1), `${state}, ${event}`).toBe(transitions[state][event] ?? state)
-  // What a process says of an attempt that is no longer its own changes nothing.
+      expect(await stateAfter(state, event, 1), `${state}, ${event}`).toBe(transitions[state][event] ?? state)
+  // A process whose attempt is not the current one changes nothing.
   for (const event of ['release', 'finish', 'fail'] as const)
-    for (const attempt of [0, 2]) expect(await attempted('running', event, attempt), event).toBe('running')
-  await attempted('done', 'claim', 1)
+    for (const attempt of [0, 2]) expect(await stateAfter('running', event, attempt), event).toBe('running')
+  await stateAfter('done', 'claim', 1)
   await expect(
     owner.query(`update grandlivre.exports set state = 'queued' where id = $1`, [id]),
   ).rejects.toThrow('final')

@@ -1,7 +1,6 @@
 /**
- * Full exports through everything that can happen to a process, its database and its store: each ends DONE with the
- * right file, or FAILED with a reason, and nothing else is left behind. Exports read through a gate, so that a test
- * stops them exactly where it wants them.
+ * Full exports while their process, database or store fails: each ends DONE with the right file, or FAILED with a
+ * reason, and nothing else is left. Exports read through a gate, so that a test can stop them at an exact point.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -20,7 +19,7 @@ import { request } from '../support/service.ts'
 import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
-/** Fifteen seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
+/** Generous: several tests run side by side, each with processes of its own. */
 const timeout = 300_000
 
 async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
@@ -32,7 +31,7 @@ async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
 const rowOf = async (stage: FailingStage, id: string) =>
   (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
 
-test.concurrent('an export has failed when its process is killed in the last attempt', {
+test.concurrent('an export fails when its process is killed in the last attempt', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -42,18 +41,18 @@ test.concurrent('an export has failed when its process is killed in the last att
   await stage.sql('update pgboss.job set retry_count = retry_limit')
   await service.kill()
   await stage.noticeSilence([id])
-  const heir = await stage.start()
-  const { status, reason } = await ended(heir.url, stage.headers, id)
+  const successor = await stage.start()
+  const { status, reason } = await ended(successor.url, stage.headers, id)
   expect([status, reason]).toEqual([
     'FAILED',
     expect.stringMatching(/interrupted each time.* request [\w-]{36} /),
   ])
-  expect(heir.logged('export.abandoned', id)).toBe(true)
+  expect(successor.logged('export.abandoned', id)).toBe(true)
   expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
   await until(async () => (await stage.stored()).length === 0)
 })
 
-test.concurrent('an export cannot be finished by a process that was frozen and lost it', {
+test.concurrent('a frozen process that lost its export cannot finish it', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -62,9 +61,9 @@ test.concurrent('an export cannot be finished by a process that was frozen and l
   await stage.readUpTo(0.5, gate, service, id)
   service.child.kill('SIGSTOP')
   await stage.noticeSilence([id])
-  const heir = await stage.start()
-  const { sha256 } = await stage.expectRightFile(heir, id)
-  // What the frozen one has open is gone for all others already.
+  const successor = await stage.start()
+  const { sha256 } = await stage.expectRightFile(successor, id)
+  // The file that the frozen process has open is already removed for all others.
   expect(await stage.stored()).toEqual([expect.stringMatching(/^2-[0-9a-f]{16}\.json$/)])
   gate.open()
   service.child.kill('SIGCONT')
@@ -78,7 +77,7 @@ test.concurrent('an export cannot be finished by a process that was frozen and l
   expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
 })
 
-test.concurrent('an export stops where its attempt is not the last any more, and leaves no file', {
+test.concurrent('an export stops when its attempt is no longer the latest, and leaves no file', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -86,7 +85,7 @@ test.concurrent('an export stops where its attempt is not the last any more, and
   const id = await stage.begin(service)
   await stage.readUpTo(0.5, gate, service, id)
   await stage.sql('update grandlivre.exports set attempt = attempt + 1 where id = $1', [id])
-  // It learns so from its next word, in the midst of waiting for the database.
+  // It learns this from its next renewal, while it waits for the database.
   await until(() => service.logged('export.lost', id))
   gate.open()
   expect(await stage.stored()).toEqual([])
@@ -94,14 +93,14 @@ test.concurrent('an export stops where its attempt is not the last any more, and
   expect(service.logged('export.done', id)).toBe(false)
 })
 
-test.concurrent('an export that another process took while its file was completed loses the file', {
+test.concurrent('an export that another process claims while its file is completed loses the file', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
   const { service, gate } = await stage.startGated()
   const id = await stage.begin(service)
   await stage.readUpTo(0.5, gate, service, id)
-  // Locked, the row neither moves nor tells anything: the process hears of its loss behind the last byte only.
+  // The locked row cannot be renewed: the process learns of its loss only after the last byte.
   await stage.sql('begin')
   await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
   gate.open()
@@ -113,33 +112,33 @@ test.concurrent('an export that another process took while its file was complete
   expect(await rowOf(stage, id)).toEqual({ state: 'running', attempt: 2 })
 })
 
-test.concurrent('an export is handed on at SIGTERM without using up an attempt', {
+test.concurrent('SIGTERM requeues an export without using up an attempt', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
   const seen: Progress[] = []
   let id: string | undefined
-  // Four times, where three attempts are all there is.
+  // Four times, although there are only three attempts.
   for (let i = 0; i < 4; i++) {
     const { service, gate } = await stage.startGated()
-    const taken = id ?? (await stage.begin(service))
-    id = taken
-    await until(() => service.logged('export.started', taken))
-    seen.push(await stage.readUpTo(0.2, gate, service, taken))
+    const current = id ?? (await stage.begin(service))
+    id = current
+    await until(() => service.logged('export.started', current))
+    seen.push(await stage.readUpTo(0.2, gate, service, current))
     service.child.kill('SIGTERM')
     expect(await service.ended).toEqual([0, null])
-    expect(service.logged('export.requeued', taken)).toBe(true)
-    expect(await rowOf(stage, taken)).toEqual({ state: 'queued', attempt: i + 1 })
+    expect(service.logged('export.requeued', current)).toBe(true)
+    expect(await rowOf(stage, current)).toEqual({ state: 'queued', attempt: i + 1 })
     expect(await stage.stored()).toEqual([])
   }
-  const heir = await stage.start()
-  await stage.expectRightFile(heir, id!, seen)
+  const successor = await stage.start()
+  await stage.expectRightFile(successor, id!, seen)
   expect(backwards(seen)).toEqual([])
-  expect(heir.logged('export.interrupted')).toBe(false)
+  expect(successor.logged('export.interrupted')).toBe(false)
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test.concurrent('an export survives the loss of all connections to the database', {
+test.concurrent('an export survives the loss of all database connections', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -155,7 +154,7 @@ test.concurrent('an export survives the loss of all connections to the database'
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test.concurrent('an export has failed when the store fails three times', { timeout }, async (context) => {
+test.concurrent('an export fails when the store fails three times', { timeout }, async (context) => {
   const stage = await stageOf(context)
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-nowhere-'))
   context.onTestFinished(() => rm(dataDir, { recursive: true }))
@@ -172,7 +171,7 @@ test.concurrent('an export has failed when the store fails three times', { timeo
   expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 3 })
 })
 
-test.concurrent('an export has failed at once when the disk is full, and leaves nothing on it', {
+test.concurrent('an export fails at once when the disk is full, and leaves nothing on it', {
   timeout,
 }, async (context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-small-disk-'))
@@ -180,7 +179,7 @@ test.concurrent('an export has failed at once when the disk is full, and leaves 
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', dataDir], { stdio: 'ignore' })
   } catch {
-    context.skip('a small disk can only be mounted by root')
+    context.skip('only root can mount a small disk')
   }
   context.onTestFinished(() => void execFileSync('umount', ['-l', dataDir]))
   const stage = await stageOf(context)
@@ -193,12 +192,12 @@ test.concurrent('an export has failed at once when the disk is full, and leaves 
   expect(used).toBe('')
 })
 
-test.concurrent('100 identical triggers at once, over two processes, make one export and one file', {
+test.concurrent('100 identical triggers at once, across two processes, make one export and one file', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
   const processes = await Promise.all([1, 2].map(() => stage.start({ RATE_LIMIT_CONCURRENT: '100' })))
-  // Held up together where they would make the export, and let go in the same instant.
+  // A lock stops them all where they would insert the export, and releases them at the same instant.
   await stage.sql('begin')
   await stage.sql('lock table grandlivre.exports in share mode')
   const triggers = Array.from({ length: 100 }, (_, i) =>
@@ -211,7 +210,7 @@ test.concurrent('100 identical triggers at once, over two processes, make one ex
          where not granted and relation = 'grandlivre.exports'::regclass`,
       )
     )[0].n
-  // A process has eight connections for such questions: more than that are of both.
+  // A process has eight connections for such statements, so that more than eight belong to both.
   await until(async () => (await waiting()) > 8)
   await stage.sql('commit')
   const answers = await Promise.all(triggers)
@@ -231,7 +230,7 @@ test.concurrent('100 identical triggers at once, over two processes, make one ex
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test.concurrent('two processes share the exports, and one goes on when the other is killed', {
+test.concurrent('two processes share the exports, and one continues when the other is killed', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -243,7 +242,7 @@ test.concurrent('two processes share the exports, and one goes on when the other
   const seen: Progress[] = [await stage.readUpTo(0.5, one.gate, one.service, lost)]
   await stage.readUpTo(0.5, other.gate, other.service, kept)
   await one.service.kill()
-  // While nobody knows of the death yet, the other one is asked for more.
+  // The other process gets another trigger before the death is noticed.
   await stage.sql('update grandlivre.exports set latest = false')
   const further = (await trigger(other.service.url, stage.headers)).body.id
   await stage.noticeSilence([lost])

@@ -23,22 +23,30 @@ const issuesOf = ({ status, body }: Answer) => [
 
 const refusals: [string, Record<string, string>, string[]][] = [
   ['no format', { format: '' }, ['format']],
-  ['another format', { format: 'XML' }, ['format']],
+  ['an unknown format', { format: 'XML' }, ['format']],
   ['idExercice with JSON', { idExercice: '12' }, ['idExercice']],
   ['a period with JSON', { startDate: '2024-01-01', endDate: '2024-12-31' }, ['endDate', 'startDate']],
   ['journals with JSON', { journalIds: '31,32' }, ['journalIds']],
   ['journals without a value', { format: 'TRA', journalIds: '' }, ['journalIds']],
-  ['a parameter there is not', { draft: '1' }, ['draft']],
+  ['an unknown parameter', { draft: '1' }, ['draft']],
   ['TRA with a year and a date', { format: 'TRA', idExercice: '12', endDate: '2024-12-31' }, ['endDate']],
   ['TRA with half a period', { format: 'tra', startDate: '2024-01-01' }, ['endDate']],
-  ['TRA backwards', { format: 'TRA', startDate: '2024-01-02', endDate: '2024-01-01' }, ['endDate']],
+  [
+    'TRA with a reversed period',
+    { format: 'TRA', startDate: '2024-01-02', endDate: '2024-01-01' },
+    ['endDate'],
+  ],
   [
     'TRA for more than 24 months',
     { format: 'TRA', startDate: '2023-01-01', endDate: '2025-01-01' },
     ['endDate'],
   ],
-  ['a day that is not', { format: 'TRA', startDate: '2023-02-30', endDate: '2024-12-31' }, ['startDate']],
-  ['journals that are no ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
+  [
+    'a day that does not exist',
+    { format: 'TRA', startDate: '2023-02-30', endDate: '2024-12-31' },
+    ['startDate'],
+  ],
+  ['journals that are not ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
 ]
 
 describe('refused', () => {
@@ -77,7 +85,7 @@ describe('refused', () => {
     )
   })
 
-  test('but not parameters without a value, which are as if absent', async () => {
+  test('but not parameters without a value, which count as absent', async () => {
     const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '' }
     const job = await trigger(stage.url, stage.company, empty)
     expect([job.status, job.body.id]).toEqual([200, (await trigger(stage.url, stage.company)).body.id])
@@ -85,13 +93,13 @@ describe('refused', () => {
     expect(status.status).toBe(200)
   })
 
-  test('HEAD, by which clients only look: it starts nothing', async () => {
+  test('HEAD of the trigger, which starts nothing', async () => {
     await stage.passAnHour()
     const count = () => stage.sql('select count(*) from grandlivre.exports')
     const before = await count()
     const address = `${stage.url}/api/v1/mad/all?version=1.0.0&format=JSON`
-    const looked = await request(address, stage.company, 'HEAD')
-    expect([looked.status, looked.headers.get('allow'), looked.body]).toEqual([405, 'GET', ''])
+    const head = await request(address, stage.company, 'HEAD')
+    expect([head.status, head.headers.get('allow'), head.body]).toEqual([405, 'GET', ''])
     expect((await request(address, stage.company, 'POST')).headers.get('allow')).toBe('GET')
     expect(await count()).toEqual(before)
     const { id } = await stage.exported()
@@ -105,7 +113,7 @@ describe('refused', () => {
     expect((await trigger(stage.url, { ...stage.company, 'society-id': sameFirm.folderId })).status).toBe(403)
   })
 
-  test('an export of another folder or tenant, and one that is not: the same answer', async () => {
+  test('an export of another folder or tenant, with the same answer as an unknown one', async () => {
     const { id } = await stage.exported()
     const status = (exportId: string, headers: Record<string, string>) =>
       request(statusUrl(stage.url, exportId), headers)

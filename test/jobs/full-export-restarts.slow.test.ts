@@ -7,7 +7,7 @@ import { request } from '../support/service.ts'
 import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
-/** Fifteen seconds of silence and the pause before the next attempt are waited for, by several tests side by side. */
+/** Several tests run side by side, and wait for fifteen seconds of silence and the pause before the next attempt. */
 const timeout = 300_000
 
 async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
@@ -19,7 +19,7 @@ async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
 const rowOf = async (stage: FailingStage, id: string) =>
   (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
 
-test.concurrent('an export is finished by another process when its own is killed at 10, 50 and 90 %', {
+test.concurrent('another process finishes the exports of processes killed at 10, 50 and 90 %', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -30,7 +30,7 @@ test.concurrent('an export is finished by another process when its own is killed
     expect(service.logged('export.started', id)).toBe(true)
     victims.push({ service, gate, part, id, seen: [] })
   }
-  // Not before all are busy: one that still had room would take over what a killed one leaves.
+  // Only once all are busy: a process with a free slot would claim what a killed one leaves.
   await Promise.all(
     victims.map(async ({ service, gate, part, id, seen }) => {
       const reached = await stage.readUpTo(part, gate, service, id)
@@ -40,20 +40,20 @@ test.concurrent('an export is finished by another process when its own is killed
     }),
   )
   expect((await stage.stored()).length).toBe(3)
-  // The heir is stopped far behind where they were, and says so twice, before it may go on.
-  const { service: heir, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
-  await until(() => victims.every(({ id }) => heir.logged('export.started', id)))
+  // The gate stops the successor long before the rows that they reached. It renews twice before it may continue.
+  const { service: successor, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
+  await until(() => victims.every(({ id }) => successor.logged('export.started', id)))
   for (let i = 0; i < 2; i++) {
     await stage.sql('update grandlivre.exports set renewed_at = null')
     await until(
       async () => (await stage.sql('select from grandlivre.exports where renewed_at is null')).length === 0,
     )
-    for (const { id, seen } of victims) seen.push((await stage.progress(heir, id))!)
+    for (const { id, seen } of victims) seen.push((await stage.progress(successor, id))!)
   }
   gate.open()
   await Promise.all(
     victims.map(async ({ id, seen }) => {
-      await stage.expectRightFile(heir, id, seen)
+      await stage.expectRightFile(successor, id, seen)
       expect(backwards(seen)).toEqual([])
       expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
     }),
@@ -67,8 +67,8 @@ async function restartableStageOf({ onTestFinished }: TestContext) {
   return { stage, database }
 }
 
-/** The process that saw the database go is still there, and makes a further export in one attempt. */
-async function expectGoesOn(stage: FailingStage, service: ServiceProcess): Promise<void> {
+/** The process that lost its database still runs, and makes another export in one attempt. */
+async function expectStillExports(stage: FailingStage, service: ServiceProcess): Promise<void> {
   expect([service.child.exitCode, service.child.signalCode]).toEqual([null, null])
   const id = await stage.begin(service)
   await stage.expectRightFile(service, id)
@@ -86,7 +86,7 @@ test.concurrent('an export survives a restart of the database', { timeout }, asy
   await stage.expectRightFile(service, id, seen)
   expect(backwards(seen)).toEqual([])
   expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
-  await expectGoesOn(stage, service)
+  await expectStillExports(stage, service)
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })
 
@@ -97,27 +97,27 @@ test.concurrent('an export survives a database that is away for a while', { time
   const seen = [await stage.readUpTo(0.5, gate, service, id)]
   await database.stop()
   gate.open()
-  // All that ask the database have heard that it is away: the export, the queue, callers.
+  // Everything that uses the database has noticed that it is away: the export, the queue, callers.
   await until(() => service.logged('export.interrupted', id) && service.logged('queue.error'))
   expect((await request(statusUrl(service.url, id), stage.headers)).status).toBe(503)
-  // What the attempt had written it took back without the database.
+  // The attempt removed its file without the database.
   expect(await stage.stored()).toEqual([])
   await database.start()
   await stage.expectRightFile(service, id, seen)
   expect(backwards(seen)).toEqual([])
   expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
-  await expectGoesOn(stage, service)
+  await expectStillExports(stage, service)
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })
 
-test.concurrent('an export whose file was whole, but not written down, at the restart is made again', {
+test.concurrent('an export whose file was complete but not recorded at a restart is made again', {
   timeout,
 }, async (context) => {
   const { stage, database } = await restartableStageOf(context)
   const { service, gate } = await stage.startGated()
   const id = await stage.begin(service)
   const seen = [await stage.readUpTo(0.5, gate, service, id)]
-  // Locked, the row takes no word.
+  // The locked row cannot be updated.
   await stage.sql('begin')
   await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
   gate.open()

@@ -1,4 +1,4 @@
-/** The full export over HTTP: triggered, polled, downloaded; what is the same for an hour. */
+/** The full export over HTTP: trigger, poll, download, and sharing one export for an hour. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { downloadFile, ended, statusUrl, trigger, triggerAmongMany } from '../support/full-export.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 describe('an export', () => {
-  test('goes from INIT to DONE, and its file is what the status says and what the folder holds', async () => {
+  test('goes from INIT to DONE, with a file that matches its status and the folder', async () => {
     const { status, headers, body } = await trigger(stage.url, stage.company)
     expect([status, headers.get('cache-control')]).toEqual([200, 'private, no-store'])
     expect(body).toEqual({
@@ -46,7 +46,7 @@ describe('an export', () => {
     ])
   })
 
-  test('has totals to the cent, however large', async () => {
+  test('has totals exact to the cent, however large', async () => {
     await addEntry(stage.staff.client, otherTenant, { id: '88001' }, [
       { id: '880011', debit: 900_719_925_474_099_301n },
       { id: '880012', credit: 900_719_925_474_099_299n },
@@ -64,7 +64,7 @@ describe('an export', () => {
     expect(text).toContain(`"totals":{"debit":${decimals(debit)},"credit":${decimals(credit)}}`)
   })
 
-  test('gives a new address with each status, for GET, HEAD and ranges, with a name of its own', async () => {
+  test('gives a new address with each status, for GET, HEAD and ranges, with a file name of its own', async () => {
     const { id, url: address, size } = await stage.exported()
     expect(new URL(address!).origin).toBe(stage.url)
     const expires = Number(new URL(address!).searchParams.get('expires'))
@@ -90,14 +90,14 @@ describe('an export', () => {
     }
   })
 
-  test('can be read by any token that may read the folder, by way of any process', async () => {
+  test('can be read with any token that opens the folder, through any process', async () => {
     const { id } = await stage.exported()
     const { body } = await request(statusUrl(stage.second.url, id), stage.asFirm(first.folderId))
     expect([body.id, body.status]).toEqual([id, 'DONE'])
     expect((await fetch(body.url)).status).toBe(200)
   })
 
-  test('comes to its end also where its entry in the queue is lost', async () => {
+  test('ends even if its entry in the queue is lost', async () => {
     await stage.passAnHour()
     const blocker = await stage.holdExports()
     const { body } = await trigger(stage.url, stage.company)
@@ -129,7 +129,7 @@ describe('an export', () => {
 describe('for an hour', () => {
   const row = (id: string) => stage.sql('select state, latest from grandlivre.exports where id = $1', [id])
 
-  test('the same parameters answer with the same export: running, done or failed', async () => {
+  test('the same parameters return the same export: running, done or failed', async () => {
     await stage.passAnHour()
     const blocker = await stage.holdExports()
     const { body } = await trigger(stage.url, stage.company)
@@ -148,14 +148,14 @@ describe('for an hour', () => {
     await hold.release()
     const failed = await trigger(stage.url, stage.company)
     expect([failed.body.id, failed.body.status]).toEqual([failing, 'FAILED'])
-    const [, answered] = failed.body.reason!.match(
+    const [, sharedUntil] = failed.body.reason!.match(
       /cancelled.* until ([\d-]+T[\d:]+Z), and start a new export then/,
     )!
     const [{ hour }] = await stage.sql(
       `select created_at + interval '1 hour' as hour from grandlivre.exports where id = $1`,
       [failing],
     )
-    expect(Math.ceil((Date.parse(answered!) - hour) / 1000)).toBe(1)
+    expect(Math.ceil((Date.parse(sharedUntil!) - hour) / 1000)).toBe(1)
   })
 
   test('and no longer', async () => {
@@ -172,7 +172,7 @@ describe('for an hour', () => {
     const next = await trigger(stage.url, stage.company)
     expect(next.body.id).not.toBe(id)
     expect(await row(id)).toEqual([{ state: 'done', latest: false }])
-    // The earlier one is still there to be read.
+    // The earlier one can still be read.
     expect((await request(statusUrl(stage.url, id), stage.company)).body.status).toBe('DONE')
     await ended(stage.url, stage.company, next.body.id)
   })
@@ -188,7 +188,7 @@ describe('for an hour', () => {
       await ended(stage.url, stage.asFirm(folderId), ids[i]!)
   })
 
-  test('100 identical triggers at once, over two services, make one export and one file', async () => {
+  test('100 identical triggers at once, across two services, make one export and one file', async () => {
     await stage.passAnHour()
     const files = (await stage.storedKeys()).length
     const answers = await Promise.all(

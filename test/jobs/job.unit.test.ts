@@ -22,19 +22,19 @@ import {
 import { isKey, StoreError } from '../../src/store/store.ts'
 
 describe('the states of a job', () => {
-  test('say for every event what becomes of it', () => {
+  test('define the outcome of every event', () => {
     expect(Object.keys(transitions)).toEqual([...jobStates])
     for (const state of jobStates) expect(Object.keys(transitions[state]), state).toEqual([...jobEvents])
   })
 
-  test('lead from the queue to an end, and from an end nowhere', () => {
+  test('lead from the queue to a final state, and never out of one', () => {
     const reached = new Set(['queued'])
     for (const state of reached)
       for (const next of Object.values(transitions[state as 'queued'])) if (next) reached.add(next)
     expect([...reached].sort()).toEqual([...jobStates].sort())
     for (const end of ['done', 'failed'] as const)
       expect(Object.values(transitions[end]).every((next) => next === undefined)).toBe(true)
-    // Whatever can happen can happen to a running one, and only to that can happen what its process does.
+    // Every event can happen to a running job; what its process does can happen to no other.
     expect(jobEvents.map((event) => [event, statesBefore(event)])).toEqual([
       ['claim', ['queued', 'running']],
       ['release', ['running']],
@@ -44,40 +44,42 @@ describe('the states of a job', () => {
     ])
   })
 
-  test('are three to callers', () => {
+  test('appear as three to callers', () => {
     expect(jobStates.map(statusOf)).toEqual(['INIT', 'INIT', 'DONE', 'FAILED'])
   })
 })
 
 describe('two triggers', () => {
-  const asked: ExportParameters = { schemaId: '100', folderId: '111', version: '1.0.0', format: 'TRA' }
-  const withJournals = (...journalIds: string[]) => identityOf({ ...asked, journalIds })
+  const parameters: ExportParameters = { schemaId: '100', folderId: '111', version: '1.0.0', format: 'TRA' }
+  const withJournals = (...journalIds: string[]) => identityOf({ ...parameters, journalIds })
 
   test('are the same whatever the order, repetition and leading zeros of their journals', () => {
     expect(withJournals('31', '9')).toBe(withJournals('9', '31', '31'))
     expect(withJournals('31', '9')).toBe(withJournals('009', '31'))
-    expect(withJournals()).toBe(identityOf(asked))
+    expect(withJournals()).toBe(identityOf(parameters))
   })
 
-  test('are the same whatever the letter case of their format', () => {
-    expect(new Set(['json', 'JSON', 'Json'].map((format) => identityOf({ ...asked, format }))).size).toBe(1)
+  test('are the same whatever the case of their format', () => {
+    expect(
+      new Set(['json', 'JSON', 'Json'].map((format) => identityOf({ ...parameters, format }))).size,
+    ).toBe(1)
   })
 
-  test('differ where anything else does', () => {
+  test('differ if anything else differs', () => {
     const others: ExportParameters[] = [
-      asked,
-      { ...asked, schemaId: '200' },
-      { ...asked, folderId: '112' },
-      { ...asked, version: '1.0.1' },
-      { ...asked, format: 'JSON' },
-      { ...asked, exerciceId: '12' },
-      { ...asked, exerciceId: '13' },
-      { ...asked, period: { start: '2024-01-01', end: '2024-12-31' } },
-      { ...asked, period: { start: '2024-01-02', end: '2024-12-31' } },
-      { ...asked, period: { start: '2024-01-01', end: '2024-12-30' } },
-      { ...asked, journalIds: ['1', '2'] },
-      { ...asked, journalIds: ['12'] },
-      { ...asked, journalIds: ['1'] },
+      parameters,
+      { ...parameters, schemaId: '200' },
+      { ...parameters, folderId: '112' },
+      { ...parameters, version: '1.0.1' },
+      { ...parameters, format: 'JSON' },
+      { ...parameters, exerciceId: '12' },
+      { ...parameters, exerciceId: '13' },
+      { ...parameters, period: { start: '2024-01-01', end: '2024-12-31' } },
+      { ...parameters, period: { start: '2024-01-02', end: '2024-12-31' } },
+      { ...parameters, period: { start: '2024-01-01', end: '2024-12-30' } },
+      { ...parameters, journalIds: ['1', '2'] },
+      { ...parameters, journalIds: ['12'] },
+      { ...parameters, journalIds: ['1'] },
     ]
     const identities = others.map(identityOf)
     expect(new Set(identities).size).toBe(others.length)
@@ -89,21 +91,21 @@ describe('the reason of a failure', () => {
   // biome-ignore format: a table
   const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unfit', 'internal', 'died', 'cancelled', 'forgotten']
 
-  test('is a sentence of its own for each cause, with the request', () => {
+  test('is a distinct sentence for each cause, with the request id', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
     expect(new Set(reasons).size).toBe(causes.length)
     for (const reason of reasons)
       expect(reason).toMatch(/^The [^.;]+[.;] .*[Nn]ew export.*\. Quote request request-1 to the operators/)
   })
 
-  test('is told with the moment at which a new export can be started', () => {
+  test('states when a new export can be started', () => {
     expect(reasonWithExpiry('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
       'The folder is on fire. The same parameters are answered with this failure until 2026-03-01T10:00:01Z, ' +
         'and start a new export then.',
     )
   })
 
-  test('names what does not fit, which is the caller’s own', () => {
+  test('names the caller’s value that does not fit', () => {
     const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
     const { cause, told } = failureOf(overflow)
     expect(reasonOf(cause, 'r', told)).toBe(
@@ -120,7 +122,7 @@ describe('the reason of a failure', () => {
     )
   })
 
-  test('comes from what went wrong, and says whether it can go better', () => {
+  test('follows from the error, as does whether to retry', () => {
     const coded = (code: string) => Object.assign(new Error('secret of the database'), { code })
     let assertion: unknown
     try {
@@ -128,35 +130,36 @@ describe('the reason of a failure', () => {
     } catch (error) {
       assertion = error
     }
-    const judged = (error: unknown) => {
+    const classified = (error: unknown) => {
       const { cause, retryable } = failureOf(error)
       return `${cause} ${retryable}`
     }
-    expect(judged(new StoreError('away', { retryable: true }))).toBe('store true')
-    expect(judged(new StoreError('full', { retryable: false }))).toBe('refused false')
-    expect(judged(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
-    expect(judged(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
-    expect(judged(new UnsupportedByFormat('books in dollars'))).toBe('unfit false')
+    expect(classified(new StoreError('away', { retryable: true }))).toBe('store true')
+    expect(classified(new StoreError('full', { retryable: false }))).toBe('refused false')
+    expect(classified(new AppError('ERR-FOLDER-NOT-FOUND'))).toBe('folder false')
+    expect(classified(new AppError('ERR-UNAVAILABLE'))).toBe('database true')
+    expect(classified(new UnsupportedByFormat('books in dollars'))).toBe('unfit false')
     for (const code of ['57P01', '08006', '53100', '57014', '40001', 'ECONNRESET'])
-      expect(judged(coded(code)), code).toBe('database true')
-    for (const code of ['42P01', '22012', '42501']) expect(judged(coded(code)), code).toBe('internal false')
+      expect(classified(coded(code)), code).toBe('database true')
+    for (const code of ['42P01', '22012', '42501'])
+      expect(classified(coded(code)), code).toBe('internal false')
     for (const error of [assertion, new TypeError('x'), new AppError('ERR-INTERNAL')])
-      expect(judged(error)).toBe('internal false')
-    // What is not known to be hopeless, such as a thread that ended.
-    expect(judged(new Error('the thread ended'))).toBe('internal true')
-    expect(judged('no error at all')).toBe('internal true')
+      expect(classified(error)).toBe('internal false')
+    // Errors not known to be permanent are retried, such as a thread that ended.
+    expect(classified(new Error('the thread ended'))).toBe('internal true')
+    expect(classified('no error at all')).toBe('internal true')
   })
 })
 
-test('the name of a file in the store is never the same, and tells whose it is', () => {
+test('a file key is never reused, and identifies its export and attempt', () => {
   const claim = { schemaId: '100', exportId: `export_${'a1'.repeat(16)}`, attempt: 2 }
   const key = freshFileKey(claim, 'TRA')
   expect(key.endsWith('.tra')).toBe(true)
   expect(freshFileKey(claim, 'TRA')).not.toBe(key)
-  const made = fileFormatNames.map((format) => freshFileKey(claim, format))
-  // A process of a later version may have left compressed ones: an orphan of them must be swept, too.
-  const compressed = made.flatMap((each) => [`${each}.gz`, `${each}.zst`])
-  for (const each of [...made, ...compressed]) {
+  const fresh = fileFormatNames.map((format) => freshFileKey(claim, format))
+  // A later version may leave compressed files, whose orphans must be swept, too.
+  const compressed = fresh.flatMap((each) => [`${each}.gz`, `${each}.zst`])
+  for (const each of [...fresh, ...compressed]) {
     expect(isKey(each)).toBe(true)
     expect(readFileKey(each), each).toEqual(claim)
   }

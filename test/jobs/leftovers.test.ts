@@ -1,4 +1,4 @@
-/** What is removed of attempts that ended without a word, and what is not. */
+/** Which files of attempts that died are removed, and which are kept. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,9 +46,9 @@ async function fill(keys: string[]): Promise<void> {
   for (const key of keys) await put(stage.store, key, Buffer.from('{}'))
 }
 
-test('an attempt removes what was before it, and neither what is after it nor of others', async () => {
+test('an attempt removes files of earlier attempts, but not of later ones nor of others', async () => {
   const stay = [
-    // It was frozen for so long that others have had the export since, and one may have finished it.
+    // If it was frozen for long, others have claimed the export since, and one may have finished it.
     ...[10, 11].map((attempt) => fileOf(id('a'), ofAttempt(attempt))),
     fileOf(id('a'), 'notes-of-others.txt'),
     fileOf(id('b'), ofAttempt(1)),
@@ -63,7 +63,7 @@ test('an attempt removes what was before it, and neither what is after it nor of
 })
 
 describeOnS3((server) => {
-  test('an attempt goes on where the store will not list, and fails where it is out of reach', async (context) => {
+  test('an attempt continues if the store refuses to list, and fails if it is out of reach', async (context) => {
     const proxy = await startS3Proxy(server().endpoint)
     context.onTestFinished(() => proxy.close())
     const { store } = openS3Stage(server(), proxy.endpoint)
@@ -79,7 +79,7 @@ describeOnS3((server) => {
   })
 })
 
-test('of an export that has ended the file stays that its row names, and of another one everything', async () => {
+test('an ended export keeps only the file that its row names, and any other export keeps everything', async () => {
   const running = [1, 2].map((attempt) => fileOf(id('a'), ofAttempt(attempt)))
   const done = [1, 2, 3].map((attempt) => fileOf(id('b'), ofAttempt(attempt)))
   const failed = [1, 2].map((attempt) => fileOf(id('c'), ofAttempt(attempt)))
@@ -105,7 +105,7 @@ test('of an export that has ended the file stays that its row names, and of anot
   expect(await stored()).toEqual([...running, done[1], stranger, ...unknown].sort())
 })
 
-test('what a killed process left goes although the export was cancelled meanwhile', async ({
+test('the file of a killed process is removed even if its export was cancelled meanwhile', async ({
   onTestFinished,
 }) => {
   const scene = await setFailingStage()
@@ -120,18 +120,18 @@ test('what a killed process left goes although the export was cancelled meanwhil
     [id],
   )
   await scene.noticeSilence([id])
-  const heir = await scene.start()
+  const successor = await scene.start()
   await until(async () => (await scene.stored()).length === 0)
-  expect(heir.logged('export.started', id)).toBe(false)
+  expect(successor.logged('export.started', id)).toBe(false)
 })
 
-test('what an earlier attempt left goes when the export fails', async ({ onTestFinished }) => {
+test('the files of an earlier attempt are removed when the export fails', async ({ onTestFinished }) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-leftovers-'))
   onTestFinished(() => rm(dataDir, { recursive: true }))
   const files = await folderIn(dataDir)
   const scene = await setFailingStage({ files })
   onTestFinished(() => scene.close())
-  // Held up by a lock while it reads, it does not find the table then: a mistake that no retry mends.
+  // A lock holds it up while it reads; then the table is missing, an error that no retry can fix.
   await scene.sql('begin')
   await scene.sql('lock table grandlivre.banks in access exclusive mode')
   const service = await scene.start()

@@ -6,12 +6,12 @@ import { createTestDatabase } from '../support/servers/database.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-test('a service ends while a sweep waits for a store that has fallen silent', async () => {
-  const asked: string[] = []
+test('a service stops while a sweep waits for a store that does not answer', async () => {
+  const requests: string[] = []
   let waiting = 0
   const server = createServer((request, response) => {
-    asked.push(request.url!)
-    // Whatever is tried again and again: to list unfinished uploads.
+    requests.push(request.url!)
+    // The request that is retried, to list unfinished uploads, gets no answer.
     if (request.url!.includes('uploads')) waiting += 1
     else response.end('<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>')
   })
@@ -31,8 +31,8 @@ test('a service ends while a sweep waits for a store that has fallen silent', as
   })
   await until(() => waiting > 0)
   await service.stop()
-  // It ended during the first of many tries.
-  expect([waiting, asked.length]).toEqual([1, 2])
+  // It stopped during the first of many tries.
+  expect([waiting, requests.length]).toEqual([1, 2])
   expect(service.lines.some((line) => line.includes('retention.error'))).toBe(false)
   server.closeAllConnections()
   await new Promise((done) => server.close(done))

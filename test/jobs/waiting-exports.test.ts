@@ -1,4 +1,4 @@
-/** Exports for which the threads have no place yet: in which order they get one, and who no longer needs one. */
+/** Exports that wait for a slot in the threads: the order in which they get one, and clients that leave. */
 import type { Piscina } from 'piscina'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const start = () => startExport(threads, task)
 
-/** One thread, whose places are all taken by exports that nobody reads. */
+/** One thread, whose slots are all occupied by exports that are not read. */
 beforeEach(async () => {
   threads = createThreads(1, {
     databaseUrl: database.serviceUrl,
@@ -65,13 +65,13 @@ afterEach(async () => {
   await threads.destroy()
 })
 
-test('exports that wait for a place get it in the order in which they came', async () => {
+test('waiting exports get slots in the order of their arrival', async () => {
   const begun: number[] = []
   const waiting = Array.from({ length: 12 }, start)
   const served = waiting.map(async (reader, i) => {
     await reader.head()
     begun.push(i)
-    // Its place is the next one's.
+    // Frees its slot for the next one.
     reader.cancel()
   })
   running.pop()?.cancel()
@@ -79,7 +79,7 @@ test('exports that wait for a place get it in the order in which they came', asy
   expect(begun).toEqual(waiting.map((_, i) => i))
 })
 
-test('whose client has left while it waited keeps nobody else from waiting', async () => {
+test('a waiting export whose client leaves makes room in the queue', async () => {
   const left = Array.from({ length: limits.exportQueueMax }, start)
   await expect(start().head()).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
   for (const reader of left) reader.cancel()

@@ -1,4 +1,4 @@
-/** import fec: what becomes of third parties, journals, currencies and payment modes. */
+/** import fec: third parties, journals, currencies and payment modes. */
 import { expect, test } from 'vitest'
 import { type JournalUse, journalTypeByName, journalTypeByUse } from '../../src/ledger/fec/survey/journals.ts'
 import { columns, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
@@ -7,7 +7,7 @@ import { rowCounts } from '../support/ledgers/ledger-content.ts'
 
 const { importFile, importRows, pool } = fecImports()
 
-test('third parties whose numbers differ in signs only keep their accounts from year to year', async () => {
+test('third parties whose numbers differ only in punctuation keep their accounts from year to year', async () => {
   const invoice = (year: string, number: string, name: string, at: number): FecRow[] =>
     [3, 4].map((index) => ({
       ...ledger[index]!,
@@ -67,7 +67,7 @@ test.each([
   ['BNP', '', 'BQ'],
   ['CE', "Caisse d'épargne", 'BQ'],
   ['CA', 'Caisse', 'CAISSE'],
-  // Its initials are those of a bank, and of a till.
+  // The initials may stand for a bank or for a till.
   ['CA', 'Crédit Agricole', undefined],
   ['X1', 'Divers journaux', undefined],
 ])('the journal %s "%s" is of type %s', (code, label, type) => {
@@ -81,13 +81,13 @@ test.each([
   ['VTE', { customer: 20, income: 30, cost: 29 }],
   ['OD', { customer: 20, income: 30, cost: 30 }],
   ['OD', { supplier: 19, cost: 80 }],
-] as const)('a journal that says nothing is of type %s by its 100 lines on %j', (type, use) => {
+] as const)('a journal with an uninformative name is of type %s by its 100 lines on %j', (type, use) => {
   const none: JournalUse = { lines: 100, bank: 0, cash: 0, supplier: 0, customer: 0, cost: 0, income: 0 }
   expect(journalTypeByUse({ ...none, ...use })).toBe(type)
 })
 
-test('an entry in a foreign currency has the rate of all its lines together, where they tell one', async () => {
-  // In euro, in the currency, of each line; the rate.
+test('an entry in a foreign currency has the rate of all its lines together, if they yield one', async () => {
+  // Amounts of each line in euro and in the currency; the rate.
   const entries: Record<string, [string[], string[], string | null]> = {
     'a credit note among invoices': [
       ['100,00', '-10,00', '-90,00'],
@@ -95,10 +95,10 @@ test('an entry in a foreign currency has the rate of all its lines together, whe
       '0.909091',
     ],
     'rounded, not cut': [['2,00', '-2,00'], ['3,00', '-3,00'], '0.666667'],
-    'amounts without it': [['90,00', '-90,00'], ['', ''], null],
-    'amounts of zero': [['90,00', '-90,00'], ['0,00', ''], null],
-    'more than there is room for': [['999999999999999,99', '-999999999999999,99'], ['0,001', ''], null],
-    'less than a millionth': [['0,01', '-0,01'], ['30000,00', '30000,00'], null],
+    'no foreign amounts': [['90,00', '-90,00'], ['', ''], null],
+    'foreign amounts of zero': [['90,00', '-90,00'], ['0,00', ''], null],
+    'a rate too large to store': [['999999999999999,99', '-999999999999999,99'], ['0,001', ''], null],
+    'a rate below a millionth': [['0,01', '-0,01'], ['30000,00', '30000,00'], null],
     'the euro by another name': [['90,00', '-90,00'], ['90,00', '90,00'], null],
   }
   const rows = Object.entries(entries).flatMap(([name, [amounts, foreign]], entry) =>
@@ -125,7 +125,7 @@ test('an entry in a foreign currency has the rate of all its lines together, whe
   expect(found).toHaveLength(7)
 })
 
-test('payment modes of a ledger on a cash basis', async () => {
+test('payment modes of a cash-basis ledger are recognized', async () => {
   const modes = ['CH', 'chèque', 'Virement', 'CB', 'Espèces', 'PRELEVEMENT', 'LCR', '', 'troc']
   const names = [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient']
   const rows = modes.flatMap((mode, at) =>

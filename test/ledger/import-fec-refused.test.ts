@@ -1,4 +1,4 @@
-/** import fec: what is refused changes nothing; what is there already is replaced on demand only. */
+/** import fec: a refused file changes nothing; an existing ledger is replaced only on request. */
 import { appendFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -40,7 +40,7 @@ const later: typeof refusals = {
   },
 }
 
-test('whatever is refused leaves nothing behind, not even a folder', async () => {
+test('a refused file leaves nothing behind, not even a folder', async () => {
   const nothing = await rowCounts(pool())
   for (const [name, { file, line, column, value }] of Object.entries(later)) {
     const error = await importFile(file).catch((refused: unknown) => refused)
@@ -48,7 +48,7 @@ test('whatever is refused leaves nothing behind, not even a folder', async () =>
     expect((error as FecError).problems[0], name).toMatchObject({ line, column, value })
     expect((error as FecError).message, name).toContain(`line ${line}, ${column}`)
   }
-  // Refused by the database itself, in the middle of the load.
+  // Refused by the database itself, halfway through the load.
   await pool().query(`alter table grandlivre.movements add check (description <> 'Frais')`)
   await expect(importRows(ledger)).rejects.toThrow('violates check constraint')
   expect(await rowCounts(pool())).toEqual(nothing)
@@ -70,7 +70,7 @@ test('a file that grows between its check and its load is not loaded', async () 
   await rm(dirname(file), { recursive: true })
 })
 
-test('the same file again is refused, and replaced with replace', async () => {
+test('importing the same file again is refused, and with replace it replaces the ledger', async () => {
   const first = await importRows(ledger)
   const before = await rowCounts(pool())
   const content = await ledgerContent(pool(), first.folderId)
@@ -79,7 +79,7 @@ test('the same file again is refused, and replaced with replace', async () => {
   )
   expect(await rowCounts(pool())).toEqual(before)
 
-  // A refused replacement leaves the ledger that is there.
+  // A refused replacement leaves the existing ledger.
   await expect(importFile(later['totals that differ']!.file, { replace: true })).rejects.toThrow(FecError)
   expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
 
@@ -123,7 +123,7 @@ test('a closed exercice is not replaced', async () => {
   await expect(importRows(ledger, { replace: true })).rejects.toThrow('a closed exercice cannot be changed')
 })
 
-test('options say what the file name does not', async () => {
+test('options supply what the file name lacks', async () => {
   await expect(importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
   await expect(importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
   await expect(importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
@@ -140,7 +140,7 @@ test('options say what the file name does not', async () => {
     folderName: 'Café Noël',
     period: { start: '2023-01-01', end: '2023-12-31' },
   })
-  // By its id, a folder takes any file that names no other company.
+  // A folder given by id accepts any file that names no other company.
   const other = await importRows(ledger, {
     file: 'b.txt',
     start: '2023-01-01',
@@ -150,7 +150,7 @@ test('options say what the file name does not', async () => {
   expect(other).toMatchObject({ folderId: imported.folderId, period: { end: '2023-12-31' } })
 })
 
-test('a fiscal year of the file name begins twelve months before its end, leap years included', async () => {
+test('a fiscal year taken from the file name begins twelve months before its end, leap years included', async () => {
   const pair = (day: string) => [16, 17].map((at) => ({ ...ledger[at]!, EcritureDate: day }))
   const imported = await importRows(pair('20230301'), { file: '123456789FEC20240229.txt' })
   expect(imported.period).toEqual({ start: '2023-03-01', end: '2024-02-29' })
@@ -160,14 +160,14 @@ test('a fiscal year of the file name begins twelve months before its end, leap y
   )
 })
 
-test('the days of the lines tell the fiscal year where they leave no choice, and what to give otherwise', async () => {
+test('the dates of the lines determine the fiscal year if only one fits; otherwise the error suggests options', async () => {
   const pair = (first: string, last: string) => [
     { ...ledger[16]!, EcritureDate: first, EcritureNum: '1' },
     { ...ledger[17]!, EcritureDate: first, EcritureNum: '1' },
     { ...ledger[16]!, EcritureDate: last, EcritureNum: '2' },
     { ...ledger[17]!, EcritureDate: last, EcritureNum: '2' },
   ]
-  // The opening line of 2022 is no sign of the year.
+  // The opening line of 2022 does not count towards the year.
   const calendar = await importRows(ledger, { file: 'books.txt' })
   expect(calendar).toMatchObject({
     period: { start: '2023-01-01', end: '2023-12-31' },
@@ -186,14 +186,14 @@ test('the days of the lines tell the fiscal year where they leave no choice, and
     ['20200105', '20231225', 'Import a file for each year'],
   ] as const)
     await expect(importRows(pair(first, last), { file: 'export.txt' })).rejects.toThrow(new RegExp(hint))
-  // What is wrong in the lines is said first.
+  // Errors in the lines are reported first.
   await expect(importRows(changed(5, 'Debit', '20,0O'), { file: 'export.txt' })).rejects.toThrow(
     'line 7, Debit "20,0O"',
   )
   expect(await rowCounts(pool())).toEqual(before)
 })
 
-test('a file whose name and options do not say whose it is never joins a folder that is there', async () => {
+test('a file whose company neither its name nor options identify never joins an existing folder', async () => {
   const nextYear = ledger.map((row) => ({
     ...row,
     EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
@@ -212,7 +212,7 @@ test('a file whose name and options do not say whose it is never joins a folder 
     folderCreated: false,
   })
 
-  // A name is an answer, and each name a folder.
+  // A given name settles it, and each name is a folder.
   const [one, two] = [
     await importRows(ledger, { file: 'ledger.txt', name: 'Un' }),
     await importRows(ledger, { file: 'ledger.txt', name: 'Deux' }),
@@ -225,7 +225,8 @@ test('a file whose name and options do not say whose it is never joins a folder 
     'give only one of them',
   )
 
-  // Digits that are no SIREN name a ledger again, unless the name given says otherwise; zeros name no company.
+  // Digits that are not a SIREN identify the ledger next time, unless the given name differs; zeros identify
+  // no company.
   const numbered = await importRows(ledger, { file: '17FEC20231231.txt' })
   expect((await importRows(nextYear, { file: '17FEC20241231.txt' })).folderId).toBe(numbered.folderId)
   await expect(
@@ -236,7 +237,7 @@ test('a file whose name and options do not say whose it is never joins a folder 
   expect((await importRows(nextYear, { file: '000000000FEC20241231.txt' })).folderId).not.toBe(zeros.folderId)
 })
 
-test('a company is known by its SIREN, also within a SIRET, and keeps others out of its folder', async () => {
+test('a company is identified by its SIREN, also within a SIRET, and its folder refuses other companies', async () => {
   const first = await importRows(ledger, { file: 'a.txt', siren: '12345678900018' })
   await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
   const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
@@ -251,7 +252,7 @@ test('a company is known by its SIREN, also within a SIRET, and keeps others out
 test.each([
   ['a new ledger', undefined],
   ['one folder by its id', '--folder'],
-])('of two imports of %s at once, one is told of the other', async (_, byId) => {
+])('of two concurrent imports of %s, one is refused', async (_, byId) => {
   const folderId = byId && (await importRows(ledger)).folderId
   const nextYear = ledger.map((row) => ({
     ...row,
@@ -263,7 +264,7 @@ test.each([
   const both = Promise.allSettled([importRows(nextYear, options), importRows(nextYear, options)])
   const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
   try {
-    // Neither can commit before both have looked for what is there.
+    // Neither can commit before both have looked for an existing ledger.
     await expect.poll(async () => (await pool().query(waiting)).rows.length, { timeout: 30_000 }).toBe(2)
   } finally {
     await holder.query('commit')

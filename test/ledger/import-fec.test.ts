@@ -1,4 +1,4 @@
-/** import fec: a ledger is loaded whole, as the file says, whatever its form. */
+/** import fec: a ledger is loaded completely and unchanged, whatever the form of its file. */
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
@@ -50,7 +50,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ['512000', 'Banque', null, null, 'Report à nouveau', 'RAN', null, 20_000, 0, ...none],
     ],
   ])
-  // F.IT gives way to FIT, which is written as account numbers are; 90 EUR for 100 USD.
+  // F.IT gets a suffix: FIT, which is spelled like an account number, has precedence. 90 EUR for 100 USD.
   expect(content).toContainEqual([
     ...[
       'HA',
@@ -71,7 +71,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ['607000', 'Achats de café', null, null, 'Beans', 'INV-5', null, 9000, 0, ...none],
     ],
   ])
-  // Root 404 is neither 401 nor a company.
+  // Root 404 is not 401, so it gets no company.
   expect(content).toContainEqual(
     expect.arrayContaining([
       [
@@ -80,7 +80,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ],
     ]),
   )
-  // Without ValidDate an entry is validated on its own date. The label goes to the employee's name.
+  // An entry without ValidDate is validated on its own date. The account's label becomes the employee's name.
   expect(content).toContainEqual([
     ...[
       'PA',
@@ -101,7 +101,8 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ['641000', 'Salaires', null, null, 'Paie de mars', '03', null, 25_000, 0, ...none],
     ],
   ])
-  // Number 0 names nothing: each payment of the day is an entry. The journal's accounts say that it is a bank's.
+  // Number 0 identifies no entry: each payment of the day is one. The journal's accounts show that it is a
+  // bank's.
   const bank = ['CRA', 'Crédit Agricole', 'BQ', '512000']
   expect(content).toContainEqual([
     ...[...bank, '2023-03-01', null, '2023-03-01', '2023-03-01', 'FEC', 'EUR', null, ...year],
@@ -134,7 +135,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
   ])
 })
 
-test('every form of the same ledger gives the same content', async () => {
+test('every form of a ledger file gives the same content', async () => {
   const first = await importRows(ledger)
   const expected = await ledgerContent(pool(), first.folderId)
   expect(expected).toHaveLength(11)
@@ -146,9 +147,9 @@ test('every form of the same ledger gives the same content', async () => {
   }
 })
 
-test('lines in any order give the same entries, where numbers name them', async () => {
+test('lines in any order give the same entries if numbers identify them', async () => {
   let payments = 0
-  // The three payments of the bank and the fees get numbers of their own.
+  // The three bank payments and the fees get their own numbers.
   const rows = ledger.map((row, at): FecRow => {
     if (row['JournalCode'] === 'CRA' && at <= 24 && at % 2 === 0) payments += 1
     return { ...row, EcritureNum: row['JournalCode'] === 'CRA' ? `B${payments}` : row['EcritureNum']! }
@@ -157,8 +158,8 @@ test('lines in any order give the same entries, where numbers name them', async 
   const expected = await ledgerContent(pool(), first.folderId)
   expect(first.entries).toBe(11)
   for (let round = 0; round < 20; round += 1) {
-    const order = rows.map((row) => ({ row, place: randomInt(1_000_000) }))
-    const shuffled = order.toSorted((one, other) => one.place - other.place).map(({ row }) => row)
+    const order = rows.map((row) => ({ row, rank: randomInt(1_000_000) }))
+    const shuffled = order.toSorted((one, other) => one.rank - other.rank).map(({ row }) => row)
     const imported = await importRows(shuffled, { replace: true })
     const described = shuffled.map((row) => `${row['EcritureNum']} ${row['CompteNum']}`).join(', ')
     expect(await ledgerContent(pool(), first.folderId), described).toEqual(expected)
@@ -166,8 +167,8 @@ test('lines in any order give the same entries, where numbers name them', async 
   }
 })
 
-test('numbers that count lines instead of entries: runs that balance are the entries', async () => {
-  // Without the line of zero, which balances by itself and is an entry where its number says so.
+test('if numbers count lines instead of entries, runs that balance are the entries', async () => {
+  // Without the line of zero, which balances by itself and would be an entry under its own number.
   const rows = ledger.filter((row) => row['CompteLib'] !== 'Arrondis')
   const numbered = rows.map((row, at) => ({ ...row, EcritureNum: String(at + 1) }))
   const expected = await ledgerContent(pool(), (await importRows(rows)).folderId)
@@ -175,7 +176,7 @@ test('numbers that count lines instead of entries: runs that balance are the ent
   expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
 })
 
-test('a line of zero ends no run: under number 0 it stays with the lines behind it', async () => {
+test('a line of zero does not end a run: under number 0 it stays with the lines after it', async () => {
   const expected = await ledgerContent(pool(), (await importRows(ledger)).folderId)
   const zeroFirst = [...ledger.slice(0, 3), ledger[6]!, ...ledger.slice(3, 6), ...ledger.slice(7)]
   const imported = await importRows(
@@ -185,8 +186,8 @@ test('a line of zero ends no run: under number 0 it stays with the lines behind 
   expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
 })
 
-test('what never balances stays together by journal, number and date, and no line is lost', async () => {
-  // 5.00 of wages moved from one day to another: neither entry balances, the ledger does.
+test('lines that never balance are grouped by journal, number and date, and none is lost', async () => {
+  // 250.00 of wages moved from one day to another: neither entry balances, but the ledger does.
   const rows = [
     ...changed(16, 'EcritureDate', '20230330').filter((row) => row['JournalCode'] !== 'CRA'),
     ...ledger.filter((row) => row['JournalCode'] === 'CRA').toReversed(),
@@ -208,7 +209,7 @@ test('an entry longer than a batch is one entry', async () => {
   const pair = [ledger[16]!, ledger[17]!]
   const rows = Array.from({ length: 24_000 }, (_, at) => ({ ...pair[at % 2]! }))
   for (const number of ['1', '0']) {
-    // For 0, a run that balances only at its very end.
+    // For number 0, a run that balances only at its very end.
     const ordered =
       number === '1' ? rows : rows.toSorted((one, other) => (one['Debit']! > other['Debit']! ? -1 : 1))
     const numbered = ordered.map((row) => ({ ...row, EcritureNum: number }))
@@ -221,20 +222,20 @@ test('an entry longer than a batch is one entry', async () => {
   }
 })
 
-test('progress is told for both steps, to the last byte', async () => {
-  const told: FecProgress[] = []
-  await importFile(fecFile(ledger), { onProgress: (progress) => told.push(progress) })
+test('progress is reported for both steps, to the last byte', async () => {
+  const reported: FecProgress[] = []
+  await importFile(fecFile(ledger), { onProgress: (progress) => reported.push(progress) })
   const bytes = fecFile(ledger).length
-  expect(told.filter(({ step }) => step === 'checking').at(-1)).toMatchObject({
+  expect(reported.filter(({ step }) => step === 'checking').at(-1)).toMatchObject({
     bytes,
     bytesTotal: bytes,
     lines: 27,
   })
-  expect(told.at(-1)).toEqual({ step: 'loading', bytes, bytesTotal: bytes, lines: 27 })
+  expect(reported.at(-1)).toEqual({ step: 'loading', bytes, bytesTotal: bytes, lines: 27 })
 })
 
-test("an import does not wait for another folder's that is still loading", async () => {
-  // So many that the planner knows the tables, and that each load is more than its first batch.
+test('an import does not wait for one of another folder that is still loading', async () => {
+  // Enough rows for the planner to know the tables, and for each load to exceed its first batch.
   const rowsOf = (day: string) =>
     Array.from({ length: 2_400 }, (_, at) => ({
       ...ledger[16 + (at % 2)]!,
@@ -246,7 +247,7 @@ test("an import does not wait for another folder's that is still loading", async
   await holder.query('begin')
   await holder.query('select grandlivre.lock_events($1)', [schemaId])
   const count = async (sql: string) => (await holder.query(sql)).rows.length
-  // Events are the last of an import: all its lines are loaded when it waits for them.
+  // Events are written last: an import that waits for them has loaded all its lines.
   const slow = importRows(rowsOf('20240331'), { file: '123456789FEC20241231.txt' })
   await expect
     .poll(
@@ -268,7 +269,7 @@ test("an import does not wait for another folder's that is still loading", async
   }
 })
 
-test.skipIf(!haveRealLedgers)('real ledgers are in the database line by line, to the cent', async () => {
+test.skipIf(!haveRealLedgers)('real ledgers are loaded line by line, to the cent', async () => {
   for (const [at, { file, lines, total, lettered }] of realLedgers.entries()) {
     const imported = await importFec(pool(), { file })
     expect(imported).toMatchObject({ lines, debit: total, credit: total, unbalancedEntries: 0 })
@@ -278,7 +279,7 @@ test.skipIf(!haveRealLedgers)('real ledgers are in the database line by line, to
        from grandlivre.movements where exercice_id = $1`,
       [imported.exerciceId],
     )
-    // The second has one opening under many dates, and number 0 on every line.
+    // The second ledger has its opening under many dates, and number 0 on every line.
     const entries = [2033, 666][at]!
     expect(rows).toEqual([{ lines, debit: String(total), credit: String(total), entries, lettered }])
     const { rows: unbalanced } = await pool().query(

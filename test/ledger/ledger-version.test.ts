@@ -1,4 +1,4 @@
-/** folders.ledger_version, which every ETag names: it moves with the ledger, and only with it. */
+/** folders.ledger_version, which every ETag contains: it changes when the ledger does, and only then. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { withStartupOptions } from '../../src/db/pool.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   rival = await connect()
   await fillTenant(client, schemaId)
   await insertFolder(client, schemaId, otherFolderId)
-  // For the rows of companies and employees, whose key is an account's.
+  // For rows of companies and employees, whose key is an account id.
   await client.query(ledgerInserts['accounts']!(schemaId, 2))
 })
 
@@ -33,7 +33,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-test('the tables tested here are all that hold the ledger of a folder', async () => {
+test('these tests cover every table that holds the ledger of a folder', async () => {
   const { rows } = await client.query<{ name: string }>(
     `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'folder_id'
      where c.relnamespace = 'grandlivre'::regnamespace and c.relkind = 'r'
@@ -71,7 +71,7 @@ const changeable: Record<string, string> = {
   movements: `lettering_state = 'complete', lettering_code = 'AA'`,
 }
 
-test("advances with the folder's own columns, and with an entry that takes its movements along", async () => {
+test("advances with the folder's own columns, and with the deletion of an entry", async () => {
   await advances(`update folders set name = 'Autre' where id = ${folderId}`)
   await advances(`update folders set currency = 'CHF' where id = ${folderId}`)
   await client.query(ledgerInserts['entries']!(schemaId, 8))
@@ -88,7 +88,7 @@ test('advances for every folder that one statement changes', async () => {
   expect(after[0]).not.toBe(after[1])
 })
 
-test('advances where a third party is renamed that has sent entries, in every schema', async () => {
+test('advances in every schema with entries of a third party that is renamed', async () => {
   const otherSchemaId = '2000'
   await fillTenant(client, otherSchemaId)
   for (const schema of [schemaId, otherSchemaId])
@@ -112,7 +112,7 @@ test('advances where a third party is renamed that has sent entries, in every sc
   expect(await versions()).toEqual(before)
 })
 
-test('advances also where entries of a third party were not committed yet when it was renamed', async () => {
+test('advances also if entries of a third party are not yet committed when it is renamed', async () => {
   await client.query('begin')
   const entry = ledgerInserts['entries']!(schemaId, 50, otherFolderId)
   for (const table of ['journals', 'exercices'])
@@ -127,7 +127,7 @@ test('advances also where entries of a third party were not committed yet when i
   expect(BigInt(await version(otherFolderId))).toBeGreaterThan(BigInt(uncommitted))
 })
 
-test('stays with statements that change nothing, and with tables that are not of the ledger', async () => {
+test('stays when a statement changes nothing, or only tables outside the ledger', async () => {
   const before = await version(folderId)
   await client.query(`update movements set debit = 5 where id = 999`)
   await client.query(`delete from entries where id = 999`)
@@ -149,7 +149,7 @@ test('a version that was rolled back never comes back', async () => {
   expect(BigInt(await version(folderId))).toBeGreaterThan(BigInt(undone))
 })
 
-test('two writers of one folder come one after the other, each with a version of its own', async () => {
+test('two writers of one folder take turns, and each gets its own version', async () => {
   await client.query('begin')
   await client.query(ledgerInserts['payments']!(schemaId, 10))
   const first = await version(folderId)
@@ -170,7 +170,7 @@ test('writers of different folders do not wait for each other', async () => {
   await client.query('commit')
 })
 
-test('refuses what it could not attribute to a folder', async () => {
+test('refuses changes that it cannot attribute to a folder', async () => {
   await expect(client.query('truncate movements')).rejects.toThrow('would not change ledger_version')
   await expect(
     client.query(`update payments set folder_id = ${otherFolderId} where folder_id = ${folderId} and id = 1`),
@@ -193,7 +193,7 @@ async function version(folder: string, schema = schemaId): Promise<string> {
   return rows[0]!.ledger_version
 }
 
-/** What a connection waits for, seen from the other one. */
+/** What a connection waits for, as the other one sees it. */
 async function waiting(connection: pg.Client): Promise<string | null> {
   const { processID } = connection as unknown as { processID: number }
   const { rows } = await client.query<{ wait_event_type: string | null }>(

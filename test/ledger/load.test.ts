@@ -84,7 +84,7 @@ function company(accountId: string, changes: Partial<CompanyRow>): CompanyRow {
   return { ...key, accountId, name: 'Société', ...none, ...ape, ibans: [], contacts: [], ...changes }
 }
 
-test('every text comes back from the database as it was given', async () => {
+test('any text is read back unchanged', async () => {
   const rows = hostileTexts.map((name) => account({ name }))
   await loadOne(accounts, ...rows)
   const { rows: loaded } = await client.query('select name from accounts where folder_id = $1 order by id', [
@@ -93,7 +93,7 @@ test('every text comes back from the database as it was given', async () => {
   expect(loaded.map((row) => row.name)).toEqual(hostileTexts)
 })
 
-test('texts in arrays, addresses and JSON come back as they were given', async () => {
+test('texts in arrays, addresses and JSON are read back unchanged', async () => {
   const row = account({ number: '401A' })
   const contacts = hostileTexts.map((role) => ({
     firstname: null,
@@ -126,7 +126,7 @@ test('texts in arrays, addresses and JSON come back as they were given', async (
   expect(Object.values(parts)).toEqual(['', null, '"', '\\', 'a\tb\n,()', ' ', 'NULL', null])
 })
 
-test('an absent address and empty lists stay different from an address of nulls', async () => {
+test('an absent address stays distinct from an address of nulls, and lists stay empty', async () => {
   const [without, blank] = [account(), account()]
   const nulls = { number: null, locatingIndex: null, streetType: null, streetName: null, complement: null }
   await loadOne(accounts, without, blank)
@@ -154,13 +154,13 @@ test.each([
       company(id, { miscellaneous: { referent: '\\\0', language: null, group: null, archived: false } }),
     'companies.miscellaneous',
   ],
-])('the character NUL in %s is refused by the name of the column', (_what, row, column) => {
+])('a NUL character in %s is refused with the name of the column', (_what, row, column) => {
   const writer = new TableWriter(client, companies)
   expect(() => writer.add(row('1'))).toThrow(`${column} contains the character NUL`)
   expect(writer.pendingBytes).toBe(0)
 })
 
-/** An exercice, a journal and an account to hang entries on. */
+/** The exercice, journal and account that entries need. */
 async function ledgerParts() {
   const row = account()
   const [exerciceId, journalId] = [ids.next(), ids.next()]
@@ -221,7 +221,7 @@ async function ledgerParts() {
   return { entry, movement }
 }
 
-test('amounts and shares of any size come back to the cent, and nulls as nulls', async () => {
+test('amounts and shares of any size are read back to the cent, and nulls as nulls', async () => {
   const { entry, movement } = await ledgerParts()
   const shares = [9007199254740991n, 9007199254740993n, 1_000_000n, 2n, -1n, 0n]
   await loadOne(entries, entry)
@@ -244,7 +244,7 @@ test('amounts and shares of any size come back to the cent, and nulls as nulls',
   ])
 })
 
-test('days, instants, rates and metadata of an entry come back as they were given', async () => {
+test('dates, times, rates and metadata of an entry are read back unchanged', async () => {
   const { entry } = await ledgerParts()
   await loadOne(entries, entry)
   const { rows } = await client.query(
@@ -275,7 +275,7 @@ test('a batch that the database refuses leaves the connection usable and loads n
   expect(rows[0].count).toBe(0)
 })
 
-/** The last of twenty thousand is the one that is wrong. */
+/** Only the last of twenty thousand rows is invalid. */
 function wrongAtLast(index: number): AccountRow {
   const number = index === 19_999 ? 'not a number' : `6${index}`
   return {
@@ -303,7 +303,7 @@ test('rows added while a flush runs belong to the next one', async () => {
   expect(writer.pendingBytes).toBe(0)
 })
 
-test('ids ascend across blocks, are never given twice, and must be reserved', async () => {
+test('ids ascend across blocks, are never issued twice, and must be reserved', async () => {
   const others = new IdSource(client)
   const source = new IdSource(client)
   await source.reserve(1_500)

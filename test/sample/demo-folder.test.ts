@@ -46,7 +46,7 @@ function fullExport({ baseUrl, companyToken, thirdPartySecret }: Credentials): P
   return trigger(baseUrl, headers).then(({ body }) => ended(baseUrl, headers, body.id))
 }
 
-test('the demo folder is there with all that a first request needs, and is kept from start to start', async () => {
+test('the demo folder has all that a first request needs, and survives restarts', async () => {
   const first = await ensure(500)
   expect(await count(first)).toBe(500)
   expect((await stat(join(dataDir, 'credentials.json'))).mode & 0o777).toBe(0o600)
@@ -56,20 +56,20 @@ test('the demo folder is there with all that a first request needs, and is kept 
   expect(await ensure(500)).toEqual(first)
 })
 
-test('another number of movements fills the same folder anew, and its tokens stay', async () => {
+test('another number of movements refills the same folder, and its tokens stay', async () => {
   const before = await ensure()
   const after = await ensure(600)
   expect(await count(after)).toBe(600)
   expect({ ...after, exercices: [] }).toEqual({ ...before, exercices: [] })
 })
 
-test('what was exported before the folder is filled anew does not stand for it', async () => {
+test('an export from before a refill is not reused', async () => {
   await fullExport(await ensure(600))
   const { status, rows } = await fullExport(await ensure(700))
   expect({ status, rows }).toEqual({ status: 'DONE', rows: 700 })
 })
 
-test('where the credentials are lost or spoiled others are made, and the old ones are refused', async () => {
+test('lost or damaged credentials are replaced, and the old ones are refused', async () => {
   const before = await ensure()
   await writeFile(join(dataDir, 'credentials.json'), '{"societyId"')
   const after = await ensure()

@@ -37,7 +37,7 @@ async function rowsOf(sql: string, folderId = folder.folderId): Promise<any[]> {
   return (await client.query(sql, [folderId])).rows
 }
 
-test('exactly the asked number of movements is made, and what is told of the folder is true', async () => {
+test('a seed makes exactly the requested number of movements, and returns the facts of the folder', async () => {
   const [counts] = await rowsOf(`select
     (select count(*)::integer from movements where folder_id = $1) as movements,
     (select count(*)::integer from entries where folder_id = $1) as entries,
@@ -57,7 +57,7 @@ test('exactly the asked number of movements is made, and what is told of the fol
 })
 
 test.each([10, 11, 12, 13, 17, 50, 99, 399, 400, 401, 1_234])(
-  '%i movements are possible too, and balance',
+  '%i movements are possible, too, and balance',
   async (count) => {
     const small = await seed(database.ownerUrl, { movements: count, year, reference: `SMALL-${count}` })
     const [found] = await rowsOf(
@@ -107,7 +107,7 @@ test('the shares of a line add up to its amount and to 100 % on each axis', asyn
   expect(counted.lines).toBeGreaterThan(movements / 5)
 })
 
-test('complete codes balance on their account within their year, partial ones do not', async () => {
+test('complete letterings balance on their account within their year, partial ones do not', async () => {
   const groups = await rowsOf(`
     select lettering_state as state, count(*)::integer as codes,
       count(*) filter (where balance = 0)::integer as balanced, min(lines)::integer as lines
@@ -123,7 +123,7 @@ test('complete codes balance on their account within their year, partial ones do
   expect(partial.codes).toBeGreaterThan(movements / 500)
 })
 
-test('lettering codes count on behind ZZZ without repeating', () => {
+test('lettering codes continue after ZZZ without repeating', () => {
   expect([0, 1, 25, 26, 26 ** 3 - 1, 26 ** 3].map(letteringCode)).toEqual([
     'AAA',
     'AAB',
@@ -134,7 +134,7 @@ test('lettering codes count on behind ZZZ without repeating', () => {
   ])
 })
 
-test('nearly all movements lie in the later year, spread over its months in the order of ids', async () => {
+test('nearly all movements are in the later year, spread over its months in the order of ids', async () => {
   const months = await rowsOf(`
     select to_char(date, 'YYYY-MM') as month, count(*)::integer as count from movements m
     join entries e on e.folder_id = m.folder_id and e.id = m.entry_id
@@ -154,7 +154,7 @@ test('nearly all movements lie in the later year, spread over its months in the 
   expect(outside).toEqual([])
 })
 
-test('the year opens with the balances that the year before left', async () => {
+test('the year opens with the closing balances of the year before', async () => {
   const [before, current] = folder.exercices
   const balances = (exercice: string, condition: string) =>
     rowsOf(`
@@ -201,7 +201,7 @@ test('drafts, attachments, currencies, sources and time zones occur as often as 
   expect(found.sources).toBeGreaterThan(20)
 })
 
-test('third parties have what their accounts ask for, with keys that check', async () => {
+test('third-party accounts have their companies and employees, and IBANs have valid check digits', async () => {
   const [found] = await rowsOf(`select
     count(*) filter (where number ~ '^4[01]1' and c.account_id is null)::integer as without_company,
     count(*) filter (where number ~ '^421' and e.account_id is null)::integer as without_employee
@@ -217,7 +217,7 @@ test('third parties have what their accounts ask for, with keys that check', asy
   for (const { iban } of ibans) expect(BigInt(`${iban.slice(4)}1527${iban.slice(2, 4)}`) % 97n).toBe(1n)
 })
 
-test('descriptions hold the texts that break careless readers', async () => {
+test('descriptions include the texts that break careless readers', async () => {
   const rows = await rowsOf('select distinct description from movements where folder_id = $1')
   const descriptions = rows.map((row) => row.description)
   for (const hostile of words.hostileTexts)
@@ -227,7 +227,7 @@ test('descriptions hold the texts that break careless readers', async () => {
     ])
 })
 
-/** All of a folder's entries and movements in their order, with what ids stand for in place of the ids. */
+/** All entries and movements of a folder in order, with natural keys in place of ids. */
 const ledgerDigest = `
   select md5(string_agg(line, '|' order by entry_id, id)) as digest from (
     select m.entry_id, m.id, concat_ws('~', e.date, e.due_date, e.accounted_at, e.created_at, e.validated_at, e.source,
@@ -244,7 +244,7 @@ const ledgerDigest = `
     where m.folder_id = $1
   ) row`
 
-test('the same seed gives the same ledger apart from ids, another seed another one', async () => {
+test('the same seed gives the same ledger apart from ids, and another seed a different one', async () => {
   const small = (reference: string, number: number) =>
     seed(database.ownerUrl, { movements: 3_000, year, reference, seed: number })
   const digests: string[] = []
@@ -261,7 +261,7 @@ test('the same seed gives the same ledger apart from ids, another seed another o
   expect(digests[2]).not.toBe(digests[0])
 })
 
-test('a reference that exists is refused and its folder left alone, or replaced with its ids kept', async () => {
+test('an existing reference is refused and its folder untouched, or it is replaced and keeps its ids', async () => {
   const options = { movements: 1_000, year, reference: 'AGAIN' }
   const first = await seed(database.ownerUrl, options)
   const [{ digest }] = await rowsOf(ledgerDigest, first.folderId)
@@ -280,7 +280,7 @@ test('a reference that exists is refused and its folder left alone, or replaced 
   ).toBe(1_000)
 })
 
-test('a seed that fails half-way leaves nothing behind', async () => {
+test('a seed that fails halfway leaves nothing behind', async () => {
   const failure = new Error('the terminal went away')
   const failing = seed(database.ownerUrl, {
     movements: 30_000,
@@ -295,7 +295,7 @@ test('a seed that fails half-way leaves nothing behind', async () => {
   expect(rows).toEqual([])
 })
 
-test('the tables have statistics when the seed ends', async () => {
+test('the tables have statistics after a seed', async () => {
   const { rows } = await client.query(`select count(*)::integer as count from pg_stats
     where schemaname = 'grandlivre' and tablename in ('movements', 'entries') and attname in ('folder_id', 'exercice_id')`)
   expect(rows[0].count).toBe(4)

@@ -1,4 +1,4 @@
-/** A store on a disk of 4 MB: a small file system in memory, which takes the rights to mount one. */
+/** A store on a disk of 4 MB: a small file system in memory, which needs the right to mount one. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmdirSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { StoreError } from '../../src/store/store.ts'
 import { openFolderStage } from '../support/stages/store-stage.ts'
-import { download, isThere, put, writePieces } from '../support/store-contract.ts'
+import { download, exists, put, writePieces } from '../support/store-contract.ts'
 
 const disk = mkdtempSync(join(tmpdir(), 'grandlivre-disk-'))
 const mounted = mountSmallDisk()
@@ -17,7 +17,7 @@ function mountSmallDisk(): boolean {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk], { stdio: 'ignore' })
     return true
   } catch {
-    // Nothing is run, and so nothing behind it either.
+    // The tests are skipped, and with them the clean-up after them.
     rmdirSync(disk)
     return false
   }
@@ -28,9 +28,9 @@ afterAll(() => {
   rmdirSync(disk)
 })
 
-const title = mounted ? 'a full disk' : 'a full disk (needs the rights to mount one)'
+const title = mounted ? 'a full disk' : 'a full disk (needs the right to mount one)'
 describe.skipIf(!mounted)(title, () => {
-  test('is told as it is, leaves nothing of the file, and no other file suffers', async () => {
+  test('is reported as such, leaves nothing of the file, and damages no other file', async () => {
     const { store, leftovers } = await openFolderStage(join(disk, 'files'))
     const small = randomBytes(1_000_000)
     await put(store, 'a/small.json', small)
@@ -41,9 +41,9 @@ describe.skipIf(!mounted)(title, () => {
     expect(error.retryable).toBe(false)
     await expect(writer.complete({ bytes: 8_000_000 })).rejects.toThrow('The disk is full')
     expect(await leftovers()).toEqual([join(disk, 'files/a/small.json')])
-    expect(await isThere(store, 'a/large.json')).toBe(false)
+    expect(await exists(store, 'a/large.json')).toBe(false)
     expect((await download(store, 'a/small.json')).equals(small)).toBe(true)
-    // There is room again.
+    // There is free space again.
     await put(store, 'a/other.json', small)
     expect((await download(store, 'a/other.json')).equals(small)).toBe(true)
   })

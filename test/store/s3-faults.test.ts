@@ -1,4 +1,6 @@
-/** What goes wrong between the service and an S3 server: the object is whole in the end, or nothing is left of it. */
+/**
+ * Failures between the service and an S3 server: in the end the object is complete, or nothing of it is left.
+ */
 import { hash, randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
@@ -7,8 +9,8 @@ import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { type Fault, type S3Proxy, type SeenRequest, startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
-import { openS3Stage, type StoreStage, shortPatience } from '../support/stages/store-stage.ts'
-import { download, freshKey, isThere, put, writePieces } from '../support/store-contract.ts'
+import { openS3Stage, quickRetries, type StoreStage } from '../support/stages/store-stage.ts'
+import { download, exists, freshKey, put, writePieces } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
 
 const part = limits.storePartBytes
@@ -32,59 +34,56 @@ describeOnS3((server) => {
   })
 
   const scene: Scene = () => ({ server: server(), proxy, stage })
-  describeMended(scene)
-  describeBroken(scene)
+  describeRetried(scene)
+  describeFailed(scene)
   describeRefused(scene)
 })
 
 type Scene = () => { server: S3Server; proxy: S3Proxy; stage: StoreStage }
 
-/** The fault for the first request that is meant, and none for those behind it. */
-function once(isMeant: (request: SeenRequest) => boolean, fault: Fault): (request: SeenRequest) => Fault {
+/** The fault for the first matching request, and none for later ones. */
+function once(matches: (request: SeenRequest) => boolean, fault: Fault): (request: SeenRequest) => Fault {
   let left = 1
-  return (request) => (isMeant(request) && left-- > 0 ? fault : undefined)
+  return (request) => (matches(request) && left-- > 0 ? fault : undefined)
 }
 
 const requests: Record<string, (request: SeenRequest) => boolean> = {
-  'the beginning': ({ begins }) => begins,
+  'starting the upload': ({ begins }) => begins,
   'the first part': (request) => request.part === 1,
   'a part in the middle': (request) => request.part === 2,
   'the last part': (request) => request.part === 4,
-  'the joining': ({ joins }) => joins,
+  'completing the upload': ({ joins }) => joins,
   'the check of the size': ({ method }) => method === 'HEAD',
 }
 
-function describeMended(scene: Scene): void {
-  describe('is mended', () => {
-    for (const [what, isMeant] of Object.entries(requests))
-      test.for<Fault>([503, 'cut', 'lost'])(`where ${what} fails once: %s`, async (fault) => {
+function describeRetried(scene: Scene): void {
+  describe('succeeds by retrying', () => {
+    for (const [what, matches] of Object.entries(requests))
+      test.for<Fault>([503, 'cut', 'lost'])(`if ${what} fails once: %s`, async (fault) => {
         const { proxy, stage } = scene()
-        proxy.inflict(once(isMeant, fault))
+        proxy.inflict(once(matches, fault))
         const key = freshKey()
         await put(stage.store, key, content)
-        expect(proxy.seen.filter(isMeant).length).toBeGreaterThan(1)
+        expect(proxy.seen.filter(matches).length).toBeGreaterThan(1)
         expect((await download(stage.store, key)).equals(content)).toBe(true)
         await stage.store.remove(key)
-        // Of a beginning whose answer was lost, nobody knows; the sweep removes it.
-        const isUnknown = what === 'the beginning' && fault === 'lost'
+        // If the response to starting an upload is lost, its id is unknown; the sweep removes the upload.
+        const isUnknown = what === 'starting the upload' && fault === 'lost'
         expect(await stage.leftovers()).toEqual(isUnknown ? ['unfinished'] : [])
       })
 
-    test.for<Fault>([503, 'cut', 'lost'])(
-      'where what is stored is listed, and each list fails once: %s',
-      async (fault) => {
-        const { proxy, stage } = scene()
-        const key = freshKey()
-        await put(stage.store, key, randomBytes(10))
-        let lists = 0
-        proxy.inflict((request) => (request.lists && lists++ % 2 === 0 ? fault : undefined))
-        expect((await Array.fromAsync(stage.store.list(later()))).map((found) => found.key)).toEqual([key])
-        expect(await stage.store.sweep(later())).toBe(0)
-        expect(lists).toBe(4)
-      },
-    )
+    test.for<Fault>([503, 'cut', 'lost'])('if each listing fails once: %s', async (fault) => {
+      const { proxy, stage } = scene()
+      const key = freshKey()
+      await put(stage.store, key, randomBytes(10))
+      let lists = 0
+      proxy.inflict((request) => (request.lists && lists++ % 2 === 0 ? fault : undefined))
+      expect((await Array.fromAsync(stage.store.list(later()))).map((found) => found.key)).toEqual([key])
+      expect(await stage.store.sweep(later())).toBe(0)
+      expect(lists).toBe(4)
+    })
 
-    test('where a byte of a part changes on its way', async () => {
+    test('if a byte of a part changes in transit', async () => {
       const { proxy, stage } = scene()
       proxy.inflict(once(requests['a part in the middle']!, 'damaged'))
       const key = freshKey()
@@ -93,9 +92,9 @@ function describeMended(scene: Scene): void {
       expect((await download(stage.store, key)).equals(content)).toBe(true)
     })
 
-    test('where the server falls silent', async () => {
+    test('if the server stops responding', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { ...shortPatience, idleMs: 2_000 })
+      const stage = openS3Stage(server, proxy.endpoint, { ...quickRetries, idleMs: 2_000 })
       proxy.inflict(once(requests['the first part']!, 'silent'))
       const key = freshKey()
       await put(stage.store, key, content)
@@ -103,9 +102,9 @@ function describeMended(scene: Scene): void {
       await stage.close()
     })
 
-    test('where the server is away for a while', async () => {
+    test('if the server is away for a while', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { ...shortPatience, tries: 12, retryMs: 20 })
+      const stage = openS3Stage(server, proxy.endpoint, { ...quickRetries, tries: 12, retryMs: 20 })
       const key = freshKey()
       const writer = await stage.store.create(key, 'application/json')
       await writePieces(writer, content.subarray(0, 2 * part))
@@ -121,31 +120,31 @@ function describeMended(scene: Scene): void {
   })
 }
 
-function describeBroken(scene: Scene): void {
-  describe('fails, and leaves nothing,', () => {
-    for (const [what, isMeant] of Object.entries(requests))
-      test.for<Fault>([500, 'cut'])(`where ${what} fails always: %s`, async (fault) => {
+function describeFailed(scene: Scene): void {
+  describe('fails and leaves nothing', () => {
+    for (const [what, matches] of Object.entries(requests))
+      test.for<Fault>([500, 'cut'])(`if ${what} always fails: %s`, async (fault) => {
         const { proxy, stage } = scene()
-        proxy.inflict((request) => (isMeant(request) ? fault : undefined))
+        proxy.inflict((request) => (matches(request) ? fault : undefined))
         const key = freshKey()
         const error = await put(stage.store, key, content).catch((thrown) => thrown)
         expect(error).toBeInstanceOf(StoreError)
         expect(error.retryable).toBe(true)
-        expect(proxy.seen.filter(isMeant)).toHaveLength(shortPatience.tries)
-        expect(await isThere(stage.store, key)).toBe(false)
+        expect(proxy.seen.filter(matches)).toHaveLength(quickRetries.tries)
+        expect(await exists(stage.store, key)).toBe(false)
         expect(await stage.leftovers()).toEqual([])
       })
 
-    test('where a part arrives damaged each time', async () => {
+    test('if a part arrives damaged every time', async () => {
       const { proxy, stage } = scene()
       proxy.inflict((request) => (request.part === 2 ? 'damaged' : undefined))
       const key = freshKey()
       await expect(put(stage.store, key, content)).rejects.toThrow(StoreError)
-      expect(await isThere(stage.store, key)).toBe(false)
+      expect(await exists(stage.store, key)).toBe(false)
       expect(await stage.leftovers()).toEqual([])
     })
 
-    test('where the server went away for good: once it is back, the sweep finds the upload', async () => {
+    test('if the server stays away; once it is back, the sweep removes the upload', async () => {
       const { proxy, stage } = scene()
       const key = freshKey()
       const writer = await stage.store.create(key, 'application/json')
@@ -160,14 +159,14 @@ function describeBroken(scene: Scene): void {
       expect(error.retryable).toBe(true)
       await writer.abort()
       proxy.up()
-      expect(await isThere(stage.store, key)).toBe(false)
+      expect(await exists(stage.store, key)).toBe(false)
       expect(await stage.store.sweep(later())).toBe(1)
       expect(await stage.leftovers()).toEqual([])
     })
 
-    test('and cuts off what is on its way to a silent server', async () => {
+    test('if it is aborted during a request to a silent server, which is cut off', async () => {
       const { server, proxy } = scene()
-      const stage = openS3Stage(server, proxy.endpoint, { ...shortPatience, idleMs: 3_600_000 })
+      const stage = openS3Stage(server, proxy.endpoint, { ...quickRetries, idleMs: 3_600_000 })
       const writer = await stage.store.create(freshKey(), 'application/json')
       proxy.inflict((request) => (request.part === 2 ? 'silent' : undefined))
       await writePieces(writer, content.subarray(0, 2 * part))
@@ -176,10 +175,10 @@ function describeBroken(scene: Scene): void {
       expect(await stage.leftovers()).toEqual([])
     })
 
-    test('and does not wait for the store when it is aborted in mid-pause', async () => {
+    test('if it is aborted between retries, without waiting for the next one', async () => {
       const { server, proxy } = scene()
       const stage = openS3Stage(server, proxy.endpoint, {
-        ...shortPatience,
+        ...quickRetries,
         retryMs: 3_600_000,
         retryMsMax: 3_600_000,
       })
@@ -195,11 +194,11 @@ function describeBroken(scene: Scene): void {
 }
 
 function describeRefused(scene: Scene): void {
-  describe('says at once', () => {
+  describe('reports at once', () => {
     test('that the credentials are wrong', async () => {
       const { proxy, stage } = scene()
       for (const wrong of [{ secretKey: 'another-secret' }, { accessKey: 'nobody' }]) {
-        const store = await openStore({ ...stage.settings, ...wrong } as typeof stage.settings, shortPatience)
+        const store = await openStore({ ...stage.settings, ...wrong } as typeof stage.settings, quickRetries)
         const before = proxy.seen.length
         const error = await store.create(freshKey(), 'application/json').catch((thrown) => thrown)
         expect(error).toBeInstanceOf(StoreError)
@@ -210,7 +209,7 @@ function describeRefused(scene: Scene): void {
       }
     })
 
-    test('that the server is out of reach', async () => {
+    test('that the server is unreachable', async () => {
       const { proxy, stage } = scene()
       proxy.down()
       await expect(stage.store.check()).rejects.toThrow(
@@ -219,10 +218,10 @@ function describeRefused(scene: Scene): void {
     })
   })
 
-  test('has a part refused whose MD5 does not fit, as over https nothing else covers it', async () => {
+  test('the server refuses a part with a wrong MD5, the only protection over https', async () => {
     const { server, stage } = scene()
     const settings = stage.settings as S3Settings
-    const client = createClient(settings, server.endpoint, shortPatience)
+    const client = createClient(settings, server.endpoint, quickRetries)
     client.enableSHA256 = false
     const bytes = Buffer.from('what was sent')
     const uploadID = await client.initiateNewMultipartUpload(settings.bucket, 'grandlivre/a', {})
@@ -242,7 +241,7 @@ function describeRefused(scene: Scene): void {
     await client.abortMultipartUpload(settings.bucket, 'grandlivre/a', uploadID)
   })
 
-  test('joins nothing of which bytes are missing', async () => {
+  test('does not complete an upload with missing bytes', async () => {
     const { proxy, stage } = scene()
     const writer = await stage.store.create(freshKey(), 'application/json')
     await writer.write(content)
@@ -250,7 +249,7 @@ function describeRefused(scene: Scene): void {
     expect(proxy.seen.filter(({ joins }) => joins)).toEqual([])
   })
 
-  test('makes the bucket where it is missing', async () => {
+  test('creates a missing bucket', async () => {
     const { server } = scene()
     const stage = openS3Stage(server)
     const key = freshKey()
@@ -261,17 +260,17 @@ function describeRefused(scene: Scene): void {
     await stage.close()
   })
 
-  test('lists more than a server gives at once', async () => {
+  test('lists more objects than a server returns per page', async () => {
     const { server, stage } = scene()
     const settings = stage.settings as S3Settings
-    const client = createClient(settings, server.endpoint, shortPatience)
+    const client = createClient(settings, server.endpoint, quickRetries)
     const keys = Array.from({ length: 2_001 }, (_, i) => `a/${String(i).padStart(4, '0')}`)
     for (let i = 0; i < keys.length; i += 100)
       await Promise.all(
         keys.slice(i, i + 100).map((key) => client.putObject(settings.bucket, `grandlivre/${key}`, 'x')),
       )
     expect((await Array.fromAsync(stage.store.list(later()))).map(({ key }) => key)).toEqual(keys)
-    // Afterwards the stage removes one by one what it lists.
+    // The stage would remove what it lists one by one.
     await client.removeObjects(
       settings.bucket,
       keys.map((key) => `grandlivre/${key}`),
@@ -282,7 +281,7 @@ function describeRefused(scene: Scene): void {
     const { server, proxy, stage } = scene()
     expect((await stage.store.signedUrl('a', 'a.json', 60)).startsWith(`${server.endpoint}/`)).toBe(true)
     const settings = { ...stage.settings, endpoint: server.endpoint, publicEndpoint: proxy.endpoint }
-    const other = await openStore(settings as typeof stage.settings, shortPatience)
+    const other = await openStore(settings as typeof stage.settings, quickRetries)
     const key = freshKey()
     await put(other, key, content)
     proxy.seen.length = 0

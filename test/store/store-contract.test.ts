@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-test('a folder that many begin to write in is made again each time that the last of them removes it', async () => {
+test('a folder shared by many writers is created again each time the last of them removes it', async () => {
   const { store, leftovers } = stage
   const writing = Array.from({ length: 8 }, async (_, writer) => {
     for (let round = 0; round < 400; round++)
@@ -25,7 +25,7 @@ test('a folder that many begin to write in is made again each time that the last
   expect(await leftovers()).toEqual([])
 })
 
-test('an object that is completed while its place is cleared is gone all the same', async () => {
+test('an object completed while its folder is cleared is gone too', async () => {
   const { store, leftovers } = stage
   const outcomes = new Set<string>()
   for (let round = 0; round < 100; round++) {
@@ -37,6 +37,6 @@ test('an object that is completed while its place is cleared is gone all the sam
     for (const { status } of await completing) outcomes.add(status)
     expect(await leftovers()).toEqual([])
   }
-  // Otherwise they did not meet.
+  // Otherwise the two never raced.
   expect([...outcomes].sort()).toEqual(['fulfilled', 'rejected'])
 })

@@ -5,23 +5,23 @@ import { Writable } from 'node:stream'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { testMasterKey } from './service.ts'
 
-export interface Ran {
+export interface CommandResult {
   code: number
   out: string
   error: string
 }
 
-/** One command line of staff, in this process. */
-export async function cli(ownerUrl: string, ...words: string[]): Promise<Ran> {
-  const ran = { code: 0, out: '', error: '' }
-  ran.code = await runCli(words, {
+/** Runs a staff command in this process. */
+export async function cli(ownerUrl: string, ...words: string[]): Promise<CommandResult> {
+  const result = { code: 0, out: '', error: '' }
+  result.code = await runCli(words, {
     env: environmentOf(ownerUrl),
-    out: collect((text) => (ran.out += text)),
-    err: collect((text) => (ran.error += text)),
-    // No signal comes.
+    out: collect((text) => (result.out += text)),
+    err: collect((text) => (result.error += text)),
+    // No signal ever arrives.
     stop: () => new AbortController().signal,
   })
-  return ran
+  return result
 }
 
 function collect(add: (text: string) => void): Writable {
@@ -37,15 +37,15 @@ function environmentOf(ownerUrl: string) {
   return { DATA_DIR: tmpdir(), DATABASE_URL: ownerUrl, MASTER_KEY: testMasterKey.toString('hex') }
 }
 
-/** A command line as its own process, to be looked at and interrupted while it runs. */
+/** Runs a staff command in its own process, so that it can be watched and interrupted. */
 export function startCli(
   ownerUrl: string,
   ...words: string[]
-): { child: ChildProcess; soFar: Ran; ended: Promise<Ran> } {
+): { child: ChildProcess; soFar: CommandResult; ended: Promise<CommandResult> } {
   const env = {
     PATH: process.env['PATH'],
     ...environmentOf(ownerUrl),
-    // As the npm scripts do: half of a short command's time goes into stripping types.
+    // Like the npm scripts: half of a short command's time goes into stripping types.
     NODE_COMPILE_CACHE: '.cache/compile',
   }
   const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })

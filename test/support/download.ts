@@ -1,4 +1,4 @@
-/** An export over HTTP as its bytes came, with trailers, and broken where it broke. */
+/** Exports over HTTP: their raw bytes and trailers, and the error of a broken transfer. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
@@ -9,9 +9,9 @@ export interface Download {
   status: number
   headers: IncomingHttpHeaders
   trailers: Record<string, string | undefined>
-  /** As sent: compressed where it was. */
+  /** As received: compressed if the response was. */
   bytes: Buffer
-  /** Decoded, as text. */
+  /** The decoded body as text. */
   text: string
   /** The body as JSON, for errors and small exports. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads into answers of any shape
@@ -20,7 +20,7 @@ export interface Download {
   sha256: string
 }
 
-/** The whole answer. Rejects with the error of a transfer that broke off. */
+/** The whole response. Rejects with the error of a broken transfer. */
 export async function download(
   url: string,
   headers: Record<string, string>,
@@ -45,7 +45,7 @@ export async function download(
   }
 }
 
-/** The answer as soon as its headers are there; nothing of its body is read yet. */
+/** The response as soon as its headers arrive, with its body unread. */
 export async function open(
   url: string,
   headers: Record<string, string>,
@@ -57,7 +57,7 @@ export async function open(
   return message
 }
 
-/** Where an export of a folder is to be had, for a caller; query values are encoded, arrays are repeated. */
+/** The URL of a movements export. Query values are encoded; arrays become repeated parameters. */
 export function movementsUrl(
   serviceUrl: string,
   query: Record<string, string | string[] | undefined>,
@@ -78,12 +78,12 @@ export interface SlowReader {
   message: IncomingMessage
   /** Bytes read so far. */
   bytes: number
-  /** Reads so many bytes, or to the end, and gives them to the hash. */
+  /** Reads this many bytes, or to the end, and feeds them to the hash. */
   read(bytes: number): Promise<void>
   digest(): string
 }
 
-/** Begins an export whose bytes are read when the test says so. */
+/** Starts an export whose bytes are read when the test says so. */
 export async function slowReader(url: string, headers: Record<string, string>): Promise<SlowReader> {
   const message = await open(url, headers)
   expect(message.statusCode).toBe(200)
@@ -100,10 +100,10 @@ export async function slowReader(url: string, headers: Record<string, string>): 
           hash.update(chunk)
           reader.bytes += chunk.length
         } else {
-          const heard = new AbortController()
-          const { signal } = heard
-          await Promise.race(['readable', 'end'].map((event) => once(message, event, { signal }))).finally(
-            () => heard.abort(),
+          const controller = new AbortController()
+          const { signal } = controller
+          await Promise.race(['readable', 'end'].map((name) => once(message, name, { signal }))).finally(() =>
+            controller.abort(),
           )
         }
       }

@@ -1,4 +1,4 @@
-/** A full export as a partner works with it: triggered, polled to its end, downloaded. */
+/** A full export as a partner uses it: trigger it, poll it to its end, download it. */
 import { createHash } from 'node:crypto'
 import { type Answer, request } from './service.ts'
 import { until } from './until.ts'
@@ -31,8 +31,8 @@ export function trigger(
 }
 
 /**
- * As `trigger` where much else runs: a request that finds no connection to the database within five seconds, as on a slow
- * machine, is answered 503 and asked again, as partners do.
+ * Like `trigger`, under load: a request that gets no database connection within five seconds, as on a slow
+ * machine, is answered 503 and sent again, as partners do.
  */
 export async function triggerAmongMany(
   url: string,
@@ -48,7 +48,10 @@ export function statusUrl(url: string, exportId: string): string {
   return `${url}/api/v1/mad/all/status?exportId=${encodeURIComponent(exportId)}`
 }
 
-/** Polls until it has ended. @param seen told each progress on the way */
+/**
+ * Polls until the export has ended.
+ * @param seen called with each progress on the way
+ */
 export async function ended(
   url: string,
   headers: Record<string, string>,
@@ -58,7 +61,7 @@ export async function ended(
   let job: JobAnswer | undefined
   await until(async () => {
     const { status, body } = await request(statusUrl(url, exportId), headers)
-    // For a moment the database may be away; partners ask again, too.
+    // The database may be away for a moment; partners retry, too.
     if (status === 503) return false
     if (status !== 200) throw new Error(`status answered ${status} ${JSON.stringify(body)}`)
     job = body as JobAnswer
@@ -75,7 +78,7 @@ export interface DownloadedFile {
   json: any
 }
 
-/** Without any header, as a partner's browser does it. */
+/** Downloads without any header, like a partner's browser. */
 export async function downloadFile(url: string): Promise<DownloadedFile> {
   const response = await fetch(url)
   const bytes = Buffer.from(await response.arrayBuffer())
@@ -84,7 +87,7 @@ export async function downloadFile(url: string): Promise<DownloadedFile> {
   return { bytes, sha256, json: JSON.parse(bytes.toString('utf8')) }
 }
 
-/** Tells where progress went backwards; nothing where it never did. */
+/** @returns the steps at which progress went backwards; normally none */
 export function backwards(seen: Progress[]): string[] {
   return seen.flatMap((now, i) => {
     const before = seen[i - 1]

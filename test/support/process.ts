@@ -1,4 +1,4 @@
-/** The service as a process of its own, which a test may stop, freeze or kill. */
+/** The service in its own process, which a test may stop, freeze or kill. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Timing } from '../../src/timing.ts'
@@ -8,17 +8,17 @@ import { until } from './until.ts'
 export interface ServiceProcess {
   url: string
   child: ChildProcess
-  /** Whether it has logged that kind of event, of that export. */
+  /** Whether it has logged that event, of that export if given. */
   logged(event: string, exportId?: string): boolean
   /** Exit code and signal. */
   ended: Promise<[number | null, string | null]>
-  /** Ends it at once where it still runs, and waits for its end. */
+  /** Kills it if it still runs, and waits for its end. */
   kill(): Promise<void>
 }
 
 /**
- * @param settings its environment; DATABASE_URL and DATA_DIR at the least
- * @param timing what is other than the default
+ * @param settings its environment, at least DATABASE_URL and DATA_DIR
+ * @param timing what differs from the default
  */
 export async function startProcess(
   settings: Record<string, string>,

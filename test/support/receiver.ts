@@ -1,6 +1,7 @@
 /**
- * A subscriber as public documentation of such services shows it: parses the body, makes JSON of it again, appends the
- * date header, and compares the HMAC in hexadecimal. Each path is one subscriber, with a way of behaving.
+ * A subscriber like those in public documentation of similar services: it parses the body, serializes it
+ * again, appends the date header, and compares the HMAC in hexadecimal. Each path is one subscriber with its
+ * own behaviour.
  */
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -20,7 +21,7 @@ export interface Received {
   events: ReceivedEvent[]
   body: Buffer
   headers: IncomingHttpHeaders
-  /** When the request was there whole, epoch milliseconds. */
+  /** When the request was complete, epoch milliseconds. */
   at: number
 }
 
@@ -30,16 +31,16 @@ export type Behaviour = (response: ServerResponse, received: Received, attempt: 
 export interface Receiver {
   /** `http://127.0.0.1:<port>`; a path follows. */
   url: string
-  /** Whose signature does not fit, by the documented way. */
+  /** Requests whose signature is wrong, by the documented check. */
   forged: Received[]
-  /** What came to a path, in order; those are not in it that were refused by its behaviour's status. */
+  /** Events that a path received, in order, without those of requests that it refused. */
   accepted(path: string): ReceivedEvent[]
   /** Every request to a path. */
   requests(path: string): Received[]
   behave(path: string, behaviour: Behaviour): void
-  /** The most requests to a path that ran at once. */
+  /** The most concurrent requests to a path. */
   atOnce(path: string): number
-  /** From now on deliveries are to be signed with this one. */
+  /** From now on, deliveries must be signed with this secret. */
   expectSecret(secret: string): void
   close(): Promise<void>
 }
@@ -49,7 +50,7 @@ export const answerWith =
   (response) =>
     void response.writeHead(status, headers).end()
 
-/** @param secrets of the partners, one of which is to have signed each delivery */
+/** @param secrets of the partners, one of which must have signed each delivery */
 export async function startReceiver(...secrets: string[]): Promise<Receiver> {
   const paths = new Map<
     string,
@@ -87,7 +88,7 @@ export async function startReceiver(...secrets: string[]): Promise<Receiver> {
     behave(response, received, path.requests.length)
   }
   const server = createServer((request, response) => {
-    // A request that is cut off has been sent by nobody.
+    // A request that was cut off is ignored.
     receive(request, response).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,18 +1,18 @@
-/** A bucket for the exports of a stage, which its services reach by way of a proxy. */
+/** A bucket for the exports of a stage, which its services reach through a proxy. */
 import { basename } from 'node:path'
 import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
 import { type S3Proxy, startS3Proxy } from './servers/s3-proxy.ts'
 import type { S3Server } from './servers/s3-servers.ts'
 import type { Files } from './stages/failing-stage.ts'
-import { openS3Stage, shortPatience } from './stages/store-stage.ts'
+import { openS3Stage, quickRetries } from './stages/store-stage.ts'
 
 export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3Proxy }> {
   const proxy = await startS3Proxy(server.endpoint)
-  // Beside the proxy, so that the test sees what is there whatever the services see.
+  // Bypasses the proxy, so that the test sees the bucket whatever the services see.
   const { store, settings } = openS3Stage(server)
   await store.check()
   const { bucket, region, accessKey, secretKey } = settings as S3Settings
-  const client = createClient(settings as S3Settings, server.endpoint, shortPatience)
+  const client = createClient(settings as S3Settings, server.endpoint, quickRetries)
   return {
     proxy,
     store,

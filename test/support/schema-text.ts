@@ -1,15 +1,16 @@
 /**
- * The schema `grandlivre` of a database as text, from its catalog: PostgreSQL's own pg_dump does not come with npm, and
- * spreads what belongs to a table over the whole file. Here a table is followed by all that depends on it. Everything but
- * columns and parameters is in the order of names, so two databases with the same schema give the same text.
+ * The schema `grandlivre` of a database as text, from its catalog: PostgreSQL's own pg_dump does not come
+ * with npm, and scatters what belongs to a table over the whole file. Here each table is followed by
+ * everything that depends on it. Everything but columns and parameters is sorted by name, so two databases
+ * with the same schema give the same text.
  *
- * Left out: rows, owners (logins are the operator's choice), and the schema `pgboss`, which the library of the queue
- * makes and migrates.
+ * Omitted: rows, owners (logins are the operator's choice), and the schema `pgboss`, which the queue's
+ * library creates and migrates.
  */
 import type pg from 'pg'
 
 export async function readSchemaText(client: pg.ClientBase): Promise<string> {
-  // PostgreSQL names the schema of whatever is not on the path.
+  // PostgreSQL qualifies the names of everything that is not on the path.
   await client.query('set search_path = grandlivre')
   const blocks: string[] = []
   for (const query of [schema, types, sequences, tables, functions]) {
@@ -20,7 +21,7 @@ export async function readSchemaText(client: pg.ClientBase): Promise<string> {
 }
 
 /**
- * A GRANT for each grantee but the owner, as a subquery of one text.
+ * A GRANT for each grantee but the owner, as a subquery that yields one text.
  * @param acl expression of type aclitem[]
  * @param on what follows GRANT ... ON
  */
@@ -32,7 +33,7 @@ function grants(acl: string, on: string, owner: string): string {
       where a.grantee <> ${owner} group by 1) as granted)`
 }
 
-/** One line for each row of a catalog, as a subquery of one text. */
+/** One line per row of a catalog, as a subquery that yields one text. */
 function lines(line: string, from: string, order: string): string {
   return `(select string_agg(${line}, '' order by ${order}) from ${from})`
 }
@@ -71,7 +72,7 @@ const columns = `
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped`
 
-/** The key first, then unique constraints, checks and references. NOT NULL stands at its column. */
+/** The key first, then unique constraints, checks and references. NOT NULL is part of its column. */
 const constraints = `
   select 10000 + row_number() over (order by position(k.contype::text in 'pucf'), k.conname),
     format('CONSTRAINT %s %s', k.conname, pg_get_constraintdef(k.oid, true))
@@ -114,7 +115,7 @@ const tables = `
   from pg_class c where c.relnamespace = 'grandlivre'::regnamespace and c.relkind in ('r', 'p', 'v', 'm')
   order by c.relname`
 
-/** PUBLIC may call a function unless that right was taken away. */
+/** PUBLIC may call a function unless that right was revoked. */
 const functions = `
   select concat(pg_get_functiondef(f.oid), ';',
     case when f.proacl is not null and not exists (select from aclexplode(f.proacl) a where a.grantee = 0)

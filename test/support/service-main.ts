@@ -1,5 +1,5 @@
 /**
- * The service as `src/main.ts` runs it, by a timing of the test: the first argument, as JSON. The environment of
+ * The service like `src/main.ts`, with the test's timing: the first argument, as JSON. The environment of
  * production has no such setting.
  */
 import { runUntilSignal } from '../../src/start/run-until-signal.ts'

@@ -11,12 +11,15 @@ export const testMasterKey = randomBytes(32)
 
 export interface TestService {
   url: string
-  /** What it has logged so far, a JSON line each. */
+  /** The JSON lines it has logged so far. */
   lines: string[]
   stop(): Promise<void>
 }
 
-/** The whole service on a free port and a database of the test, with a rate limit that no test meets by accident. */
+/**
+ * Starts the whole service on a free port and the test's database, with a rate limit that no test reaches by
+ * accident.
+ */
 export async function startTestService(
   database: { ownerUrl: string },
   settings: Partial<Config> = {},
@@ -65,7 +68,7 @@ export async function startTestService(
 export interface Answer {
   status: number
   headers: Headers
-  /** Parsed where it is JSON. */
+  /** Parsed if it is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads into answers of any shape
   body: any
 }

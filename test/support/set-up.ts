@@ -1,10 +1,10 @@
 /**
- * What the projects `service` and `slow` need before their first file, made once for both. Each of them loads this file
- * for itself, so the count of those that use it stands where both find it.
+ * What the projects `service` and `slow` need before their first file, made once for both. Each of them loads
+ * this file separately, so the count of its users is global.
  */
 import type { TestProject } from 'vitest/node'
-import { sayWhichPoolerIsMissing } from './servers/pgbouncer.ts'
-import { sayWhichS3ServersAreMissing } from './servers/s3-programs.ts'
+import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
+import { warnOfMissingS3Servers } from './servers/s3-programs.ts'
 import { type RunServer, startServer } from './servers/server.ts'
 
 interface Shared {
@@ -12,15 +12,15 @@ interface Shared {
   server?: Promise<RunServer>
 }
 
-const place = globalThis as { grandlivreTests?: Shared }
-place.grandlivreTests ??= { users: 0 }
-const shared = place.grandlivreTests
+const shareable = globalThis as { grandlivreTests?: Shared }
+shareable.grandlivreTests ??= { users: 0 }
+const shared = shareable.grandlivreTests
 
 export async function setup(project: TestProject): Promise<void> {
   shared.users += 1
   if (shared.server === undefined) {
-    sayWhichS3ServersAreMissing()
-    sayWhichPoolerIsMissing()
+    warnOfMissingS3Servers()
+    warnIfPoolerIsMissing()
     shared.server = startServer()
   }
   const { urls, cluster } = await shared.server

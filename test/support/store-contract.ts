@@ -1,4 +1,4 @@
-/** What every store of files does alike; each kind runs this suite. */
+/** The contract of every store; each kind runs this suite. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
@@ -13,7 +13,7 @@ const earlier = () => new Date(Date.now() - 3_600_000)
 let keys = 0
 export const freshKey = () => `1000/export_${keys++}.json`
 
-/** Written in uneven pieces out of one buffer that is overwritten after each, as renderers do. */
+/** Writes uneven pieces from one buffer that is overwritten after each, as renderers do. */
 export async function put(store: ObjectStore, key: string, content: Uint8Array): Promise<void> {
   const writer = await store.create(key, 'application/json')
   await writePieces(writer, content)
@@ -40,7 +40,7 @@ export async function download(store: ObjectStore, key: string): Promise<Buffer>
   return Buffer.from(await response.arrayBuffer())
 }
 
-export async function isThere(store: ObjectStore, key: string): Promise<boolean> {
+export async function exists(store: ObjectStore, key: string): Promise<boolean> {
   const response = await fetch(await store.signedUrl(key, 'a.json', 60))
   await response.arrayBuffer()
   expect([200, 404, 410]).toContain(response.status)
@@ -63,7 +63,7 @@ export function describeStore(name: string, open: () => Promise<StoreStage>): vo
 
     afterAll(() => stage?.close())
 
-    test('is there, whether it was used before or not', async () => {
+    test('checks out, whether it was used before or not', async () => {
       await store.check()
       await store.check()
     })
@@ -82,8 +82,8 @@ function describeWriting(stage: () => StoreStage): void {
     ['exactly a part', part],
     ['a part and a byte', part + 1],
     ['several parts', 3 * part + 12_345],
-    ['more parts than are sent at once', 5 * part],
-  ] as const)('gives back what was written: %s', async ([, bytes]) => {
+    ['more parts than are sent concurrently', 5 * part],
+  ] as const)('returns what was written: %s', async ([, bytes]) => {
     const { store } = stage()
     const content = randomBytes(bytes)
     const key = freshKey()
@@ -92,7 +92,7 @@ function describeWriting(stage: () => StoreStage): void {
     await store.remove(key)
   })
 
-  test('takes single pieces larger than a part', async () => {
+  test('accepts single pieces larger than a part', async () => {
     const { store } = stage()
     const content = randomBytes(2 * part + 7)
     const key = freshKey()
@@ -103,7 +103,7 @@ function describeWriting(stage: () => StoreStage): void {
     await store.remove(key)
   })
 
-  test('keeps several objects apart that are written at once', async () => {
+  test('keeps objects apart that are written concurrently', async () => {
     const { store } = stage()
     const written = Array.from({ length: 4 }, () => ({ key: freshKey(), content: randomBytes(part + 1_000) }))
     await Promise.all(written.map(({ key, content }) => put(store, key, content)))
@@ -118,21 +118,21 @@ function describeWriting(stage: () => StoreStage): void {
     const key = freshKey()
     const writer = await store.create(key, 'application/json')
     await writer.write(randomBytes(part + 1))
-    expect(await isThere(store, key)).toBe(false)
+    expect(await exists(store, key)).toBe(false)
     expect(await keysOf(store, later())).toEqual([])
     await writer.complete({ bytes: part + 1 })
-    expect(await isThere(store, key)).toBe(true)
+    expect(await exists(store, key)).toBe(true)
     await store.remove(key)
-    expect(await isThere(store, key)).toBe(false)
+    expect(await exists(store, key)).toBe(false)
   })
 
-  test('makes and removes objects of one place side by side, and leaves nothing of the place', async () => {
+  test('creates and removes objects of one folder concurrently, and leaves nothing of the folder', async () => {
     const { store, leftovers } = stage()
     const writing = Array.from({ length: 4 }, async (_, writer) => {
       for (let round = 0; round < 10; round++) {
         const key = `4000/place/${writer}-${round}.json`
         await put(store, key, randomBytes(10))
-        expect(await isThere(store, key)).toBe(true)
+        expect(await exists(store, key)).toBe(true)
         await store.remove(key)
         await (await store.create(key, 'application/json')).abort()
       }
@@ -141,7 +141,7 @@ function describeWriting(stage: () => StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
-  test('refuses keys that lead elsewhere', async () => {
+  test('refuses keys that lead outside', async () => {
     const { store } = stage()
     for (const key of [
       '',
@@ -164,15 +164,15 @@ function describeWriting(stage: () => StoreStage): void {
 }
 
 function describeFailing(stage: () => StoreStage): void {
-  test('refuses to complete another number of bytes, and leaves nothing', async () => {
+  test('refuses to complete with a different number of bytes, and leaves nothing', async () => {
     const { store, leftovers } = stage()
     for (const wrong of [-1, 1, part]) {
       const key = freshKey()
       const writer = await store.create(key, 'application/json')
       await writer.write(randomBytes(part + 10))
       await expect(writer.complete({ bytes: part + 10 + wrong })).rejects.toThrow(StoreError)
-      expect(await isThere(store, key)).toBe(false)
-      // And stays failed.
+      expect(await exists(store, key)).toBe(false)
+      // The writer stays failed.
       await expect(writer.write(randomBytes(1))).rejects.toThrow(StoreError)
       await expect(writer.complete({ bytes: part + 10 })).rejects.toThrow(StoreError)
       await writer.abort()
@@ -188,14 +188,14 @@ function describeFailing(stage: () => StoreStage): void {
       await writePieces(writer, randomBytes(bytes))
       await writer.abort()
       await writer.abort()
-      expect(await isThere(store, key)).toBe(false)
+      expect(await exists(store, key)).toBe(false)
       await expect(writer.write(randomBytes(1))).rejects.toThrow(StoreError)
       await expect(writer.complete({ bytes })).rejects.toThrow(StoreError)
     }
     expect(await leftovers()).toEqual([])
   })
 
-  test('has left nothing when any of several aborts has ended', async () => {
+  test('has left nothing as soon as any of several aborts returns', async () => {
     const { store, leftovers } = stage()
     for (let i = 0; i < 20; i++) {
       const writer = await store.create(freshKey(), 'application/json')
@@ -207,7 +207,7 @@ function describeFailing(stage: () => StoreStage): void {
     }
   })
 
-  test('ends a write that is under way when it is aborted', async () => {
+  test('fails a write that is under way when it is aborted', async () => {
     const { store, leftovers } = stage()
     const writer = await store.create(freshKey(), 'application/json')
     const writing = writePieces(writer, randomBytes(6 * part)).then(
@@ -219,7 +219,7 @@ function describeFailing(stage: () => StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
-  test('keeps a completed object whatever is asked of its writer then', async () => {
+  test('keeps a completed object, whatever its writer is asked to do afterwards', async () => {
     const { store } = stage()
     const key = freshKey()
     const writer = await store.create(key, 'application/json')
@@ -257,7 +257,7 @@ function describeLinks(stage: () => StoreStage): void {
     expect(response.headers.get('etag')).toMatch(/^"[^"]+"$/)
   })
 
-  test('gives parts of a file', async () => {
+  test('serves ranges of a file', async () => {
     const response = await fetch(link, { headers: { Range: 'bytes=100-199' } })
     expect(response.status).toBe(206)
     expect(response.headers.get('content-range')).toBe('bytes 100-199/1000')
@@ -265,7 +265,7 @@ function describeLinks(stage: () => StoreStage): void {
     expect(await status(link, { Range: 'bytes=1000-' })).toBe(416)
   })
 
-  test('tells the size of a file by its first byte, and by HEAD where that is signed, too', async () => {
+  test('reports the size of a file with its first byte, and with HEAD if the signature covers it', async () => {
     const response = await fetch(link, { headers: { Range: 'bytes=0-0' } })
     expect([response.status, response.headers.get('content-range')]).toEqual([206, 'bytes 0-0/1000'])
     expect(response.headers.get('content-disposition')).toContain(`filename*=UTF-8''%C3%89ts`)
@@ -275,7 +275,7 @@ function describeLinks(stage: () => StoreStage): void {
     )
   })
 
-  test('answers to its address as it was signed and to no other', async () => {
+  test('accepts exactly the signed address', async () => {
     const { store } = stage()
     const other = freshKey()
     await put(store, other, content)
@@ -295,7 +295,7 @@ function describeLinks(stage: () => StoreStage): void {
     const { store } = stage()
     const key = freshKey()
     await put(store, key, content)
-    // Whether it is still good at first is for the other tests: this one may be slower than it.
+    // That it works at first is checked by other tests; this one may be too slow to see it.
     const url = await store.signedUrl(key, 'a.json', 1)
     await until(async () => (await status(url)) !== 200)
     expect([403, 410]).toContain(await status(url))
@@ -303,14 +303,14 @@ function describeLinks(stage: () => StoreStage): void {
 }
 
 function describeHousekeeping(stage: () => StoreStage): void {
-  test('removes what is there and does not mind what is not', async () => {
+  test('removes what exists, and ignores what does not', async () => {
     const { store } = stage()
     for (const key of await keysOf(store, later())) await store.remove(key)
     await store.remove('1000/never.json')
     expect(await stage().leftovers()).toEqual([])
   })
 
-  test('lists what was completed before a moment', async () => {
+  test('lists objects completed before a given time', async () => {
     const { store } = stage()
     const all = ['2000/a.json', '2000/b/c.json', '3000/d.json']
     for (const key of all) await put(store, key, randomBytes(10))
@@ -321,7 +321,7 @@ function describeHousekeeping(stage: () => StoreStage): void {
     for (const key of all) await store.remove(key)
   })
 
-  test('clears a folder of what is chosen, complete or not, and touches nothing else', async () => {
+  test('clears the chosen objects of a folder, complete or not, and touches nothing else', async () => {
     const { store, leftovers } = stage()
     const stay = ['5000/a/2-done.json', '5000/ab/1-done.json', '5000/1-done.json']
     for (const key of [...stay, '5000/a/1-done.json', '5000/a/b/1-done.json'])
@@ -331,16 +331,16 @@ function describeHousekeeping(stage: () => StoreStage): void {
     for (const writer of writers) await writer.write(randomBytes(10))
     // With parts that have arrived: more are written than are kept on the way.
     await writePieces(writers[1]!, randomBytes(5 * part))
-    const asked = new Set<string>()
+    const seenKeys = new Set<string>()
     await store.clear('5000/a', (key) => {
-      asked.add(key)
+      seenKeys.add(key)
       return key.includes('/1-')
     })
-    expect([...asked].sort()).toEqual(
+    expect([...seenKeys].sort()).toEqual(
       [...begun.slice(0, 3), '5000/a/1-done.json', '5000/a/2-done.json', '5000/a/b/1-done.json'].sort(),
     )
     expect(await keysOf(store, later())).toEqual(stay.toSorted())
-    // Of those in the making the cleared ones have failed, and the others go on.
+    // Of the unfinished objects, the cleared ones have failed, and the others still complete.
     const outcomes = await Promise.allSettled([
       writers[0]!.complete({ bytes: 10 }),
       writers[1]!.complete({ bytes: 10 + 5 * part }),
@@ -356,19 +356,19 @@ function describeHousekeeping(stage: () => StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
-  test('clears a folder that is not there, and one with all that is in it', async () => {
+  test('clears a missing folder, and one with everything in it', async () => {
     const { store, leftovers } = stage()
     await store.clear('6000/never', () => true)
     await put(store, '6000/a/done.json', randomBytes(10))
     const writers = await Promise.all(['x', 'y'].map((name) => store.create(`6000/a/${name}`, 'text/plain')))
     await store.clear('6000/a', () => true)
     expect(await leftovers()).toEqual([])
-    // Nothing comes back of a place that is gone, either.
+    // Nothing of the folder comes back, either.
     for (const writer of writers) await expect(writer.complete({ bytes: 0 })).rejects.toThrow(StoreError)
     expect(await leftovers()).toEqual([])
   })
 
-  test('sweeps what was begun before a moment and never ended', async () => {
+  test('sweeps uploads begun before a given time and never finished', async () => {
     const { store, leftovers } = stage()
     const done = freshKey()
     await put(store, done, randomBytes(10))

@@ -1,4 +1,4 @@
-/** Bytes from a thread: backpressure, cancellation, and endings of every kind. Real threads, real ports. */
+/** Bytes from a thread: backpressure, cancellation and every kind of end, over real threads and ports. */
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 type Head = { version: string }
 type Summary = { written: number }
 
-/** The writer's end is transferred, as to a thread, but to this one, where a test sees both ends. */
+/** Transfers the writer's end as to a thread, but to this one, so that a test sees both ends. */
 function pair(windowBytes: number) {
   const reader = new ChannelReader<Head, Summary>()
   const { port1, port2 } = new MessageChannel()
@@ -21,7 +21,7 @@ function pair(windowBytes: number) {
   return { reader, writer, threadPort }
 }
 
-/** Lets every message that was posted arrive. */
+/** Lets every posted message arrive. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await nextTurn()
 }
@@ -48,7 +48,7 @@ test('head, chunks and summary arrive in order', async () => {
   expect(await reader.read()).toBeUndefined()
 })
 
-test('a writer stops at the window until somebody reads', async () => {
+test('a writer stops at the window until the reader reads', async () => {
   const { reader, writer } = pair(1000)
   let written = 0
   const writing = (async () => {
@@ -56,7 +56,7 @@ test('a writer stops at the window until somebody reads', async () => {
     writer.end({ written })
   })()
   await settle()
-  // The tenth chunk used the credit up: it has been sent, and its write waits.
+  // The tenth chunk used up the credit: it has been sent, and its write waits.
   expect(written).toBe(9)
   await reader.read()
   await settle()
@@ -69,7 +69,7 @@ test('a writer stops at the window until somebody reads', async () => {
   expect(reader.summary).toEqual({ written: 40 })
 })
 
-test('a chunk larger than the window passes, and is paid back', async () => {
+test('a chunk larger than the window passes, and its credit returns', async () => {
   const { reader, writer } = pair(1000)
   let written = 0
   const writing = (async () => {
@@ -88,7 +88,7 @@ test('a chunk larger than the window passes, and is paid back', async () => {
   await writing
 })
 
-test('a writer that waits is told of a cancel, and so is one that writes on', async () => {
+test('a cancel rejects a waiting write and every later one', async () => {
   const { reader, writer } = pair(100)
   const waiting = writer.write(new Uint8Array(200))
   reader.cancel()
@@ -102,7 +102,7 @@ test('a writer that waits is told of a cancel, and so is one that writes on', as
   writer.fail(new Error('late'))
 })
 
-test('a reader that waits is told of a cancel', async () => {
+test('a cancel rejects a waiting read', async () => {
   const { reader, writer } = pair(100)
   const reading = expect(reader.read()).rejects.toThrow('cancelled')
   reader.cancel()
@@ -111,7 +111,7 @@ test('a reader that waits is told of a cancel', async () => {
   writer.fail(writer.signal.reason)
 })
 
-test('an error comes across with its code, headers and issues, and overtakes chunks', async () => {
+test('an error crosses with its code, headers and issues, and overtakes chunks', async () => {
   const { reader, writer } = pair(1000)
   await writer.write(new Uint8Array(10))
   const cause = new Error('the reason')
@@ -132,7 +132,7 @@ test('an error comes across with its code, headers and issues, and overtakes chu
   await expect(reader.head()).rejects.toBe(error)
 })
 
-test('of an error of the database its code comes across, and not the row it quotes', async () => {
+test('a database error crosses with its code, but without the row it quotes', async () => {
   const { reader, writer } = pair(1000)
   const row = { detail: 'Failing row contains (Dupont)', where: 'COPY entries, line 1: "Dupont"' }
   const cause = Object.assign(new Error('violates check'), row, { code: '23514' })
@@ -142,7 +142,7 @@ test('of an error of the database its code comes across, and not the row it quot
   expect(stack).not.toContain('Dupont')
 })
 
-test('what is no AppError comes across as an error all the same', async () => {
+test('anything but an AppError crosses as a plain error', async () => {
   for (const thrown of [new TypeError('odd'), 'odd']) {
     const { reader, writer } = pair(1000)
     writer.fail(thrown)
@@ -181,7 +181,7 @@ test('a thread that dies is an error, before the first byte and after', async ()
   }
 })
 
-test('what was not read is read after the end', async () => {
+test('unread chunks can be read after the end', async () => {
   const { reader, writer } = pair(1000)
   for (let i = 0; i < 3; i++) await writer.write(Uint8Array.from([i]))
   writer.end({ written: 3 })
@@ -194,22 +194,22 @@ test('what was not read is read after the end', async () => {
   ])
 })
 
-test('a buffer that is given back is used again, one that is too small is not', async () => {
+test('a returned buffer is reused, unless it is too small', async () => {
   const { reader, writer } = pair(10_000)
-  const give = async (bytes: number) => {
+  const writeAndReturn = async (bytes: number) => {
     const buffer = writer.buffer(bytes)
     buffer.fill(7)
     await writer.write(buffer)
     const chunk = await reader.read()
     reader.giveBack(chunk!)
-    expect(chunk!.buffer.byteLength, 'the buffer is gone from here').toBe(0)
+    expect(chunk!.buffer.byteLength, 'the buffer is detached').toBe(0)
     await settle()
   }
-  await give(100)
-  expect(writer.buffer(100)[0], 'it comes back as it was').toBe(7)
-  await give(100)
+  await writeAndReturn(100)
+  expect(writer.buffer(100)[0], 'it returns unchanged').toBe(7)
+  await writeAndReturn(100)
   expect(writer.buffer(101)[0]).toBe(0)
-  await give(500)
+  await writeAndReturn(500)
   const buffer = writer.buffer(100)
   expect([buffer[0], buffer.length]).toEqual([7, 100])
   writer.end({ written: 0 })
@@ -223,7 +223,7 @@ test('a channel whose thread never starts leaves nothing open', async () => {
   await until(() => ports() === 0)
 })
 
-test('nor does one that is cancelled before', async () => {
+test('a channel cancelled before its thread starts leaves nothing open', async () => {
   const reader = new ChannelReader<Head, Summary>()
   const closed = once(reader.threadPort, 'close')
   reader.cancel()

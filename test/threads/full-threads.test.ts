@@ -1,4 +1,4 @@
-/** More exports than the threads have room for: whoever waits for an answer is told so, and full exports wait. */
+/** More exports than the threads can take: streamed exports are refused, and full exports wait. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { defaultTiming } from '../../src/timing.ts'
@@ -7,7 +7,7 @@ import { request } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
-/** As short as the queue allows. */
+/** The shortest that the queue allows. */
 const pollSeconds = 0.5
 
 let stage: ExportStage
@@ -20,32 +20,32 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-test('a full export for which the threads have no place waits for one, and uses up no attempt', async () => {
+test('a full export that finds no free thread waits for one, and uses up no attempt', async () => {
   const { service, company } = stage
   const { client } = stage.staff
   await client.query('begin; lock table grandlivre.banks in access exclusive mode')
-  const places = limits.exportsPerThread + limits.exportQueueMax
+  const capacity = limits.exportsPerThread + limits.exportQueueMax
   const statuses: number[] = []
-  const asked = Array.from({ length: places + 1 }, async () => {
+  const requests = Array.from({ length: capacity + 1 }, async () => {
     const { status } = await request(`${service.url}/api/v1/mad/banks?version=1.0.0`, company)
     statuses.push(status)
   })
-  // All others hold a place now: none is answered before the lock is given up.
+  // All others are accepted now: none is answered before the lock is released.
   await until(() => statuses.length > 0)
   expect(statuses).toEqual([503])
   const { body } = await trigger(service.url, company)
   const requeued = () =>
     service.lines.filter((line) => line.includes('export.requeued') && line.includes(body.id))
-  // Four times, where three attempts are all there is.
+  // Requeued four times, more than the three attempts allowed.
   await until(() => requeued().length >= 4)
   expect(requeued().every((line) => line.includes('"because":"noThread"'))).toBe(true)
   await client.query('rollback')
-  await Promise.all(asked)
-  expect(statuses.filter((status) => status === 200)).toHaveLength(places)
+  await Promise.all(requests)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(capacity)
   const job = await ended(service.url, company, body.id)
   expect(job.status).toBe('DONE')
   expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
-  // All attempts are left, and nobody was given it again at once.
+  // All attempts are left, and every requeue was delayed.
   const { rows } = await client.query(
     `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused
      from pgboss.job where data ->> 'exportId' = $1 order by created_on`,

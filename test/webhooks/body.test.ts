@@ -1,4 +1,4 @@
-/** What a request may bring along: its type, its length. */
+/** Request bodies: content type, charset and length. */
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { connect } from 'node:net'
@@ -12,10 +12,10 @@ beforeAll(async () => {
 afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
 afterAll(() => routes?.close())
 
-describe('a body', () => {
+describe('a request body', () => {
   const small = { postUrl, onEvents: ['document'] }
 
-  test('is JSON, and says so or nothing', async () => {
+  test('must be JSON in UTF-8, declared as such or not declared', async () => {
     const { firm, webhook, send, post, patch, make } = routes
     for (const type of [
       'text/plain',
@@ -47,7 +47,7 @@ describe('a body', () => {
     expect(patched.headers.get('accept-patch')).toBe('application/json-patch+json, application/json')
   })
 
-  test('is taken without a Content-Type, or with an empty one', async () => {
+  test('is accepted with no Content-Type, or an empty one', async () => {
     const { firm, webhook, make } = routes
     const id = await make(firm)
     const untyped = async (method: string, url: string, body: unknown, type: Record<string, string> = {}) => {
@@ -66,7 +66,7 @@ describe('a body', () => {
     expect([status, error.code]).toEqual([400, 'ERR-VALIDATION'])
   })
 
-  test('of 64 KiB is read, and not a byte more, whether its length is said or not', async () => {
+  test('may have 64 KiB, and not a byte more, with Content-Length or chunked', async () => {
     const { firm, webhook, post } = routes
     const filled = (bytes: number) => {
       const text = JSON.stringify(small)
@@ -91,7 +91,7 @@ describe('a body', () => {
     }
   })
 
-  test('that never ends is answered, and its connection closed', async () => {
+  test('without an end gets its 413, and the connection is closed', async () => {
     const { firm, service } = routes
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.on('error', () => {})

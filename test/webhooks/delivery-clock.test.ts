@@ -1,4 +1,6 @@
-/** The whole life of a failing subscription, by a clock that the test moves: retries, the end, disabled, enabled. */
+/**
+ * The life of a failing subscription on a clock that the test moves: retries, failure, disabling, enabling.
+ */
 import { expect, type TestContext, test } from 'vitest'
 import { answerWith } from '../support/receiver.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
@@ -7,20 +9,20 @@ import { until } from '../support/until.ts'
 const second = 1_000
 const day = 86_400_000
 
-interface Course {
+interface Scenario {
   stage: WebhookStage
   subscriptionId: string
   clock: { now: number }
-  /** Lets the dispatcher look, which it does by itself every other second. */
-  look(): Promise<void>
+  /** Makes the dispatcher search now; by itself it does so every other second. */
+  search(): Promise<void>
   /** The latest delivery. */
   // biome-ignore lint/suspicious/noExplicitAny: a row
   latest(): Promise<any>
-  /** Waits until the latest delivery has been tried so many times. */
+  /** Waits until the latest delivery has had this many attempts. */
   tried(attempts: number): Promise<void>
 }
 
-async function courseOf({ onTestFinished }: TestContext): Promise<Course> {
+async function startScenario({ onTestFinished }: TestContext): Promise<Scenario> {
   const stage = await setWebhookStage()
   onTestFinished(() => stage.close())
   const subscriptionId = await stage.subscribe('/one', { folderIds: ['111'] })
@@ -39,14 +41,14 @@ async function courseOf({ onTestFinished }: TestContext): Promise<Course> {
     stage,
     subscriptionId,
     clock,
-    look: async () => void (await stage.sql(`select pg_notify('grandlivre_events', '100')`)),
+    search: async () => void (await stage.sql(`select pg_notify('grandlivre_events', '100')`)),
     latest,
     tried: (attempts) => until(async () => (await latest())?.attempts === attempts),
   }
 }
 
-/** The delay before each further attempt, in seconds, as each attempt plans it; until the delivery has ended. */
-async function walk({ clock, look, latest, tried, stage }: Course): Promise<number[]> {
+/** The delay that each attempt plans before the next one, in seconds, until the delivery has ended. */
+async function retryToTheEnd({ clock, search, latest, tried, stage }: Scenario): Promise<number[]> {
   const delays: number[] = []
   const ticks = stage.receiver.accepted('/tick').length
   for (let attempts = 1; ; attempts++) {
@@ -55,62 +57,63 @@ async function walk({ clock, look, latest, tried, stage }: Course): Promise<numb
     if (state !== 'pending') return delays
     delays.push((next - clock.now) / second)
     const before = stage.receiver.requests('/one').length
-    // A moment too early nothing is sent: another subscriber, who is told at once, shows that there was a look.
+    // One millisecond early, nothing is sent. A second subscriber, who is sent its event at once, proves that
+    // the dispatcher has searched.
     clock.now = next - 1
-    await look()
+    await search()
     await stage.publish([documentEvent('tick', '112')])
     await until(async () => stage.receiver.accepted('/tick').length === ticks + attempts)
     expect(stage.receiver.requests('/one').length).toBe(before)
     clock.now = next
-    await look()
+    await search()
   }
 }
 
-test('a delivery is tried twelve times over three days, then kept as failed, and the next one is begun', async (context) => {
-  const course = await courseOf(context)
-  const { stage, clock } = course
+test('a delivery is tried twelve times over three days, then kept as failed, and the next one starts', async (context) => {
+  const scenario = await startScenario(context)
+  const { stage, clock } = scenario
   stage.receiver.behave('/one', answerWith(500))
   const start = clock.now
   await stage.publish([documentEvent('a', '111')])
-  const delays = await walk(course)
+  const delays = await retryToTheEnd(scenario)
   expect(delays).toEqual([5, 30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 86_400])
   expect(clock.now - start).toBe(delays.reduce((sum, delay) => sum + delay, 0) * second)
-  expect(await course.latest()).toMatchObject({ state: 'failed', attempts: 12 })
+  expect(await scenario.latest()).toMatchObject({ state: 'failed', attempts: 12 })
   const requests = stage.receiver.requests('/one')
   expect(requests.length).toBe(12)
   expect(new Set(requests.map(({ body }) => String(body))).size).toBe(1)
-  // Each is signed for its own moment.
+  // Each attempt is signed with its own date.
   expect(new Set(requests.map(({ headers }) => headers.date)).size).toBe(12)
   expect(stage.receiver.forged).toEqual([])
   const attempts = await stage.sql(
     `select a.number, a.status from delivery_attempts a join deliveries d on d.id = a.delivery_id
      where d.subscription_id = $1 order by a.number`,
-    [course.subscriptionId],
+    [scenario.subscriptionId],
   )
   expect(attempts).toEqual(Array.from({ length: 12 }, (_, index) => ({ number: index + 1, status: 500 })))
-  // Three days are no five: the subscription goes on with what comes next, and succeeds.
+  // Three days of failure do not disable a subscription, five do: the next delivery is sent and succeeds.
   stage.receiver.behave('/one', answerWith(204))
   await stage.publish([documentEvent('b', '111')])
   await until(() => stage.receiver.accepted('/one').length === 1)
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['b'])
-  await until(async () => (await course.latest()).state === 'delivered')
+  await until(async () => (await scenario.latest()).state === 'delivered')
   expect(
     await stage.sql('select enabled, failing_since from subscriptions where id = $1', [
-      course.subscriptionId,
+      scenario.subscriptionId,
     ]),
   ).toEqual([{ enabled: true, failing_since: null }])
 })
 
-test('five days after its last success a subscription is disabled, with what waited; enabled, it begins anew', async (context) => {
-  const course = await courseOf(context)
-  const { stage, clock, subscriptionId } = course
+test('five days without success disable a subscription and fail what was pending; once enabled, it gets new events only', async (context) => {
+  const scenario = await startScenario(context)
+  const { stage, clock, subscriptionId } = scenario
   const start = clock.now
   stage.receiver.behave('/one', answerWith(500))
   await stage.publish([documentEvent('a', '111')])
-  await walk(course)
+  await retryToTheEnd(scenario)
   await stage.publish([documentEvent('b', '111')])
-  await walk(course)
-  // To the day, not with the retry that would have come a day later.
+  await retryToTheEnd(scenario)
+  // On the day, not with the retry that was due a day later.
   expect(clock.now - start).toBe(5 * day)
   await until(async () => (await stage.sql('select from subscriptions where not enabled')).length === 1)
   const [disabled] = await stage.sql(
@@ -125,7 +128,7 @@ test('five days after its last success a subscription is disabled, with what wai
   const sent = stage.receiver.requests('/one').length
   stage.receiver.behave('/one', answerWith(204))
   await stage.publish([documentEvent('while disabled', '111')])
-  // Another subscriber shows that this event was looked at.
+  // A second subscriber proves that the dispatcher has searched past this event.
   const ticks = stage.receiver.accepted('/tick').length
   await stage.publish([documentEvent('tick', '112')])
   await until(() => stage.receiver.accepted('/tick').length > ticks)
@@ -134,21 +137,21 @@ test('five days after its last success a subscription is disabled, with what wai
   await stage.publish([documentEvent('c', '111')])
   await until(() => stage.receiver.accepted('/one').length === 1)
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['c'])
-  // What had failed can be replayed, in the order it had.
+  // The failed deliveries can be replayed, in their order.
   await stage.replayFailed(subscriptionId)
   await until(() => stage.receiver.accepted('/one').length === 3)
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['c', 'a', 'b'])
 })
 
-test('Retry-After puts the next attempt off, and a success in between lets the five days begin anew', async (context) => {
-  const { stage, clock, look, latest, tried, subscriptionId } = await courseOf(context)
+test('Retry-After postpones the next attempt, and a success restarts the five days', async (context) => {
+  const { stage, clock, search, latest, tried, subscriptionId } = await startScenario(context)
   stage.receiver.behave('/one', answerWith(503, { 'retry-after': '7200' }))
   await stage.publish([documentEvent('a', '111')])
   await tried(1)
   expect((await latest()).next - clock.now).toBe(7_200 * second)
   stage.receiver.behave('/one', answerWith(200))
   clock.now += 7_200 * second
-  await look()
+  await search()
   await until(async () => (await latest()).state === 'delivered')
   const failingSince = async () => {
     const [row] = await stage.sql(

@@ -1,4 +1,7 @@
-/** Who is told of what: subscriptions and events over all tenants, folders and kinds, drawn by chance. */
+/**
+ * Which subscription receives which event: random subscriptions and events over all tenants, folders and
+ * kinds.
+ */
 import { expect, test } from 'vitest'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { eventKinds } from '../../src/events/kinds.ts'
@@ -14,14 +17,14 @@ interface Drawn {
   onEvents: string[]
 }
 
-/** What a subscription is to get, said with words of its own rather than with the predicate of the database. */
+/** What a subscription should receive, written independently of the database's predicate. */
 function isFor(drawn: Drawn, schemaId: string, event: NewEvent): boolean {
   if (drawn.schemaId !== null && drawn.schemaId !== schemaId) return false
   if (!drawn.onEvents.includes(event.name)) return false
   return drawn.folderIds.length === 0 || drawn.folderIds.includes(event.folderId ?? 'none')
 }
 
-const places = Object.values(folders)
+const allFolders = Object.values(folders)
 const schemaIds = ['100', '200']
 
 for (const seed of [1, 2, 3]) {
@@ -35,7 +38,7 @@ for (const seed of [1, 2, 3]) {
     const drawn: Drawn[] = []
     for (let number = 0; number < 40; number++) {
       const schemaId = random.pick([...schemaIds, ...schemaIds, null])
-      const own = places.filter((place) => place.schemaId === schemaId).map(({ folderId }) => folderId)
+      const own = allFolders.filter((each) => each.schemaId === schemaId).map(({ folderId }) => folderId)
       const one: Drawn = {
         path: `/${number}`,
         schemaId,
@@ -52,7 +55,7 @@ for (const seed of [1, 2, 3]) {
     stage.dispatch()
     for (let batch = 0; batch < 30; batch++) {
       const schemaId = random.pick(schemaIds)
-      const own = places.filter((place) => place.schemaId === schemaId).map(({ folderId }) => folderId)
+      const own = allFolders.filter((each) => each.schemaId === schemaId).map(({ folderId }) => folderId)
       const events = Array.from({ length: random.integer(1, 30) }, (_, number): NewEvent => {
         const name = `${batch}-${number}`
         const folderId = random.pick([...own, null])
@@ -71,7 +74,7 @@ for (const seed of [1, 2, 3]) {
     await until(() => drawn.every(({ path }) => received(path).length >= expected.get(path)!.length))
     for (const { path, schemaId } of drawn) {
       const got = received(path)
-      // Across schemas no order is promised.
+      // No order is promised across schemas.
       for (const of of schemaId === null ? schemaIds : [schemaId]) {
         const inSchema = (each: string) => each.startsWith(`${of} `)
         expect(got.filter(inSchema)).toEqual(expected.get(path)!.filter(inSchema))
@@ -80,7 +83,7 @@ for (const seed of [1, 2, 3]) {
     }
     expect(stage.receiver.forged).toEqual([])
     expect([...expected.values()].filter((names) => names.length > 0).length).toBeGreaterThan(20)
-    // Whoever is told nothing is told nothing later either.
+    // What has not been delivered by now is not delivered later either.
     await stage.publish([{ name: 'visitedPage', operation: 'VOID', data: { path: '/end' } }], '100')
     await stage.publish([{ name: 'visitedPage', operation: 'VOID', data: { path: '/end' } }], '200')
     const ends = ({ schemaId, folderIds }: Drawn) => (folderIds.length > 0 ? 0 : schemaId === null ? 2 : 1)

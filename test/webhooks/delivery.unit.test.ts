@@ -1,4 +1,4 @@
-/** What is decided about a delivery, and the bytes it consists of: without a database or a network. */
+/** The decisions about a delivery, and its bytes, without a database or network. */
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
@@ -12,14 +12,14 @@ const day = 24 * hour
 const failed: Attempted = { status: 500, retryAfter: null, attempts: 1, failingSince: null }
 
 describe('after an attempt', () => {
-  test('any 2xx is a success, and nothing else', () => {
+  test('any 2xx is a success; nothing else is', () => {
     for (const status of [200, 201, 204, 299])
       expect(decide({ ...failed, status }, now, 0)).toEqual({ state: 'delivered' })
     for (const status of [null, 100, 199, 300, 302, 400, 401, 404, 429, 500, 503])
       expect(decide({ ...failed, status }, now, 0)).toMatchObject({ state: 'pending' })
   })
 
-  test('the delays are those of the contract, about three days in all', () => {
+  test('the delays are those of the specification, about three days in all', () => {
     const delays = Array.from({ length: 11 }, (_, index) => {
       const decision = decide({ ...failed, attempts: index + 1, failingSince: now }, now, 0)
       return decision.state === 'pending' ? (decision.nextAttemptAt - now) / 1000 : decision
@@ -28,14 +28,14 @@ describe('after an attempt', () => {
     expect(retryDelaysMs.reduce((sum, delay) => sum + delay, 0) / day).toBeCloseTo(2.95, 2)
   })
 
-  test('after eleven retries it has failed, and the subscription goes on', () => {
+  test('after eleven retries the delivery has failed, and the subscription stays enabled', () => {
     expect(decide({ ...failed, attempts: 12, failingSince: now - 3 * day }, now, 0)).toEqual({
       state: 'failed',
       disable: null,
     })
   })
 
-  test('chance adds up to a tenth', () => {
+  test('jitter adds up to a tenth of the delay', () => {
     const at = (random: number) => decide({ ...failed, attempts: 4 }, now, random)
     expect(at(0)).toEqual({ state: 'pending', nextAttemptAt: now + 600_000 })
     expect(at(0.5)).toEqual({ state: 'pending', nextAttemptAt: now + 630_000 })
@@ -49,19 +49,20 @@ describe('after an attempt', () => {
     })
   })
 
-  test('Retry-After is heeded where it asks for more than the table, up to a day', () => {
-    const heeded = (retryAfter: string) => decide({ ...failed, status: 503, retryAfter, attempts: 2 }, now, 0)
-    expect(heeded('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000 })
-    expect(heeded('3600')).toEqual({ state: 'pending', nextAttemptAt: now + hour })
-    expect(heeded('999999999')).toEqual({ state: 'pending', nextAttemptAt: now + day })
-    expect(heeded('Sat, 21 Nov 2026 14:00:00 GMT')).toEqual({
+  test('Retry-After counts where it exceeds the delay of the table, up to a day', () => {
+    const answered = (retryAfter: string) =>
+      decide({ ...failed, status: 503, retryAfter, attempts: 2 }, now, 0)
+    expect(answered('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000 })
+    expect(answered('3600')).toEqual({ state: 'pending', nextAttemptAt: now + hour })
+    expect(answered('999999999')).toEqual({ state: 'pending', nextAttemptAt: now + day })
+    expect(answered('Sat, 21 Nov 2026 14:00:00 GMT')).toEqual({
       state: 'pending',
       nextAttemptAt: now + 2 * hour,
     })
-    expect(heeded('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual({ state: 'pending', nextAttemptAt: now + day })
+    expect(answered('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual({ state: 'pending', nextAttemptAt: now + day })
   })
 
-  test('what Retry-After cannot mean asks for nothing', () => {
+  test('an invalid, negative or past Retry-After adds no delay', () => {
     for (const header of [
       null,
       '',
@@ -75,7 +76,7 @@ describe('after an attempt', () => {
       expect(retryAfterMs(header, now)).toBe(0)
   })
 
-  test('a subscription without a success for five days is disabled by the attempt that fails then', () => {
+  test('a failed attempt after five days without success disables the subscription', () => {
     const failing = (since: number, attempts = 3) =>
       decide({ ...failed, attempts, failingSince: now - since }, now, 0)
     expect(failing(5 * day - 1)).toMatchObject({ state: 'pending' })
@@ -83,13 +84,13 @@ describe('after an attempt', () => {
     expect(failing(5 * day, 12)).toMatchObject({ disable: 'no delivery has succeeded for five days' })
   })
 
-  test('the last attempt comes when the five days are over, not a day later', () => {
+  test('the last attempt is due when the five days end, not a day later', () => {
     const decision = decide({ ...failed, attempts: 11, failingSince: now - 4.5 * day }, now, 0)
     expect(decision).toEqual({ state: 'pending', nextAttemptAt: now + day / 2 })
   })
 })
 
-describe('the body', () => {
+describe('the body of a delivery', () => {
   const event = (id: string, data: unknown = { id }): StoredEvent => ({
     id,
     name: 'document',
@@ -99,7 +100,7 @@ describe('the body', () => {
     createdAt: 1_795_255_463_892,
   })
 
-  test('holds the events as the interface shows them, and nothing more', () => {
+  test('holds the events as specified, and nothing else', () => {
     const { body, ...batch } = packBatch('7', [event('1'), event('3')])
     expect(batch).toEqual({ firstEvent: '1', lastEvent: '3', events: 2 })
     expect(JSON.parse(String(body))).toEqual(
@@ -114,7 +115,7 @@ describe('the body', () => {
     )
   })
 
-  test('stays as it is when it is parsed and made again, whatever is in it', () => {
+  test('survives parsing and serializing unchanged, whatever it holds', () => {
     const hostile = [
       JSON.parse('{"2":1,"b":{"10":1,"9":2,"01":3,"a":4},"1":0}'),
       JSON.parse('{"__proto__":{"x":1},"constructor":{"prototype":{}},"toString":1}'),
@@ -136,8 +137,8 @@ describe('the body', () => {
     }
   })
 
-  test('is settled where one pass does not settle it', () => {
-    // As text from elsewhere: what `JSON.stringify` is given is no plain object here.
+  test('reaches a stable form even if one pass is not enough', () => {
+    // Like text from elsewhere: `JSON.stringify` gets no plain object here.
     const keys = {
       toJSON: () =>
         Object.fromEntries([
@@ -152,7 +153,7 @@ describe('the body', () => {
     expect(text).toBe('{"1":"\\udfff","7":[0],"b":1,"__proto__":0}')
   })
 
-  test('has a hundred events at the most, and as many bytes as receivers take unless one event has more', () => {
+  test('has at most a hundred events, and stays below the size limit unless a single event exceeds it', () => {
     const many = Array.from({ length: 130 }, (_, index) => event(String(index + 1)))
     expect(packBatch('7', many)).toMatchObject({ events: 100, lastEvent: '100' })
     const heavy = ['1', '2', '3'].map((id) => event(id, { text: 'é'.repeat(20_000) }))
@@ -164,7 +165,7 @@ describe('the body', () => {
     })
   })
 
-  test('names an event the same at every attempt, and differently for each event and subscription', () => {
+  test('gives an event the same webhookId at every attempt, and another one per event and subscription', () => {
     expect(webhookId('7', '1')).toBe(webhookId('7', '1'))
     expect(
       new Set([webhookId('7', '1'), webhookId('7', '2'), webhookId('8', '1'), webhookId('71', '')]).size,

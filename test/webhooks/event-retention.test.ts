@@ -4,7 +4,7 @@ import { sweepEvents } from '../../src/webhooks/retention.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 
-test('events and ended deliveries are removed after thirty days, however many, and what is younger or pending stays', async () => {
+test('events and finished deliveries are removed after thirty days, however many; younger and pending ones stay', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
@@ -37,12 +37,13 @@ test('events and ended deliveries are removed after thirty days, however many, a
   await database.drop()
 })
 
-test('events that a subscription has yet to collect stay, unless it is disabled or its third party disconnected', async () => {
+test('an event that a subscription has yet to collect stays, unless the subscription is disabled or its third party disconnected', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
-  // Old events: one for nobody, and then each the first that is waited for by one subscription.
+  // Old events: one that no subscription receives, then the first event that each subscription has yet to
+  // collect.
   await staff.client.query(`
     set search_path = grandlivre;
     insert into events (schema_id, id, name, operation, scope, data, created_at)

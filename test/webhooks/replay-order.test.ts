@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { documentEvent, namesOf, setWebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-test('a replay of many deliveries and new events take turns', async ({ onTestFinished }) => {
+test('replayed deliveries and new events take turns', async ({ onTestFinished }) => {
   const stage = await setWebhookStage()
   onTestFinished(() => stage.close())
   const id = await stage.subscribe('/one')

@@ -1,4 +1,4 @@
-/** What changes of a subscription mean for the events it receives; nothing delivers meanwhile. */
+/** How changing a subscription affects the events it receives. No dispatcher runs. */
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
@@ -49,12 +49,12 @@ async function sql(text: string, values: unknown[] = []): Promise<any[]> {
 const inFirst = <T>(run: (client: pg.PoolClient) => Promise<T>) => inTenant(pool, '100', run)
 
 function subscribe(changed: Partial<Subscription> = {}): Promise<Subscription> {
-  const made = { ...owner, postUrl: 'https://hooks.test/', onEvents: ['document'], folderIds: ['111'] }
-  return inFirst((client) => insertSubscription(client, { ...made, ...changed }))
+  const fields = { ...owner, postUrl: 'https://hooks.test/', onEvents: ['document'], folderIds: ['111'] }
+  return inFirst((client) => insertSubscription(client, { ...fields, ...changed }))
 }
 
 /** @returns its id */
-async function happened(name: string, folderId: number | null = null, schemaId = 100): Promise<number> {
+async function addEvent(name: string, folderId: number | null = null, schemaId = 100): Promise<number> {
   const [{ id }] = await sql(
     `insert into events (schema_id, folder_id, name, operation, scope, data)
      values ($1, $2, $3, 'CREATE', '{}', '{}') returning id::int`,
@@ -63,7 +63,7 @@ async function happened(name: string, folderId: number | null = null, schemaId =
   return id
 }
 
-/** Behind which event it is collected next. */
+/** The last event that it has passed; the next one is collected after it. */
 async function positionOf({ id }: Subscription): Promise<number> {
   const [{ at }] = await sql(
     `select coalesce(p.position, s.start_position)::int as at from subscriptions s
@@ -73,8 +73,8 @@ async function positionOf({ id }: Subscription): Promise<number> {
   return at
 }
 
-/** A delivery that waits, and one that has arrived. */
-async function deliveriesFor({ id }: Subscription): Promise<void> {
+/** A pending delivery, and a delivered one. */
+async function addDeliveries({ id }: Subscription): Promise<void> {
   await sql(
     `insert into deliveries (schema_id, subscription_id, first_event, last_event, events, body, state, next_attempt_at,
        finished_at)
@@ -83,60 +83,63 @@ async function deliveriesFor({ id }: Subscription): Promise<void> {
   )
 }
 
-const change = (made: Subscription, to: Partial<Subscription>) =>
-  inFirst((client) => changeSubscription(client, made.id, { ...made, ...to }))
+const change = (subscription: Subscription, to: Partial<Subscription>) =>
+  inFirst((client) => changeSubscription(client, subscription.id, { ...subscription, ...to }))
 
-test('a new subscription begins at the present of its schema', async () => {
+test('a new subscription starts at the newest event of its schema', async () => {
   expect(await positionOf(await subscribe())).toBe(0)
-  const last = await happened('document', 111)
-  await happened('document', null, 200)
+  const last = await addEvent('document', 111)
+  await addEvent('document', null, 200)
   expect(await positionOf(await subscribe())).toBe(last)
 })
 
-describe('another selection', () => {
-  test('does not bring the past, however long nothing of the old one has happened', async () => {
-    const made = await subscribe()
-    await happened('portfolio')
-    await happened('document', 112)
-    const last = await happened('exercice', 111)
-    await change(made, { onEvents: ['document', 'exercice'] })
-    expect(await positionOf(made)).toBe(last)
-    const later = await happened('document', 112)
-    await change({ ...made, onEvents: ['document', 'exercice'] }, { folderIds: ['111', '112'] })
-    expect(await positionOf(made)).toBe(later)
-    const latest = await happened('taxReturnSent')
-    await change({ ...made, folderIds: ['111', '112'] }, { folderIds: [], onEvents: ['taxReturnSent'] })
-    expect(await positionOf(made)).toBe(latest)
+describe('a changed filter', () => {
+  test('does not apply to past events, however long ago the last event of the old filter was', async () => {
+    const subscription = await subscribe()
+    await addEvent('portfolio')
+    await addEvent('document', 112)
+    const last = await addEvent('exercice', 111)
+    await change(subscription, { onEvents: ['document', 'exercice'] })
+    expect(await positionOf(subscription)).toBe(last)
+    const later = await addEvent('document', 112)
+    await change({ ...subscription, onEvents: ['document', 'exercice'] }, { folderIds: ['111', '112'] })
+    expect(await positionOf(subscription)).toBe(later)
+    const latest = await addEvent('taxReturnSent')
+    await change(
+      { ...subscription, folderIds: ['111', '112'] },
+      { folderIds: [], onEvents: ['taxReturnSent'] },
+    )
+    expect(await positionOf(subscription)).toBe(latest)
   })
 
-  test('passes over nothing of the old one that still waits to be collected', async () => {
-    const made = await subscribe()
-    await happened('exercice', 111)
-    await happened('document', 111)
-    await happened('exercice', 111)
-    await change(made, { onEvents: ['document', 'exercice'] })
-    expect(await positionOf(made)).toBe(await startOf(made))
+  test('skips no event of the old filter that is still to be collected', async () => {
+    const subscription = await subscribe()
+    await addEvent('exercice', 111)
+    await addEvent('document', 111)
+    await addEvent('exercice', 111)
+    await change(subscription, { onEvents: ['document', 'exercice'] })
+    expect(await positionOf(subscription)).toBe(await startOf(subscription))
   })
 
-  test('in another tenant moves nothing here', async () => {
-    const made = await subscribe()
-    await happened('exercice', 211, 200)
-    await change(made, { onEvents: ['exercice'] })
-    expect(await positionOf(made)).toBe(await startOf(made))
+  test('ignores events of other tenants', async () => {
+    const subscription = await subscribe()
+    await addEvent('exercice', 211, 200)
+    await change(subscription, { onEvents: ['exercice'] })
+    expect(await positionOf(subscription)).toBe(await startOf(subscription))
   })
 
-  test('leaves the position where only the address is another one', async () => {
-    const made = await subscribe()
-    await happened('exercice', 111)
-    await change(made, { postUrl: 'https://hooks.test/new' })
-    expect(await positionOf(made)).toBe(await startOf(made))
+  test('keeps the position if only the address changes', async () => {
+    const subscription = await subscribe()
+    await addEvent('exercice', 111)
+    await change(subscription, { postUrl: 'https://hooks.test/new' })
+    expect(await positionOf(subscription)).toBe(await startOf(subscription))
     expect(await sql('select post_url from subscriptions')).toEqual([{ post_url: 'https://hooks.test/new' }])
   })
 
-  test('leaves what waits for its next attempt to wait, and another address has it sent at once', async () => {
-    const made = await subscribe()
+  test('leaves a pending retry to its delay, while a changed address makes it due at once', async () => {
+    const subscription = await subscribe()
     const other = await subscribe()
-    for (const each of [made, other]) await deliveriesFor(each)
+    for (const each of [subscription, other]) await addDeliveries(each)
     await sql(`update deliveries set next_attempt_at = now() + interval '1 day' where state = 'pending'`)
     const due = async () =>
       (
@@ -144,10 +147,10 @@ describe('another selection', () => {
           `select subscription_id as id from deliveries where state = 'pending' and next_attempt_at <= now()`,
         )
       ).map(({ id }) => id)
-    await change(made, { onEvents: ['document', 'exercice'] })
+    await change(subscription, { onEvents: ['document', 'exercice'] })
     expect(await due()).toEqual([])
-    await change(made, { postUrl: 'https://hooks.test/new' })
-    expect(await due()).toEqual([made.id])
+    await change(subscription, { postUrl: 'https://hooks.test/new' })
+    expect(await due()).toEqual([subscription.id])
   })
 
   const startOf = async ({ id }: Subscription) =>
@@ -155,17 +158,19 @@ describe('another selection', () => {
 })
 
 describe('a subscription', () => {
-  test('that is disabled fails what waits, keeps it, and says why', async () => {
-    const made = await subscribe()
+  test('that is disabled fails its pending deliveries, keeps their bodies, and records the reason', async () => {
+    const subscription = await subscribe()
     const other = await subscribe()
-    await deliveriesFor(made)
-    await deliveriesFor(other)
+    await addDeliveries(subscription)
+    await addDeliveries(other)
     const now = Date.parse('2026-11-21T10:00:00Z')
-    const disable = () => inFirst((client) => disableSubscription(client, made.id, 'it is gone', now))
+    const disable = () => inFirst((client) => disableSubscription(client, subscription.id, 'it is gone', now))
     expect([await disable(), await disable()]).toEqual([true, false])
     const columns = 'state, body, next_attempt_at is null as unplanned, finished_at'
     expect(
-      await sql(`select ${columns} from deliveries where subscription_id = $1 order by id`, [made.id]),
+      await sql(`select ${columns} from deliveries where subscription_id = $1 order by id`, [
+        subscription.id,
+      ]),
     ).toEqual([
       { state: 'delivered', body: null, unplanned: true, finished_at: expect.any(Date) },
       { state: 'failed', body: Buffer.from('[]'), unplanned: true, finished_at: new Date(now) },
@@ -179,50 +184,54 @@ describe('a subscription', () => {
     ])
   })
 
-  test('that is disabled while a batch is being made for it fails that one too', async () => {
-    const made = await subscribe()
+  test('that is disabled while a batch is being stored fails that batch too', async () => {
+    const subscription = await subscribe()
     await sql('begin')
-    await sql('select from subscriptions where id = $1 for no key update', [made.id])
-    const disabled = inFirst((client) => disableSubscription(client, made.id, 'it is gone', Date.now()))
+    await sql('select from subscriptions where id = $1 for no key update', [subscription.id])
+    const disabled = inFirst((client) =>
+      disableSubscription(client, subscription.id, 'it is gone', Date.now()),
+    )
     await until(async () => {
       const [{ waits }] = await sql(
         `select count(*)::int as waits from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))`,
       )
       return waits === 1
     })
-    await deliveriesFor(made)
+    await addDeliveries(subscription)
     await sql('commit')
     expect(await disabled).toBe(true)
     expect(await sql(`select from deliveries where state = 'pending'`)).toEqual([])
   })
 
-  test('that is enabled begins at the present, and is enabled once', async () => {
-    const made = await subscribe()
-    await sql('insert into subscription_positions values (100, $1, 0)', [made.id])
-    await inFirst((client) => disableSubscription(client, made.id, 'it is gone', Date.now()))
-    const missed = await happened('document', 111)
-    const enable = () => inFirst((client) => enableSubscription(client, made.id))
-    expect([await enable(), await positionOf(made)]).toEqual([true, missed])
-    await happened('document', 111)
-    expect([await enable(), await positionOf(made)]).toEqual([false, missed])
+  test('that is enabled starts at the newest event, and only the first time', async () => {
+    const subscription = await subscribe()
+    await sql('insert into subscription_positions values (100, $1, 0)', [subscription.id])
+    await inFirst((client) => disableSubscription(client, subscription.id, 'it is gone', Date.now()))
+    const missed = await addEvent('document', 111)
+    const enable = () => inFirst((client) => enableSubscription(client, subscription.id))
+    expect([await enable(), await positionOf(subscription)]).toEqual([true, missed])
+    await addEvent('document', 111)
+    expect([await enable(), await positionOf(subscription)]).toEqual([false, missed])
   })
 
-  test('that is deleted takes with it all that was still to be sent', async () => {
-    const made = await subscribe()
+  test('that is deleted takes its deliveries and positions with it', async () => {
+    const subscription = await subscribe()
     const other = await subscribe()
-    for (const each of [made, other]) await deliveriesFor(each)
-    await sql('insert into subscription_positions values (100, $1, 0)', [made.id])
+    for (const each of [subscription, other]) await addDeliveries(each)
+    await sql('insert into subscription_positions values (100, $1, 0)', [subscription.id])
     const stranger = { ...owner, firmId: '120' }
-    expect(await inFirst((client) => deleteOwnSubscription(client, stranger, made.id))).toBe(false)
-    expect(await inTenant(pool, '200', (client) => deleteOwnSubscription(client, owner, made.id))).toBe(false)
-    expect(await inFirst((client) => deleteOwnSubscription(client, owner, made.id))).toBe(true)
+    expect(await inFirst((client) => deleteOwnSubscription(client, stranger, subscription.id))).toBe(false)
+    expect(
+      await inTenant(pool, '200', (client) => deleteOwnSubscription(client, owner, subscription.id)),
+    ).toBe(false)
+    expect(await inFirst((client) => deleteOwnSubscription(client, owner, subscription.id))).toBe(true)
     expect(await sql('select distinct subscription_id from deliveries')).toEqual([
       { subscription_id: other.id },
     ])
     expect(await sql('select from subscription_positions')).toEqual([])
   })
 
-  test('is seen in its own tenant alone', async () => {
+  test('is visible in its own tenant only', async () => {
     const { id } = await subscribe()
     const find = (tenant: string) =>
       inTenant(pool, tenant, (client) => findOwnSubscription(client, owner, id))

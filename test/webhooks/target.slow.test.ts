@@ -14,7 +14,7 @@ import {
 } from '../../src/webhooks/target.ts'
 import { type NameServer, startNameServer } from '../support/servers/name-server.ts'
 
-/** One or more of every range, first and last addresses where a range is an odd one. */
+/** At least one address of every range; first and last addresses where a range has unusual bounds. */
 const refused = {
   loopback: ['127.0.0.1', '127.255.255.255', '::1'],
   unspecified: ['0.0.0.0', '0.1.2.3', '::'],
@@ -52,7 +52,7 @@ const alsoOpen = [
   '2001:200::1',
 ]
 
-/** Texts that mean a refused address, without any name server. */
+/** Hosts that mean a refused address without a name server. */
 const refusedUrls = [
   ...[
     '127.0.0.1',
@@ -87,16 +87,16 @@ const refusedUrls = [
 
 describe('an address', () => {
   for (const [kind, addresses] of Object.entries(refused))
-    test(`is refused where it is ${kind}`, () => {
+    test(`is refused if it is ${kind}`, () => {
       expect(addresses.filter((address) => !isRefused(address))).toEqual([])
     })
 
-  test("is not refused where it is everyone's", () => {
+  test('is accepted if it is public', () => {
     expect([...open, ...alsoOpen].filter(isRefused)).toEqual([])
   })
 })
 
-describe('a target as it is written', () => {
+describe('the URL of a target', () => {
   const rules = { allowInsecure: false }
 
   test('is https with a name or a public address', () => {
@@ -109,13 +109,13 @@ describe('a target as it is written', () => {
     expect(good.map((url) => vetUrl(url, rules))).toEqual(good.map(() => undefined))
   })
 
-  test('means no refused address, in whatever notation', () => {
+  test('is refused if its host is a refused address in any notation', () => {
     expect(refusedUrls.filter((url) => vetUrl(url, rules) === undefined)).toEqual([])
     for (const url of refusedUrls)
       expect(vetUrl(url, rules)).toBe('must not lead to a private or reserved address')
   })
 
-  test('is told what is wrong with it', () => {
+  test('is refused with the reason', () => {
     const wrong: Record<string, string> = {
       'http://example.com/': 'must begin with https://',
       'https://user:password@example.com/': 'must not hold a user name or a password',
@@ -158,7 +158,7 @@ describe('a target as it is written', () => {
     expect(vetUrl(`https://example.com/${'x'.repeat(2028)}`, rules)).toBeUndefined()
   })
 
-  test('may be http and private where the operator allows it, and nothing else', () => {
+  test('may be http and private if the operator allows it, but nothing else', () => {
     const allowed = ['http://127.0.0.1:8080/', 'http://localhost/', 'https://10.0.0.1/', 'http://[::1]:1/']
     expect(allowed.filter((url) => vetUrl(url, { allowInsecure: true }) !== undefined)).toEqual([])
     const still = ['ftp://127.0.0.1/', 'http://a:b@127.0.0.1/', 'http://127.0.0.1:0/', 'no address']
@@ -166,7 +166,7 @@ describe('a target as it is written', () => {
   })
 })
 
-describe('a target by its name', () => {
+describe('the host name of a target', () => {
   let dns: NameServer
 
   beforeAll(async () => {
@@ -190,7 +190,7 @@ describe('a target by its name', () => {
       ),
     )
 
-  test('is refused where any of its addresses is', async () => {
+  test('is refused if any of its addresses is', async () => {
     for (const host of [
       'private.test',
       'private6.test',
@@ -204,31 +204,31 @@ describe('a target by its name', () => {
       expect([host, await vet(host)]).toEqual([host, 'must not lead to a private or reserved address'])
   })
 
-  test('is taken where all of them are public, or where it has none yet', async () => {
+  test('is accepted if all its addresses are public, or if it has none yet', async () => {
     expect(await vet('public.test')).toBeUndefined()
     expect(await vet('only6.test')).toBeUndefined()
     expect(await vet('nowhere.test')).toBeUndefined()
   })
 
-  test('is not waited for where its name server is silent', async () => {
+  test('does not hold up the caller if its name server is silent', async () => {
     const [vetted, found] = await Promise.allSettled([vet('silent.test'), lookUp('silent.test')])
     expect(vetted).toEqual({ status: 'fulfilled', value: undefined })
     expect(found).toMatchObject({ reason: { code: 'ECANCELLED' } })
   })
 
-  test('is known in time to connect where its name server answers for IPv4 alone', async () => {
+  test('resolves in time to connect if its name server answers for IPv4 only', async () => {
     dns.names.set('half.test', ['8.8.8.8'])
     const tooLate = delay(limits.webhookConnectMs, 'too late')
     expect(await Promise.race([lookUp('half.test'), tooLate])).toEqual([{ address: '8.8.8.8', family: 4 }])
   })
 
-  test('is asked for once per connection, which gets the very list that was vetted', async () => {
-    dns.asked.length = 0
+  test('is resolved once per connection, which uses exactly the addresses that were checked', async () => {
+    dns.queried.length = 0
     expect(await lookUp('public.test')).toEqual([
       { address: '8.8.8.8', family: 4 },
       { address: '2606:4700::1111', family: 6 },
     ])
-    expect(dns.asked).toEqual(['public.test', 'public.test'])
+    expect(dns.queried).toEqual(['public.test', 'public.test'])
     expect(await lookUp('only6.test', false)).toEqual(['2606:4700::1111', 6])
     await expect(lookUp('mixed.test')).rejects.toThrow(RefusedTarget)
     await expect(lookUp('localhost')).rejects.toThrow(RefusedTarget)
@@ -273,7 +273,7 @@ describe('a connection', () => {
       })
   }
 
-  test('to a literal of any refused kind is not made', async () => {
+  test('to a refused address in the URL is not opened', async () => {
     const hosts = [
       '127.0.0.1',
       '0.0.0.0',
@@ -290,7 +290,7 @@ describe('a connection', () => {
     expect(reached).toBe(0)
   })
 
-  test('is not made to a name that has changed to a refused address since it was registered', async () => {
+  test('is not opened to a name that resolves to a refused address since it was registered', async () => {
     expect(await vetTarget(`https://changing.test:${port}/`, { allowInsecure: false })).toBeUndefined()
     for (const addresses of [['127.0.0.1'], ['::1'], ['::ffff:127.0.0.1'], ['8.8.8.8', '127.0.0.1']]) {
       dns.names.set('changing.test', addresses)
@@ -301,7 +301,7 @@ describe('a connection', () => {
     expect(reached).toBe(0)
   })
 
-  test('is made to a private address where the operator allows it, and follows no redirect there', async () => {
+  test('to a private address is opened if the operator allows it, and follows no redirect', async () => {
     expect(await post(`http://127.0.0.1:${port}/`, true)).toBe(302)
     expect(await post(`http://localhost:${port}/`, true)).toBe(302)
     expect(reached).toBe(2)

@@ -1,4 +1,4 @@
-/** The FEC parser: every form of the same ledger gives the same lines, and every mistake its place. */
+/** The FEC parser: every form of the same ledger gives the same lines, and every error states its position. */
 import { createReadStream } from 'node:fs'
 import iconv from 'iconv-lite'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { FecError } from '../../../src/formats/fec/problem.ts'
 import { changed, columns, fecFile, forms, ledger, refusals } from '../../support/ledgers/fec-file.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
 
-/** In pieces of so many bytes, so that characters, line ends and fields are cut anywhere. */
+/** Splits the file into pieces of that many bytes, so that characters, line ends and fields are cut anywhere. */
 async function* inPieces(file: Buffer, bytes: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < file.length; at += bytes) yield file.subarray(at, at + bytes)
 }
@@ -25,7 +25,7 @@ async function problemsOf(file: Buffer): Promise<FecError['problems']> {
   return (error as FecError).problems
 }
 
-test('a line says what its columns hold', async () => {
+test('a line has the values of its columns', async () => {
   const lines = await parse(fecFile(ledger))
   expect(lines).toHaveLength(ledger.length)
   expect(lines[9]).toEqual({
@@ -55,21 +55,21 @@ test('a line says what its columns hold', async () => {
   expect(lines[14]).toMatchObject({ thirdPartyName: 'Müller', debit: -6000n, credit: 0n })
 })
 
-test.each(Object.entries(forms))('%s: the same lines', async (_, form) => {
+test.each(Object.entries(forms))('%s gives the same lines', async (_, form) => {
   expect(await parse(fecFile(ledger, form))).toEqual(await parse(fecFile(ledger)))
 })
 
 test.each(Object.entries(refusals))(
-  '%s is refused, with its place',
+  '%s is refused with its position',
   async (_, { file, line, column, value }) => {
     const [problem, ...others] = await problemsOf(file)
     expect(problem).toMatchObject({ line, column, value, message: expect.stringMatching(/\w{3}/) })
-    // A side that is none is so in every line of that file.
+    // An invalid side is an error in every line of that file.
     if (column !== 'Sens') expect(others).toEqual([])
   },
 )
 
-test('fields as long as they may be are taken, blanks around them not counted', async () => {
+test('fields of the maximum length are accepted, not counting blanks around them', async () => {
   const codes = { JournalCode: 'J'.repeat(32), CompteNum: '6'.repeat(32), CompAuxNum: 'A'.repeat(32) }
   const texts = { EcritureNum: 'N'.repeat(64), CompteLib: 'é'.repeat(255), EcritureLib: 'L'.repeat(500) }
   const long = { ...ledger[5]!, ...codes, ...texts, Debit: '20,00'.padStart(64, '0') }
@@ -82,7 +82,7 @@ test('fields as long as they may be are taken, blanks around them not counted', 
   })
 })
 
-test('a field that is too long is refused with its length and the bound', async () => {
+test('a field that is too long is refused with its length and the limit', async () => {
   const [problem] = await problemsOf(fecFile(changed(5, 'CompteNum', '6'.repeat(5000))))
   expect(problem).toMatchObject({
     ...{ line: 7, column: 'CompteNum', value: `${'6'.repeat(60)}...` },
@@ -90,7 +90,7 @@ test('a field that is too long is refused with its length and the bound', async 
   })
 })
 
-test('many problems are reported at once, in the order of the file, and no more than 20', async () => {
+test('up to 20 problems are reported at once, in the order of the file', async () => {
   const wrong = ledger.map((row, at) => ({
     ...row,
     ...(at % 2 === 0 && { Debit: '?' }),
@@ -105,7 +105,7 @@ test('many problems are reported at once, in the order of the file, and no more 
   ])
 })
 
-test('what a file writes for terminals is shown, not obeyed', async () => {
+test('control characters for terminals are shown escaped, not obeyed', async () => {
   const rows = changed(5, 'Debit', '\x1b[2J\x9b1;31m20,0O')
   const error = await parse(fecFile(rows)).catch((refused: unknown) => refused)
   expect((error as FecError).message).toContain('line 7, Debit "\\x1b[2J\\x9b1;31m20,0O"')
@@ -113,7 +113,7 @@ test('what a file writes for terminals is shown, not obeyed', async () => {
   expect((apart as FecError).message).toContain('"HA\\tAchats\\t9')
 })
 
-test('all mistakes of a header are reported at once', async () => {
+test('all errors of a header are reported at once', async () => {
   const names = [...columns.filter((column) => column !== 'Credit'), 'Couleur', 'EcritureLib']
   const problems = await problemsOf(fecFile(ledger, { columns: names }))
   expect(problems.map(({ message }) => message)).toEqual([
@@ -133,8 +133,8 @@ test.each([
   ['a typographic apostrophe', 'L’acompte', 'windows-1252', 'windows-1252'],
   ['capitals', 'RÉGLÉ À PÂQUES', 'windows-1252', 'iso-8859-15'],
   ['capitals', 'RÉGLÉ À PÂQUES', 'cp850', 'cp850'],
-  ['a quote behind a capital', 'RÉGLÉ À «CAFÉ»', 'windows-1252', 'iso-8859-15'],
-  ['a quote behind a space', 'Réglé «\u00a0Payé\u00a0»', 'windows-1252', 'iso-8859-15'],
+  ['a quote after a capital', 'RÉGLÉ À «CAFÉ»', 'windows-1252', 'iso-8859-15'],
+  ['a quote after a space', 'Réglé «\u00a0Payé\u00a0»', 'windows-1252', 'iso-8859-15'],
   ['a padded capital', `CAFÉ${'\u00a0'.repeat(9)}-`, 'windows-1252', 'iso-8859-15'],
 ])('%s (%s in %s) is read as %s', async (_, text, written, expected) => {
   const rows = ledger.map((row) => ({
@@ -152,7 +152,7 @@ test.each([
   expect((await parse(file)).at(-1)).toMatchObject({ description: text })
 })
 
-test('lines of another encoding, and characters cut in two, spoil nothing around them', async () => {
+test('lines in another encoding and truncated characters damage nothing around them', async () => {
   const lines = fecFile(ledger).toString().split('\n')
   const whole = await parse(fecFile(ledger))
   for (const share of [0.1, 0.3]) {
@@ -193,7 +193,7 @@ test.each([
 })
 
 test.skipIf(!haveRealLedgers).each(realLedgers)(
-  '$file: every line, to the cent',
+  '$file is read completely, to the cent',
   async ({ file, lines, total, lettered }) => {
     const encoding = await detectEncoding(createReadStream(file))
     const read = (await Array.fromAsync(parseFec(createReadStream(file), encoding))).flat()

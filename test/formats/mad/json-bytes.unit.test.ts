@@ -1,4 +1,4 @@
-/** JSON written byte by byte, against arithmetic and JSON.stringify. */
+/** JSON written byte by byte, compared with arithmetic and JSON.stringify. */
 
 import { expect, test } from 'vitest'
 import { writeAttachments } from '../../../src/formats/mad/attachments.ts'
@@ -7,7 +7,7 @@ import { writeDecimal } from '../../../src/formats/minor-units.ts'
 import { bytesOf, readId } from '../../../src/formats/text-bytes.ts'
 
 const written = (write: (out: Uint8Array, at: number) => number): string => {
-  // Not at the start of the buffer, and between bytes that must stay.
+  // Starts inside the buffer, between bytes that must not change.
   const out = new Uint8Array(2048).fill(0x23)
   const end = write(out, 5)
   expect([...out.subarray(0, 5), out[end]]).toEqual([0x23, 0x23, 0x23, 0x23, 0x23, 0x23])
@@ -19,7 +19,7 @@ const decimal = (units: bigint, decimals: number): string => {
   return written((out, at) => writeDecimal(out, at, bytes, 1, bytes.length - 1, decimals))
 }
 
-/** By arithmetic on whole numbers: the quotient, and the remainder without zeros at its end. */
+/** By integer arithmetic: the quotient, and the remainder without trailing zeros. */
 function expectedDecimal(units: bigint, decimals: number): string {
   const scale = 10n ** BigInt(decimals)
   const size = units < 0n ? -units : units
@@ -39,7 +39,7 @@ test('a decimal is exact at any size', () => {
       for (const decimals of [2, 4]) expect(decimal(units, decimals)).toBe(expectedDecimal(units, decimals))
 })
 
-test('a decimal is a JSON number, without noise', () => {
+test('a decimal is a JSON number without superfluous digits', () => {
   for (const [units, text] of [
     [0n, '0'],
     [1n, '0.01'],
@@ -61,7 +61,7 @@ test('a decimal is a JSON number, without noise', () => {
   ])
 })
 
-/** What COPY's text format makes of a text. */
+/** Escapes a text as COPY's text format does. */
 const copied = (text: string): string => {
   const letters: Record<string, string> = {
     '\b': 'b',
@@ -89,7 +89,7 @@ test('every character, alone and among others, is written as JSON.stringify does
     }
 })
 
-test('JSON keeps its strings and digits, and loses the blanks between its parts', () => {
+test('JSON keeps its strings and digits, and loses the blanks between its tokens', () => {
   for (const text of [
     '',
     ' ',
@@ -116,7 +116,7 @@ test('JSON keeps its strings and digits, and loses the blanks between its parts'
     }
 })
 
-test('attachments become files with a type, whatever their names and addresses hold', () => {
+test('attachments become files with a type, whatever their names and addresses contain', () => {
   for (const name of ['a.pdf', 'a "b": c.pdf', 'back\\slash', '\\"', 'é: {😀}'])
     for (const address of ['https://example.com/1', 'x" : "y', 'C:\\dir\\', '']) {
       const bytes = bytesOf(

@@ -1,4 +1,4 @@
-/** Bytes that change need a new revision: without it, an ETag of the former bytes would be honoured. */
+/** Changed bytes need a new revision: otherwise ETags of the former bytes would still match. */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { formatRevisions } from '../../../src/formats/mad/revisions.ts'
@@ -11,7 +11,7 @@ const recorded: Record<Name, Record<string, string>> = JSON.parse(
   readFixture('format-revisions.json').toString('utf8'),
 )
 
-/** What partners read of each: its part of the full export, whose bytes another test compares with the service's. */
+/** The part of each in the full export, whose bytes golden-files.test.ts compares with the service's. */
 function partsOfFixtures(): Record<Name, string> {
   const file = readFixture('ledger.mad.json').toString('utf8').replaceAll('\n', '')
   const starts = names
@@ -26,7 +26,7 @@ function partsOfFixtures(): Record<Name, string> {
   return { ...Object.fromEntries(parts), movements: readFixture('movements.ndjson').toString('utf8') }
 }
 
-test('the parts of the fixture are those of its JSON', () => {
+test('the parts cut out of the fixture equal those of its JSON', () => {
   const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
   const { movements, ...parts } = partsOfFixtures()
   expect(Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, JSON.parse(part)]))).toEqual(
@@ -37,16 +37,16 @@ test('the parts of the fixture are those of its JSON', () => {
   )
 })
 
-test.each(names)('the revision of %s is that of its bytes', (name) => {
+test.each(names)('the revision of %s is recorded with its bytes', (name) => {
   const revision = formatRevisions[name]
   const bytes = createHash('sha256').update(partsOfFixtures()[name]).digest('hex')
-  const told = `raise the revision of ${name} in src/formats/mad/revisions.ts and record its bytes under it`
-  expect(recorded[name][revision], told).toBe(bytes)
+  const advice = `raise the revision of ${name} in src/formats/mad/revisions.ts and record its bytes under it`
+  expect(recorded[name][revision], advice).toBe(bytes)
   expect(
     Object.keys(recorded[name])
       .map(Number)
       .toSorted((a, b) => a - b)
       .at(-1),
-    told,
+    advice,
   ).toBe(revision)
 })

@@ -9,14 +9,14 @@ import {
   smallParameters,
 } from '../../support/ledgers/small-tra.ts'
 
-const sound = [...smallParameters(), ...smallEntries()]
+const valid = [...smallParameters(), ...smallEntries()]
 
 async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }
 const check = (lines: Buffer[], size = 64 * 1024) => checkTra(inPieces(Buffer.concat(lines), size))
 
-/** From 0, of the nth line (from 0) of a record. */
+/** Index of the nth line of a record, both from 0. */
 function lineOf(record: TraRecord, nth = 0): number {
   const starts = (line: Buffer) => {
     const text = line.toString('latin1')
@@ -24,10 +24,10 @@ function lineOf(record: TraRecord, nth = 0): number {
     if (record !== 'ENTRY' && record !== 'ANALYTIC') return text.startsWith(`***${record}`)
     return !text.startsWith('***') && (text[30] === 'A') === (record === 'ANALYTIC')
   }
-  return sound.map((line, at) => (starts(line) ? at : -1)).filter((at) => at >= 0)[nth]!
+  return valid.map((line, at) => (starts(line) ? at : -1)).filter((at) => at >= 0)[nth]!
 }
 
-/** The sound file with a field of the nth line of a record overwritten. */
+/** The valid file with a field of the nth line of a record overwritten. */
 function planted(record: TraRecord, field: string, value: string, nth = 0): Buffer[] {
   const { at, length } = fieldOf(layouts[record], field)
   return changed(lineOf(record, nth), (line) => {
@@ -43,12 +43,12 @@ function planted(record: TraRecord, field: string, value: string, nth = 0): Buff
   })
 }
 
-const changed = (at: number, change: (line: Buffer) => Buffer) => sound.with(at, change(sound[at]!))
+const changed = (at: number, change: (line: Buffer) => Buffer) => valid.with(at, change(valid[at]!))
 const resized = (at: number, change: (text: string) => string) =>
   changed(at, (line) => Buffer.from(change(line.toString('latin1')), 'latin1'))
 
-test('a sound file has no problem, and is summed up', async () => {
-  const summary = await check(sound)
+test('a valid file has no problem, and gets a summary', async () => {
+  const summary = await check(valid)
   expect(summary.problems).toEqual([])
   expect(summary).toMatchObject({
     header: {
@@ -60,7 +60,7 @@ test('a sound file has no problem, and is summed up', async () => {
       firm: 'Cabinet Lefèvre',
     },
     folder: 'Société Bérénice',
-    lines: sound.length,
+    lines: valid.length,
     problemCount: 0,
     movements: 5,
     entries: 2,
@@ -86,24 +86,27 @@ test('a sound file has no problem, and is summed up', async () => {
   expect(summary.records.has('SSA')).toBe(false)
 })
 
-test.each([1, 7, 1407, 1409, 5000])('read in pieces of %s bytes it is the same file', async (size) => {
-  expect(await check(sound, size)).toEqual(await check(sound))
-})
+test.each([1, 7, 1407, 1409, 5000])(
+  'a file read in pieces of %s bytes gets the same summary',
+  async (size) => {
+    expect(await check(valid, size)).toEqual(await check(valid))
+  },
+)
 
-test('lines stay what they were when their buffer is written again', async () => {
+test('results do not change if the input buffer is reused', async () => {
   const buffer = Buffer.alloc(3000)
   async function* reused() {
-    for await (const piece of inPieces(Buffer.concat(sound), buffer.length)) {
+    for await (const piece of inPieces(Buffer.concat(valid), buffer.length)) {
       buffer.set(piece)
       yield buffer.subarray(0, piece.length)
     }
   }
-  expect(await checkTra(reused())).toEqual(await check(sound))
+  expect(await checkTra(reused())).toEqual(await check(valid))
 })
 
 interface Planted {
   lines: Buffer[]
-  /** Line from 1 and column from 1 of the only problem, and what its message says. */
+  /** Line and column of the only problem, both from 1, and its message. */
   line: number
   column: number
   message: RegExp
@@ -116,11 +119,11 @@ const field = (record: TraRecord, name: string, value: string, message: RegExp, 
   message,
 })
 const share = lineOf('ANALYTIC')
-const lastEntry = sound.length - 1
-const length = (at: number) => sound[at]!.length - 2
+const lastEntry = valid.length - 1
+const length = (at: number) => valid[at]!.length - 2
 
 const problems: Record<string, Planted> = {
-  'a line that ends with LF alone': {
+  'a line that ends with LF only': {
     lines: resized(2, (text) => text.replace('\r\n', '\n')),
     line: 3,
     column: length(2) + 1,
@@ -144,7 +147,7 @@ const problems: Record<string, Planted> = {
     column: 21,
     message: /not a printable character/,
   },
-  'a carriage return inside of a line': {
+  'a carriage return inside a line': {
     lines: resized(1, (text) => `${text.slice(0, 20)}\r${text.slice(21)}`),
     line: 2,
     column: 21,
@@ -156,30 +159,30 @@ const problems: Record<string, Planted> = {
     column: 1408,
     message: /longer than its 1407 columns/,
   },
-  'a line that is cut too early': {
+  'a line that is too short': {
     lines: resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
     line: lineOf('REG') + 1,
     column: 16,
     message: /last mandatory column, 44/,
   },
-  'a number that is cut': {
+  'a truncated number': {
     lines: resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
     line: lineOf('TVA') + 1,
     column: 58,
     message: /right-aligned number/,
   },
   'an unknown record': {
-    lines: sound.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
+    lines: valid.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
     line: 4,
     column: 4,
     message: /not a record of TRA files/,
   },
   'a mandatory field that is blank': field('CGN', 'NATURE', '', /value is required/, 2),
-  'a day that is none': field('EXO', 'DATEFIN', '31022024', /DDMMYYYY/),
-  'a number that is none': field('ENTRY', 'TAUXDEV', '      1.00', /right-aligned number/),
+  'an invalid day': field('EXO', 'DATEFIN', '31022024', /DDMMYYYY/),
+  'an invalid number': field('ENTRY', 'TAUXDEV', '      1.00', /right-aligned number/),
   'a number on the left': field('ENTRY', 'NUMEROPIECE', '1', /right-aligned number/),
-  'a boolean that is none': field('CGN', 'POINTABLE', 'O', /X or -/),
-  'a value outside of its list': field('JAL', 'NATURE', 'XXX', /one of ACH\|ANA/),
+  'an invalid boolean': field('CGN', 'POINTABLE', 'O', /X or -/),
+  'a value that is not in its list': field('JAL', 'NATURE', 'XXX', /one of ACH\|ANA/),
   'a format other than ETE': field('HEADER', 'FORMAT', 'STD', /one of ETE/),
   'a journal that is not defined': field('ENTRY', 'JOURNAL', 'ZZ', /no JAL record/, 4),
   'an account that is not defined': field('ENTRY', 'GENERAL', '445661', /no CGN record/, 1),
@@ -209,7 +212,7 @@ const problems: Record<string, Planted> = {
       entryWriter({ account: '401000', credit: 120_000n }).text('ETATLETTRAGE', 'AL').line(),
     ),
   },
-  'a payment that is not defined': field('ENTRY', 'MODEPAIE', 'LCR', /no MDP record/),
+  'a payment mode that is not defined': field('ENTRY', 'MODEPAIE', 'LCR', /no MDP record/),
   'a currency that is not defined': field('ENTRY', 'DEVISE', 'CHF', /no DEV record/),
   'an establishment that is not defined': field('ENTRY', 'ETABLISSEMENT', '002', /no ETB record/),
   'a section that is not defined': field(
@@ -222,32 +225,32 @@ const problems: Record<string, Planted> = {
   'a suspense account that is not defined': field('PS2', 'GENATTEND', '472000', /no CGN record/),
   'an opening journal that is not defined': field('PS3', 'JALOUVRE', 'RAN', /no JAL record/),
   'a default collective that is not defined': field('PS3', 'CLIDEFAUT', '411000', /no CGN record/),
-  'a payment of a condition that is not defined': field('MDR', 'MP1', 'VIR', /no MDP record/),
+  'a payment mode of a condition that is not defined': field('MDR', 'MP1', 'VIR', /no MDP record/),
   'a correspondence that is not defined': field('CGN', 'CORRESP1', '281831', /no CRR record/, 1),
   'a condition of a third party that is not defined': field('CAE', 'MODE REGLEMENT', 'VIR', /no MDR record/),
   'a journal account that is not defined': field('JAL', 'COMPTE', '512001', /no CGN record/, 2),
   'a bank account that is not defined': field('RIB', 'AUXILIAIRE', '512001', /no CAE or CGN record/),
   'a code that is defined twice': {
-    lines: sound.toSpliced(lineOf('JAL', 1), 0, sound[lineOf('JAL')]!),
+    lines: valid.toSpliced(lineOf('JAL', 1), 0, valid[lineOf('JAL')]!),
     line: lineOf('JAL', 1) + 1,
     column: 7,
     message: /another JAL record/,
   },
   'a record out of its order': {
-    lines: sound.toSpliced(lineOf('JAL'), 0, sound[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
+    lines: valid.toSpliced(lineOf('JAL'), 0, valid[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
     line: lineOf('JAL'),
     column: 4,
     message: /REG records must come before the CAE records/,
   },
-  'a parameter behind an entry': {
-    lines: [...sound, sound[lineOf('RIB')]!],
-    line: sound.length + 1,
+  'a parameter after an entry': {
+    lines: [...valid, valid[lineOf('RIB')]!],
+    line: valid.length + 1,
     column: 4,
     message: /before the first entry/,
   },
   'a mandatory record that is missing': {
-    lines: sound.toSpliced(lineOf('SOU'), 1),
-    line: sound.length - 1,
+    lines: valid.toSpliced(lineOf('SOU'), 1),
+    line: valid.length - 1,
     column: 1,
     message: /DOS must have a SOU record/,
   },
@@ -258,7 +261,7 @@ const problems: Record<string, Planted> = {
     message: /debits of this entry exceed its credits by 0,01/,
   },
   'a last entry that does not balance': {
-    lines: sound.slice(0, -1),
+    lines: valid.slice(0, -1),
     line: lineOf('ENTRY', 3) + 1,
     column: 152,
     message: /exceed its credits by 1200,00/,
@@ -270,13 +273,13 @@ const problems: Record<string, Planted> = {
     message: /axis A1 add up to 1000,01/,
   },
   'shares of another line': field('ANALYTIC', 'SENS', 'C', /line that it divides has "D"/),
-  'a day of its own in an entry': {
+  'a line dated differently from its entry': {
     ...field('ENTRY', 'DATECOMPTABLE', '16032024', /first line of the entry has "15032024"/, 1),
   },
-  'an entry outside of the years': {
-    lines: sound.with(
+  'an entry outside the years': {
+    lines: valid.with(
       lineOf('EXO'),
-      Buffer.from(sound[lineOf('EXO')]!.toString('latin1').replace('0101202431122024', '0104202431122024')),
+      Buffer.from(valid[lineOf('EXO')]!.toString('latin1').replace('0101202431122024', '0104202431122024')),
     ),
     line: lineOf('ENTRY') + 1,
     column: 4,
@@ -284,7 +287,7 @@ const problems: Record<string, Planted> = {
   },
   'a lettering in the wrong case': field('ENTRY', 'LETTRAGE', 'AAaA', /upper case/, 2),
   'a lettering without a code': field('ENTRY', 'LETTRAGE', '', /four characters/, 2),
-  'a lettering code of five': field('ENTRY', 'LETTRAGE', 'AAAAA', /four characters/, 2),
+  'a lettering code of five characters': field('ENTRY', 'LETTRAGE', 'AAAAA', /four characters/, 2),
   'a code without a lettering': field('ENTRY', 'LETTRAGE', 'AAAA', /RI takes no code/),
   'a partial lettering in upper case': {
     ...field('ENTRY', 'ETATLETTRAGE', 'PL', /lower case/, 2),
@@ -298,12 +301,12 @@ const problems: Record<string, Planted> = {
   'an amount with one decimal': field('ENTRY', 'MONTANT1', '1200,0'.padStart(20), /two decimals/, 4),
 }
 
-/** Other problems that follow from the planted one: entries outside of a year that ends on no day, and so on. */
-const broughtAlong: Record<string, number> = {
-  'a day that is none': 2,
+/** Further problems caused by the planted one: entries outside a year that has no valid end, and so on. */
+const furtherProblems: Record<string, number> = {
+  'an invalid day': 2,
   'a number on the left': 2,
   'a journal that is not defined': 1,
-  'an entry outside of the years': 1,
+  'an entry outside the years': 1,
   'a foreign amount without one in euro': 1,
   'an amount with one decimal': 1,
 }
@@ -314,17 +317,17 @@ test.each(Object.entries(problems))('%s is found at its line and column', async 
   expect(found).toContainEqual(
     expect.objectContaining({ line, column, message: expect.stringMatching(message) }),
   )
-  expect(found).toHaveLength(1 + (broughtAlong[name] ?? 0))
+  expect(found).toHaveLength(1 + (furtherProblems[name] ?? 0))
 })
 
-test('shares of the last line are added up, too', async () => {
+test('the shares of the last line are also added up', async () => {
   const credit = entryWriter({ account: '445660', credit: 100_000n }).line()
   const lines = [credit, entryWriter(purchase).line(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
   const { problems: found } = await check([...smallParameters(), ...lines])
   expect(found).toEqual([expect.objectContaining({ column: 131, value: '1000,00' })])
 })
 
-test('a share behind no movement is told', async () => {
+test('a share without a movement before it is reported', async () => {
   const lines = [...smallParameters(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
   expect((await check(lines)).problems).toContainEqual(
     expect.objectContaining({
@@ -334,12 +337,12 @@ test('a share behind no movement is told', async () => {
   )
 })
 
-test('an entry whose number comes back is told', async () => {
+test('an entry number that recurs is reported', async () => {
   const again = [...smallEntries(), ...smallEntries().slice(0, 5)]
   const { problems: found } = await check([...smallParameters(), ...again])
   expect(found).toEqual([
     expect.objectContaining({
-      line: sound.length + 1,
+      line: valid.length + 1,
       column: 152,
       message: expect.stringContaining('previous one is 2'),
     }),
@@ -350,7 +353,7 @@ test('a JRL file needs no bare records', async () => {
   const lines = planted('HEADER', 'TYPE FICHIER', 'JRL').filter(
     (line) => !/^\*{3}[A-Z]{3}\r\n$/.test(line.toString('latin1')),
   )
-  expect(lines.length).toBe(sound.length - 4)
+  expect(lines.length).toBe(valid.length - 4)
   expect((await check(lines)).problems).toEqual([])
 })
 
@@ -358,29 +361,29 @@ test.each([
   ['nothing', '', 1, /empty/],
   ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /not a TRA file/],
   ['a text without an end', `***S5${'x'.repeat(200_000)}`, 1, /without an end/],
-])('%s is no TRA file, and is not read further', async (_, text, line, message) => {
+])('%s is not a TRA file, and is read no further', async (_, text, line, message) => {
   const { problems: found, problemCount } = await check([Buffer.from(text)])
   expect(problemCount).toBe(1)
   expect(found[0]).toMatchObject({ line, message: expect.stringMatching(message) })
 })
 
-test('a line that never ends is given up', async () => {
+test('an endless line is not read to its end', async () => {
   let pieces = 0
   async function* endless() {
-    yield Buffer.concat(sound)
+    yield Buffer.concat(valid)
     for (; pieces < 10_000; pieces++) yield Buffer.alloc(64 * 1024, 'x')
   }
   expect((await checkTra(endless())).problemCount).toBe(1)
   expect(pieces).toBeLessThan(5)
 })
 
-test('what stands before a line without an end is read', async () => {
-  const { problems: found, lines } = await check([...sound, Buffer.alloc(200_000, 'x')], 1024 * 1024)
-  expect(lines).toBe(sound.length)
-  expect(found).toEqual([expect.objectContaining({ line: sound.length + 1 })])
+test('the lines before an endless one are read', async () => {
+  const { problems: found, lines } = await check([...valid, Buffer.alloc(200_000, 'x')], 1024 * 1024)
+  expect(lines).toBe(valid.length)
+  expect(found).toEqual([expect.objectContaining({ line: valid.length + 1 })])
 })
 
-test('a mistake in every line is counted, and told for the first ones', async () => {
+test('an error in every line is counted, but reported only for the first ones', async () => {
   const bad = entryWriter({ account: '999999', debit: 0n }).line()
   const summary: TraSummary = await check([...smallParameters(), ...Array<Buffer>(1000).fill(bad)])
   expect(summary.problemCount).toBe(1000)

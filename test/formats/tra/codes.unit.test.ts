@@ -6,7 +6,7 @@ import { accountNature, collectiveAccounts, journalNature } from '../../../src/f
 import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
 
 const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
-/** As code -> what is written, whatever the order the codes come in. */
+/** The written code of each, which must not depend on the order of the codes. */
 const shortened = (codes: string[], by = journalCodes) => {
   const items = coded(codes)
   const written = by(items)
@@ -17,11 +17,11 @@ const shortened = (codes: string[], by = journalCodes) => {
 
 describe('a journal has a code of three characters', () => {
   test.each([
-    ['its own, where it fits', ['AC', 'BQ2', 'X', 'ac'], ['AC', 'BQ2', 'X', 'ac']],
+    ['its own, if it fits', ['AC', 'BQ2', 'X', 'ac'], ['AC', 'BQ2', 'X', 'ac']],
     ['its beginning and its last character', ['AC01', 'AC02', 'PAIE'], ['AC1', 'AC2', 'PAE']],
-    ['which another journal may have', ['AC1', 'AC01'], ['AC1', 'AC0']],
+    ['another, if a journal has that one', ['AC1', 'AC01'], ['AC1', 'AC0']],
     [
-      'and a number where that is taken as well',
+      'with a number, if that is taken as well',
       ['AC01', 'AC11', 'AC21', 'AC0'],
       ['AC1', 'AC2', 'AC3', 'AC0'],
     ],
@@ -31,7 +31,7 @@ describe('a journal has a code of three characters', () => {
     expect(shortened(codes)).toEqual(expected)
   })
 
-  test('in a folder with 1,500 journals that all begin alike, too', () => {
+  test('even in a folder with 1,500 journals that all begin alike', () => {
     const written = shortened(Array.from({ length: 1500 }, (_, at) => `JOURNAL${at}`))
     expect(written.every((code) => /^[0-9A-Z]{3}$/.test(code!))).toBe(true)
   })
@@ -54,21 +54,21 @@ describe('lettering codes', () => {
     return codes.map((code) => forward.get(code)!)
   }
 
-  test('of four characters and less stay, in upper case', () => {
+  test('of four characters or fewer stay, in upper case', () => {
     expect(written(['AAAA', 'b', 'C1', 'zz'])).toEqual(['AAAA', 'B', 'C1', 'ZZ'])
   })
 
-  test('that are longer become four letters, each its own', () => {
+  test('that are longer become four letters, each different', () => {
     for (const code of written(['LETTRAGE1', 'LETTRAGE2', 'AAAAA'])) expect(code).toMatch(/^[A-Z]{4}$/)
   })
 
-  test('that differ in letter case alone stay apart', () => {
+  test('that differ only in case stay different', () => {
     const [upper, lower] = written(['AB', 'ab'])
     expect(upper).toBe('AB')
     expect(lower).toMatch(/^[A-Z]{4}$/)
   })
 
-  test('that are no plain text, or hold blanks, become letters', () => {
+  test('that are not plain text, or contain blanks, become letters', () => {
     for (const code of written(['é', 'А', 'A B', ' A', '😀', '\t'])) expect(code).toMatch(/^[A-Z]{4}$/)
     expect(['AAAA', 'a-1', 'ABCDE', 'é', 'A B', ''].map(isPlainLettering)).toEqual([
       true,
@@ -80,18 +80,18 @@ describe('lettering codes', () => {
     ])
   })
 
-  test('keep what they became when an account has one lettering more', () => {
+  test('mostly stay the same when an account gets another lettering', () => {
     const codes = Array.from({ length: 500 }, (_, at) => `LETTRAGE${at}`)
     const before = letteringCodes(codes)
     const after = letteringCodes([...codes, 'AAAAAA'])
     expect(codes.filter((code) => before.get(code) !== after.get(code)).length).toBeLessThan(3)
   })
 
-  test('are as many as there are, and then end with a reason', () => {
+  test('can use every combination, and then fail with a reason', () => {
     const four = 26 ** 4
     const plain = Array.from({ length: four - 1 }, (_, at) =>
-      Array.from({ length: 4 }, (_, place) =>
-        String.fromCharCode(65 + (Math.floor(at / 26 ** place) % 26)),
+      Array.from({ length: 4 }, (_, position) =>
+        String.fromCharCode(65 + (Math.floor(at / 26 ** position) % 26)),
       ).join(''),
     )
     expect(letteringCodes([...plain, 'LONGER']).get('LONGER')).toBe('ZZZZ')
@@ -141,7 +141,7 @@ test.each([
   expect(journalNature(type!)).toBe(nature)
 })
 
-describe('the account that third parties hang from', () => {
+describe('the collective account of third parties', () => {
   const collectives = (...numbers: string[]) =>
     Object.fromEntries(
       [...collectiveAccounts(numbers.map((number, at) => ({ id: String(at + 1), number, name: 'N' })))].map(
@@ -153,11 +153,11 @@ describe('the account that third parties hang from', () => {
     ['the root and zeros', ['401DUPONT', '401000', '607000'], { supplier: '401000 2' }],
     ['the shortest of several, in any order', ['4110000', '411', '41100'], { customer: '411 2' }],
     [
-      'a new one, where there is none',
+      'a new one, if there is none',
       ['401DUPONT', '4010001', '421X'],
       { supplier: '401000 new', employee: '421000 new' },
     ],
-    ['found behind third parties', ['411A', '4110', '411B'], { customer: '4110 2' }],
+    ['found after third parties', ['411A', '4110', '411B'], { customer: '4110 2' }],
     ['none, for a root without third parties', ['404000', '512000', '4090'], {}],
   ])('is %s', (_, numbers, expected) => {
     expect(collectives(...numbers)).toEqual(expected)

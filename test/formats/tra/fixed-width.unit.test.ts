@@ -17,7 +17,7 @@ describe('a line', () => {
     expect(text(line)).toBe(`***PS1${'\xc9tablissements'.padEnd(471)}${'50000,00'.padStart(20)}\r\n`)
   })
 
-  test('is cut behind its last column that is not blank', () => {
+  test('is cut after its last column that is not blank', () => {
     expect(text(new LineWriter(layouts.PS1).text('NOM', 'Société').line())).toBe('***PS1Soci\xe9t\xe9\r\n')
   })
 
@@ -27,7 +27,7 @@ describe('a line', () => {
     )
   })
 
-  test('has the day of no day and the boolean of no in what was not written', () => {
+  test('has the empty date and the boolean no in fields that were not written', () => {
     const line = new LineWriter(layouts.ENTRY).date('DATECOMPTABLE', '2024-02-29').line()
     expect(columns(line, 4, 11)).toBe('29022024')
     expect(columns(line, 122, 129)).toBe('01011900')
@@ -35,18 +35,18 @@ describe('a line', () => {
     expect(columns(new LineWriter(layouts.CGN).line(), 62, 68)).toBe('-------')
   })
 
-  test('may be written over: what stood there is gone', () => {
+  test('may be overwritten, which leaves nothing of the former value', () => {
     const line = new LineWriter(layouts.REG).text('LIBELLE', 'a long name').text('LIBELLE', 'short').line()
     expect(columns(line, 10, 44)).toBe('short'.padEnd(35))
   })
 
-  test('takes a moment to the minute', () => {
+  test('states a time to the minute', () => {
     const line = new LineWriter(layouts.HEADER).moment('DATE/HEURE', '2024-03-09T07:05:59').line()
     expect(columns(line, 42, 53)).toBe('090320240705')
   })
 })
 
-test('a record that nothing is known for is its bare identifier', () => {
+test('a record without any value is its bare identifier', () => {
   expect(text(bareLine(layouts.SOU))).toBe('***SOU\r\n')
 })
 
@@ -57,7 +57,7 @@ describe('text', () => {
     ['emoji at the edge', `${'x'.repeat(34)}😀😀`, `${'x'.repeat(34)}?`],
     ['combining accents at the edge', `${'x'.repeat(34)}e\u0301e\u0301`, `${'x'.repeat(34)}\xe9`],
     ['Cyrillic', 'Привет', '??????'],
-  ])('%s: as many bytes as the field has columns', (_, name, expected) => {
+  ])('%s: fills exactly the columns of the field', (_, name, expected) => {
     const line = new LineWriter(layouts.JAL).text('LIBELLE', name).line()
     expect(columns(line, 10, 44)).toBe(expected.padEnd(35))
     expect(columns(line, 45, 999)).toBe('   \r\n')
@@ -83,34 +83,34 @@ describe('numbers', () => {
   test.each([
     [99_999_999_999_999_999_999n, 'MONTANT1', '999999999999999999,99'],
     [-9_999_999_999_999_999_999n, 'MONTANT2', '-99999999999999999,99'],
-  ])('%s has no room and is refused, never cut', (minor, field, shown) => {
+  ])('%s does not fit and is refused, never cut', (minor, field, shown) => {
     const refused = () => new LineWriter(layouts.ENTRY).amount(field, minor)
     expect(refused).toThrow(TraOverflow)
     expect(refused).toThrow(`ENTRY.${field} of a TRA file has 20 columns and cannot hold "${shown}"`)
   })
 })
 
-describe('what other lines cite', () => {
+describe('a key that other lines refer to', () => {
   test('fills its field to the last column', () => {
     expect(columns(new LineWriter(layouts.CGN).key('CODE', '12345678901234567').line(), 7, 24)).toBe(
       '12345678901234567 ',
     )
   })
 
-  test('is refused where it does not fit: cut, it would name another account', () => {
+  test('is refused if it does not fit: cut, it would name another account', () => {
     const number = '411000000000000018'
     const refused = () => new LineWriter(layouts.CAE).key('CODE', number)
     expect(refused).toThrow(`CAE.CODE of a TRA file has 17 columns and cannot hold "${number}"`)
     expect(() => new LineWriter(layouts.CAE).key('CODE', '4'.repeat(400))).toThrow(/"4{60}\.\.\."$/)
   })
 
-  test('stands on the right where the descriptor wants it there', () => {
+  test('is aligned to the right if the descriptor says so', () => {
     const line = new LineWriter(layouts.MDP).key('CODE', 'CB', 'right').key('CATEGORIE', 'CB', 'right').line()
     expect([columns(line, 7, 9), columns(line, 45, 47)]).toEqual([' CB', ' CB'])
   })
 })
 
-test('a field written as what it is not is our mistake', () => {
+test('writing a field as another kind is a programming error', () => {
   const writer = new LineWriter(layouts.ENTRY)
   expect(() => writer.text('MONTANT1', '1')).toThrow('ENTRY.MONTANT1 is of kind n, not a')
   expect(() => writer.flag('LIBELLE', true)).toThrow('is no flag')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ForeignAmounts } from '../../../src/formats/tra/foreign-amounts.ts'
 
 const rates = [873_417n, 1_083_200n, 1n, 6_559_57n, 9_999_999n]
-/** To the nearest, each by itself. */
+/** Converts one amount by itself, to the nearest cent. */
 const alone = (euro: bigint, rate: bigint) => {
   const magnitude = ((euro < 0n ? -euro : euro) * 2_000_000n + rate) / (2n * rate)
   return euro < 0n ? -magnitude : magnitude
@@ -21,7 +21,7 @@ test('entries that balance in euro balance in their currency, each amount within
         expect(isNear(booked[k]!, alone(euro, rate))).toBe(true)
       if (alone(net, rate) + alone(vat, rate) !== alone(net + vat, rate)) different++
     }
-  // Without that, hundreds of them would not balance.
+  // Converted one by one, hundreds of them would not balance.
   expect(different).toBeGreaterThan(200)
 })
 

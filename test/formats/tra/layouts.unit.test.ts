@@ -14,7 +14,7 @@ const descriptor: Record<string, Described> = JSON.parse(readFixture('tra-column
 const all: [string, TraLayout][] = Object.entries(layouts)
 
 describe.each(all)('%s', (_name, layout) => {
-  test('its fields follow each other without a gap, each under a name of its own', () => {
+  test('its fields follow each other without gaps, under distinct names', () => {
     let next = 1
     for (const { at, length } of layout.fields) {
       expect(at).toBe(next)
@@ -33,7 +33,7 @@ test('mandatory columns end where the last mandatory field ends', () => {
   expect(layouts.ANALYTIC.mandatoryEnd).toBe(1231)
 })
 
-test('a field is found by its name, and one that is not there is our mistake', () => {
+test('a field is found by its name, and an unknown name is a programming error', () => {
   expect(fieldOf(layouts.ENTRY, 'MONTANT1')).toMatchObject({
     at: 131,
     length: 20,
@@ -65,7 +65,7 @@ describe('the descriptor', () => {
     ).toEqual(fields)
   })
 
-  test('every record is here but the optional PS4 and GED, which are never written', () => {
+  test('every record has a layout but the optional PS4 and GED, which are never written', () => {
     const extensions = ['ENTRY_EXT', 'ANALYTIC_EXT']
     const known = new Set([...Object.keys(layouts), ...extensions])
     expect(Object.keys(descriptor).filter((record) => !known.has(record))).toEqual(['PS4', 'GED'])

@@ -1,4 +1,4 @@
-/** Real ledgers, imported and exported: what a bookkeeping program reads in the file is what the books hold. */
+/** Real ledgers, imported and exported: the file has the same contents as the books. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'

@@ -25,7 +25,7 @@ import {
 import { collectiveAccounts } from '../../../src/formats/tra/nature.ts'
 import { folder } from '../../support/ledgers/small-tra.ts'
 
-/** Exactly these bytes at these columns, from 1, blanks elsewhere, and the line ends where the last of them ends. */
+/** A line with these texts at these columns, from 1, blanks between, ending with the last of them or at `length`. */
 function laidOut(texts: Record<number, string>, length = 0): string {
   let line = ''
   for (const [column, text] of Object.entries(texts)) line = line.padEnd(Number(column) - 1) + text
@@ -51,7 +51,7 @@ test('HEADER', () => {
   )
 })
 
-test('PS1, as section 2.5 of the interface has it', () => {
+test('PS1, as docs/spec/tra.md#ps1 lists it', () => {
   expect(text(ps1Line(folder))).toBe(
     laidOut({
       1: '***PS1Soci\xe9t\xe9 B\xe9r\xe9nice',
@@ -77,7 +77,7 @@ test('PS2: lengths within their bounds, five axes', () => {
   expect(text(line)).toBe(laidOut({ 1: '***PS2170 60 30 90 30 30 30471000', 113: 'SIEGE' }))
 })
 
-test('PS3 and PS5: what the folder has', () => {
+test('PS3 and PS5: the values of the folder', () => {
   const collectives = collectiveAccounts([
     { id: '1', number: '411000', name: 'Clients' },
     { id: '2', number: '401DUPONT', name: 'Dupont' },
@@ -122,7 +122,7 @@ test('ETB: the folder, with the whole street', () => {
   )
 })
 
-test('MDP and MDR: codes of payments on the right; an unknown one is a cheque', () => {
+test('MDP and MDR: payment codes aligned to the right; an unknown one is a cheque', () => {
   expect(text(mdpLine('CB'))).toBe(laidOut({ 1: '***MDP CBCarte Bleue', 45: ' CB', 51: '--' }))
   expect(text(mdpLine('TIP'))).toBe(laidOut({ 1: '***MDPCHQCh\xe8que', 45: 'CHQ', 51: '--' }))
   expect(text(mdrLine('CB'))).toBe(
@@ -179,7 +179,7 @@ describe('CGN', () => {
 
   test.each([
     [
-      'an expense, open to the axes there are',
+      'an expense, open to the axes of the folder',
       account,
       false,
       2,
@@ -206,7 +206,7 @@ describe('CGN', () => {
       { 1: '***CGN401', 24: 'Achats', 59: 'COF-------', 350: 'X' },
     ],
     [
-      'without a name that shows',
+      'without a visible name',
       { ...account, name: '\t\n' },
       false,
       0,
@@ -320,7 +320,7 @@ describe('CAE', () => {
     )
   })
 
-  test('one of whom nothing is known: what is mandatory stays blank', () => {
+  test('one without details: mandatory fields stay blank', () => {
     expect(text(caeLine({ ...third, number: '4010', company: null, employee: null }, collectives))).toBe(
       laidOut({ 1: '***CAE4010', 24: 'Dupont & Fils', 59: 'FOUX4010', 486: '-' }, 545),
     )
@@ -359,7 +359,7 @@ describe('RIB', () => {
     isDefault: true,
   }
 
-  test('taken apart', () => {
+  test('is split into its parts', () => {
     expect(text(ribLine(bank, 1))).toBe(
       laidOut({
         1: '***RIB512000',
@@ -372,7 +372,7 @@ describe('RIB', () => {
     )
   })
 
-  test.each([null, '', '30004', 'n/a'])('%s is none', (rib) => {
+  test.each([null, '', '30004', 'n/a'])('%s is not a RIB', (rib) => {
     expect(text(ribLine({ ...bank, rib, account: null, isDefault: false }, 12))).toBe(
       laidOut({ 1: '***RIB', 24: '    12-', 119: 'BNPAFRPPXXX', 157: '---FR7630004005120001012345X78' }),
     )

@@ -1,4 +1,4 @@
-/** The collections of a folder as routes of their own, and the folders of a firm. */
+/** The routes of a folder's collections and entries, and of a firm's folders. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { type Download, download } from '../../support/download.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-/** Of firm 110, as the filled folders 111 and 112. */
+/** Belongs to firm 110, like the filled folders 111 and 112. */
 const emptyFolder = { schemaId: '100', firmId: '110', folderId: '113' }
 
 type Query = Record<string, string | string[]>
@@ -34,7 +34,7 @@ function urlOf(name: string, query: Query = {}): string {
 const ask = (name: string, query: Query = {}, headers: Record<string, string> = {}, method = 'GET') =>
   download(urlOf(name, query), { ...stage.company, ...headers }, method)
 
-/** The day that the service names years after. */
+/** The current day of the service, which decides how it names the exercices. */
 const today = () => new Intl.DateTimeFormat('sv', { timeZone: 'Europe/Paris' }).format()
 const plain = (name: string, folder: { schemaId: string; folderId: string } = folders.first) =>
   readPlainCollection(stage.staff.client, folder, name, today())
@@ -48,7 +48,7 @@ function expectWhole(answer: Download, text: string, rows: number): void {
 describe.each(collectionNames)('the route of %s', (name) => {
   const body = (items: unknown[]) => JSON.stringify(name === 'accountingFolder' ? items[0] : items)
 
-  test('answers what the full export holds, in every form and encoding', async () => {
+  test('returns what the full export contains, in every media type and encoding', async () => {
     const items = await plain(name)
     expect(items.length).toBeGreaterThan(name === 'accountingFolder' ? 0 : 1)
     const lines = items.map((item) => `${JSON.stringify(item)}\n`).join('')
@@ -61,7 +61,7 @@ describe.each(collectionNames)('the route of %s', (name) => {
     }
   })
 
-  test('answers a firm for each of its folders, and for no other', async () => {
+  test('serves a firm each of its folders, and no other folder', async () => {
     const other = await plain(name, folders.sameFirm)
     expectWhole(await ask(name, { accountingFolderId: '112' }, stage.firm), body(other), other.length)
     const empty = await plain(name, emptyFolder)
@@ -94,7 +94,7 @@ describe.each(collectionNames)('the route of %s', (name) => {
     expect((await ask(name, {}, { 'If-Match': etag })).status).toBe(412)
   })
 
-  test('answers HEAD with the headers alone, and refuses what it does not know', async () => {
+  test('answers HEAD with the headers only, and refuses unknown parameters, media types and methods', async () => {
     const { status, bytes, headers } = await ask(name, {}, {}, 'HEAD')
     expect([status, bytes.length]).toEqual([200, 0])
     const disposition = String(headers['content-disposition'])
@@ -111,10 +111,10 @@ describe.each(collectionNames)('the route of %s', (name) => {
   })
 })
 
-test('a fiscal year is closed on a day of the time zone of the service', async () => {
+test('the closing day of a fiscal year is a day in the time zone of the service', async () => {
   const { json } = await ask('exercices')
   const closed = json.filter(({ state }: { state: string }) => state === 'closed')
-  // At half past ten in the evening of the day before, UTC.
+  // Closed at half past ten in the evening of the day before, UTC.
   expect(closed.map(({ period }: { period: { closed: object } }) => period.closed)).toEqual([
     { at: '2024-10-01', by: { producerId: '7', firstName: expect.any(String), lastName: null } },
   ])
@@ -145,7 +145,7 @@ const cases = selections.flatMap((selection) =>
 )
 
 describe('entries', () => {
-  test('are those that every selection and filter names, drafts and those without movements, too', async () => {
+  test('match every selection and filter, including drafts and entries without movements', async () => {
     let found = 0
     for (const [i, [query, where]] of cases.entries()) {
       const entries = await readPlainEntries(stage.staff.client, folders.first, where, 'e.id')
@@ -163,7 +163,7 @@ describe('entries', () => {
     expect(text).toContain('"movements":[]')
   })
 
-  test('continue behind any of them, while the ledger stays as it is', async () => {
+  test('resume after a given entry while the ledger stays unchanged', async () => {
     const query = { idExercice: '12' }
     const lines = { Accept: 'application/x-ndjson' }
     const whole = await ask('entries', query, lines)
@@ -209,12 +209,12 @@ describe('entries', () => {
     expect(json.error.message).toContain('7777')
   })
 
-  test('of journals that are not there are refused by their own ids', async () => {
+  test('of unknown journals are refused with the ids of those journals', async () => {
     const { json } = await ask('entries', { idExercice: '12', journalIds: '31,099,9999999999999999' })
     expect(json.error.message).toBe('Not journals of this folder: 99, 9999999999999999')
   })
 
-  test('break off where the database goes away, and never look complete', async () => {
+  test('break off if the database connection is lost, and never look complete', async () => {
     const { client } = stage.staff
     await client.query(
       `update grandlivre.entries set comment = repeat('x', 200000) where schema_id = 100 and folder_id = 111`,
@@ -239,7 +239,7 @@ describe('the folders of a firm', () => {
   const society = (headers: Record<string, string>, query = '') =>
     download(`${stage.service.url}/api/v1/society${query}`, headers)
 
-  test('are listed to its token', async () => {
+  test('are listed for its token', async () => {
     const answer = await society(stage.firm)
     const text = JSON.stringify([
       {
@@ -255,7 +255,7 @@ describe('the folders of a firm', () => {
     expect(answer.headers.etag).toBeUndefined()
   })
 
-  test('are nobody else’s', async () => {
+  test('are not listed for other firms or tenants', async () => {
     const secret = stage.firm['X-Third-Party-Secret']!
     for (const [opened, ids] of [
       [folders.otherFirm, ['121']],
@@ -267,7 +267,7 @@ describe('the folders of a firm', () => {
     }
   })
 
-  test('are not open to a company token, which is not told of the route', async () => {
+  test('are not open to a company token, and missing from its list of routes', async () => {
     const { status, json } = await society(stage.company)
     expect([status, json.error.code]).toEqual([403, 'ERR-FORBIDDEN-ROUTE'])
     const paths = async (headers: Record<string, string>) =>
@@ -279,12 +279,12 @@ describe('the folders of a firm', () => {
     expect(await paths(stage.company)).toContain('/api/v1/mad/accounts')
   })
 
-  test('take no parameters', async () => {
+  test('accept no parameters', async () => {
     expect((await society(stage.firm, '?version=1.0.0')).status).toBe(400)
   })
 })
 
-test('the documentation shows the items of every collection', async () => {
+test('the OpenAPI document describes the items of every collection', async () => {
   const { json } = await download(`${stage.service.url}/api/v1/openapi.json`, {})
   for (const name of [...collectionNames, 'entries'])
     expect(

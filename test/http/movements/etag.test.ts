@@ -1,4 +1,4 @@
-/** ETags, the requests that depend on them, and exports that are resumed. */
+/** ETags, conditional requests and resumed exports. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
@@ -28,8 +28,8 @@ const change = (sql: string) => stage.staff.client.query(sql)
 const ofFolder = `schema_id = 100 and folder_id = 111`
 
 describe('an ETag', () => {
-  test('is strong, and another for each form, encoding and part of the selection', async () => {
-    const asked: Parameters<typeof etag>[] = [
+  test('is strong, and differs by media type, encoding and every part of the selection', async () => {
+    const requests: Parameters<typeof etag>[] = [
       [selected, json],
       [selected, ndjson],
       [selected, { 'Accept-Encoding': 'gzip' }],
@@ -44,7 +44,7 @@ describe('an ETag', () => {
       [{ startDate: '2024-07-01', endDate: '2025-06-30', dateFilter: 'platform' }],
     ]
     const tags: string[] = []
-    for (const parameters of asked) tags.push(await etag(...parameters))
+    for (const parameters of requests) tags.push(await etag(...parameters))
     expect(new Set(tags).size).toBe(tags.length)
     for (const tag of tags) expect(tag).toMatch(/^"[\w.-]+"$/)
     const { headers } = await ask(selected)
@@ -53,7 +53,7 @@ describe('an ETag', () => {
     expect(vary).toEqual(expect.arrayContaining(['accept', 'accept-encoding', 'authorization', 'society-id']))
   })
 
-  test('is the same for the same selection said in other words, and for another caller of the folder', async () => {
+  test('is the same for the same selection written differently, and for another caller of the folder', async () => {
     const tag = await etag({ ...selected, classAccount: '60,401' })
     expect(await etag({ ...selected, idExercice: '012', classAccount: '401%,60,60' })).toBe(tag)
     expect(await etag(selected, { ...stage.firm, 'society-id': '111' })).toBe(await etag(selected))
@@ -74,7 +74,7 @@ describe('an ETag', () => {
       `update grandlivre.accounts set name = name || '!' where ${ofFolder} and id = 110`,
     ],
     [
-      'an account that nothing uses appears',
+      'an unused account is added',
       `insert into grandlivre.accounts (schema_id, folder_id, id, number, name)
         values (100, 111, 4711, '4711', 'Neu')`,
     ],
@@ -87,9 +87,9 @@ describe('an ETag', () => {
       `update grandlivre.movements set description = 'x'
         where ${ofFolder} and exercice_id = 11 and lettering_state = 'none'`,
     ],
-    ['an entry goes', `delete from grandlivre.entries where ${ofFolder} and id = 12`],
+    ['an entry is deleted', `delete from grandlivre.entries where ${ofFolder} and id = 12`],
     ['a section is renamed', `update grandlivre.sections set name = 'x' where ${ofFolder} and id = 71`],
-    ['the folder gets another name', `update grandlivre.folders set name = 'x' where id = 111`],
+    ['the folder is renamed', `update grandlivre.folders set name = 'x' where id = 111`],
   ])('changes when %s', async (_what, sql) => {
     const before = await etag()
     await change(sql)
@@ -99,7 +99,7 @@ describe('an ETag', () => {
     expect((await ask(selected, { 'If-None-Match': before })).status).toBe(200)
   })
 
-  test('changes when an entry is added, and not with changes elsewhere', async () => {
+  test('changes when an entry is added, but not with changes elsewhere', async () => {
     const before = await etag()
     const other = { schemaId: '100', folderId: '112' }
     await addEntry(stage.staff.client, other, { id: '500001' }, [{ id: '500001' }])
@@ -111,7 +111,7 @@ describe('an ETag', () => {
     expect(await etag()).not.toBe(before)
   })
 
-  test('changes where a partner is renamed whose entries the folder shows, on every route, and nowhere else', async () => {
+  test('changes on every route when a partner with entries in the folder is renamed, and in no other folder', async () => {
     await stage.staff.thirdParty('OTHER')
     await change(`update grandlivre.entries set third_party_id = (select id from grandlivre.third_parties where code = 'OTHER')
       where schema_id = 100 and folder_id = 112 and source = 'API'`)
@@ -136,7 +136,7 @@ describe('an ETag', () => {
     await change(`update grandlivre.third_parties set code = 'PARTNER' where code = 'PARTNER-2'`)
   })
 
-  test('does not change with a change that is taken back', async () => {
+  test('does not change with a transaction that is rolled back', async () => {
     const before = await etag()
     await change('begin')
     await change(`update grandlivre.accounts set name = 'never' where ${ofFolder} and id = 101`)
@@ -147,7 +147,7 @@ describe('an ETag', () => {
 })
 
 describe('If-None-Match', () => {
-  test('answers 304 without a body where it holds the tag', async () => {
+  test('gets 304 without a body if it contains the ETag', async () => {
     const tag = await etag()
     for (const given of [tag, `"other", ${tag}`, `${tag},"other"`, '*', `W/${tag}`]) {
       const { status, headers, bytes } = await ask(selected, { 'If-None-Match': given })
@@ -157,7 +157,7 @@ describe('If-None-Match', () => {
     }
   })
 
-  test('answers 200 where it does not', async () => {
+  test('gets 200 if it does not', async () => {
     const tag = await etag()
     for (const given of [
       `"${tag.slice(1, -2)}x"`,
@@ -171,10 +171,10 @@ describe('If-None-Match', () => {
   })
 })
 
-describe('an export that is resumed', () => {
+describe('a resumed export', () => {
   const year = { idExercice: '12' }
 
-  test('in NDJSON continues byte for byte behind any movement', async () => {
+  test('continues NDJSON byte for byte after any movement', async () => {
     const whole = await ask(year, ndjson)
     const lines = whole.text.split(/(?<=\n)/)
     expect(lines.length).toBeGreaterThan(50)
@@ -188,7 +188,7 @@ describe('an export that is resumed', () => {
     }
   })
 
-  test('keeps its filters, and begins behind a movement that they leave out', async () => {
+  test('keeps its filters, and can start after a movement that they exclude', async () => {
     const all: { producerId: string; account: { number: string } }[] = (await ask(year)).json
     const filtered = { ...year, classAccount: '4' }
     const ids = all.map((movement) => movement.producerId)
@@ -203,7 +203,7 @@ describe('an export that is resumed', () => {
     expect((await ask({ ...period, after: partial[1].producerId })).json).toEqual(partial.slice(2))
   })
 
-  test('behind a movement of an entry that is not selected, too', async () => {
+  test('can start after a movement of an entry outside its selection', async () => {
     const elsewhere = (await ask({ idExercice: '11' })).json.at(-1)
     const own: { entry: { producerId: string } }[] = (await ask(year)).json
     const rest = (await ask({ ...year, after: elsewhere.producerId })).json
@@ -212,7 +212,7 @@ describe('an export that is resumed', () => {
     )
   })
 
-  test('accepts the tag of any representation, and no other', async () => {
+  test('accepts the ETag of any representation of its selection, and no other', async () => {
     const after: string = (await ask(year)).json[3].producerId
     const resume = async (tag: string, query = {}) => {
       const answer = await ask({ ...year, after, ...query }, { ...ndjson, 'If-Match': tag })
@@ -236,7 +236,7 @@ describe('an export that is resumed', () => {
     expect(await resume(await etag(year, { ...stage.firm, 'society-id': '112' }))).toEqual(refused)
   })
 
-  test('is refused where the ledger has changed meanwhile, and goes on where it has not', async () => {
+  test('is refused if the ledger has changed meanwhile, and continues if it has not', async () => {
     const whole = await ask(year, ndjson)
     const after: string = JSON.parse(whole.text.split('\n')[5]!).producerId
     const headers = { ...ndjson, 'If-Match': String(whole.headers.etag) }
@@ -248,7 +248,7 @@ describe('an export that is resumed', () => {
     expect((await ask({ ...year, after })).status).toBe(200)
   })
 
-  test('never begins in another folder', async () => {
+  test('cannot start after a movement of another folder', async () => {
     const only = { schemaId: '100', folderId: folders.sameFirm.folderId }
     await addEntry(stage.staff.client, only, { id: '600001' }, [{ id: '600001' }])
     const { status, json: body } = await ask({ ...year, after: '600001' })

@@ -1,4 +1,4 @@
-/** Exports that fail, or whose client leaves: nobody is told that they are whole, and nothing of them stays. */
+/** Exports that fail, or whose client leaves: they never look complete, and they leave nothing running. */
 import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request } from 'node:http'
@@ -14,7 +14,7 @@ import { type ExportStage, setExportStage } from '../../support/stages/export-st
 import { until } from '../../support/until.ts'
 
 let stage: ExportStage
-/** Not the connection that holds locks: in a transaction, what PostgreSQL tells of its sessions stands still. */
+/** Not the connection that holds locks: within a transaction, pg_stat_activity does not change. */
 let observer: pg.Client
 
 beforeAll(async () => {
@@ -31,14 +31,14 @@ afterAll(async () => {
 
 afterEach(async () => {
   await until(async () => (await runningQueries(observer)).length === 0)
-  // Whatever happened, the next export is whole.
+  // Whatever happened, the next export is complete.
   expect((await download(small(), stage.company)).trailers['x-row-count']).toMatch(/^[1-9]\d*$/)
 })
 
 const small = (query = {}) => movementsUrl(stage.service.url, { idExercice: '11', ...query })
 const large = (query = {}) => movementsUrl(stage.service.url, { idExercice: largeExercice, ...query })
 
-/** Reads until something has come, and no further. */
+/** Reads the first byte of a download and no further. */
 async function begin(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
   const message = await open(url, headers)
   expect(message.statusCode).toBe(200)
@@ -47,7 +47,7 @@ async function begin(url: string, headers: Record<string, string>): Promise<Inco
   return message
 }
 
-/** Reads on to the end, which has to be a broken one. */
+/** Reads to the end, and expects the transfer to be broken off. */
 async function expectBroken(message: IncomingMessage): Promise<void> {
   const reading = (async () => {
     for await (const _ of message);
@@ -57,7 +57,7 @@ async function expectBroken(message: IncomingMessage): Promise<void> {
   expect(message.trailers).toEqual({})
 }
 
-/** Whether anything of the service waits for a lock. */
+/** Whether a connection of the service waits for a lock. */
 async function waitsForLock(): Promise<boolean> {
   const { rowCount } = await observer.query(
     `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
@@ -66,14 +66,14 @@ async function waitsForLock(): Promise<boolean> {
   return rowCount! > 0
 }
 
-/** Asks for the large export and gives no attention to what becomes of it. */
-function askAndForget(headers: Record<string, string> = {}, url = large()): ClientRequest {
+/** Requests the large export and ignores the outcome. */
+function sendAndForget(headers: Record<string, string> = {}, url = large()): ClientRequest {
   const outgoing = request(url, { headers: { ...stage.company, ...headers }, agent: false })
   outgoing.on('error', () => {})
   return outgoing.end()
 }
 
-/** While this runs, whoever reads the table waits. */
+/** Makes every reader of the table wait while `run` runs. */
 async function withLock<T>(table: string, run: () => Promise<T>): Promise<T> {
   await stage.staff.client.query(`begin; lock table grandlivre.${table} in access exclusive mode`)
   try {
@@ -83,7 +83,7 @@ async function withLock<T>(table: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Long enough for a thread to begin what it was given: it begins and ends another export meanwhile. */
+/** Waits long enough for a thread to begin its tasks: it begins and ends other exports meanwhile. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 5; i++) expect((await download(small({ after: '1' }), stage.company)).status).toBe(400)
 }
@@ -97,13 +97,17 @@ const terminate = (which: string) =>
     [`%${which}%`],
   )
 
-describe('a database connection that dies in mid-stream', () => {
+describe('a database connection that dies', () => {
   test.each([
-    ['of the movements', 'from movements', {}],
-    ['of both', 'copy', {}],
-    ['of a compressed export', 'from movements', { 'Accept-Encoding': 'zstd' }],
-    ['of another', 'from movements', { 'Accept-Encoding': 'gzip', Accept: 'application/x-ndjson' }],
-  ])('breaks the transfer off: %s', async (_what, query, headers) => {
+    ['the one of movements', 'from movements', {}],
+    ['both', 'copy', {}],
+    ['the one of movements, with zstd', 'from movements', { 'Accept-Encoding': 'zstd' }],
+    [
+      'the one of movements, with gzip and NDJSON',
+      'from movements',
+      { 'Accept-Encoding': 'gzip', Accept: 'application/x-ndjson' },
+    ],
+  ])('mid-stream breaks the transfer off: %s', async (_what, query, headers) => {
     const printed = vi.spyOn(console, 'error')
     for (let round = 0; round < 3; round++) {
       const message = await begin(large(), { ...stage.company, ...headers })
@@ -114,10 +118,10 @@ describe('a database connection that dies in mid-stream', () => {
       .map((line) => JSON.parse(line))
       .filter(({ event }) => event === 'stream.broken')
     expect(broken.length).toBeGreaterThanOrEqual(3)
-    expect(printed, 'the log is the only place where it is told').not.toHaveBeenCalled()
+    expect(printed, 'only the log reports it').not.toHaveBeenCalled()
   })
 
-  test('before the first byte is answered with 503', async () => {
+  test('before the first byte gives 503', async () => {
     const { status, json, headers } = await withLock('movements', async () => {
       const answer = download(large(), stage.company)
       await until(waitsForLock)
@@ -138,10 +142,10 @@ describe('a client that leaves', () => {
     failuresBefore = failures()
   })
 
-  // That is no fault of the service, and must wake nobody.
+  // This is no fault of the service, and must not alert anyone.
   afterEach(() => expect(failures()).toBe(failuresBefore))
 
-  test('in mid-stream ends its query', async () => {
+  test('mid-stream ends its queries', async () => {
     for (const headers of [{}, { 'Accept-Encoding': 'gzip' }]) {
       const message = await begin(large(), { ...stage.company, ...headers })
       expect(await runningQueries(observer)).not.toEqual([])
@@ -151,10 +155,10 @@ describe('a client that leaves', () => {
   })
 
   test.each(['movements', 'entries', 'accounts'])(
-    'while the database has not answered with any of %s ends its query',
+    'before the database returns any %s ends its query',
     async (table) => {
       await withLock(table, async () => {
-        const outgoing = askAndForget()
+        const outgoing = sendAndForget()
         await until(waitsForLock)
         outgoing.destroy()
         await until(async () => !(await waitsForLock()))
@@ -162,24 +166,24 @@ describe('a client that leaves', () => {
     },
   )
 
-  test('before its export has begun gets none', async () => {
+  test('before its export begins starts none', async () => {
     await withLock('entries', async () => {
       const folderLock = new pg.Client({ connectionString: stage.database.ownerUrl })
       await folderLock.connect()
       await folderLock.query('begin; lock table grandlivre.folders in access exclusive mode')
-      const outgoing = askAndForget({ 'x-request-id': 'left-early' })
+      const outgoing = sendAndForget({ 'x-request-id': 'left-early' })
       await until(waitsForLock)
       outgoing.destroy()
       await until(() => stage.service.lines.some((line) => line.includes('"left-early"')))
       await folderLock.end()
-      // Were the export to begin all the same, it would wait for the entries until they are free.
+      // An export that began all the same would wait for the lock on the entries.
       await until(async () => !(await waitsForLock()))
       await settled()
       expect(await waitsForLock()).toBe(false)
     })
   })
 
-  test('leaves no connection behind, however many leave', async () => {
+  test('leaves no connection open, however many leave', async () => {
     const connections = async (): Promise<number> => {
       const { rows } = await observer.query(
         `select count(*)::int as count from pg_stat_activity
@@ -192,13 +196,13 @@ describe('a client that leaves', () => {
       messages.forEach(leave)
       await until(async () => (await runningQueries(observer)).length === 0)
     }
-    // A connection in the midst of its rows is of no further use, and is closed.
+    // A connection that was still sending rows cannot be reused, and is closed.
     await until(async () => (await connections()) <= 2 * 2)
     await until(() => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length <= 2)
   })
 })
 
-test('more exports of a folder than its places are refused, and others are not', async () => {
+test('exports beyond the request slots of a folder are refused, and those of other folders are not', async () => {
   const running = await Promise.all(Array.from({ length: 10 }, () => begin(large(), stage.company)))
   const refused = await download(small(), stage.company)
   expect([refused.status, refused.json.error.code]).toEqual([429, 'ERR-TOO-MANY-CONCURRENT-REQUEST'])
@@ -211,7 +215,7 @@ test('more exports of a folder than its places are refused, and others are not',
   await until(async () => (await runningQueries(observer)).length === 0)
 })
 
-test('more exports than the threads and their queue hold are told to come back', async () => {
+test('exports beyond the threads and their queue get 503 with Retry-After', async () => {
   const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1000 }
   const service = await startTestService(stage.database, { exportThreads: 1, rateLimit })
   try {
@@ -247,7 +251,7 @@ test('more exports than the threads and their queue hold are told to come back',
   }
 })
 
-test('a database that is away is 503, and the export goes when it is back', async () => {
+test('a database that is away gives 503, and exports succeed once it is back', async () => {
   const proxy = await startProxy(stage.database.serviceUrl)
   const service = await startTestService(stage.database, { exportDatabaseUrl: proxy.url })
   try {
@@ -259,7 +263,7 @@ test('a database that is away is 503, and the export goes when it is back', asyn
     expect([status, json.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
     expect(Number(headers['retry-after'])).toBeGreaterThan(0)
     expect(text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/)
-    await proxy.mend()
+    await proxy.restore()
     const whole = await download(url, stage.company)
     expect(whole.trailers).toEqual({ 'x-row-count': '30000', 'x-content-sha256': whole.sha256 })
   } finally {

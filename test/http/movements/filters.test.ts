@@ -1,4 +1,4 @@
-/** Which movements an export holds: every filter and every pair, against conditions written anew in SQL. */
+/** Which movements an export contains: every filter and every pair, against independent SQL conditions. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../../support/download.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
@@ -15,13 +15,13 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-/** Query parameters, and the condition they stand for: about m (movements), e (entries), a (accounts). */
+/** Query parameters and their condition in SQL, on m (movements), e (entries) and a (accounts). */
 interface Filter {
   query: Record<string, string | string[]>
   where: string
 }
 
-// Paris: the day of a timestamp is found by converting the column, which the service does not do.
+// The day in Paris, found by converting the column, which the service does not do.
 const platformDay = `(e.created_at at time zone 'Europe/Paris')::date`
 const period = (startDate: string, endDate: string, dateFilter?: string, column = 'e.date'): Filter => ({
   query: { startDate, endDate, ...(dateFilter ? { dateFilter } : {}) },
@@ -31,10 +31,10 @@ const period = (startDate: string, endDate: string, dateFilter?: string, column 
 const selections: Filter[] = [
   { query: { idExercice: '11' }, where: 'e.exercice_id = 11' },
   { query: { idExercice: '0012' }, where: 'e.exercice_id = 12' },
-  // Crosses two exercices.
+  // Spans two exercices.
   period('2024-03-15', '2024-10-20'),
   period('2025-04-01', '2025-06-30', 'document'),
-  // The ids between its first and its last entry are nearly all its own; those of the others are not.
+  // Nearly all ids between its first and its last entry are its own; in the other periods they are not.
   period('2024-07-01', '2025-06-30'),
   period('2024-01-01', '2024-12-31', 'accounting', 'e.accounted_at'),
   period('2024-10-20', '2025-04-01', 'platform', platformDay),
@@ -94,7 +94,7 @@ test.each(selections.map((selection) => [JSON.stringify(selection.query), select
     const sizes = []
     for (const [i, filters] of filterSets().entries())
       sizes.push(await expectExport([selection, ...filters], i % 2 === 0 ? 'json' : 'ndjson'))
-    // Comparisons of nothing with nothing would prove nothing.
+    // Comparing empty results would prove nothing.
     const filled = sizes.filter((size) => size > 0).length
     expect(filled / sizes.length).toBeGreaterThan(0.5)
   },
@@ -107,7 +107,7 @@ test('all filters together', async () => {
       await expectExport([selections[5]!, sources[0]!, account, lettering, ...draft], 'json')
 })
 
-test('a draft is asked for by any value but false and 0', async () => {
+test('any value of draft but false and 0 selects drafts', async () => {
   const ids = async (draft: string[]) =>
     (await download(movementsUrl(stage.service.url, { idExercice: '12', draft }), stage.company)).text
   const validatedOnly = await ids([])
@@ -117,7 +117,7 @@ test('a draft is asked for by any value but false and 0', async () => {
   for (const value of ['false', '0']) expect(await ids([value])).toBe(validatedOnly)
 })
 
-test('the percent sign behind a root may be sent as it is', async () => {
+test('the percent sign after an account root may be sent unencoded', async () => {
   const body = async (roots: string) => {
     const url = `${movementsUrl(stage.service.url, { idExercice: '12' })}&${roots}`
     return (await download(url, stage.company)).text
@@ -132,7 +132,7 @@ test('the percent sign behind a root may be sent as it is', async () => {
     expect(await body(roots), roots).toBe(expected)
 })
 
-test('the same ids of another folder, firm or tenant never show', async () => {
+test('rows of another folder, firm or tenant with the same ids never appear', async () => {
   const { firm, service, staff } = stage
   const url = movementsUrl(service.url, { idExercice: '12', classAccount: '4' })
   const own = await download(url, { ...firm, 'society-id': folders.first.folderId })
@@ -148,7 +148,7 @@ test('the same ids of another folder, firm or tenant never show', async () => {
   expect(own.text).toContain('first')
 })
 
-describe('the day of the platform', () => {
+describe('a platform date', () => {
   const day = async (startDate: string, endDate = startDate): Promise<string[]> => {
     const query = { startDate, endDate, dateFilter: 'platform', classAccount: '607' }
     const answer = await download(movementsUrl(stage.service.url, query), stage.company)
@@ -160,8 +160,8 @@ describe('the day of the platform', () => {
     ['in summer', '2030-07-10', '2030-07-09T22:00:00Z', '2030-07-10T21:59:59Z'],
     ['of 23 hours, in spring', '2030-03-31', '2030-03-30T23:00:00Z', '2030-03-31T21:59:59Z'],
     ['of 25 hours, in autumn', '2030-10-27', '2030-10-26T22:00:00Z', '2030-10-27T22:59:59Z'],
-    ['the 29th of February', '2028-02-29', '2028-02-28T23:00:00Z', '2028-02-29T22:59:59Z'],
-  ])('%s is one of Paris, to the second', async (_what, date, first, last) => {
+    ['on a leap day', '2028-02-29', '2028-02-28T23:00:00Z', '2028-02-29T22:59:59Z'],
+  ])('%s is a day in Paris, to the second', async (_what, date, first, last) => {
     const before = new Date(Date.parse(first) - 1000).toISOString()
     const after = new Date(Date.parse(last) + 1000).toISOString()
     const base = 100_000 + Math.floor(Date.parse(first) / 1e6)
@@ -172,7 +172,7 @@ describe('the day of the platform', () => {
     expect(await day(date)).toEqual([first, last])
   })
 
-  test('is one of the time zone that is set', async () => {
+  test('is a day in the configured time zone', async () => {
     const service = await startTestService(stage.database, { timeZone: 'Pacific/Auckland' })
     const [first, last] = ['2031-01-09T11:00:00.000Z', '2031-01-10T10:59:59.000Z']
     const moments = ['2031-01-09T10:59:59.000Z', first, last, '2031-01-10T11:00:00.000Z']
@@ -186,7 +186,7 @@ describe('the day of the platform', () => {
       const here = await download(movementsUrl(stage.service.url, query), stage.company)
       const found = there.json.map(({ description }: { description: string }) => description)
       expect(found).toEqual([first, last])
-      expect(there.headers.etag, 'what is selected is another').not.toBe(here.headers.etag)
+      expect(there.headers.etag, 'the selections differ').not.toBe(here.headers.etag)
     } finally {
       await service.stop()
     }
@@ -197,7 +197,7 @@ describe('a period', () => {
   const status = async (startDate: string, endDate: string) =>
     (await download(movementsUrl(stage.service.url, { startDate, endDate }), stage.company, 'HEAD')).status
 
-  test('is shorter than twelve months, leap days included', async () => {
+  test('must be shorter than twelve months, leap days included', async () => {
     for (const [start, longest, tooLong] of [
       ['2024-01-01', '2024-12-31', '2025-01-01'],
       ['2023-07-15', '2024-07-14', '2024-07-15'],
@@ -212,7 +212,7 @@ describe('a period', () => {
     expect(await status('9999-02-01', '9999-12-31')).toBe(200)
   })
 
-  test('of a single day, and of one on which nothing happened', async () => {
+  test('may be a single day, or hold no movements', async () => {
     await expectExport([period('2024-02-29', '2024-02-29')], 'json')
     await expectExport([period('1999-01-01', '1999-02-01')], 'json')
     await expectExport([period('1999-01-01', '1999-02-01')], 'ndjson')

@@ -1,4 +1,4 @@
-/** What one client that reads slowly must not cost: memory and other callers. It measures its own process. */
+/** A slow client must cost neither memory nor other callers' time. Measures its own process. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { download, movementsUrl, slowReader } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
@@ -20,11 +20,11 @@ afterAll(() => stage?.close())
 const megabyte = 1024 * 1024
 
 test('memory stays flat and small routes answer while a client reads a megabyte a second', async () => {
-  // Twice, so that what V8 and the allocator keep for good is there before it is measured.
+  // Twice, so that V8 and the allocator have what they keep for good before the measurement.
   await download(url, stage.company)
   await download(url, stage.company)
   const before = process.memoryUsage.rss()
-  let most = before
+  let peak = before
   const reader = await slowReader(url, stage.company)
   for (let second = 0; second < 4; second++) {
     const next = new Promise((resolve) => setTimeout(resolve, 1000))
@@ -32,11 +32,11 @@ test('memory stays flat and small routes answer while a client reads a megabyte 
     const small = await download(`${stage.service.url}/api/v1/key/info`, stage.company)
     expect(small.status).toBe(200)
     await next
-    most = Math.max(most, process.memoryUsage.rss())
+    peak = Math.max(peak, process.memoryUsage.rss())
   }
   expect(reader.bytes).toBeLessThan(10 * megabyte)
-  expect((most - before) / megabyte).toBeLessThan(40)
-  expect(await runningQueries(stage.staff.client), 'the database waits with it').not.toEqual([])
+  expect((peak - before) / megabyte).toBeLessThan(40)
+  expect(await runningQueries(stage.staff.client), 'the database waits for the client').not.toEqual([])
   await reader.read(Number.POSITIVE_INFINITY)
   expect(reader.message.complete).toBe(true)
   expect(reader.bytes).toBeGreaterThan(60 * megabyte)

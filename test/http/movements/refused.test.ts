@@ -1,4 +1,4 @@
-/** What the movements route refuses, each with its status and code, and all that is wrong at once. */
+/** What the movements route refuses, with which status and code, reporting all errors at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../../support/download.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -41,24 +41,24 @@ const refusals: [what: string, query: Query, parameters: string[]][] = [
   ['many years', { startDate: '0001-01-01', endDate: '9999-12-31' }, ['endDate']],
   ['many years of the first century', { startDate: '0001-01-01', endDate: '0060-01-01' }, ['endDate']],
   ['twelve months from a leap day', { startDate: '2024-02-29', endDate: '2025-02-28' }, ['endDate']],
-  ['a date filter of an exercice', { ...year, dateFilter: 'document' }, ['dateFilter']],
+  ['a date filter with an exercice', { ...year, dateFilter: 'document' }, ['dateFilter']],
   ['an unknown date filter', { ...july, dateFilter: 'validation' }, ['dateFilter']],
   ['a date filter in capitals', { ...july, dateFilter: 'PLATFORM' }, ['dateFilter']],
   ['a day that does not exist', { startDate: '2023-02-29', endDate: '2023-03-01' }, ['startDate']],
   ['a month that does not exist', { startDate: '2023-01-01', endDate: '2023-13-01' }, ['endDate']],
-  ['a date of another form', { startDate: '2024-7-1', endDate: '31/07/2024' }, ['endDate', 'startDate']],
+  ['a date in another format', { startDate: '2024-7-1', endDate: '31/07/2024' }, ['endDate', 'startDate']],
   ['a date with a time', { ...july, endDate: '2024-07-31T00:00:00Z' }, ['endDate']],
   ['the year 0', { startDate: '0000-01-01', endDate: '0000-02-01' }, ['endDate', 'startDate']],
-  ['an exercice that is no number', { idExercice: 'N-1' }, ['idExercice']],
+  ['an exercice that is not a number', { idExercice: 'N-1' }, ['idExercice']],
   ['an exercice of 17 digits', { idExercice: '12'.padStart(17, '0') }, ['idExercice']],
   ['a negative exercice', { idExercice: '-12' }, ['idExercice']],
   ['an empty exercice', { idExercice: '' }, ['idExercice']],
   ['an unknown source', { ...year, source: 'SAGE' }, ['source']],
-  ['a source in small letters', { ...year, source: 'fec' }, ['source']],
+  ['a source in lower case', { ...year, source: 'fec' }, ['source']],
   ['an empty version', { ...year, version: '' }, ['version']],
   ['a root with a dot', { ...year, classAccount: '60.1' }, ['classAccount']],
   ['a root that is a percent sign', { ...year, classAccount: '%' }, ['classAccount']],
-  ['a root with a percent sign within', { ...year, classAccount: '6%0' }, ['classAccount']],
+  ['a root with a percent sign inside', { ...year, classAccount: '6%0' }, ['classAccount']],
   ['a root of 18 digits', { ...year, classAccount: '6'.repeat(18) }, ['classAccount']],
   ['a root with an accent', { ...year, classAccount: '401É' }, ['classAccount']],
   ['a bad root among good ones', { ...year, classAccount: ['60,61', "6'"] }, ['classAccount']],
@@ -67,14 +67,14 @@ const refusals: [what: string, query: Query, parameters: string[]][] = [
   ['an unknown lettering', { ...year, lettering: 'some' }, ['lettering']],
   ['an unknown parameter', { ...year, classaccount: '60' }, ['classaccount']],
   ['parameters of another route', { ...year, format: 'JSON', journalIds: '1' }, ['format', 'journalIds']],
-  ['a position that is no id', { ...year, after: 'last' }, ['after']],
-  ['a movement that is not there', { ...year, after: '123456789' }, ['after']],
+  ['a position that is not an id', { ...year, after: 'last' }, ['after']],
+  ['an unknown movement', { ...year, after: '123456789' }, ['after']],
   ['a movement that no folder can have', { ...year, after: '9'.repeat(16) }, ['after']],
   ['an unreadable version', { ...year, version: 'v1' }, ['version']],
   ['no version', { ...year, version: undefined }, ['version']],
-  ['a folder that is no id', { ...year, accountingFolderId: 'mine' }, ['accountingFolderId']],
+  ['a folder that is not an id', { ...year, accountingFolderId: 'mine' }, ['accountingFolderId']],
   [
-    'everything',
+    'many errors',
     {
       version: '1',
       startDate: '2024-02-30',
@@ -89,7 +89,7 @@ const refusals: [what: string, query: Query, parameters: string[]][] = [
   ],
 ]
 
-describe('a request is told what is wrong with its parameters, all at once', () => {
+describe('a request gets all errors of its parameters at once', () => {
   test.each(refusals)('%s', async (_what, query, parameters) => {
     const { status, json } = await ask(query)
     expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])
@@ -135,7 +135,7 @@ describe('a request is told what is wrong with its parameters, all at once', () 
       expect(await outcome({ idExercice: values })).toEqual([400, 'ERR-VALIDATION'])
   })
 
-  test('a version that is not spoken', async () => {
+  test('an unsupported version', async () => {
     const { status, json } = await ask({ ...year, version: '1.1.0' })
     expect([status, json.error.code]).toEqual([400, 'ERR-UNSUPPORTED-VERSION'])
     expect(json.error.message).toContain('1.0.0')
@@ -145,7 +145,7 @@ describe('a request is told what is wrong with its parameters, all at once', () 
 describe('an optional parameter without a value', () => {
   const empty = { accountingFolderId: '', startDate: '', endDate: '', dateFilter: '', source: '', after: '' }
 
-  test('is as if it were absent', async () => {
+  test('counts as absent', async () => {
     const { headers } = await ask(year)
     const same = await ask({ ...empty, lettering: '', ...year })
     expect([same.status, same.headers.etag]).toEqual([200, headers.etag])
@@ -157,7 +157,7 @@ describe('an optional parameter without a value', () => {
     ])
   })
 
-  test('but draft is present with it', async () => {
+  test('counts as present for draft', async () => {
     const drafts = await ask({ ...year, draft: '' })
     expect(drafts.headers.etag).toBe((await ask({ ...year, draft: 'true' })).headers.etag)
     expect(drafts.headers.etag).not.toBe((await ask(year)).headers.etag)
@@ -165,7 +165,7 @@ describe('an optional parameter without a value', () => {
 })
 
 describe('an exercice', () => {
-  test('that is not there is 404', async () => {
+  test('that does not exist gives 404', async () => {
     for (const idExercice of ['1', '0', '9'.repeat(16)])
       expect(await outcome({ idExercice })).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
     expect(await outcome({ idExercice: '1' }, { 'If-None-Match': '*' })).toEqual([
@@ -174,7 +174,7 @@ describe('an exercice', () => {
     ])
   })
 
-  test('of another folder or tenant is 404', async () => {
+  test('of another folder or tenant gives 404', async () => {
     const { client } = stage.staff
     const theirs = [folders.sameFirm, folders.otherFirm, folders.otherTenant]
     for (const [i, { schemaId, folderId }] of theirs.entries())
@@ -187,7 +187,7 @@ describe('an exercice', () => {
       expect(await outcome({ idExercice: String(700 + i) })).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
   })
 
-  test('is looked for only once the parameters are right', async () => {
+  test('is looked up only once the parameters are valid', async () => {
     expect(await outcome({ idExercice: '1', source: 'x' })).toEqual([400, 'ERR-VALIDATION'])
   })
 })
@@ -195,7 +195,7 @@ describe('an exercice', () => {
 describe('a folder', () => {
   const { first, sameFirm, otherFirm, otherTenant } = folders
 
-  test('has to be named with a firm token, by one that is the firm’s', async () => {
+  test('must be named with a firm token, and belong to the firm', async () => {
     const { firm } = stage
     expect(await outcome(year, firm)).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
     for (const id of [otherFirm.folderId, otherTenant.folderId, '987654', 'abc', '0', '9'.repeat(19), '-1'])
@@ -210,7 +210,7 @@ describe('a folder', () => {
     expect((await ask({ ...year, accountingFolderId: sameFirm.folderId }, firm)).status).toBe(200)
   })
 
-  test('has to be its own with a company token', async () => {
+  test('must be the token’s own with a company token', async () => {
     for (const { folderId } of [sameFirm, otherFirm, otherTenant]) {
       expect(await outcome(year, { 'society-id': folderId })).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
       expect(await outcome({ ...year, accountingFolderId: folderId })).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
@@ -219,7 +219,7 @@ describe('a folder', () => {
     expect((await ask(year, { 'society-id': first.folderId })).status).toBe(200)
   })
 
-  test('has to be the same in the header and in the query', async () => {
+  test('must be the same in the header and in the query', async () => {
     const header = { ...stage.firm, 'society-id': first.folderId }
     const { status, json } = await ask({ ...year, accountingFolderId: sameFirm.folderId }, header)
     expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])
@@ -228,13 +228,13 @@ describe('a folder', () => {
   })
 })
 
-describe('a form', () => {
-  test('that is not served is 406', async () => {
+describe('a media type', () => {
+  test('that is not served gives 406', async () => {
     for (const accept of ['text/html', 'application/xml, text/*', 'application/json;q=0'])
       expect(await outcome(year, { Accept: accept }), accept).toEqual([406, 'ERR-NOT-ACCEPTABLE'])
   })
 
-  test('is the one that the client prefers', async () => {
+  test('is the one the client prefers', async () => {
     for (const [accept, type] of [
       ['*/*', 'application/json'],
       ['application/*', 'application/json'],
@@ -246,7 +246,7 @@ describe('a form', () => {
   })
 })
 
-test('HEAD has the headers of GET and no body; other methods are 405', async () => {
+test('HEAD gets the headers of GET and no body; other methods get 405', async () => {
   const { date: _, 'x-rate-limit-remaining': __, ...head } = (await ask(year, {}, 'HEAD')).headers
   const get = await ask(year)
   expect((await ask(year, {}, 'HEAD')).bytes).toHaveLength(0)
@@ -263,7 +263,7 @@ test('HEAD has the headers of GET and no body; other methods are 405', async () 
   }
 })
 
-test('an error has the shape of the contract, and nothing of an export', async () => {
+test('an error has the documented shape and no header of an export', async () => {
   const { headers, json } = await ask(
     { idExercice: '1' },
     { 'x-request-id': 'asked-1', 'Accept-Encoding': 'gzip' },

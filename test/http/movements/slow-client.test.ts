@@ -1,4 +1,4 @@
-/** Clients that read slowly, and what that must not cost: other callers' bytes, the consistency of their export. */
+/** Slow clients change neither other callers' bytes nor the consistency of their own export. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { download, movementsUrl, slowReader } from '../../support/download.ts'
@@ -8,7 +8,7 @@ import { plainBody, readPlainMovements } from '../../support/plain/plain-movemen
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-/** Some 23 MB: more than all buffers on the way hold. */
+/** About 23 MB: more than all buffers on the way hold. */
 const movements = 20_000
 
 let stage: ExportStage
@@ -42,12 +42,12 @@ test('many slow clients of one thread each get their own bytes', async () => {
   expect(new Set(digests).size).toBe(1)
 })
 
-test('what changes while an export runs does not show in it', async () => {
+test('changes made while an export runs do not appear in it', async () => {
   const { client } = stage.staff
   const reader = await slowReader(url, stage.company)
   const etag = reader.message.headers.etag!
   await reader.read(megabyte)
-  // Behind what any buffer on the way can hold, in every table that the export reads.
+  // Past everything that buffers on the way can hold, and in every table that the export reads.
   await client.query(`delete from grandlivre.entries where folder_id = 111 and id = 1001999`)
   await client.query(
     `update grandlivre.movements set description = 'later' where folder_id = 111 and id = 1019980`,
@@ -74,12 +74,12 @@ test('what changes while an export runs does not show in it', async () => {
     folders.first,
     'e.exercice_id = 99 and e.validated_at is not null',
   )
-  expect(next.text === plainBody(expected, 'json'), 'tens of megabytes are the oracle’s too').toBe(true)
+  expect(next.text === plainBody(expected, 'json'), 'equals the tens of megabytes of the oracle').toBe(true)
   await until(async () => (await runningQueries(client)).length === 0)
 })
 
 test.each(['accounts', 'movements', 'entries'])(
-  'what is committed before an export comes to %s, and after it began, does not show in it',
+  'changes committed after an export began, but before it reads %s, do not appear in it',
   async (table) => {
     const { client } = stage.staff
     const where = 'e.exercice_id = 12 and e.validated_at is not null'

@@ -1,4 +1,4 @@
-/** Which subscriptions are made, and which are refused. */
+/** Which subscriptions are created, and which are refused. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { request } from '../../support/service.ts'
 import {
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
 afterAll(() => routes?.close())
 
-describe('a subscription is made', () => {
+describe('a subscription is created', () => {
   test('by a company token for its folder', async () => {
     const { company, thirdPartyId, service, post, inDatabase } = routes
     const { status, headers, body } = await post(company, {
@@ -44,7 +44,7 @@ describe('a subscription is made', () => {
     })
   })
 
-  test('by a company token that names its folder, and none but its own', async () => {
+  test('by a company token that names its own folder, and no other', async () => {
     const { company, post } = routes
     for (const own of [[], ['111'], [111], ['000111', '111']])
       expect(
@@ -82,7 +82,7 @@ describe('a subscription is made', () => {
     expect((await staff.client.query('select from grandlivre.subscriptions')).rowCount).toBe(3)
   })
 
-  test('not where anything is wrong with it, and all of it is told at once', async () => {
+  test('only if it is valid, and all errors are reported at once', async () => {
     const { firm, staff, webhook, send, post } = routes
     const kinds = expect.stringContaining('connector, accountingFolder, exercice')
     const wrong: [unknown, Record<string, unknown>][] = [
@@ -130,7 +130,7 @@ describe('a subscription is made', () => {
     for (const [body, issues] of wrong) {
       const answer = await post(firm, body)
       expect([codeOf(answer), issuesOf(answer)]).toEqual([[400, 'ERR-VALIDATION'], issues])
-      // Each of them once.
+      // Each error once.
       expect(answer.body.error.details.issues).toHaveLength(Object.keys(issues).length)
     }
     const misspelt = await send('POST', webhook('?version=1.0.0'), firm, { postUrl, onEvents: ['document'] })

@@ -1,4 +1,4 @@
-/** How many subscriptions the tokens of one third party may make in one schema. */
+/** How many subscriptions the tokens of one third party may create in one schema. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
   codeOf,
@@ -7,20 +7,20 @@ import {
   type WebhookRoutes,
 } from '../../support/stages/webhook-routes.ts'
 
-const most = 3
+const max = 3
 const body = { postUrl, onEvents: ['document'] }
 const tooMany = [409, 'ERR-TOO-MANY-SUBSCRIPTIONS']
 
 let routes: WebhookRoutes
 beforeAll(async () => {
-  routes = await startWebhookRoutes({ webhookSubscriptionsMax: most })
+  routes = await startWebhookRoutes({ webhookSubscriptionsMax: max })
 })
 afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
 afterAll(() => routes?.close())
 
 const sql = (text: string) => routes.staff.client.query(text)
 
-test('those of all tokens count, at both levels, and one more is refused until one is deleted', async () => {
+test('subscriptions of all tokens count, at both levels, and one too many is refused until one is deleted', async () => {
   const { make, post, company, sibling, firm, otherFirm, send, webhook } = routes
   await make(company)
   await make(sibling)
@@ -28,25 +28,25 @@ test('those of all tokens count, at both levels, and one more is refused until o
   for (const caller of [company, sibling, firm, otherFirm])
     expect(codeOf(await post(caller, body))).toEqual(tooMany)
   const { message } = (await post(firm, body)).body.error
-  expect(message).toContain(`${most} subscriptions in a schema`)
+  expect(message).toContain(`${max} subscriptions in a schema`)
   expect(message).toContain('delete one')
   await send('DELETE', webhook(`/${id}`), firm, '')
   await make(company)
   expect(codeOf(await post(company, body))).toEqual(tooMany)
 })
 
-test('disabled ones count', async () => {
+test('disabled subscriptions count', async () => {
   const { make, post, firm } = routes
-  for (let number = 0; number < most; number++) await make(firm)
+  for (let number = 0; number < max; number++) await make(firm)
   await sql(
     `update grandlivre.subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'a test'`,
   )
   expect(codeOf(await post(firm, body))).toEqual(tooMany)
 })
 
-test('those of staff, of other third parties and in other schemas do not count', async () => {
+test('subscriptions of staff, of other third parties and in other schemas do not count', async () => {
   const { make, post, firm, stranger, otherTenant } = routes
-  for (let number = 0; number < most; number++) {
+  for (let number = 0; number < max; number++) {
     await make(firm)
     await make(stranger)
     await make(otherTenant)
@@ -57,26 +57,26 @@ test('those of staff, of other third parties and in other schemas do not count',
   for (const caller of [firm, stranger, otherTenant]) await make(caller)
 })
 
-test('those that are there already stay, and can be changed, however low the limit is by now', async () => {
+test('existing subscriptions stay and can be changed, even above a lowered limit', async () => {
   const { make, patch, post, idsOf, firm } = routes
   const id = await make(firm)
   await sql(
     `insert into grandlivre.subscriptions
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, start_position)
      select nextval('grandlivre.ids'), schema_id, level, firm_id, third_party_id, post_url, on_events, 0
-     from grandlivre.subscriptions cross join generate_series(1, ${most})`,
+     from grandlivre.subscriptions cross join generate_series(1, ${max})`,
   )
-  expect((await idsOf('', firm)).length).toBe(most + 1)
+  expect((await idsOf('', firm)).length).toBe(max + 1)
   expect((await patch(firm, id, [])).status).toBe(200)
   expect(codeOf(await post(firm, body))).toEqual(tooMany)
 })
 
-test('of many at once no more are made than the limit allows', async () => {
+test('simultaneous requests create no more subscriptions than the limit allows', async () => {
   const { post, company, sibling, firm } = routes
   for (let round = 0; round < 5; round++) {
     const callers = Array.from({ length: 8 }, (_, number) => [company, sibling, firm][number % 3]!)
     const answers = await Promise.all(callers.map((caller) => post(caller, body)))
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 201, 201, ...Array(5).fill(409)])
-    expect((await sql('delete from grandlivre.subscriptions')).rowCount).toBe(most)
+    expect((await sql('delete from grandlivre.subscriptions')).rowCount).toBe(max)
   }
 })

@@ -72,13 +72,13 @@ describe('a subscription is changed', () => {
     ]
     for (const [steps, status, what] of refused) {
       const answer = await patch(firm, id, [first, ...steps])
-      const said = status === 400 ? Object.keys(issuesOf(answer)) : [answer.body.error.code]
-      expect([steps, answer.status, said]).toEqual([steps, status, [what]])
+      const reported = status === 400 ? Object.keys(issuesOf(answer)) : [answer.body.error.code]
+      expect([steps, answer.status, reported]).toEqual([steps, status, [what]])
       expect((await request(webhook(`/${id}`), firm)).body).toEqual(before)
     }
   })
 
-  test('by nothing that is no patch on its three fields', async () => {
+  test('only by a valid patch of its three fields', async () => {
     const { firm, patch, make } = routes
     const id = await make(firm)
     const wrong: [unknown, string][] = [
@@ -125,7 +125,7 @@ describe('a subscription is changed', () => {
     expect((await to([])).body.accountingFolderId).toEqual(['111'])
   })
 
-  test('by patches at the same moment, none of which is lost', async () => {
+  test('by simultaneous patches without losing any', async () => {
     const { firm, patch, make, inDatabase } = routes
     const id = await make(firm)
     const added = [
@@ -144,7 +144,7 @@ describe('a subscription is changed', () => {
     expect((await inDatabase(id)).on_events.toSorted()).toEqual(['document', ...added].toSorted())
   })
 
-  test('at a new address while another patch changes the rest', async () => {
+  test('at its address while another patch changes the rest', async () => {
     const { firm, webhook, patch, make } = routes
     const id = await make(firm)
     const answers = await Promise.all([
@@ -159,7 +159,7 @@ describe('a subscription is changed', () => {
     })
   })
 
-  test('and with it enabled again, from the present on', async () => {
+  test('and thereby enabled again, for new events only', async () => {
     const { firm, staff, patch, make, inDatabase } = routes
     const id = await make(firm)
     const disable = () =>

@@ -1,4 +1,4 @@
-/** The addresses of the routes: their methods, their description. */
+/** The webhook routes: their methods, ids and documentation. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { request } from '../../support/service.ts'
 import { codeOf, startWebhookRoutes, type WebhookRoutes } from '../../support/stages/webhook-routes.ts'
@@ -9,8 +9,8 @@ beforeAll(async () => {
 })
 afterAll(() => routes?.close())
 
-describe('the addresses of webhooks', () => {
-  test('say with 405 what else they answer to', async () => {
+describe('the webhook routes', () => {
+  test('answer 405 with the methods that they allow', async () => {
     const { firm, webhook } = routes
     for (const [path, allowed] of [
       ['', 'POST, GET, HEAD'],
@@ -29,7 +29,7 @@ describe('the addresses of webhooks', () => {
     expect(codeOf(await request(webhook(), {}, 'POST'))).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
   })
 
-  test('hold ids of 1 to 16 digits', async () => {
+  test('accept ids of 1 to 16 digits', async () => {
     const { firm, webhook, make } = routes
     const id = String(await make(firm))
     const answers = async (path: string) => codeOf(await request(webhook(path), firm))
@@ -41,25 +41,25 @@ describe('the addresses of webhooks', () => {
       expect(await answers(`/event/document/${none}`)).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
   })
 
-  test('are described with what they take and what is sent to subscribers', async () => {
+  test('are documented, with their request bodies and the notification to subscribers', async () => {
     const { service } = routes
     const { body } = await request(`${service.url}/api/v1/openapi.json`)
-    const made = body.paths['/api/v1/webhook'].post
-    expect(made.requestBody.content['application/json'].schema.required).toEqual(['postUrl', 'onEvents'])
-    const { postUrl: address, onEvents } = made.requestBody.content['application/json'].schema.properties
+    const create = body.paths['/api/v1/webhook'].post
+    expect(create.requestBody.content['application/json'].schema.required).toEqual(['postUrl', 'onEvents'])
+    const { postUrl: address, onEvents } = create.requestBody.content['application/json'].schema.properties
     expect(address).toMatchObject({ format: 'uri', maxLength: 2048 })
     expect(onEvents.items.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
-    expect(made.responses['201'].headers).toHaveProperty('Location')
-    const changed = body.paths['/api/v1/webhook/{id}'].patch
-    expect(Object.keys(changed.requestBody.content)).toEqual([
+    expect(create.responses['201'].headers).toHaveProperty('Location')
+    const patch = body.paths['/api/v1/webhook/{id}'].patch
+    expect(Object.keys(patch.requestBody.content)).toEqual([
       'application/json-patch+json',
       'application/json',
     ])
-    const operation = changed.requestBody.content['application/json-patch+json'].schema.items
+    const operation = patch.requestBody.content['application/json-patch+json'].schema.items
     expect(operation.oneOf).toHaveLength(6)
-    expect(changed.parameters.map(({ name }: { name: string }) => name)).toEqual(['id'])
-    const sent = body.webhooks.notification.post
-    expect(sent.requestBody.content['application/json'].schema.items).toEqual({
+    expect(patch.parameters.map(({ name }: { name: string }) => name)).toEqual(['id'])
+    const notification = body.webhooks.notification.post
+    expect(notification.requestBody.content['application/json'].schema.items).toEqual({
       $ref: '#/components/schemas/Notification',
     })
   })

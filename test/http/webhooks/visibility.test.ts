@@ -34,8 +34,8 @@ describe('a caller sees its own subscriptions and no others', () => {
       thirdPartyId,
     } = routes
     const callers = { company, sibling, firm, otherFirm, otherTenant, stranger }
-    const made: Record<string, number> = {}
-    for (const [name, headers] of Object.entries(callers)) made[name] = await make(headers)
+    const created: Record<string, number> = {}
+    for (const [name, headers] of Object.entries(callers)) created[name] = await make(headers)
     const { rows } = await staff.client.query(
       `insert into grandlivre.subscriptions
          (id, schema_id, level, third_party_id, post_url, on_events, folder_ids, start_position)
@@ -44,10 +44,10 @@ describe('a caller sees its own subscriptions and no others', () => {
       [thirdPartyId],
     )
     for (const [name, headers] of Object.entries(callers)) {
-      expect([name, await idsOf('', headers)]).toEqual([name, [made[name]]])
-      expect([name, await idsOf('/event/document', headers)]).toEqual([name, [made[name]]])
-      const others = [...Object.values(made), ...rows.map(({ id }) => Number(id))].filter(
-        (id) => id !== made[name],
+      expect([name, await idsOf('', headers)]).toEqual([name, [created[name]]])
+      expect([name, await idsOf('/event/document', headers)]).toEqual([name, [created[name]]])
+      const others = [...Object.values(created), ...rows.map(({ id }) => Number(id))].filter(
+        (id) => id !== created[name],
       )
       for (const id of others) {
         const single = webhook(`/${id}`)
@@ -68,7 +68,7 @@ describe('a caller sees its own subscriptions and no others', () => {
       '9'.repeat(19),
       '9'.repeat(30),
       '%00',
-      `${made['firm']}.0`,
+      `${created['firm']}.0`,
     ])
       expect([nothing, codeOf(await request(webhook(`/${nothing}`), firm))]).toEqual([
         nothing,
@@ -77,7 +77,7 @@ describe('a caller sees its own subscriptions and no others', () => {
     expect((await staff.client.query('select from grandlivre.subscriptions')).rowCount).toBe(9)
   })
 
-  test('and which of them receive a kind of event, here or there', async () => {
+  test('and those that receive a kind of event, in any or one folder', async () => {
     const { company, firm, staff, webhook, make, idsOf } = routes
     const whole = await make(firm, { onEvents: ['document', 'portfolio'] })
     const tied = await make(firm, { onEvents: ['document'], accountingFolderId: ['112'] })
@@ -104,7 +104,7 @@ describe('a caller sees its own subscriptions and no others', () => {
     expect(issuesOf(unknown)).toEqual({ name: expect.stringContaining('must be one of connector,') })
   })
 
-  test('and no customer with firm access sees any', async () => {
+  test('and a customer with firm access sees none', async () => {
     const { company, firm, staff, service, webhook, post, patch } = routes
     const secret = await staff.thirdParty('CUSTOMER', 'customer')
     const asFirm = credentials(await staff.token('CUSTOMER', 'firm', folders.first), secret)

@@ -1,5 +1,5 @@
 /**
- * Full exports into real S3 servers, through what can happen to the process and to the store. Outages that last are in
+ * Full exports to real S3 servers, while the process is killed or the store refuses parts. Long outages are in
  * store-outage.slow.test.ts.
  */
 import { expect, type TestContext, test } from 'vitest'
@@ -14,7 +14,7 @@ import { until } from '../../support/until.ts'
 
 const timeout = 300_000
 
-/** Some 24 MB: three parts. */
+/** About 24 MB: three parts. */
 const threeParts = { movements: 30_000 }
 
 interface Scene extends FailingStage {
@@ -38,11 +38,11 @@ async function setScene(
 const rowOf = async (stage: FailingStage, id: string) =>
   (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
 
-/** Whether the request sends that part of the file of that attempt at that export. */
+/** Whether the request uploads that part of the file of that attempt at that export. */
 const sends = (request: SeenRequest, part: number, attempt: number, id = ''): boolean =>
   request.part === part && request.path.includes(`${id}/${attempt}-`)
 
-/** The exports it starts next run in their last attempt: those before them are used up. */
+/** Triggers an export that starts in its last attempt: the earlier ones are used up. */
 async function triggerInLastAttempt(stage: FailingStage, url: string): Promise<string> {
   await stage.sql('update grandlivre.exports set latest = false')
   const { body } = await trigger(url, stage.headers)
@@ -64,7 +64,7 @@ describeOnS3(
 )
 
 function describeProcess(server: () => S3Server): void {
-  test.concurrent('an export is finished by another process when its own is killed at 10, 50 and 90 %', {
+  test.concurrent('another process finishes the exports of processes killed at 10, 50 and 90 %', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)
@@ -73,7 +73,7 @@ function describeProcess(server: () => S3Server): void {
       const { service, gate } = await stage.startGated()
       victims.push({ service, gate, part, id: await stage.begin(service), seen: [] })
     }
-    // Not before all are busy: one that still had room would take over what a killed one leaves.
+    // Only once all are busy: a process with a free slot would claim what a killed one leaves.
     await Promise.all(
       victims.map(async ({ service, gate, part, id, seen }) => {
         seen.push(await stage.readUpTo(part, gate, service, id))
@@ -82,8 +82,8 @@ function describeProcess(server: () => S3Server): void {
     )
     expect((await stage.stored()).filter((name) => name.endsWith('(unfinished)'))).toHaveLength(3)
     await stage.noticeSilence(victims.map(({ id }) => id))
-    const heir = await stage.start()
-    await Promise.all(victims.map(({ id, seen }) => stage.expectRightFile(heir, id, seen)))
+    const successor = await stage.start()
+    await Promise.all(victims.map(({ id, seen }) => stage.expectRightFile(successor, id, seen)))
     for (const { id, seen } of victims) {
       expect(backwards(seen)).toEqual([])
       expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
@@ -92,14 +92,14 @@ function describeProcess(server: () => S3Server): void {
     expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
   })
 
-  test.concurrent('an export is finished by another process when its own is killed with the file complete', {
+  test.concurrent('another process finishes an export whose process is killed with the file complete', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)
     const { service, gate } = await stage.startGated()
     const id = await stage.begin(service)
     const seen = [await stage.readUpTo(0.5, gate, service, id)]
-    // Locked, the row takes no word.
+    // The locked row cannot be updated.
     await stage.sql('begin')
     await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
     gate.open()
@@ -107,8 +107,8 @@ function describeProcess(server: () => S3Server): void {
     await service.kill()
     await stage.sql('commit')
     await stage.noticeSilence([id])
-    const heir = await stage.start()
-    await stage.expectRightFile(heir, id, seen)
+    const successor = await stage.start()
+    await stage.expectRightFile(successor, id, seen)
     expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
     expect(await stage.stored()).toHaveLength(1)
     expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
@@ -116,7 +116,7 @@ function describeProcess(server: () => S3Server): void {
 }
 
 function describeRefusal(server: () => S3Server): void {
-  test.concurrent('an export is done in one attempt where each part is refused once', {
+  test.concurrent('an export needs only one attempt if each part is refused once', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context, threeParts)
@@ -134,7 +134,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export is done in its second attempt where a part is refused throughout the first', {
+  test.concurrent('an export succeeds in its second attempt if a part is refused throughout the first', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context, threeParts)
@@ -148,7 +148,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export has failed where a part is refused throughout the last attempt', {
+  test.concurrent('an export fails if a part is refused throughout the last attempt', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context, threeParts)
@@ -168,7 +168,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export has failed at once where the store denies a part', {
+  test.concurrent('an export fails at once if the store denies access for a part', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context, threeParts)

@@ -1,7 +1,6 @@
 /**
- * Full exports into real S3 servers through an outage of the store. One of thirty
- * seconds really lasts that long: it is what the pauses between tries are made for, and nothing shorter would cross
- * all of them.
+ * Full exports to real S3 servers through an outage of the store. The outage really lasts thirty seconds: the pauses
+ * between tries are made for that, and nothing shorter would cross all of them.
  */
 import { expect, type TestContext, test } from 'vitest'
 import { backwards, type Progress } from '../../support/full-export.ts'
@@ -30,7 +29,7 @@ describeOnS3(describeOutage, { concurrent: true })
 const outageMs = 30_000
 
 function describeOutage(server: () => S3Server): void {
-  test.concurrent('an export waits for a store that refuses connections from its start, for 30 s', {
+  test.concurrent('an export survives a store that refuses connections for 30 s from its start', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)
@@ -44,12 +43,12 @@ function describeOutage(server: () => S3Server): void {
     expect(seen[0]).toMatchObject({ rows: 0 })
     expect(stage.proxy.seen.length).toBeGreaterThan(before)
     expect(backwards(seen)).toEqual([])
-    // The pauses between the tries are spread: they may end just before the outage does.
+    // The pauses between tries are jittered: they may end just before the outage does.
     expect((await rowOf(stage, id)).attempt).toBeLessThanOrEqual(2)
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export survives a store that falls silent in mid-export, for 30 s', {
+  test.concurrent('an export survives a store that stops answering for 30 s mid-export', {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)

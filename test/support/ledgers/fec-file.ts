@@ -1,4 +1,4 @@
-/** A small ledger and the many forms in which programs write one. */
+/** A small ledger, and the many forms in which programs write one. */
 import iconv from 'iconv-lite'
 import { readFixture } from '../fixtures/fixture-files.ts'
 
@@ -42,17 +42,17 @@ export interface FecForm {
   lineEnd?: string
   encoding?: 'utf8' | 'windows-1252' | 'iso-8859-15' | 'cp850'
   byteOrderMark?: boolean
-  /** Behind the last line end. */
+  /** After the last line break. */
   fileEnd?: string
   trailingSeparator?: boolean
-  /** Columns in the order of the file; those of the regulation where absent. */
+  /** Columns in the order of the file; those of the regulation by default. */
   columns?: readonly string[]
-  /** As it stands in the header. */
+  /** A column's name in the header. */
   nameOf?: (column: string) => string
   write?: (value: string, column: string, row: FecRow) => string
 }
 
-/** The bytes of a FEC with these lines in that form. */
+/** The bytes of a FEC with these lines, in that form. */
 export function fecFile(rows: readonly FecRow[], form: FecForm = {}): Buffer {
   const { separator = '\t', lineEnd = '\n', nameOf = (column) => column } = form
   const { write = (value) => value, trailingSeparator = false } = form
@@ -114,10 +114,10 @@ export const forms: Record<string, FecForm> = {
   'Montant and +1 or -1': montantAndSens('+1', '-1'),
   'columns in another order': { columns: columns.toReversed() },
   'names in capitals': { nameOf: (column) => column.toUpperCase() },
-  'names misspelt': {
+  'misspelt names': {
     nameOf: (column) => ({ EcritureLet: 'EcrtureLet', Montantdevise: 'MontantDevise' })[column] ?? column,
   },
-  'columns of a ledger on a cash basis': {
+  'columns of a cash-basis ledger': {
     columns: [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient'],
   },
   'everything at once': {
@@ -155,13 +155,13 @@ const lastFieldGone = fecFile(ledger)
   .split('\n')
   .map((line, at) => (at === 4 ? line.replace(/\t[^\t]*$/, '') : line))
 
-/** Characters of the longest field that is taken. */
+/** The maximum length of each field, in characters. */
 const longest: Record<string, number> = {
   ...{ JournalCode: 32, JournalLib: 255, EcritureNum: 64, CompteNum: 32, CompteLib: 255, CompAuxNum: 32 },
   ...{ CompAuxLib: 255, PieceRef: 255, PieceDate: 32, EcritureLib: 500, EcritureLet: 32 },
 }
 
-/** Files that cannot be a ledger, and where they say so. */
+/** Files that are not a valid ledger, and where their error points. */
 export const refusals: Record<string, Refusal> = {
   'a missing field': {
     file: Buffer.from(lastFieldGone.join('\n')),
@@ -193,14 +193,19 @@ export const refusals: Record<string, Refusal> = {
     column: 'header',
     value: 'CompteLib',
   },
-  'a file that is no table': { file: Buffer.from('Bonjour\n'), line: 1, column: 'header', value: 'Bonjour' },
-  'a day that is not': refusedField(5, 'EcritureDate', '20230230'),
-  'a month that is not': refusedField(5, 'PieceDate', '20231301'),
-  'a date in another form': refusedField(5, 'ValidDate', '31/01/2023'),
+  'a file that is not a table': {
+    file: Buffer.from('Bonjour\n'),
+    line: 1,
+    column: 'header',
+    value: 'Bonjour',
+  },
+  'a nonexistent day': refusedField(5, 'EcritureDate', '20230230'),
+  'a nonexistent month': refusedField(5, 'PieceDate', '20231301'),
+  'a date in another format': refusedField(5, 'ValidDate', '31/01/2023'),
   'no date': refusedField(5, 'EcritureDate', ''),
-  'an amount that is none': refusedField(5, 'Debit', '20,0O'),
+  'an invalid amount': refusedField(5, 'Debit', '20,0O'),
   'an amount with three decimals': refusedField(5, 'Debit', '20,001'),
-  'an amount with thousands apart': refusedField(5, 'Debit', '1 020,00'),
+  'an amount with a thousands separator': refusedField(5, 'Debit', '1 020,00'),
   'an amount too large for the ledger': refusedField(5, 'Debit', '1000000000000000,00'),
   'both debit and credit': { ...refusedField(5, 'Credit', '1,00'), column: 'Debit', value: '20,00 / 1,00' },
   'neither debit nor credit': {
@@ -220,8 +225,8 @@ export const refusals: Record<string, Refusal> = {
   ),
   'no account': refusedField(5, 'CompteNum', ''),
   'no journal': refusedField(5, 'JournalCode', ''),
-  'a currency that is none': refusedField(9, 'Idevise', 'dollars'),
-  'a side that is none': {
+  'an invalid currency': refusedField(9, 'Idevise', 'dollars'),
+  'an invalid side': {
     file: fecFile(ledger, {
       ...montantAndSens('D', 'C'),
       write: (value, column) => (column === 'Montant' ? '1,00' : column === 'Sens' ? 'X' : value),

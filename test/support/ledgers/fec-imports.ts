@@ -1,4 +1,4 @@
-/** Imports of made-up files, each test in a database of its own. */
+/** Imports made-up files; each test has its own database. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,9 +10,9 @@ import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 import { type FecRow, fecFile } from './fec-file.ts'
 
 export interface FecImports {
-  /** Of the owner, to the running test's database. */
+  /** The owner's pool, on the database of the running test. */
   pool(): pg.Pool
-  /** `file` is a name without a folder; a SIREN and the year 2023 where absent. */
+  /** `file` is a name without a folder; by default it names a SIREN and the year 2023. */
   importFile(bytes: Buffer, options?: Partial<FecImportOptions>): Promise<FecImported>
   importRows(rows: readonly FecRow[], options?: Partial<FecImportOptions>): Promise<FecImported>
 }
@@ -36,7 +36,7 @@ export function fecImports(): FecImports {
   })
 
   const importFile: FecImports['importFile'] = async (bytes, options = {}) => {
-    // In a folder of its own: another import may be reading a file of the same name.
+    // In its own folder: another import may be reading a file of the same name.
     const file = join(await mkdtemp(join(folder, 'file-')), options.file ?? '123456789FEC20231231.txt')
     await writeFile(file, bytes)
     return importFec(pool, { ...options, file })

@@ -1,8 +1,12 @@
-/** What a full export shows beyond movements, added to a filled ledger: companies, employees, banks, closings. */
+/**
+ * What a full export shows beyond movements, added to a filled folder: companies, employees, banks, closings.
+ */
 import type pg from 'pg'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 
-/** Every byte that JSON or COPY escapes, other scripts, and what reads as a null or an escape of COPY. */
+/**
+ * Every byte that JSON or COPY escapes, other scripts, and texts that look like a null or an escape of COPY.
+ */
 export const hostileText = `"\\N\\\\ \t\r\n\u0001\u007f\u2028'; é 😀 \\.</script>`
 
 export async function addToFolder(client: pg.ClientBase, folder: FolderKey): Promise<void> {
@@ -20,12 +24,12 @@ export async function addToFolder(client: pg.ClientBase, folder: FolderKey): Pro
   await client.query('commit')
 }
 
-const place = `row('12', 'bis', 'rue', §text, 'BP 1', '44000', §text, 'FRANCE')::address`
+const address = `row('12', 'bis', 'rue', §text, 'BP 1', '44000', §text, 'FRANCE')::address`
 const contacts = `'[{"email":"a@b.fr","role":null,"lastname":"Né","firstname":"Ça","phoneNumber":"+33"}, {"role":"x"}]'`
 
-/** Accounts 101 to 110 are there: 401ALPHA is 103, 411DUPONT 104, 4111 107, 401BETA 109. */
+/** Accounts 101 to 110 exist: 401ALPHA is 103, 411DUPONT 104, 4111 107, 401BETA 109. */
 const statements = [
-  `update folders set name = §text, address = ${place}, capital = 123456789, siret = '12345678901234',
+  `update folders set name = §text, address = ${address}, capital = 123456789, siret = '12345678901234',
      contact_first_name = §text, contact_mail = 'm@x.fr', rcs_producer_id = '75', rcs_name = §text where §id`,
   `insert into vat_codes (schema_id, folder_id, id, code, rate)
      values (§key, 81, §text, 2000), (§key, 82, 'N', 550), (§key, 83, 'Z', 0), (§key, 84, 'M', 10000)`,
@@ -36,14 +40,14 @@ const statements = [
             (§key, 207, '41', 'Clients', false, null, 103), (§key, 208, '4220001', 'Comité', false, null, null)`,
   `insert into companies (schema_id, folder_id, account_id, name, siren, ceo, payment_id, vat_id, address,
        ape_producer_id, ape_code, ape_name, ibans, contacts, miscellaneous)
-     select §key, a.id, §text, '123456789', §text, 51 + a.id % 7, 81 + a.id % 4, ${place}, '1', '62.01Z', §text,
+     select §key, a.id, §text, '123456789', §text, 51 + a.id % 7, 81 + a.id % 4, ${address}, '1', '62.01Z', §text,
        array['FR76', §text, ''], ${contacts}::jsonb, '{"group":"G","archived":true,"language":"fr","referent":"R"}'
      from accounts a where §folder and a.number ~ '^4[01]1[A-Z]'`,
   `insert into companies (schema_id, folder_id, account_id, name, ape_code, address, miscellaneous) values
      (§key, 206, '', '62', row(null, null, 'rue', 'Hugo', null, null, null, null)::address, '{}')`,
   `insert into employees (schema_id, folder_id, account_id, first_name, last_name, email, phone_number, phone_number_bis,
        nir, profession, payment_id, address, ibans, contacts, miscellaneous, doubtful_account_id)
-     values (§key, 201, §text, §text, 'e@x.fr', '+1', '+2', '1800175', §text, 57, ${place}, array['FR1'],
+     values (§key, 201, §text, §text, 'e@x.fr', '+1', '+2', '1800175', §text, 57, ${address}, array['FR1'],
        ${contacts}::jsonb, '{"archived":false,"referent":"R"}', 104),
        (§key, 202, null, null, null, null, null, null, null, null, row('1', '', 'rue', '', null, null, null, null)::address,
        '{}', '[]', null, 105)`,
@@ -53,7 +57,7 @@ const statements = [
   `update axes set default_section_id = 73 where §folder and id = 61`,
   `insert into axes (schema_id, folder_id, id, code, name) values (§key, 63, §text, 'Sans section')`,
   `update sections set account_roots = array['60', '7'], closed = true where §folder and id in (72, 74)`,
-  // The next day in Paris.
+  // Already the next day in Paris.
   `update exercices set closed_at = '2024-09-30T22:30:00Z', closed_by_id = 7, closed_by_first_name = §text,
      lettering = 'MULTI' where §folder and id = 11`,
   `insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, validated_at,

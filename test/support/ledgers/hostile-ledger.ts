@@ -1,6 +1,7 @@
 /**
- * A folder in order, with everything that is hard on a TRA file: names that do not fit, six axes, books of two years that
- * interleave, foreign currencies, drafts, letterings that are too long. Entries balance and shares add up.
+ * A consistent folder with everything that is hard for a TRA file: names that do not fit, six axes, entries
+ * of two years that interleave, foreign currencies, drafts, letterings that are too long. Entries balance and
+ * shares add up.
  */
 import type pg from 'pg'
 import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
@@ -65,7 +66,7 @@ export async function fillHostileLedger(client: pg.ClientBase, folder: FolderKey
   }
 }
 
-/** Of the given amount on each of the six axes, on the second in two parts. */
+/** Shares of the given amount on each of the six axes, in two parts on the second. */
 const shares = (amount: bigint): bigint[] => {
   const third = amount / 3n
   return [
@@ -142,7 +143,7 @@ const entries: Booked[] = [
     { accountId: '110', debit: -9n },
     { accountId: account.supplier, credit: -9n },
   ],
-  // Payments: of a supplier, of a customer, of both, of nobody.
+  // Payments: to a supplier, from a customer, both, neither.
   [
     { journalId: journal.bank },
     { accountId: account.bank, credit: 7n, paymentId: '51' },
@@ -159,7 +160,7 @@ const entries: Booked[] = [
     { accountId: account.supplier, debit: 7n },
   ],
   [{ journalId: journal.bank }, { accountId: account.bank, debit: 0n }, { accountId: '105', credit: 0n }],
-  // A currency whose rate nobody knows, amounts as large as they can be stored, an employee.
+  // A currency without a rate, the largest amounts that can be stored, an employee.
   [
     { journalId: journal.other, currency: 'CHF' },
     { accountId: '105', debit: 9_223_372_036_854_775_807n },
@@ -170,13 +171,13 @@ const entries: Booked[] = [
     { accountId: '110', debit: -123_456_789_012_345_678n, shares: shares(-123_456_789_012_345_678n) },
     { accountId: account.staff, credit: -123_456_789_012_345_678n },
   ],
-  // A lettering that COPY writes longer than it is, on an account without any other.
+  // A lettering that COPY escapes to a longer text, on an account without any other.
   [
     { journalId: journal.other },
     { accountId: account.staff, debit: 3n, letteringState: 'complete', letteringCode: '\\\\\\\\' },
     { accountId: '105', credit: 3n },
   ],
-  // In dollars: three lines of which none is a round number, and shares.
+  // In dollars: three lines, none of them a round number, and shares.
   [
     { ...dollars, journalId: journal.other },
     { accountId: '110', debit: 10_001n, shares: shares(10_001n) },

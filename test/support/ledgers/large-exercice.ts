@@ -1,11 +1,11 @@
 import type pg from 'pg'
 
-/** The exercice of `addLargeExercice`, in the folder 111 of tenant 100. */
+/** The exercice of `addLargeExercice`, in folder 111 of tenant 100. */
 export const largeExercice = '99'
 
 /**
- * Adds an exercice whose export is larger than all buffers between the database and a client that does not read:
- * about 1,150 bytes a movement, ten movements an entry.
+ * Adds an exercice whose export exceeds all buffers between the database and a client that does not read:
+ * about 1,150 bytes per movement, ten movements per entry.
  */
 export async function addLargeExercice(client: pg.ClientBase, movements: number): Promise<void> {
   await client.query(`
@@ -28,7 +28,7 @@ export async function addLargeExercice(client: pg.ClientBase, movements: number)
   await client.query('analyze grandlivre.entries, grandlivre.movements')
 }
 
-/** What exports have running at the database, a line each; connections that wait for an export are none. */
+/** The queries that exports are running, one line each; idle connections do not count. */
 export async function runningQueries(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ running: string }>(
     `select format('%s, waiting for %s: %s', state, coalesce(wait_event_type, 'nothing'), left(query, 60)) as running

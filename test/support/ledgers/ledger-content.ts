@@ -1,7 +1,7 @@
-/** What a folder holds, in words instead of ids, so that two imports can be compared. */
+/** The content of a folder in natural keys instead of ids, so that two imports can be compared. */
 import type pg from 'pg'
 
-/** Entries with their movements, as text, sorted: neither ids nor the order of loading show. */
+/** Entries with their movements as sorted text, which hides ids and the order of loading. */
 export async function ledgerContent(client: pg.ClientBase | pg.Pool, folderId: string): Promise<string[]> {
   const { rows } = await client.query<{ entry: unknown }>(
     `select jsonb_build_array(j.code, j.name, j.type, ja.number, e.date, e.due_date, e.accounted_at, e.validated_at,

@@ -1,14 +1,14 @@
 /**
- * A small ledger in which everything that an export can show is there, in every combination that matters: three
- * exercices whose entries interleave, drafts first, last and between, ids of one to four digits, movements whose ids
- * fall while those of their entries rise. Deterministic; the same ids in every folder, so that a folder or tenant
- * that is forgotten in a query shows.
+ * A small ledger with everything that an export can show, in every combination that matters: three exercices
+ * whose entries interleave, drafts first, last and between, ids of one to four digits, movements whose ids
+ * fall while those of their entries rise. Deterministic, with the same ids in every folder, so that a query
+ * that forgets the folder or tenant shows.
  */
 import type pg from 'pg'
 import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
 
-/** Each a year from the first of July on. */
+/** Each is a year that starts on July 1. */
 export const exercices = [
   { id: '11', startDate: '2023-07-01', endDate: '2024-06-30' },
   { id: '12', startDate: '2024-07-01', endDate: '2025-06-30' },
@@ -34,7 +34,7 @@ const journalTypes: JournalType[] = ['ACH', 'VTE', 'BQ', 'CAISSE', 'A_EXT', 'EXT
   'OD_PAIE', 'OD_LET', 'OD_DECL_FISCALE', 'OD_EXC']
 const firstJournal = 31
 
-/** The last is none that the contract lists. */
+/** The last is not a code of the specification. */
 const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR', 'TRAITE']
 const firstPayment = 51
 
@@ -55,9 +55,9 @@ const shareSets: (bigint[] | null)[] = [
 const entryCount = 140
 
 export interface LedgerOptions extends FolderKey {
-  /** Stands in texts, so that no two folders have a text in common. */
+  /** Part of every text, so that no two folders share one. */
   label: string
-  /** A registered partner, which sent the entries of source API. */
+  /** A registered partner, the sender of the entries of source API. */
   thirdPartyId: string
 }
 
@@ -68,13 +68,14 @@ export async function fillLedger(client: pg.ClientBase, options: LedgerOptions):
   const entries = new load.TableWriter<EntryRow>(client, load.entries)
   const movements = new load.TableWriter<MovementRow>(client, load.movements)
   let count = 0
-  // Backwards, so that the order of an export is nowhere the order in which rows were written.
+  // Backwards, so that no export has the order in which rows were written.
   for (let i = entryCount - 1; i >= 0; i--) {
-    const entry = madeEntry(i, label, thirdPartyId)
+    const entry = entryOf(i, label, thirdPartyId)
     entries.add({ ...blankEntry, ...folder, ...entry })
     for (let k = i % 4; k >= 0; k--) {
-      const row = madeMovement(count++, label)
-      // Each entry's ids lie below those of the entry before it, and within the entry they do not come in order.
+      const row = movementOf(count++, label)
+      // The ids of each entry's movements are below those of the entry before, and not in order within the
+      // entry.
       const id = String(9000 - 10 * i + ((k * 3) % 4))
       movements.add({
         ...blankMovement,
@@ -91,7 +92,7 @@ export async function fillLedger(client: pg.ClientBase, options: LedgerOptions):
   await client.query('analyze grandlivre.entries, grandlivre.movements')
 }
 
-function madeEntry(
+function entryOf(
   i: number,
   label: string,
   thirdPartyId: string,
@@ -124,7 +125,7 @@ function madeEntry(
   }
 }
 
-function madeMovement(n: number, label: string): Partial<MovementRow> {
+function movementOf(n: number, label: string): Partial<MovementRow> {
   const money = amounts[n % amounts.length]!
   const letteringState = (['none', 'partial', 'complete'] as const)[n % 3]!
   const payment = Math.floor(n / 3) % (paymentCodes.length + 1)
@@ -144,7 +145,7 @@ function madeMovement(n: number, label: string): Partial<MovementRow> {
   }
 }
 
-/** Adds one entry with movements to a filled folder; what is not given is unremarkable. */
+/** Adds an entry with movements to a filled folder; fields not given get plain values. */
 export async function addEntry(
   client: pg.ClientBase,
   folder: FolderKey,

@@ -1,4 +1,4 @@
-/** Real ledgers beside the project, where there are any: they are not part of it. */
+/** Real ledgers beside the project, if there are any: they are not part of it. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -7,7 +7,7 @@ const folder = join(import.meta.dirname, '../../../../shared/data/fec')
 export const haveRealLedgers = existsSync(folder)
 if (!haveRealLedgers)
   console.warn(
-    'Left out, as there is no ../shared/data/fec: parsing, importing and exporting two real ledgers',
+    'Skipped, because ../shared/data/fec does not exist: parsing, importing and exporting two real ledgers',
   )
 
 /** Totals in minor units. */

@@ -1,6 +1,6 @@
 /**
- * A ledger of one row in each table, as SQL that depends on nothing but the schema. Every tenant gets the same ids:
- * what is kept apart by the tenant alone shows.
+ * A ledger with one row in each table, as SQL that depends only on the schema. Every tenant gets the same
+ * ids, so that rows kept apart only by their tenant show.
  */
 import type pg from 'pg'
 
@@ -15,7 +15,10 @@ const row = (table: string, columns: string, values: string): Insert => {
      values (${schemaId}, ${folder}, ${values.replaceAll('#', String(id))})`
 }
 
-/** Every table whose rows show in exports, parents first. Rows refer to the rows with id 1, those of accounts to #. */
+/**
+ * Every table whose rows appear in exports, parents first. Rows refer to rows with id 1, and those of
+ * accounts to #.
+ */
 export const ledgerInserts: Record<string, Insert> = {
   payments: row('payments', 'id, code', `#, 'CB'`),
   vat_codes: row('vat_codes', 'id, code, rate', `#, 'V#', 2000`),

@@ -1,4 +1,4 @@
-/** A small TRA file without a problem, line by line, for tests to plant problems in. */
+/** A small valid TRA file, line by line, in which tests plant problems. */
 import type { JournalType } from '../../../src/formats/rows.ts'
 import {
   caeLine,
@@ -129,7 +129,7 @@ export interface SmallEntryLine {
   credit?: bigint
 }
 
-/** Of 2024-03-15, validated at the end of the month. */
+/** An entry line of 2024-03-15, validated at the end of the month. */
 export function entryWriter(line: SmallEntryLine): LineWriter {
   const { number = '1', debit, credit = 0n } = line
   return new LineWriter(layouts.ENTRY)

@@ -18,7 +18,7 @@ export interface IssuedToken {
   token: string
 }
 
-/** A connection as the owner, to prepare what a test calls for. */
+/** A connection of the owner, with which tests prepare their data. */
 export interface Staff {
   client: pg.Client
   /** @returns the secret */
@@ -32,10 +32,10 @@ export async function createTenants(ownerUrl: string): Promise<Staff> {
   const client = new pg.Client({ connectionString: ownerUrl })
   client.on('error', () => {})
   await client.connect()
-  const made = new Set<string>()
+  const created = new Set<string>()
   const once = async (id: string, make: () => Promise<void>) => {
-    if (!made.has(id)) await make()
-    made.add(id)
+    if (!created.has(id)) await make()
+    created.add(id)
   }
   for (const { schemaId, firmId, folderId } of Object.values(folders)) {
     await once(schemaId, () => createSchema(client, { id: schemaId, name: `Tenant ${schemaId}` }))

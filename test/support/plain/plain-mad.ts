@@ -1,6 +1,6 @@
 /**
- * The items of a full export as PostgreSQL says them, in ordinary queries as the owner that have nothing in common with
- * the code they are compared with. Numbers that must be exact stay the text that PostgreSQL prints.
+ * The items of a full export as PostgreSQL produces them, by ordinary queries of the owner that share nothing
+ * with the code they check. Numbers that must be exact stay the text that PostgreSQL prints.
  */
 import type pg from 'pg'
 import { readPlainMovements } from './plain-movement.ts'
@@ -59,7 +59,7 @@ const employee = `json_build_object('firstName', e.first_name, 'lastName', e.las
 
 const accountHead = `'producerId', a.id::text, 'number', a.number, 'name', a.name, 'closed', a.closed`
 
-/** By the name of the collection; each row has one column, `item`. */
+/** Queries by collection; each row has one column, `item`. */
 const queries: Record<string, string> = {
   accountingFolder: `select json_build_object('name', f.name, 'reference', f.reference,
       'address', ${address('(f.address)')}, 'contact', json_build_object('firstName', f.contact_first_name,
@@ -98,7 +98,7 @@ const queries: Record<string, string> = {
     left join grandlivre.companies c on c.schema_id = $1 and c.folder_id = $2 and c.account_id = a.id
     left join grandlivre.employees e on e.schema_id = $1 and e.folder_id = $2 and e.account_id = a.id
     where a.schema_id = $1 and a.folder_id = $2 order by a.id`,
-  // Names are what the tests of years are about; here each counts from the latest year that has begun.
+  // Names of years have their own tests; here each counts from the latest year that has begun.
   exercices: `select json_build_object('producerId', x.id::text,
       'name', 'N' || case when d = 0 then '' else to_char(d, 'SG9') end,
       'period', json_build_object('start', x.start_date, 'end', x.end_date,

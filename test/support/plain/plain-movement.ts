@@ -1,11 +1,11 @@
 /**
- * Movements as plain objects, from one ordinary query as the owner, printed by JSON.stringify: what an export has to
- * say byte for byte. Slow, and with nothing in common with the code that it is compared with. Numbers that must be
- * exact stay the text that PostgreSQL prints.
+ * Movements as plain objects, from one ordinary query of the owner, printed by JSON.stringify: what an export
+ * must match byte for byte. Slow, and shares nothing with the code it checks. Numbers that must be exact stay
+ * the text that PostgreSQL prints.
  */
 import type pg from 'pg'
 
-/** `JSON.rawJSON`: a number that is printed as it stands. */
+/** `JSON.rawJSON`: a number that is printed verbatim. */
 interface ExactJson {
   rawJSON(text: string): unknown
 }

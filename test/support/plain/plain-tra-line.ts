@@ -1,7 +1,9 @@
-/** What the lines of plain-tra.ts are written with: columns once more from the descriptor, and strings. */
+/**
+ * What plain-tra.ts writes its lines with: columns transcribed a second time from the descriptor, and strings.
+ */
 import iconv from 'iconv-lite'
 
-/** First column, length, text, and whether it stands on the right. */
+/** First column, length, text, and whether it is right-aligned. */
 export type Column = [at: number, length: number, text: string | null | undefined, side?: 'right']
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of the queries below
@@ -9,7 +11,7 @@ export type Row = any
 
 export const days = (...columns: number[]): Column[] => columns.map((at) => [at, 8, '01011900'])
 
-/** A character of the result is a byte. */
+/** Each character of the result is a byte. */
 function windows1252(text: string): string {
   if (/^[ -~]*$/.test(text)) return text
   const one = (character: string) => {
@@ -57,7 +59,7 @@ export const modeOf = (code: string) => modes[code] ?? 'CHQ'
 const roots = ['401', '411', '421']
 export const rootOf = (number: string) => roots.find((root) => number.startsWith(root))
 
-/** Collective account by root: the folder's own where it has one. */
+/** Collective account by root: the folder's own if it has one. */
 export function collectivesOf(numbers: string[]): Map<string, string> {
   const found = roots.map((root): [string, string] => {
     const own = numbers

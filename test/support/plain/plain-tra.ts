@@ -1,8 +1,8 @@
 /**
- * What of a TRA file depends on the selected entries, as lines, from ordinary queries as the owner: an export has to have
- * them byte for byte. Columns are written down once more, from the descriptor. Slow, and with nothing in common with the
- * code that it is compared with, but for the choice of short codes, which has tests of its own. The other records depend
- * on the folder alone and stand in `fixtures/`.
+ * The part of a TRA file that depends on the selected entries, as lines, from ordinary queries of the owner:
+ * an export must match it byte for byte. Columns are transcribed a second time from the descriptor. Slow, and
+ * shares nothing with the code it checks except the choice of short codes, which has its own tests. The other
+ * records depend only on the folder and are in `fixtures/`.
  */
 import type pg from 'pg'
 import { letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
@@ -30,7 +30,7 @@ interface State {
   codes: Record<'journals' | 'sections', Map<string, string>> & {
     letterings: Map<string, Map<string, string>>
   }
-  /** Number by root. */
+  /** Account number by root. */
   collectives: Map<string, string>
 }
 
@@ -87,7 +87,7 @@ export async function plainTra(
   return { currencies: currencyLines(movements), entries: entryLines(state, movements) }
 }
 
-/** DEV: the euro, the franc, and the currencies of these movements, each with its last rate. */
+/** DEV: the euro, the franc, and the currencies of these movements, each with its latest rate. */
 function currencyLines(movements: Row[]): string[] {
   const foreign = new Map<string, string>()
   for (const { currency, rate } of movements.toSorted(byDate))
@@ -129,9 +129,9 @@ function entryLines(state: State, movements: Row[]): string[] {
     const journal = journals.get(entry[0]!.journal_id)!
     const type = pieceType(journal.type, entry, ({ account_id }) => accounts.get(account_id)!.number)
     const foreign = inCurrency(entry)
-    return entry.flatMap((movement, place) => {
+    return entry.flatMap((movement, index) => {
       const shares = sharesOf(state, movement)
-      const foreignShares = sharesInCurrency(movement, shares, foreign[place]!)
+      const foreignShares = sharesInCurrency(movement, shares, foreign[index]!)
       const account = accounts.get(movement.account_id)!
       const collective = state.collectives.get(rootOf(account.number) ?? '')
       const side = movement.debit !== '0' ? 'D' : 'C'
@@ -153,7 +153,7 @@ function entryLines(state: State, movements: Row[]): string[] {
       return [
         line(
           [
-            ...common(side === 'D' ? movement.debit : movement.credit, foreign[place]!),
+            ...common(side === 'D' ? movement.debit : movement.credit, foreign[index]!),
             [31, 1, collective === undefined ? '' : 'X'],
             [32, 17, collective === undefined ? '' : account.number],
             [49, 35, movement.invoice_number],
@@ -198,7 +198,7 @@ function amounts({ currency, rate }: Row, euro: string, foreign: bigint): Column
   ]
 }
 
-/** Sums from the first amount on, each times a fraction and rounded; then the steps between them. */
+/** Multiplies each running sum by a fraction, rounds it, and returns the differences between them. */
 function apportioned(amounts: bigint[], times: bigint, per: bigint): bigint[] {
   const sums = amounts.map((_, i) => amounts.slice(0, i + 1).reduce((sum, each) => sum + each))
   const converted = sums.map((sum) => {
@@ -245,7 +245,7 @@ function lettering(state: State, movement: Row, isThirdParty: boolean): Column[]
   ]
 }
 
-/** Section, amount and rank of the axis, those of the first five axes. */
+/** Section, amount and rank of the axis, for the first five axes. */
 function sharesOf({ sections, axes, codes }: State, { shares }: Row): [string, string, number][] {
   const triples = Array.from({ length: (shares?.length ?? 0) / 3 }, (_, i) => shares.slice(3 * i, 3 * i + 2))
   return triples.flatMap(([id, minor]): [string, string, number][] => {

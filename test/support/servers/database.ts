@@ -20,8 +20,8 @@ export interface TestDatabase {
 const closeTimeoutMs = 30_000
 
 /**
- * A database of its own, in some 50 ms.
- * @param options.template by default it is migrated and has no tenants; `template1` is not even migrated
+ * Creates a database in some 50 ms.
+ * @param options.template by default migrated and without tenants; `template1` is not even migrated
  */
 export async function createTestDatabase({ template = templateName } = {}): Promise<TestDatabase> {
   const server = inject('databaseServer')
@@ -41,15 +41,15 @@ export async function createTestDatabase({ template = templateName } = {}): Prom
   }
 }
 
-/** What fills a database that many tests begin with. */
+/** A ledger that many tests start with. */
 export interface Ledger<Facts> {
-  /** Of its own: the first test that asks for it fills it, and all others are given copies. */
+  /** Unique: the first test that asks for it fills it, and all others get copies. */
   name: string
-  /** @returns what tests have to know of it, as JSON */
+  /** @returns the facts that tests need about it, as JSON */
   fill(database: { ownerUrl: string; serviceUrl: string }): Promise<Facts>
 }
 
-/** A database of its own with a ledger in it, in some 100 ms once the ledger was filled. */
+/** Creates a database with a ledger in it, in some 100 ms once the ledger has been filled. */
 export async function copyLedger<Facts>({
   name,
   fill,
@@ -57,22 +57,22 @@ export async function copyLedger<Facts>({
   const server = inject('databaseServer')
   const template = `ledger_${name}`
   const facts = await onServer(server.ownerUrl, async (client) => {
-    // One fills it; the others wait.
+    // One process fills it; the others wait.
     await client.query('select pg_advisory_lock(hashtext($1))', [template])
     const found = await client.query<{ facts: string | null }>(
       `select shobj_description(oid, 'pg_database') as facts from pg_database where datname = $1`,
       [template],
     )
     if (found.rows[0]?.facts) return JSON.parse(found.rows[0].facts) as Facts
-    // Of one that failed.
+    // Left by a fill that failed.
     await client.query(`drop database if exists ${template} with (force)`)
     await client.query(`create database ${template} template ${templateName}`)
-    const made = await fill({
+    const filled = await fill({
       ownerUrl: withDatabase(server.ownerUrl, template),
       serviceUrl: withDatabase(server.serviceUrl, template),
     })
-    await client.query(`comment on database ${template} is ${pg.escapeLiteral(JSON.stringify(made))}`)
-    return made
+    await client.query(`comment on database ${template} is ${pg.escapeLiteral(JSON.stringify(filled))}`)
+    return filled
   })
   return { database: await createTestDatabase({ template }), facts }
 }

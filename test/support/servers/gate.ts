@@ -1,15 +1,16 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /**
- * Between exports and their database: what the database sends passes only as far as the test lets it, on each
- * connection alike. So it does not depend on the moment which of two streams that are read side by side gets ahead.
+ * A proxy between exports and their database: on each connection alike, what the database sends passes only
+ * as far as the test lets it. So timing does not decide which of two streams that are read concurrently gets
+ * ahead.
  */
 export interface Gate {
-  /** The address of the database, by way of the gate. */
+  /** The address of the database through the gate. */
   url: string
-  /** So many more bytes may pass on each connection, those to come included. */
+  /** Lets this many more bytes pass on each connection, present and future. */
   allow(bytes: number): void
-  /** From now on everything passes. */
+  /** Lets everything pass from now on. */
   open(): void
   close(): Promise<void>
 }
@@ -18,7 +19,7 @@ export async function startGate(databaseUrl: string): Promise<Gate> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   const passages = new Set<() => void>()
-  // Enough to connect, and nothing of a ledger worth the name.
+  // Enough to connect, but for hardly any of a ledger.
   let allowed = 64 * 1024
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)

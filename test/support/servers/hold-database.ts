@@ -1,6 +1,6 @@
 /**
- * A process that uses the embedded database of the folder in its first argument: prints the addresses as JSON when
- * it is up, and leaves when its standard input ends. Ctrl-C does not end it.
+ * A process that uses the embedded database of the folder in its first argument: it prints the addresses as
+ * JSON once it is up, and releases the database when its standard input ends. Ctrl-C does not end it.
  */
 import { startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
 

@@ -1,7 +1,7 @@
 /**
- * A process beside the tests, which cleans up where they cannot: when they are interrupted or killed. It waits until
- * its standard input ends, as it does with whoever holds the other end; then it ends every process that was started
- * with the folder in its first argument on its command line or in its environment, and removes the folder.
+ * A process beside the tests that cleans up when they are interrupted or killed. It waits until its standard
+ * input ends, which happens when the process that holds the other end does; then it kills every process that
+ * has the folder of its first argument on its command line or in its environment, and removes the folder.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ async function cleanUp(path: string): Promise<void> {
   await rm(path, { recursive: true, force: true })
 }
 
-/** The name of the folder is random and tells enough; the path may be written in several ways. */
+/** The folder's name is random and identifies it; its path may be written in several ways. */
 function processesOf(path: string): { pid: number; text: string }[] {
   const all = process.platform === 'linux' ? processesOfLinux() : processesOfMac()
   return all.filter(({ pid, text }) => pid !== process.pid && text.includes(basename(path)))
@@ -34,7 +34,7 @@ function processesOfLinux(): { pid: number; text: string }[] {
     try {
       return readFileSync(path, 'latin1')
     } catch {
-      // It has ended, or is another user's.
+      // The process has ended, or belongs to another user.
       return ''
     }
   }
@@ -50,7 +50,7 @@ function processesOfMac(): { pid: number; text: string }[] {
 
 function end(pid: number, text: string): void {
   try {
-    // PostgreSQL, killed, leaves a piece of shared memory behind; this way it ends as fast without.
+    // SIGKILL would make PostgreSQL leave a shared memory segment; SIGQUIT is as fast and leaves none.
     process.kill(pid, text.includes('/bin/postgres') ? 'SIGQUIT' : 'SIGKILL')
   } catch {
     // It has ended.

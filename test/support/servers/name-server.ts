@@ -1,4 +1,4 @@
-/** A DNS server on this machine, which answers A and AAAA from a table that a test may change at any time. */
+/** A DNS server on this machine that answers A and AAAA from a table, which a test may change at any time. */
 import { createSocket } from 'node:dgram'
 import dns from 'node:dns'
 import { once } from 'node:events'
@@ -6,22 +6,22 @@ import { SocketAddress } from 'node:net'
 
 export interface NameServer {
   /**
-   * Addresses by name; a name that is missing does not exist, one that begins with `silent` gets no answer, and one that
-   * begins with `half` none about IPv6.
+   * Addresses by name. A missing name does not exist; one that begins with `silent` gets no reply, one that
+   * begins with `half` gets none about IPv6.
    */
   names: Map<string, string[]>
-  /** Names it was asked for, in order. */
-  asked: string[]
+  /** Queried names, in order. */
+  queried: string[]
   close(): Promise<void>
 }
 
 const header = { bytes: 12, answered: 0x8180, noSuchName: 0x8183 }
 const types: Record<number, 'ipv4' | 'ipv6'> = { 1: 'ipv4', 28: 'ipv6' }
 
-/** This process asks it, and no other, until it is closed. */
+/** Until it is closed, this process uses it as its only name server. */
 export async function startNameServer(names: Record<string, string[]> = {}): Promise<NameServer> {
   const table = new Map(Object.entries(names))
-  const asked: string[] = []
+  const queried: string[] = []
   const socket = createSocket('udp4')
   socket.on('message', (query, from) => {
     let at = header.bytes
@@ -32,7 +32,7 @@ export async function startNameServer(names: Record<string, string[]> = {}): Pro
     }
     const name = labels.join('.').toLowerCase()
     const type = query.readUInt16BE(at + 1)
-    asked.push(name)
+    queried.push(name)
     if (name.startsWith('silent') || (name.startsWith('half') && types[type] === 'ipv6')) return
     const known = table.get(name)
     const answers = (known ?? [])
@@ -50,7 +50,7 @@ export async function startNameServer(names: Record<string, string[]> = {}): Pro
   dns.setServers([`127.0.0.1:${socket.address().port}`])
   return {
     names: table,
-    asked,
+    queried,
     close: async () => {
       dns.setServers(before)
       socket.close()
@@ -63,7 +63,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4'
 }
 
-/** The name by a pointer to the question, the type, class IN, no time to live. */
+/** A pointer to the name in the question, the type, class IN, a TTL of zero. */
 function record(type: number, address: string): Buffer {
   const bytes = addressBytes(address)
   const fixed = Buffer.from([0xc0, header.bytes, 0, type, 0, 1, 0, 0, 0, 0, 0, bytes.length])
@@ -72,7 +72,7 @@ function record(type: number, address: string): Buffer {
 
 function addressBytes(address: string): Buffer {
   if (familyOf(address) === 'ipv4') return Buffer.from(address.split('.').map(Number))
-  // The one text of an IPv6 address that ends in an IPv4 one, too.
+  // Normalizes, also an address that ends in IPv4 notation.
   const { address: text } = new SocketAddress({ address, family: 'ipv6' })
   const [head = '', tail] = text.split('::')
   const groups = (part: string) =>

@@ -1,4 +1,4 @@
-/** A PostgreSQL server of the test's own, which it may stop and start as an operator or a crash does. */
+/** A PostgreSQL server of one test, which it may stop and start like an operator or a crash. */
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,19 +10,19 @@ import type { TestDatabase } from './database.ts'
 import { copyFolder } from './server.ts'
 
 export interface OwnDatabase extends TestDatabase {
-  /** All its processes end at once, as in a crash; `start` recovers. */
+  /** Ends all its processes at once, like a crash; `start` recovers. */
   stop(): Promise<void>
-  /** At the same address. */
+  /** Starts it again at the same address. */
   start(): Promise<void>
 }
 
 export async function startOwnDatabase(): Promise<OwnDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-own-database-'))
-  // Open to the user nobody, as whom PostgreSQL runs where the tests run as root.
+  // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'data')
   await copyCluster(dataDir)
-  // Durable: what it confirmed before it was stopped must be there afterwards.
+  // Durable: what it confirmed before it was stopped must exist afterwards.
   const database = await startEmbeddedDatabase({ dataDir, durable: true })
   const programs = await findPrograms()
   const { path } = await openCluster(dataDir, programs)
@@ -46,7 +46,7 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
     },
     drop: async () => {
       if (isUp) await stop()
-      // Its connection is gone; it notices that there is nothing left to stop.
+      // Its connection is gone, so it finds nothing left to stop.
       await database.stop()
       await rm(folder, { recursive: true })
     },
@@ -54,8 +54,9 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
 }
 
 /**
- * Makes a data folder with an embedded database, migrated, passwords included: a copy of the one that the run begins
- * with. Making it anew takes three seconds of processor time, half of it for initdb, half for the migrations.
+ * Creates a data folder with an embedded database, migrated, passwords included: a copy of the one that the
+ * run starts with. Creating it from scratch takes three seconds of processor time, half of it for initdb,
+ * half for the migrations.
  * @param dataDir does not exist yet
  */
 export async function copyCluster(dataDir: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** PgBouncer, as Debian has it, before a PostgreSQL of a test. */
+/** PgBouncer, as packaged by Debian, in front of a test's PostgreSQL. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,12 +11,12 @@ import { until } from '../until.ts'
 
 export interface PgBouncerOptions {
   poolMode: 'session' | 'transaction'
-  /** Start-up options are dropped without a word; otherwise they are refused. */
+  /** Start-up options are silently dropped; otherwise they are refused. */
   dropsOptions: boolean
 }
 
 export interface PgBouncer {
-  /** The address of the database, by way of the pooler. */
+  /** The address of the database through the pooler. */
   through(databaseUrl: string): string
   stop(): Promise<void>
 }
@@ -30,12 +30,12 @@ export const isPgBouncerInstalled = ((): boolean => {
   }
 })()
 
-/** Said once for the whole run. */
-export function sayWhichPoolerIsMissing(): void {
-  if (!isPgBouncerInstalled) console.warn('No tests on a pooler: PgBouncer is not installed, see .ci/run')
+/** Warns once per run. */
+export function warnIfPoolerIsMissing(): void {
+  if (!isPgBouncerInstalled) console.warn('No tests with a pooler: PgBouncer is not installed, see .ci/run')
 }
 
-/** @param databaseUrls an address for each login that may come through */
+/** @param databaseUrls a URL for each login that may connect */
 export async function startPgBouncer(
   databaseUrls: string[],
   { poolMode, dropsOptions }: PgBouncerOptions,
@@ -74,7 +74,7 @@ ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
     url.port = String(port)
     return url.href
   }
-  await untilItAnswers(child, through(databaseUrls[0]!))
+  await untilListening(child, through(databaseUrls[0]!))
   return {
     through,
     stop: async () => {
@@ -85,13 +85,13 @@ ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
   }
 }
 
-async function untilItAnswers(child: ChildProcess, url: string): Promise<void> {
-  let complaint = ''
+async function untilListening(child: ChildProcess, url: string): Promise<void> {
+  let errors = ''
   child.stderr?.on('data', (chunk) => {
-    complaint += chunk
+    errors += chunk
   })
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`PgBouncer did not start: ${complaint}`)
+    if (child.exitCode !== null) throw new Error(`PgBouncer did not start: ${errors}`)
     const client = new pg.Client({ connectionString: url })
     client.on('error', () => {})
     try {
@@ -106,7 +106,7 @@ async function untilItAnswers(child: ChildProcess, url: string): Promise<void> {
   })
 }
 
-/** Debian puts it where ordinary users do not look. */
+/** Debian installs it outside the PATH of ordinary users. */
 function debianPath(): string {
   return `${process.env['PATH']}:/usr/sbin`
 }

@@ -1,20 +1,20 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface Proxy {
-  /** The address of the database, by way of the proxy. */
+  /** The address of the database through the proxy. */
   url: string
-  /** Cuts every connection and refuses new ones, as a server that went down. */
+  /** Cuts every connection and refuses new ones, like a server that went down. */
   cut(): Promise<void>
-  /** Lets connections through again, on the same port. */
-  mend(): Promise<void>
-  /** Keeps every connection, new ones too, and passes no byte on, as a server that hangs. */
+  /** Accepts connections again, on the same port. */
+  restore(): Promise<void>
+  /** Keeps every connection, new ones too, and forwards no byte, like a server that hangs. */
   freeze(): void
   thaw(): void
-  /** Cuts every connection, and leads new ones to another server, as a name that has changed. */
-  leadTo(databaseUrl: string): void
+  /** Cuts every connection and forwards new ones to another server, like a DNS name that has changed. */
+  redirectTo(databaseUrl: string): void
 }
 
-/** Stands between a service and its database, so that the database can go away for this service alone. */
+/** A proxy between a service and its database, so that the database can go away for this service only. */
 export async function startProxy(databaseUrl: string): Promise<Proxy> {
   let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
@@ -47,7 +47,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
         server.close(() => resolve())
         for (const socket of sockets) socket.destroy()
       }),
-    mend: () => listen(port),
+    restore: () => listen(port),
     freeze: () => {
       frozen = true
       for (const socket of sockets) socket.pause()
@@ -56,7 +56,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       frozen = false
       for (const socket of sockets) socket.resume()
     },
-    leadTo: (otherUrl) => {
+    redirectTo: (otherUrl) => {
       target = new URL(otherUrl)
       for (const socket of sockets) socket.destroy()
     },

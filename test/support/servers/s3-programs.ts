@@ -1,4 +1,7 @@
-/** Which of the S3 servers that the tests know is here: .ci/run builds their programs, once, into .cache/bin. */
+/**
+ * Which of the S3 servers known to the tests are installed: .ci/run builds their programs, once, into
+ * .cache/bin.
+ */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 
@@ -11,8 +14,8 @@ export function s3ProgramPath(name: S3ProgramName): string {
 
 export const installedS3Programs = s3ProgramNames.filter((name) => existsSync(s3ProgramPath(name)))
 
-/** Said once for the whole run, as a server that is not here has no tests that could be seen as skipped. */
-export function sayWhichS3ServersAreMissing(): void {
+/** Warns once per run, because a server that is not installed has no tests that would appear as skipped. */
+export function warnOfMissingS3Servers(): void {
   const missing = s3ProgramNames.filter((name) => !installedS3Programs.includes(name))
   if (missing.length > 0)
     console.warn(`No tests on the S3 servers ${missing.join(', ')}: not in .cache/bin, see .ci/run`)

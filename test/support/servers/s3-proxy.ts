@@ -1,12 +1,12 @@
-/** Stands between a store and its S3 server, and does to chosen requests what networks and servers do. */
+/** A proxy between a store and its S3 server that inflicts network and server faults on chosen requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
 /**
- * A number: answered so, without asking the server; with a code, as S3 servers word a refusal. `cut`: the connection
- * ends in the middle of the body. `lost`: the server does it, and the answer never arrives. `damaged`: a byte of the
- * body changes on its way. `silent`: no answer.
+ * A number: this status, without asking the server; with a code, in the form in which S3 servers refuse.
+ * `cut`: the connection ends in the middle of the body. `lost`: the server executes the request, and the
+ * response never arrives. `damaged`: a byte of the body changes in transit. `silent`: no response.
  */
 export type Fault =
   | number
@@ -17,16 +17,18 @@ export type Fault =
   | 'silent'
   | undefined
 
-/** `PUT` of a part, `POST` that begins or joins, `DELETE`, `HEAD`, `GET`, and so on. */
+/**
+ * A request: `PUT` of a part, `POST` that starts or completes an upload, `DELETE`, `HEAD`, `GET`, and so on.
+ */
 export interface SeenRequest {
   method: string
   /** With bucket and key. */
   path: string
-  /** Of an uploaded part. */
+  /** The number of an uploaded part. */
   part: number | undefined
   begins: boolean
   joins: boolean
-  /** Of what is stored, or of unfinished uploads. */
+  /** A listing of objects, or of unfinished uploads. */
   lists: boolean
 }
 
@@ -36,7 +38,7 @@ export interface S3Proxy {
   seen: SeenRequest[]
   /** @param fault decides for each request */
   inflict(fault: (request: SeenRequest) => Fault): void
-  /** As a server that went away, until up() is called. */
+  /** Like a server that went away, until up() is called. */
   down(): void
   up(): void
   close(): Promise<void>
@@ -139,7 +141,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, 
     if (fault === 'cut') incoming.socket.resetAndDestroy()
   })
   incoming.on('end', () => {
-    // Where there is no body, the middle is here.
+    // Without a body, this is its middle.
     if (fault === 'cut') incoming.socket.resetAndDestroy()
     onward.end()
   })

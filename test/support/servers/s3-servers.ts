@@ -34,7 +34,7 @@ const launches: Record<S3ProgramName, Launch> = {
       `--console-address=127.0.0.1:${other}`,
       join(folder, 'files'),
     ],
-    // Without the last it refuses a folder on the disk of the system.
+    // Without the last one it refuses a folder on the system disk.
     env: {
       MINIO_ROOT_USER: accessKey,
       MINIO_ROOT_PASSWORD: secretKey,
@@ -49,7 +49,7 @@ const launches: Record<S3ProgramName, Launch> = {
       `--access=${accessKey}`,
       `--secret=${secretKey}`,
       'posix',
-      // Attributes beside the files, as temporary folders cannot keep them everywhere.
+      // Attributes beside the files, because temporary folders cannot keep them everywhere.
       `--sidecar=${join(folder, 'attributes')}`,
       join(folder, 'files'),
     ],
@@ -60,7 +60,7 @@ const launches: Record<S3ProgramName, Launch> = {
 }
 
 /**
- * Declares tests on each server whose program is here.
+ * Declares tests for each installed server.
  * @param tests their server runs when they do
  * @param options of vitest
  */
@@ -81,7 +81,7 @@ export function describeOnS3(tests: (server: () => S3Server) => void, options: S
   if (installedS3Programs.length === 0) test.skip('on an S3 server', () => {})
 }
 
-/** Whoever takes one of its ports before it does brings it to its end; then it is tried with others. */
+/** A server whose port another process takes first ends; it is started again on other ports. */
 async function start(path: string, launch: Launch): Promise<S3Server> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -120,7 +120,7 @@ async function startOnFreePorts(path: string, { args, env, prepare }: Launch): P
   return { endpoint, accessKey, secretKey, stop: () => stop(child, folder) }
 }
 
-/** Anything but 503, which servers give while they start: without credentials mostly a refusal. */
+/** Anything but 503, the status of a starting server: without credentials mostly a refusal. */
 async function answers(endpoint: string): Promise<boolean> {
   try {
     return (await fetch(endpoint)).status < 500
@@ -137,7 +137,7 @@ async function stop(child: ChildProcess, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
 }
 
-/** Taken together, so that none is given twice. */
+/** Opened together, so that none is returned twice. */
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {

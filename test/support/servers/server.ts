@@ -1,6 +1,7 @@
 /**
- * One folder for the whole run, in which the temporary folders of all tests lie, and one PostgreSQL, with a migrated
- * database that the tests' databases are copied from. An interrupted run leaves none of it (interrupted-run.ts).
+ * One folder for the whole run that contains the temporary folders of all tests, and one PostgreSQL with a
+ * migrated database from which the tests' databases are copied. An interrupted run leaves none of it
+ * (interrupted-run.ts).
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -33,10 +34,10 @@ export interface RunServer {
   stop(): Promise<void>
 }
 
-/** The folder becomes the temporary folder of this process, and so that of the tests and of what they start. */
+/** Makes the folder the temporary folder of this process, and thus of the tests and of what they start. */
 export async function startServer(): Promise<RunServer> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
-  // Open to the user nobody, as whom PostgreSQL runs where the tests run as root.
+  // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.
   await chmod(folder, 0o755)
   const cleaner = startCleaner(folder)
   process.env['TMPDIR'] = folder
@@ -63,7 +64,7 @@ export async function startServer(): Promise<RunServer> {
   }
 }
 
-/** Of a group of its own, as Ctrl-C reaches all of the terminal's. */
+/** In its own process group, because Ctrl-C reaches the whole group of the terminal. */
 function startCleaner(path: string): ChildProcess {
   const program = fileURLToPath(new URL('interrupted-run.ts', import.meta.url))
   const child = spawn(process.execPath, [program, path], {
@@ -75,14 +76,14 @@ function startCleaner(path: string): ChildProcess {
   return child
 }
 
-/** The same login, another database of the server. */
+/** The same login on another database of the server. */
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url)
   changed.pathname = `/${name}`
   return changed.href
 }
 
-/** With its owners: as root, the files of a cluster belong to the user nobody. */
+/** Keeps owners: under root, the files of a cluster belong to the user nobody. */
 export async function copyFolder(from: string, to: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', from, to])
 }

@@ -1,17 +1,17 @@
-/** The whole service on a database with tenants and no ledger, and one caller whom it lets in. */
+/** The whole service on a database with tenants and no ledger, and one caller who is admitted. */
 
 import { createTenants, credentials, folders, type IssuedToken, type Staff } from '../ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 import { startTestService, type TestService } from '../service.ts'
 
-/** The route that asks for nothing but a caller. */
+/** A route that requires only a caller. */
 export const keyInfo = '/api/v1/key/info'
 
 export interface CallerStage {
   database: TestDatabase
   staff: Staff
   service: TestService
-  /** Of the third party ONE, which owns the token. */
+  /** The secret of the third party ONE, which owns the token. */
   secret: string
   /** The company token of folder 111. */
   company: IssuedToken

@@ -12,20 +12,20 @@ import { afterEach, beforeEach, expect } from 'vitest'
 export const project = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface EmbeddedStage {
-  /** Of the test. */
+  /** The test's folder. */
   folder: string
   dataDir: string
-  /** Where the test keeps its database: in `dataDir`, unless that is closed to PostgreSQL. */
+  /** The test's cluster: in `dataDir`, unless PostgreSQL cannot access that. */
   clusterPath: string
-  /** Killed at the end of the test, where they still run. */
+  /** Killed at the end of the test if they still run. */
   children: ChildProcess[]
-  /** Another process that uses the database of `dataDir`, leader of a group of its own. */
+  /** Starts another process that uses the database of `dataDir`, as leader of its own group. */
   startProcess(options?: UserOptions): Promise<UserProcess>
-  /** Of the server that runs on the test's folder. */
+  /** The pid of the server on the test's folder. */
   postmasterPid(): Promise<number | undefined>
 }
 
-/** Made anew for each test of the file, behind which no server may be left. */
+/** A new stage for each test of the file; no test may leave a server running. */
 export function setEmbeddedStage(): EmbeddedStage {
   const stage: EmbeddedStage = {
     folder: '',
@@ -45,7 +45,7 @@ export function setEmbeddedStage(): EmbeddedStage {
   })
 
   afterEach(async () => {
-    // After a test that went well none of this is left.
+    // After a test that passed, none of this is left.
     for (const child of stage.children) {
       child.kill('SIGKILL')
       await ended(child)
@@ -92,18 +92,18 @@ async function startProcess(
     },
   )
   children.push(child)
-  let complaint = ''
-  child.stderr.on('data', (chunk: Buffer) => (complaint += chunk))
+  let errors = ''
+  child.stderr.on('data', (chunk: Buffer) => (errors += chunk))
   for await (const line of createInterface({ input: child.stdout })) {
     const { ownerUrl, serviceUrl } = JSON.parse(line) as { ownerUrl: string; serviceUrl: string }
     const leave = async () => {
       child.stdin.end()
       await ended(child)
-      expect(complaint).toBe('')
+      expect(errors).toBe('')
     }
     return { child, ownerUrl, serviceUrl, leave }
   }
-  throw new Error(complaint)
+  throw new Error(errors)
 }
 
 export async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {

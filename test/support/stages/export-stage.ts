@@ -1,4 +1,6 @@
-/** The whole service on a database with four filled folders of two tenants and three firms, and callers for them. */
+/**
+ * The whole service on a database with four filled folders of two tenants and three firms, and their callers.
+ */
 import type { Config } from '../../../src/config.ts'
 import { defaultTiming, type Timing } from '../../../src/timing.ts'
 import { fillLedger } from '../ledgers/ledger.ts'
@@ -6,7 +8,7 @@ import { createTenants, credentials, folders, type Staff } from '../ledgers/tena
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 import { startTestService, type TestService } from '../service.ts'
 
-/** With an accent and both kinds of quotes: it names the file of an export. */
+/** Has an accent and both kinds of quotes: it names the file of an export. */
 export const folderReference = `Éts "L'Œuf" & Fils`
 
 export interface ExportStage {
@@ -22,7 +24,7 @@ export interface ExportStage {
   close(): Promise<void>
 }
 
-/** @param timing by default the real one */
+/** @param timing by default that of production */
 export async function setExportStage(
   settings: Partial<Config> = {},
   timing: Timing = defaultTiming,

@@ -1,4 +1,4 @@
-/** A filled folder in a database of its own, and services as processes that export it through gates. */
+/** A filled folder in its own database, and service processes that export it through gates. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -25,9 +25,9 @@ import { type Gate, startGate } from '../servers/gate.ts'
 import { request } from '../service.ts'
 import { until } from '../until.ts'
 
-/** Where the services of a stage store. */
+/** The store of a stage. */
 export interface Files {
-  /** Of the services. */
+  /** Settings of the services. */
   settings: Record<string, string>
   store: ObjectStore
   /** Names of everything in it, finished or not. */
@@ -35,13 +35,13 @@ export interface Files {
 }
 
 export interface StageOptions {
-  /** Dropped at the end. Absent: a new one on the server of the run. */
+  /** Dropped at the end. By default a new one on the server of the run. */
   database?: TestDatabase
-  /** Absent: some twelve megabytes of JSON, far more than what the buffers on the way hold. */
+  /** By default some twelve megabytes of JSON, far more than the buffers on the way hold. */
   movements?: number
-  /** Absent: a folder. */
+  /** By default a folder. */
   files?: Files
-  /** The services wait as long as real ones do, for pauses between attempts, too. */
+  /** Uses production timing, including pauses between attempts. */
   isReal?: boolean
 }
 
@@ -50,38 +50,41 @@ export interface FailingStage {
   schemaId: string
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
-  /** As fifteen seconds later: what a process had that was not heard of since goes to another one. */
+  /**
+   * Pretends that fifteen seconds have passed: exports of a process that has been silent since go to another
+   * one.
+   */
   noticeSilence(exportIds: string[]): Promise<void>
-  /** Ends the connections of the exports, as a restart of the database does. */
+  /** Terminates the connections of exports, like a restart of the database. */
   terminateConnections(): Promise<void>
-  /** A service, ready; all of one stage store in the same place. */
+  /** Starts a service and waits until it is ready; all services of a stage share its store. */
   start(settings?: Record<string, string>): Promise<ServiceProcess>
-  /** A service whose exports read only as far as its gate lets them. */
+  /** Starts a service whose exports read only as far as its gate lets them. */
   startGated(settings?: Record<string, string>): Promise<{ service: ServiceProcess; gate: Gate }>
-  /** Triggers an export, another one each time, and waits until a service has it. */
+  /** Triggers an export, a new one each time, and waits until a service has claimed it. */
   begin(service: ServiceProcess): Promise<string>
-  /** Lets an export read until its status says that about this part of it is done. */
+  /** Lets an export read until its status reports about this share of it as done. */
   readUpTo(part: number, gate: Gate, service: ServiceProcess, exportId: string): Promise<Progress>
   progress(service: ServiceProcess, exportId: string): Promise<Progress | undefined>
-  /** Waits for DONE, and that the file is what the status says and what the folder holds. */
+  /** Waits for DONE, then checks the file against the status and the folder. */
   expectRightFile(service: ServiceProcess, exportId: string, seen?: Progress[]): Promise<JobAnswer>
   /** Names of everything in the store, finished or not. */
   stored(): Promise<string[]>
-  /** What retention does when all that was left behind is old enough; then only files of exports are there. */
+  /** Runs retention as if all leftovers were old enough, and checks that only files of exports remain. */
   sweepLater(): Promise<Swept>
   close(): Promise<void>
 }
 
-/** Everything that may be left behind in a store is older then. */
+/** A time at which all leftovers in a store are old enough. */
 const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
 
-/** Tests wait for what happens next, so that it may happen at once. */
+/** Makes everything that tests wait for happen at once. */
 const quick: Partial<Timing> = {
   exports: { ...defaultTiming.exports, renewMs: 150, superviseSeconds: 1, pollSeconds: 0.5 },
   store: { ...defaultTiming.store, tries: 5, retryMs: 50 },
 }
 
-/** The next attempt is due at once, in place of 4 to 16 seconds later. */
+/** Makes the next attempt due at once instead of 4 to 16 seconds later. */
 const withoutPauses = `
   create function public.without_pause() returns trigger language plpgsql as
     $$ begin new.start_after := now(); return new; end $$;
@@ -108,7 +111,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   const files = options.files ?? (await folderIn(dataDir))
   const processes: ServiceProcess[] = []
   const gates: Gate[] = []
-  // One connection, so that a test may hold a transaction open; a new one after a restart of the database.
+  // One connection, so that a test can hold a transaction open; a new one after a restart of the database.
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1, idleTimeoutMillis: 0 })
   owner.on('error', () => {})
   const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
@@ -155,7 +158,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     readUpTo: async (part, gate, service, exportId) => {
       const renewedAt = async () =>
         (await sql('select renewed_at::text as at from grandlivre.exports where id = $1', [exportId]))[0].at
-      const nextHeard = async (): Promise<Progress> => {
+      const nextRenewal = async (): Promise<Progress> => {
         const before = await renewedAt()
         let now: Progress | undefined
         await until(async () => {
@@ -165,16 +168,17 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
         }, 50)
         return now!
       }
-      // More bytes than a movement takes to the database (some 130), so that all that were meant do come through. The
-      // next step waits until these are read and the export stands still, however slow the machine is.
+      // More bytes than the database sends per movement (some 130), so that all intended movements get
+      // through. The next step waits until these are read and the export stands still, however slow the
+      // machine is.
       const bytesEach = 150
       const step = movements / 30
       let through = Math.max(0, part - 0.3) * movements
       gate.allow(through * bytesEach)
       for (;;) {
-        let now = await nextHeard()
+        let now = await nextRenewal()
         for (let isStill = false; !isStill || now.rows < through; ) {
-          const next = await nextHeard()
+          const next = await nextRenewal()
           isStill = next.rows === now.rows
           now = next
         }
@@ -215,7 +219,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   }
 }
 
-/** The services make it in that data folder. */
+/** The store that services create in that data folder. */
 export async function folderIn(dataDir: string): Promise<Files> {
   const folder = join(dataDir, 'files')
   return {

@@ -1,4 +1,4 @@
-/** Filled folders in a database, the files of full exports of them, and what SQL says these files have to be. */
+/** Filled folders in a database, their full exports as files, and what SQL expects of these files. */
 import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { createPool } from '../../../src/db/pool.ts'
@@ -12,7 +12,7 @@ import { createTenants, folders, type Staff } from '../ledgers/tenants.ts'
 import { collectionNames, readPlainCollection, readPlainEntries } from '../plain/plain-mad.ts'
 import { createTestDatabase } from '../servers/database.ts'
 
-/** Within the year 2025-07-01 to 2026-06-30, the last of the ledger. */
+/** In the year 2025-07-01 to 2026-06-30, the last of the ledger. */
 export const today = '2026-03-15'
 const now = 1_767_225_600_123
 export const metadata = {
@@ -31,23 +31,23 @@ export interface MadFile {
   bytes: Buffer
   text: string
   parts: Buffer[]
-  /** The last of the counts. */
+  /** The last element of `counts`. */
   totals: FileTotals
   counts: FileTotals[]
 }
 
 export interface MadStage {
   staff: Staff
-  /** Of the service; its connections are called `test`. */
+  /** A pool of the service; its connections are named `test`. */
   pool: pg.Pool
   render: typeof render
   file(folder: Folder, chunkBytes?: number): Promise<MadFile>
-  /** What SQL says, as the text it has to be. */
+  /** The text that SQL expects. */
   expected(folder: Folder): Promise<string>
   close(): Promise<void>
 }
 
-/** All folders are filled but `sameFirm`. */
+/** All folders but `sameFirm` are filled. */
 export async function setMadStage(): Promise<MadStage> {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)

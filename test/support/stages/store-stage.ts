@@ -19,26 +19,26 @@ import type { ObjectStore, StoreSettings } from '../../../src/store/store.ts'
 import { defaultTiming, type StoreTiming } from '../../../src/timing.ts'
 import type { S3Server } from '../servers/s3-servers.ts'
 
-/** A store with nothing in it, served at the addresses that it signs. */
+/** An empty store, served at the addresses that it signs. */
 export interface StoreStage {
   store: ObjectStore
   settings: StoreSettings
-  /** Whatever lies in it, finished or not, empty folders included. */
+  /** Everything in it, finished or not, empty folders included. */
   leftovers(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** Tests do not wait for half a minute until a broken store is given up. */
-export const shortPatience: StoreTiming = { ...defaultTiming.store, tries: 4, retryMs: 5 }
+/** A broken store fails at once instead of after half a minute. */
+export const quickRetries: StoreTiming = { ...defaultTiming.store, tries: 4, retryMs: 5 }
 
 export interface FolderStage extends StoreStage {
   folder: string
   url: string
-  /** Kinds of what was logged. */
+  /** The logged events. */
   logged: (keyof LogEvents)[]
 }
 
-/** @param inner folder of the store, such as one on another disk; a temporary one where absent */
+/** @param inner folder of the store, such as one on another disk; by default a temporary one */
 export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const folder = inner ?? (await mkdtemp(join(tmpdir(), 'grandlivre-files-')))
   const logged: (keyof LogEvents)[] = []
@@ -68,11 +68,7 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
 }
 
 /** A bucket of its own on a running server. */
-export function openS3Stage(
-  server: S3Server,
-  endpoint = server.endpoint,
-  patience = shortPatience,
-): StoreStage {
+export function openS3Stage(server: S3Server, endpoint = server.endpoint, timing = quickRetries): StoreStage {
   const settings: Extract<StoreSettings, { kind: 's3' }> = {
     kind: 's3',
     endpoint,
@@ -82,9 +78,9 @@ export function openS3Stage(
     accessKey: server.accessKey,
     secretKey: server.secretKey,
   }
-  const direct = new S3Store({ ...settings, endpoint: server.endpoint }, shortPatience)
+  const direct = new S3Store({ ...settings, endpoint: server.endpoint }, quickRetries)
   return {
-    store: new S3Store(settings, patience),
+    store: new S3Store(settings, timing),
     settings,
     leftovers: async () => {
       const unfinished = await direct.sweep(new Date(Date.now() + 3_600_000))

@@ -1,4 +1,4 @@
-/** An export stage with two services on one database and one store, and what tests of full exports do on it. */
+/** An export stage with two services on one database and one store, and common steps of full-export tests. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,24 +9,24 @@ import { startTestService, type TestService } from '../service.ts'
 import { type ExportStage, setExportStage } from './export-stage.ts'
 
 export interface TwoServices extends ExportStage {
-  /** Of the first service. */
+  /** The URL of the first service. */
   url: string
   second: TestService
-  /** Both services store here. */
+  /** The store of both services. */
   store: { kind: 'filesystem'; folder: string }
-  /** Headers of the firm token for a folder. */
+  /** Headers of the firm token, for a folder. */
   asFirm(folderId: string): Record<string, string>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
-  /** So that the next trigger of the folder starts a new export. */
+  /** Lets an hour pass, so that the next trigger of the folder starts a new export. */
   passAnHour(): Promise<unknown>
   /** Paths of all files in the store, finished or not. */
   storedKeys(): Promise<string[]>
-  /** A new export, waited for. */
+  /** Runs a new export to its end. */
   exported(headers?: Record<string, string>): Promise<JobAnswer>
-  /** Exports that start from now on wait for a lock on one of the collections, until they are let go. */
+  /** Makes exports that start from now on wait for a lock on one of the collections, until it is released. */
   holdExports(): Promise<{ waiting(): Promise<number>; release(): Promise<void> }>
-  /** Headers of a third party, new each time, for the folder of the other tenant. */
+  /** Headers of a new third party for the folder of the other tenant. */
   strangers(): Promise<Record<string, string>>
 }
 

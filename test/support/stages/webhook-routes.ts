@@ -1,4 +1,4 @@
-/** The routes of subscriptions on a service of the test, and callers of every kind. */
+/** The routes of subscriptions on the test's service, and callers of every kind. */
 import type { Config } from '../../../src/config.ts'
 import { createTenants, credentials, folders, type Staff } from '../ledgers/tenants.ts'
 import { createTestDatabase } from '../servers/database.ts'
@@ -10,7 +10,7 @@ type Headers = Record<string, string>
 export interface WebhookRoutes {
   staff: Staff
   service: TestService
-  /** Of one third party: company tokens of two folders, firm tokens of three firms in two tenants. */
+  /** Tokens of one third party: company tokens of two folders, firm tokens of three firms in two tenants. */
   company: Headers
   sibling: Headers
   firm: Headers
@@ -19,16 +19,19 @@ export interface WebhookRoutes {
   /** Another third party's firm token of the same firm. */
   stranger: Headers
   thirdPartyId: number
-  /** @returns the address of the routes, or of one below them */
+  /** @returns the URL of the routes, or of one below them */
   webhook(rest?: string): string
-  /** @param body made JSON, unless it is text already; @param type that of the body, JSON by default */
+  /**
+   * @param body serialized as JSON, unless it is text already
+   * @param type content type, JSON by default
+   */
   send(method: string, url: string, headers: Headers, body: unknown, type?: string): Promise<Answer>
   post(headers: Headers, body: unknown, type?: string): Promise<Answer>
   patch(headers: Headers, id: number, body: unknown, type?: string): Promise<Answer>
   /**
    * By default for the kind `document`, to `postUrl`.
    * @returns its id
-   * @throws {Error} with the answer, when that is not 201
+   * @throws {Error} with the body, if the status is not 201
    */
   make(headers: Headers, fields?: object): Promise<number>
   idsOf(path: string, headers: Headers): Promise<number[]>
@@ -37,12 +40,12 @@ export interface WebhookRoutes {
   close(): Promise<void>
 }
 
-/** Public, by the name server of these tests; nothing is sent to it. */
+/** Public according to the name server of these tests; nothing is sent to it. */
 export const postUrl = 'https://hooks.test/ledger'
 
 export const codeOf = ({ status, body }: Answer) => [status, body.error?.code]
 
-/** What is wrong with each parameter. */
+/** The message of each parameter with an issue. */
 export const issuesOf = ({ body }: Answer) =>
   Object.fromEntries(
     body.error.details.issues.map((issue: { parameter: string; message: string }) => [
@@ -51,7 +54,7 @@ export const issuesOf = ({ body }: Answer) =>
     ]),
   )
 
-/** @param settings of the service, other than those of every test */
+/** @param settings of the service that differ from those of every test */
 export async function startWebhookRoutes(settings: Partial<Config> = {}): Promise<WebhookRoutes> {
   const dns = await startNameServer({ 'hooks.test': ['8.8.8.8'], 'inside.test': ['10.0.0.7'] })
   const database = await createTestDatabase()

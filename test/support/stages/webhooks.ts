@@ -35,11 +35,11 @@ export interface RunningDispatcher {
 }
 
 export interface DispatchOptions {
-  /** In place of the time and chance of the dispatcher. */
+  /** Replaces the dispatcher's time and randomness. */
   clock?: Clock
-  /** By default deliveries may go to this machine. */
+  /** By default, deliveries to this machine are allowed. */
   rules?: TargetRules
-  /** What is other than the default. */
+  /** What differs from the default. */
   timing?: Partial<DeliveryTiming>
 }
 
@@ -52,21 +52,24 @@ export interface WebhookStage {
   ownerUrl: string
   serviceUrl: string
   staff: Staff
-  /** Of the third party ONE, whose subscriptions these are. */
+  /** The third party ONE, which owns these subscriptions. */
   thirdPartyId: string
   receiver: Receiver
-  /** By default of ONE in tenant 100, made by staff, for the kind `document`, to the receiver. @returns its id */
+  /**
+   * By default: owned by ONE, in tenant 100, created by staff, for the kind `document`, to the receiver.
+   * @returns its id
+   */
   subscribe(path: string, changed?: Partial<Subscription>): Promise<string>
-  /** As `subscribe`, of another third party. */
+  /** Like `subscribe`, for another third party. */
   subscribeOther(path: string): Promise<string>
-  /** As a PATCH and as staff do it. */
+  /** As a PATCH or staff would. */
   enable(subscriptionId: string): Promise<void>
   replayFailed(subscriptionId: string): Promise<void>
-  /** What a look of the dispatcher finds, and how many rows of events it reads for that. */
-  rowsReadByLook(): Promise<{ found: number; rows: number }>
+  /** What a search of the dispatcher finds, and how many rows of events it reads for that. */
+  rowsReadBySearch(): Promise<{ found: number; rows: number }>
   /** Between the dispatchers and their database. */
   proxy: Awaited<ReturnType<typeof startProxy>>
-  /** In one transaction, in this order. */
+  /** Publishes in one transaction, in this order. */
   publish(events: NewEvent[], schemaId?: string): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
@@ -90,7 +93,7 @@ export async function setWebhookStage(): Promise<WebhookStage> {
     id: string
   }[] as [{ id: string }, { id: string }]
   const subscribe = async (path: string, changed: Partial<Subscription> = {}) => {
-    const made = {
+    const fields = {
       schemaId: '100',
       level: 'staff',
       firmId: null,
@@ -98,7 +101,7 @@ export async function setWebhookStage(): Promise<WebhookStage> {
       ...defaults,
       ...changed,
     } as const
-    return (await insertSubscription(owner, { postUrl: receiver.url + path, ...made })).id
+    return (await insertSubscription(owner, { postUrl: receiver.url + path, ...fields })).id
   }
   return {
     ...database,
@@ -109,14 +112,14 @@ export async function setWebhookStage(): Promise<WebhookStage> {
     subscribe,
     subscribeOther: (path) => subscribe(path, { thirdPartyId: other.id }),
     enable: async (id) => {
-      if (!(await enableSubscription(owner, id))) throw new Error('it was enabled')
+      if (!(await enableSubscription(owner, id))) throw new Error(`subscription ${id} is already enabled`)
     },
     replayFailed: async (id) => {
       await owner.query('begin')
       await replayFailedDeliveries(owner, id, Date.now())
       await owner.query('commit')
     },
-    rowsReadByLook: async () => {
+    rowsReadBySearch: async () => {
       const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
       try {
         return await whileDelivering(pool, async (client) => {
@@ -126,11 +129,11 @@ export async function setWebhookStage(): Promise<WebhookStage> {
             )
             return Number(rows[0].rows)
           }
-          // PostgreSQL plans a prepared statement anew five times, and then perhaps once and for all.
-          const look = () => findWork(client, Date.now(), everything, limits.searchSubscriptionsMax)
-          for (let time = 0; time < 8; time++) await look()
+          // PostgreSQL plans a prepared statement afresh five times, and then may keep one plan for good.
+          const search = () => findWork(client, Date.now(), everything, limits.searchSubscriptionsMax)
+          for (let time = 0; time < 8; time++) await search()
           const before = await read()
-          const found = (await look()).length
+          const found = (await search()).length
           return { found, rows: (await read()) - before }
         })
       } finally {
@@ -159,7 +162,7 @@ export async function setWebhookStage(): Promise<WebhookStage> {
   }
 }
 
-/** A stage that is closed when the test is over. */
+/** A stage that closes when the test ends. */
 export async function stageOf({ onTestFinished }: TestContext): Promise<WebhookStage> {
   const stage = await setWebhookStage()
   onTestFinished(() => stage.close())
@@ -204,17 +207,17 @@ function startDispatcher(serviceUrl: string, options: DispatchOptions): RunningD
   }
 }
 
-/** An event of the kind `document`, by a name that tells it from others. */
+/** An event of the kind `document` with a distinguishing name. */
 export function documentEvent(name: string, folderId: string | null = null): NewEvent {
   return { name: 'document', operation: 'CREATE', data: { id: name, kind: 'DB', name }, folderId }
 }
 
-/** The names of such events, as they were received. */
+/** The names of such events, as received. */
 export function namesOf(events: { data: { name: string } }[]): string[] {
   return events.map(({ data }) => data.name)
 }
 
-/** Events of the kind `document`, by their names. */
+/** Events of the kind `document` with these names. */
 export function documents(names: string[]): NewEvent[] {
   return names.map((name) => documentEvent(name))
 }
@@ -224,13 +227,13 @@ export function numbered(count: number, first = 0): string[] {
   return Array.from({ length: count }, (_, number) => `n${first + number}`)
 }
 
-/** By which no retry is ever due, however long the test takes. */
+/** A clock on which no retry ever becomes due, however long the test takes. */
 export function standingClock(): Clock {
   const now = Date.now()
   return { now: () => now, random: () => 0 }
 }
 
-/** The oldest first; `sent` where its body is no longer kept. */
+/** Oldest first; `sent` if its body is no longer kept. */
 // biome-ignore lint/suspicious/noExplicitAny: rows
 export function deliveriesOf(stage: WebhookStage, subscriptionId: string): Promise<any[]> {
   return stage.sql(

@@ -7,7 +7,7 @@ import { guardedAgent } from '../../../src/webhooks/target.ts'
 import { testMasterKey } from '../../support/service.ts'
 import { documentEvent, setWebhookStage } from '../../support/stages/webhooks.ts'
 
-test('a receiver whose answer begins at once and ends late is a slow one, and has succeeded', async ({
+test('a receiver whose response starts at once but ends late is slow, and has succeeded', async ({
   onTestFinished,
 }) => {
   const stage = await setWebhookStage()

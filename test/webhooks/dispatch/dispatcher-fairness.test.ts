@@ -1,4 +1,4 @@
-/** What receivers that hang, fail or have much before them cost others, on a real database and real HTTP. */
+/** What receivers that hang, fail or have a backlog cost others, on a real database and real HTTP. */
 import { expect, type TestContext, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import {
@@ -13,25 +13,25 @@ import {
 import { until } from '../../support/until.ts'
 
 interface Crowd {
-  /** Of each request, in order. */
-  asked: string[]
-  /** Requests that are over. */
+  /** The path of each request, in order. */
+  requested: string[]
+  /** Requests that have ended. */
   ended: number
-  /** Answers the request that has waited longest. */
+  /** Answers the request that has waited the longest. */
   answerOne(): void
-  /** Answers all, those to come as well. */
-  letGo(): void
+  /** Answers all requests, present and future. */
+  answerAll(): void
 }
 
-/** Subscriptions of ONE, whose receivers answer when the test says so. */
+/** Subscriptions of ONE whose receivers answer on the test's command. */
 async function crowdOf(stage: WebhookStage, count: number): Promise<Crowd> {
   const held: (() => void)[] = []
   let isOpen = false
   const crowd: Crowd = {
-    asked: [],
+    requested: [],
     ended: 0,
     answerOne: () => held.shift()!(),
-    letGo: () => {
+    answerAll: () => {
       isOpen = true
       for (const answer of held.splice(0)) answer()
     },
@@ -46,7 +46,7 @@ async function crowdOf(stage: WebhookStage, count: number): Promise<Crowd> {
   for (let number = 0; number < count; number++) {
     const path = `/crowd${number}`
     stage.receiver.behave(path, (response) => {
-      crowd.asked.push(path)
+      crowd.requested.push(path)
       const answer = () => void response.writeHead(204).end()
       if (isOpen) answer()
       else held.push(answer)
@@ -58,7 +58,10 @@ async function crowdOf(stage: WebhookStage, count: number): Promise<Crowd> {
   return crowd
 }
 
-/** One event for all of them, and a dispatcher that has begun as many requests as one third party may have at once. */
+/**
+ * Publishes one event for all of them, and starts a dispatcher that has sent as many requests as one third
+ * party may have at once.
+ */
 async function hanging(
   context: TestContext,
   most: number,
@@ -69,11 +72,11 @@ async function hanging(
   await prepare?.(stage)
   await stage.publish([documentEvent('first')])
   stage.dispatch()
-  await until(() => crowd.asked.length >= most)
+  await until(() => crowd.requested.length >= most)
   return { stage, crowd }
 }
 
-/** Ten events, one after the other, while none of the crowd is answered. */
+/** Ten events arrive, one after the other, while no request of the crowd is answered. */
 async function expectPrompt(stage: WebhookStage, path: string, crowd: Crowd): Promise<void> {
   const names = numbered(10)
   for (const name of names) {
@@ -84,17 +87,17 @@ async function expectPrompt(stage: WebhookStage, path: string, crowd: Crowd): Pr
   expect(crowd.ended).toBe(0)
 }
 
-test('while all slots that one third party may take hang, another one is sent all that happens', {
+test('a third party whose receivers hang in all its slots does not delay another one', {
   timeout: 120_000,
 }, async (context) => {
   const { stage, crowd } = await hanging(context, 112)
   await stage.subscribeOther('/living')
   await expectPrompt(stage, '/living', crowd)
-  expect(crowd.asked.length).toBe(112)
-  crowd.letGo()
+  expect(crowd.requested.length).toBe(112)
+  crowd.answerAll()
 })
 
-test('while those that fail hang, the healthy ones of the same third party are sent all that happens', {
+test('failing receivers that hang do not delay healthy ones of the same third party', {
   timeout: 120_000,
 }, async (context) => {
   const { stage, crowd } = await hanging(context, 75, (stage) =>
@@ -102,32 +105,32 @@ test('while those that fail hang, the healthy ones of the same third party are s
   )
   await stage.subscribe('/living')
   await expectPrompt(stage, '/living', crowd)
-  expect(crowd.asked.length).toBe(75)
-  crowd.letGo()
+  expect(crowd.requested.length).toBe(75)
+  crowd.answerAll()
 })
 
-test('every subscription of many has its turn before another has its second', {
+test('each of many subscriptions gets its first turn before any gets its second', {
   timeout: 120_000,
 }, async (context) => {
   const stage = await stageOf(context)
   const crowd = await crowdOf(stage, 300)
-  // Two deliveries for each.
+  // Two deliveries per subscription.
   await stage.publish(documents(numbered(150)))
-  // However long the test takes, none of them counts as slow.
+  // No subscription counts as slow, however long the test takes.
   stage.dispatch({ timing: { timeoutMs: 120_000, slowMs: 119_000 } })
-  // More than one search finds: the others wait.
-  await until(() => crowd.asked.length === 112)
-  for (let asked = 113; asked <= 300; asked++) {
+  // More than one search finds: the rest must wait.
+  await until(() => crowd.requested.length === 112)
+  for (let requests = 113; requests <= 300; requests++) {
     crowd.answerOne()
-    await until(() => crowd.asked.length === asked, 2)
+    await until(() => crowd.requested.length === requests, 2)
   }
-  expect(new Set(crowd.asked).size).toBe(300)
-  crowd.letGo()
-  await until(() => crowd.asked.every((path) => stage.receiver.accepted(path).length >= 150))
-  for (const path of crowd.asked) expect(namesOf(stage.receiver.accepted(path))).toEqual(numbered(150))
+  expect(new Set(crowd.requested).size).toBe(300)
+  crowd.answerAll()
+  await until(() => crowd.requested.every((path) => stage.receiver.accepted(path).length >= 150))
+  for (const path of crowd.requested) expect(namesOf(stage.receiver.accepted(path))).toEqual(numbered(150))
 })
 
-test('a notified event is found without a search through thousands of subscriptions of the same third party elsewhere', {
+test('a notified event is found without searching thousands of subscriptions of the same third party in other schemas', {
   timeout: 120_000,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -142,24 +145,24 @@ test('a notified event is found without a search through thousands of subscripti
     [template],
   )
   const id = await stage.subscribe('/one')
-  let asked = 0
+  let clockReads = 0
   const now = () => {
-    asked += 1
+    clockReads += 1
     return Date.now()
   }
   stage.dispatch({ clock: { now, random: Math.random } })
   const names = numbered(6)
   const counts: number[] = []
   for (const name of names) {
-    const before = asked
+    const before = clockReads
     await stage.publish(documents([name]))
     await until(() => namesOf(stage.receiver.accepted('/one')).includes(name), 2)
-    counts.push(asked - before)
-    // Or the same turn would go on with the next one.
+    counts.push(clockReads - before)
+    // Otherwise the same turn would deliver the next event as well.
     await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'), 2)
   }
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(names)
-  // A look asks for the time three times or more, and it takes 61 to go through everything: at the start for the first
-  // event, and for whatever there may be during all the others.
+  // A search reads the clock three times or more, and a full round takes 61 searches: one round at the start,
+  // for the first event, and perhaps one during all the others.
   expect(Math.max(...counts.slice(1))).toBeLessThan(100)
 })

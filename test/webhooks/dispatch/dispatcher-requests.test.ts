@@ -1,4 +1,4 @@
-/** What a subscriber is sent, and what becomes of its answer, on a real database and real HTTP. */
+/** The requests that subscribers get, and what their responses lead to, on a real database and real HTTP. */
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
@@ -15,7 +15,7 @@ import {
 } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-test('events reach a subscriber in their order, a hundred to a request at the most', async (context) => {
+test('events reach a subscriber in order, at most a hundred per request', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.dispatch()
@@ -25,11 +25,11 @@ test('events reach a subscriber in their order, a hundred to a request at the mo
   expect(stage.receiver.requests('/one').map(({ events }) => events.length)).toEqual([100, 100, 50])
   expect(stage.receiver.forged).toEqual([])
   await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
-  // Of what has arrived the body is not kept.
+  // The body of a delivered batch is not kept.
   expect((await deliveriesOf(stage, id)).every(({ sent }) => sent)).toBe(true)
 })
 
-test('a request says what it is, when it was sent and by whom, and nothing else', async (context) => {
+test('a request carries its content type, date, signature and sender, and no other headers', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/one?key=1')
   const before = Date.now()
@@ -60,7 +60,7 @@ test('a request says what it is, when it was sent and by whom, and nothing else'
   ])
 })
 
-test('a receiver that makes the JSON again before it verifies accepts every event, whatever strings it holds', async (context) => {
+test('a receiver that reserializes the JSON before verifying accepts every event, whatever its strings', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/one', { onEvents: ['document', 'accountingFolder', 'visitedPage'] })
   stage.dispatch()
@@ -87,7 +87,7 @@ test('a receiver that makes the JSON again before it verifies accepts every even
   expect(events[5]!.data.currentState).toEqual(JSON.parse(JSON.stringify(currentState)))
 })
 
-test('a delivery that is refused is sent again byte by byte, signed anew, and what follows waits for it', async (context) => {
+test('a refused delivery is sent again byte for byte with a new signature, before anything after it', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
@@ -113,7 +113,7 @@ test('a delivery that is refused is sent again byte by byte, signed anew, and wh
   expect(stage.receiver.forged).toEqual([])
 })
 
-test('a redirect is a failure, and nobody follows it', async (context) => {
+test('a redirect is a failure and is not followed', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(307, { location: `${stage.receiver.url}/elsewhere` }))
@@ -126,7 +126,7 @@ test('a redirect is a failure, and nobody follows it', async (context) => {
   ])
 })
 
-test('of an answer four kilobytes are kept, and one without an end does not hold a subscriber up', async (context) => {
+test('four kilobytes of a response are kept, and an endless one does not hold up the subscriber', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/long')
   let flowing = 0
@@ -155,7 +155,7 @@ test('of an answer four kilobytes are kept, and one without an end does not hold
   expect(attempts).toEqual([1, 2].map(() => ({ status: 200, answer: '0123456789abcdef'.repeat(256) })))
 })
 
-test('a receiver has a time in all, and the others wait for none of them', {
+test('the timeout covers a whole request, and other receivers do not wait meanwhile', {
   timeout: 120_000,
 }, async (context) => {
   const stage = await stageOf(context)
@@ -195,7 +195,7 @@ test('a receiver has a time in all, and the others wait for none of them', {
   }
 })
 
-test('nothing is sent to this machine or without TLS, whatever was once registered', async (context) => {
+test('nothing is sent to this machine or without TLS, even if such a target was registered', async (context) => {
   const stage = await stageOf(context)
   const { port } = new URL(stage.receiver.url)
   const reasons: [string, string][] = [

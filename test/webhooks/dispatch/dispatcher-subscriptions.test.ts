@@ -1,4 +1,4 @@
-/** Which subscriptions receive, and from which event on, on a real database and real HTTP. */
+/** Which subscriptions receive events, and starting with which event, on a real database and real HTTP. */
 import { expect, test } from 'vitest'
 import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
 import { answerWith } from '../../support/receiver.ts'
@@ -6,7 +6,7 @@ import { testMasterKey } from '../../support/service.ts'
 import { deliveriesOf, documents, namesOf, stageOf } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-test('the newest secret signs, from its rotation on', async (context) => {
+test('the newest secret signs as soon as it is rotated in', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/one')
   stage.dispatch()
@@ -24,7 +24,7 @@ test('the newest secret signs, from its rotation on', async (context) => {
   expect(stage.receiver.forged).toEqual([])
 })
 
-test('410 disables a subscription; enabled again it gets what happens from then on', async (context) => {
+test('410 disables a subscription; enabled again, it gets new events only', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(410))
@@ -41,7 +41,7 @@ test('410 disables a subscription; enabled again it gets what happens from then 
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['b'])
 })
 
-test('a disconnected third party gets nothing, and goes on where it was once it is connected', async (context) => {
+test('a disconnected third party gets nothing, and resumes where it was when reconnected', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/one')
   const other = await stage.subscribeOther('/other')
@@ -59,7 +59,7 @@ test('a disconnected third party gets nothing, and goes on where it was once it 
   await until(() => stage.receiver.accepted('/one').length === 1)
 })
 
-test('a deleted subscription gets no further request, not even one that was being tried again', async (context) => {
+test('a deleted subscription gets no further request, not even a pending retry', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   const clock = { now: Date.now() }
@@ -75,7 +75,7 @@ test('a deleted subscription gets no further request, not even one that was bein
   expect(stage.receiver.requests('/one').length).toBe(1)
 })
 
-test('replays are sent beside new events, under the ids they had', async (context) => {
+test('replays are sent beside new events, with their original webhookIds', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(410))
@@ -94,7 +94,7 @@ test('replays are sent beside new events, under the ids they had', async (contex
   expect((await deliveriesOf(stage, id)).map(({ attempts }) => attempts)).toEqual([2, 1])
 })
 
-test('a subscription for all schemas gets the events of each, those made later included', async (context) => {
+test('a subscription for all schemas gets the events of each, including schemas created later', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/all', { schemaId: null })
   stage.dispatch()
@@ -108,7 +108,7 @@ test('a subscription for all schemas gets the events of each, those made later i
   expect([of(100), of(200), of(300)]).toEqual([['a', 'b'], ['c', 'd'], ['e']])
 })
 
-test('a secret that cannot be read holds up its own third party alone', async (context) => {
+test('a secret that cannot be decrypted holds up only its own third party', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/one')
   await stage.subscribeOther('/other')

@@ -1,4 +1,4 @@
-/** Dispatchers beside each other, their search for work, their end and the loss of their database. */
+/** Several dispatchers at once, their search for work, their end, and the loss of their database. */
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-test('a subscriber gets one request at a time, from however many processes, and no event twice', async (context) => {
+test('a subscriber gets one request at a time and no event twice, however many dispatchers run', async (context) => {
   const stage = await stageOf(context)
   const paths = ['/a', '/b', '/c', '/d']
   for (const path of paths) {
@@ -29,7 +29,7 @@ test('a subscriber gets one request at a time, from however many processes, and 
   }
 })
 
-test('a look reads a few rows, however many events lie behind that are for others', async (context) => {
+test('a search reads a few rows, however many events for others lie in between', async (context) => {
   const stage = await stageOf(context)
   const folder = (id: string) => ({ folderIds: [id] })
   for (const number of [1, 2, 3])
@@ -38,16 +38,16 @@ test('a look reads a few rows, however many events lie behind that are for other
   for (let first = 0; first < 5; first++)
     await stage.publish(numbered(2_000).map((name) => documentEvent(name, '111')))
   await stage.sql('analyze events')
-  const idle = await stage.rowsReadByLook()
+  const idle = await stage.rowsReadBySearch()
   expect(idle.found).toBe(0)
   expect(idle.rows).toBeLessThanOrEqual(9)
   await stage.publish([documentEvent('last', '112')])
-  const busy = await stage.rowsReadByLook()
+  const busy = await stage.rowsReadBySearch()
   expect(busy.found).toBe(3)
   expect(busy.rows).toBeLessThanOrEqual(9)
 })
 
-test('positions with nothing behind them for anybody are moved to the present', async (context) => {
+test('a position with nothing to receive after it moves to the newest event', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/idle', { onEvents: ['portfolio'] })
   await stage.subscribe('/busy')
@@ -60,7 +60,7 @@ test('positions with nothing behind them for anybody are moved to the present', 
   await until(() => stage.receiver.accepted('/idle').length === 1)
 })
 
-test('stopped, a dispatcher waits for the answer to what it has sent, and begins nothing more', async (context) => {
+test('a stopping dispatcher waits for the response to a request under way, and sends nothing more', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   let answer = () => {}
@@ -81,7 +81,7 @@ test('stopped, a dispatcher waits for the answer to what it has sent, and begins
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
 })
 
-test('stopped, it begins nothing for those that have a slot and wait for the database', async (context) => {
+test('a stopping dispatcher sends nothing for subscriptions that have a slot and wait for the database', async (context) => {
   const stage = await stageOf(context)
   const paths = numbered(20).map((name) => `/${name}`)
   for (const path of paths) await stage.subscribe(path)
@@ -106,7 +106,7 @@ test('stopped, it begins nothing for those that have a slot and wait for the dat
   for (const path of paths) await until(() => stage.receiver.accepted(path).length === 1)
 })
 
-test('stopped, it cuts off a receiver that stays silent, whose delivery the next process sends again', async (context) => {
+test('a stopping dispatcher cuts off a silent receiver, whose delivery the next process sends again', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', () => {})
@@ -121,7 +121,7 @@ test('stopped, it cuts off a receiver that stays silent, whose delivery the next
   await until(() => stage.receiver.accepted('/one').length === 1)
 })
 
-test('an answer outlives the connection to the database, and is written down when that is back', async (context) => {
+test('a response outlives the database connection, and is recorded when the database is back', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   let answer = () => {}
@@ -129,27 +129,27 @@ test('an answer outlives the connection to the database, and is written down whe
     answer = () => void response.writeHead(204).end()
     if (attempt > 1) answer()
   })
-  let looks = 0
+  let clockReads = 0
   const now = () => {
-    looks += 1
+    clockReads += 1
     return Date.now()
   }
   stage.dispatch({ clock: { now, random: () => 0 } })
   await stage.publish(documents(['a']))
   await until(() => stage.receiver.requests('/one').length === 1)
   await stage.proxy.cut()
-  const before = looks
+  const before = clockReads
   answer()
-  // Away from its database, a dispatcher asks for the time only to write down an answer.
-  await until(() => looks > before)
-  await stage.proxy.mend()
+  // While its database is away, a dispatcher reads the clock only to record a response.
+  await until(() => clockReads > before)
+  await stage.proxy.restore()
   await until(async () => (await deliveriesOf(stage, id))[0].state === 'delivered')
   await stage.publish(documents(['b']))
   await until(() => stage.receiver.accepted('/one').length === 2)
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
 })
 
-test('a delivery that cannot be made does not have the one before it sent again', async (context) => {
+test('a delivery that cannot be stored does not cause the previous one to be sent again', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   await stage.sql(`create function refuse() returns trigger language plpgsql as

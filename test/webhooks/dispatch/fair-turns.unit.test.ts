@@ -1,21 +1,21 @@
-/** How connections are shared, without a database. */
+/** How turns on connections are shared, without a database. */
 import { expect, test } from 'vitest'
 import { FairTurns } from '../../../src/webhooks/dispatch/fair-turns.ts'
 
-/** Work that begins when it may and ends when the test says so. */
-function desk(atOnce: number) {
+/** Work that starts when it gets its turn, and ends when the test says so. */
+function startTurns(atOnce: number) {
   const turns = new FairTurns(atOnce)
-  const begun: string[] = []
+  const started: string[] = []
   const running: { name: string; end: () => void }[] = []
   return {
     turns,
-    begun,
-    ask: (key: string, name = key) =>
+    started,
+    run: (key: string, name = key) =>
       turns.run(key, () => {
-        begun.push(name)
+        started.push(name)
         return new Promise<void>((end) => void running.push({ name, end }))
       }),
-    /** The one that has run longest. */
+    /** Ends the work that has run the longest. */
     endOne: async () => {
       await new Promise(setImmediate)
       running.shift()!.end()
@@ -24,33 +24,33 @@ function desk(atOnce: number) {
   }
 }
 
-test('no more run at once than may, and those of one key in their order', async () => {
-  const { ask, begun, endOne } = desk(2)
-  for (const name of ['a', 'b', 'c', 'd']) void ask('x', name)
+test('no more than the limit run at once, and work of one key runs in order', async () => {
+  const { run, started, endOne } = startTurns(2)
+  for (const name of ['a', 'b', 'c', 'd']) void run('x', name)
   await new Promise(setImmediate)
-  expect(begun).toEqual(['a', 'b'])
+  expect(started).toEqual(['a', 'b'])
   await endOne()
-  expect(begun).toEqual(['a', 'b', 'c'])
+  expect(started).toEqual(['a', 'b', 'c'])
   await endOne()
-  expect(begun).toEqual(['a', 'b', 'c', 'd'])
+  expect(started).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('a key that comes beside thousands of another is next', async () => {
-  const { ask, begun, endOne } = desk(4)
-  for (let number = 0; number < 3_000; number++) void ask('crowd')
-  void ask('one')
+test('a new key is next, however much work of another key waits', async () => {
+  const { run, started, endOne } = startTurns(4)
+  for (let number = 0; number < 3_000; number++) void run('crowd')
+  void run('one')
   await endOne()
-  expect(begun.slice(4)).toEqual(['one'])
+  expect(started.slice(4)).toEqual(['one'])
 })
 
 test('keys take turns', async () => {
-  const { ask, begun, endOne } = desk(1)
-  for (const key of ['x', 'x', 'x', 'y', 'y', 'z']) void ask(key)
+  const { run, started, endOne } = startTurns(1)
+  for (const key of ['x', 'x', 'x', 'y', 'y', 'z']) void run(key)
   for (let end = 0; end < 5; end++) await endOne()
-  expect(begun).toEqual(['x', 'x', 'y', 'z', 'x', 'y'])
+  expect(started).toEqual(['x', 'x', 'y', 'z', 'x', 'y'])
 })
 
-test('what fails gives its turn back, and its error to who asked', async () => {
+test('failed work frees its turn, and its caller gets the error', async () => {
   const turns = new FairTurns(1)
   const failed = turns.run('x', () => Promise.reject(new Error('no')))
   const next = turns.run('x', async () => 'yes')

@@ -1,11 +1,11 @@
-/** The locks of processes beside each other, on a real database. */
+/** Locks of subscriptions, held by several processes, on a real database. */
 import { expect, test } from 'vitest'
 import { ListenerSession } from '../../../src/webhooks/dispatch/listener-session.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
 
-test('of many subscriptions that two processes ask for at once each is one process’s, until it gives it back', async ({
+test('of two sessions that lock many subscriptions at once, only one holds each, until it unlocks it', async ({
   onTestFinished,
 }) => {
   const database = await createTestDatabase()
@@ -15,14 +15,14 @@ test('of many subscriptions that two processes ask for at once each is one proce
     await Promise.all([one.close(), two.close()])
     await database.drop()
   })
-  const ask = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
-  const [ones, twos] = await Promise.all([ask(one), ask(two)])
-  expect(ids.filter((_, place) => ones[place] === twos[place])).toEqual([])
-  const held = ids.filter((_, place) => ones[place])
+  const lockAll = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
+  const [ones, twos] = await Promise.all([lockAll(one), lockAll(two)])
+  expect(ids.filter((_, index) => ones[index] === twos[index])).toEqual([])
+  const held = ids.filter((_, index) => ones[index])
   await Promise.all(held.map((id) => one.unlock(id)))
-  expect(await ask(two)).toEqual(ids.map(() => true))
+  expect(await lockAll(two)).toEqual(ids.map(() => true))
   expect(await one.lock('0')).toBe(false)
-  // A lock ends with its connection, and one that is gone takes none.
+  // A lock ends with its connection, and a closed session gets no locks.
   await two.close()
   expect(await two.lock('new')).toBe(false)
   while (!(await one.lock('0')));

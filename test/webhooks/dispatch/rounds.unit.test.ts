@@ -1,9 +1,9 @@
-/** Whose subscriptions are searched when, without a database. */
+/** Whose subscriptions are searched, and when, without a database. */
 import { beforeEach, expect, test } from 'vitest'
 import { Rounds, type Search } from '../../../src/webhooks/dispatch/rounds.ts'
 
 const pauseMs = 50
-const nobody = new Set<string>()
+const noneBusy = new Set<string>()
 
 let rounds: Rounds
 beforeEach(() => {
@@ -30,52 +30,52 @@ const own = (schemaIds: string[] | null, from: Record<string, string>): Search =
   whom: 'own',
 })
 
-test('nothing is searched until something is new, then all that is', () => {
-  expect(rounds.searches(0, nobody)).toEqual([])
-  expect(rounds.dueAt(nobody)).toBe(Number.POSITIVE_INFINITY)
+test('nothing is searched until there is news, then all of it is', () => {
+  expect(rounds.searches(0, noneBusy)).toEqual([])
+  expect(rounds.dueAt(noneBusy)).toBe(Number.POSITIVE_INFINITY)
   rounds.notify('1')
   rounds.notify('2')
-  expect(rounds.dueAt(nobody)).toBeLessThanOrEqual(0)
-  expect(rounds.searches(0, nobody)).toEqual([others(['1', '2'])])
+  expect(rounds.dueAt(noneBusy)).toBeLessThanOrEqual(0)
+  expect(rounds.searches(0, noneBusy)).toEqual([others(['1', '2'])])
   rounds.notify('1')
   rounds.notify(null)
-  expect(rounds.searches(0, nobody)).toEqual([others(null)])
+  expect(rounds.searches(0, noneBusy)).toEqual([others(null)])
 })
 
-test('one that has more than a search examines goes on where it was, after a pause, beside all others', () => {
+test('a third party too large for one search continues where it stopped, after a pause, beside all others', () => {
   rounds.notify('1')
-  finish(rounds.searches(0, nobody), { x: '101' })
-  expect([rounds.searches(0, nobody), rounds.dueAt(nobody)]).toEqual([[], pauseMs])
+  finish(rounds.searches(0, noneBusy), { x: '101' })
+  expect([rounds.searches(0, noneBusy), rounds.dueAt(noneBusy)]).toEqual([[], pauseMs])
   rounds.notify('2')
-  expect(rounds.searches(10, nobody)).toEqual([others(['2'], 'x')])
-  const second = rounds.searches(pauseMs, nobody)
+  expect(rounds.searches(10, noneBusy)).toEqual([others(['2'], 'x')])
+  const second = rounds.searches(pauseMs, noneBusy)
   expect(second).toEqual([own(['1'], { x: '101' })])
   finish(second, { x: '201' }, pauseMs)
-  expect(rounds.searches(pauseMs, nobody)).toEqual([])
-  const third = rounds.searches(2 * pauseMs, nobody)
+  expect(rounds.searches(pauseMs, noneBusy)).toEqual([])
+  const third = rounds.searches(2 * pauseMs, noneBusy)
   expect(third).toEqual([own(['1'], { x: '201' })])
   finish(third)
-  // What was new meanwhile begins another round.
-  const fourth = rounds.searches(2 * pauseMs, nobody)
+  // News during the round starts another round.
+  const fourth = rounds.searches(2 * pauseMs, noneBusy)
   expect(fourth).toEqual([own(['2'], { x: '0' })])
   finish(fourth)
   rounds.notify('3')
-  expect(rounds.searches(2 * pauseMs, nobody)).toEqual([others(['3'])])
+  expect(rounds.searches(2 * pauseMs, noneBusy)).toEqual([others(['3'])])
 })
 
-test('news during a search is searched afterwards, for all', () => {
+test('news during a search is searched afterwards, for every third party', () => {
   rounds.notify('1')
-  const first = rounds.searches(0, nobody)
+  const first = rounds.searches(0, noneBusy)
   rounds.notify('2')
   rounds.notifyOne('x', '3')
   rounds.notifyOne('y', '4')
   finish(first, { x: '101' })
-  expect(rounds.searches(0, nobody)).toEqual([others(['2'], 'x', 'y'), own(['2', '4'], { y: '0' })])
-  finish(rounds.searches(pauseMs, nobody))
-  expect(rounds.searches(pauseMs, nobody)).toEqual([own(['2', '3'], { x: '0' })])
+  expect(rounds.searches(0, noneBusy)).toEqual([others(['2'], 'x', 'y'), own(['2', '4'], { y: '0' })])
+  finish(rounds.searches(pauseMs, noneBusy))
+  expect(rounds.searches(pauseMs, noneBusy)).toEqual([own(['2', '3'], { x: '0' })])
 })
 
-test('one that has enough waiting is left alone until it has not, and then misses nothing', () => {
+test('a third party with enough waiting is not searched until it has less, and then misses nothing', () => {
   const busy = new Set(['x'])
   rounds.notify('1')
   finish(rounds.searches(0, busy))
@@ -84,17 +84,17 @@ test('one that has enough waiting is left alone until it has not, and then misse
   expect(second).toEqual([others(['2'], 'x')])
   finish(second)
   expect([rounds.searches(0, busy), rounds.dueAt(busy)]).toEqual([[], Number.POSITIVE_INFINITY])
-  const third = rounds.searches(0, nobody)
+  const third = rounds.searches(0, noneBusy)
   expect(third).toEqual([own(['1'], { x: '0' })])
   finish(third)
-  expect(rounds.searches(0, nobody)).toEqual([own(['2'], { x: '0' })])
+  expect(rounds.searches(0, noneBusy)).toEqual([own(['2'], { x: '0' })])
 })
 
-test('several on rounds of their own are searched together', () => {
+test('several third parties with their own rounds are searched together', () => {
   rounds.notifyOne('x', '1')
   rounds.notifyOne('y', '2')
-  expect(rounds.searches(0, nobody)).toEqual([own(['1', '2'], { x: '0', y: '0' })])
+  expect(rounds.searches(0, noneBusy)).toEqual([own(['1', '2'], { x: '0', y: '0' })])
   rounds.notifyOne('z', null)
   rounds.restart()
-  expect(rounds.searches(0, nobody)).toEqual([others(null)])
+  expect(rounds.searches(0, noneBusy)).toEqual([others(null)])
 })

@@ -4,7 +4,7 @@ import { type Candidate, Slots } from '../../../src/webhooks/dispatch/slots.ts'
 
 const count = 256
 
-/** A subscription whose id says whose it is. */
+/** A subscription whose id names its third party. */
 function candidate(thirdPartyId: string, number: number, isSlow = false): Candidate {
   return { subscriptionId: `${thirdPartyId}${isSlow ? '-slow' : ''}-${number}`, thirdPartyId, isSlow }
 }
@@ -21,48 +21,48 @@ function crowd(slots: Slots<Candidate>, thirdPartyId: string, subscriptions: num
   for (let number = 0; number < subscriptions; number++) slots.wait(candidate(thirdPartyId, number, isSlow))
 }
 
-/** All that may be taken now. */
-function takeAll(slots: Slots<Candidate>): Candidate[] {
-  const taken: Candidate[] = []
-  for (let next = slots.assign(); next; next = slots.assign()) taken.push(next)
-  return taken
+/** Assigns every slot that may be assigned now. */
+function assignAll(slots: Slots<Candidate>): Candidate[] {
+  const assigned: Candidate[] = []
+  for (let next = slots.assign(); next; next = slots.assign()) assigned.push(next)
+  return assigned
 }
 
-function heldBy(thirdPartyId: string, taken: Candidate[]): number {
-  return taken.filter((each) => each.thirdPartyId === thirdPartyId).length
+function heldBy(thirdPartyId: string, assigned: Candidate[]): number {
+  return assigned.filter((each) => each.thirdPartyId === thirdPartyId).length
 }
 
-test('one greedy third party takes half of what is not kept for newcomers, however long it waits', () => {
+test('one greedy third party gets half of what is not reserved for newcomers, however long it waits', () => {
   const slots = slotsWith(['x', 1_000])
-  const taken = takeAll(slots)
-  expect(taken.length).toBe(112)
-  slots.release(taken[0]!)
-  expect(takeAll(slots).length).toBe(1)
-  expect(takeAll(slots)).toEqual([])
+  const assigned = assignAll(slots)
+  expect(assigned.length).toBe(112)
+  slots.release(assigned[0]!)
+  expect(assignAll(slots).length).toBe(1)
+  expect(assignAll(slots)).toEqual([])
 })
 
-test('two greedy ones take a third each, in whichever order they come', () => {
-  const together = takeAll(slotsWith(['x', 1_000], ['y', 1_000]))
+test('two greedy third parties get a third each, whichever comes first', () => {
+  const together = assignAll(slotsWith(['x', 1_000], ['y', 1_000]))
   expect([heldBy('x', together), heldBy('y', together)]).toEqual([75, 75])
   const slots = slotsWith(['x', 1_000])
-  let held = takeAll(slots)
+  let held = assignAll(slots)
   crowd(slots, 'y', 1_000)
-  held.push(...takeAll(slots))
-  // Until the first gives slots back, the second has to do with half of what it left.
+  held.push(...assignAll(slots))
+  // Until the first releases slots, the second gets only half of what it left.
   expect([heldBy('x', held), heldBy('y', held)]).toEqual([112, 56])
   for (let end = 0; end < 200; end++) {
     const ended = held.find(({ thirdPartyId }) => thirdPartyId === 'x')!
     slots.release(ended)
-    held = [...held.filter((each) => each !== ended), ...takeAll(slots)]
+    held = [...held.filter((each) => each !== ended), ...assignAll(slots)]
   }
   expect([heldBy('x', held), heldBy('y', held)]).toEqual([75, 75])
 })
 
-test('a newcomer finds a free slot at once, though a dozen greedy ones came one after the other', () => {
+test('a newcomer gets a slot at once, though a dozen greedy third parties came before it', () => {
   const slots = new Slots<Candidate>(count)
   for (let other = 0; other < 12; other++) {
     crowd(slots, `greedy${other}`, 1_000)
-    takeAll(slots)
+    assignAll(slots)
   }
   slots.wait(candidate('new', 0))
   expect(slots.assign()).toEqual(candidate('new', 0))
@@ -70,19 +70,20 @@ test('a newcomer finds a free slot at once, though a dozen greedy ones came one 
 
 test('the failing and slow receivers of a third party leave room for its healthy ones', () => {
   const slots = slotsWith(['x', 1_000, true])
-  expect(takeAll(slots).length).toBe(75)
+  expect(assignAll(slots).length).toBe(75)
   crowd(slots, 'x', 1_000)
-  const healthy = takeAll(slots)
+  const healthy = assignAll(slots)
   expect(healthy.length).toBe(37)
   expect(healthy.every(({ isSlow }) => !isSlow)).toBe(true)
 })
 
 test('a slot that becomes free goes to the third party that holds the fewest', () => {
   const slots = slotsWith(['x', 1_000], ['y', 1_000])
-  const taken = takeAll(slots)
-  for (const each of taken.filter(({ thirdPartyId }) => thirdPartyId === 'y').slice(0, 10))
+  const assigned = assignAll(slots)
+  for (const each of assigned.filter(({ thirdPartyId }) => thirdPartyId === 'y').slice(0, 10))
     slots.release(each)
-  for (const each of taken.filter(({ thirdPartyId }) => thirdPartyId === 'x').slice(0, 4)) slots.release(each)
+  for (const each of assigned.filter(({ thirdPartyId }) => thirdPartyId === 'x').slice(0, 4))
+    slots.release(each)
   // x holds 71 and y 65: y catches up, then they take turns.
   expect(
     heldBy(
@@ -90,12 +91,12 @@ test('a slot that becomes free goes to the third party that holds the fewest', (
       Array.from({ length: 6 }, () => slots.assign()!),
     ),
   ).toBe(6)
-  expect(heldBy('x', takeAll(slots))).toBe(4)
+  expect(heldBy('x', assignAll(slots))).toBe(4)
 })
 
 test('the subscriptions of a third party take turns', () => {
   const slots = slotsWith(['x', 1_000])
-  const turns = takeAll(slots)
+  const turns = assignAll(slots)
   const running = [...turns]
   while (turns.length < 3_000) {
     const ended = running.shift()!
@@ -109,28 +110,28 @@ test('the subscriptions of a third party take turns', () => {
     expect(new Set(turns.slice(round * 1_000, (round + 1) * 1_000)).size).toBe(1_000)
 })
 
-test('one that waits already keeps its place', () => {
+test('a subscription that waits already keeps its place in the queue', () => {
   const slots = slotsWith(['x', 200])
-  const [first] = takeAll(slots)
+  const [first] = assignAll(slots)
   slots.wait(candidate('x', 112))
   slots.release(first!)
   expect(slots.assign()).toEqual(candidate('x', 112))
 })
 
-test('while slots are free, one gives way to those of its own third party alone, though others have fewer', () => {
+test('while slots are free, a subscription yields only to its own third party, even if others hold fewer', () => {
   const slots = slotsWith(['x', 112])
-  const [mine] = takeAll(slots)
+  const [mine] = assignAll(slots)
   crowd(slots, 'y', 1_000)
-  takeAll(slots)
+  assignAll(slots)
   expect(slots.mustYield(mine!)).toBe(false)
   slots.wait(candidate('x', 112))
   expect(slots.mustYield(mine!)).toBe(true)
 })
 
-test('where no slot is left, every one gives way to a third party that holds none', () => {
+test('when no slot is left, every subscription yields to a third party that holds none', () => {
   const slots = new Slots<Candidate>(count)
   for (let other = 0; other < count; other++) slots.wait(candidate(`x${other}`, 0))
-  const [mine] = takeAll(slots)
+  const [mine] = assignAll(slots)
   expect(slots.mustYield(mine!)).toBe(false)
   slots.wait(candidate('new', 0))
   expect(slots.mustYield(mine!)).toBe(true)
@@ -139,18 +140,18 @@ test('where no slot is left, every one gives way to a third party that holds non
   expect(slots.assign()).toEqual(candidate('new', 0))
 })
 
-test('a healthy subscription gives way to slow ones only where one of them may take its slot', () => {
+test('a healthy subscription yields to slow ones only if one of them may take its slot', () => {
   const crowded = slotsWith(['x', 1_000, true], ['x', 1])
-  const taken = takeAll(crowded)
-  expect(crowded.mustYield(taken.find(({ isSlow }) => !isSlow)!)).toBe(false)
-  expect(crowded.mustYield(taken.find(({ isSlow }) => isSlow)!)).toBe(true)
+  const assigned = assignAll(crowded)
+  expect(crowded.mustYield(assigned.find(({ isSlow }) => !isSlow)!)).toBe(false)
+  expect(crowded.mustYield(assigned.find(({ isSlow }) => isSlow)!)).toBe(true)
   const full = slotsWith(['x', 112])
-  const [healthy] = takeAll(full)
+  const [healthy] = assignAll(full)
   full.wait(candidate('x', 0, true))
   expect(full.mustYield(healthy!)).toBe(true)
 })
 
-test('those that wait are counted without the slow ones', () => {
+test('slow subscriptions do not count as waiting', () => {
   const slots = slotsWith(['x', 50], ['x', 100, true], ['y', 49])
   expect(slots.withWaiting(50)).toEqual(new Set(['x']))
 })

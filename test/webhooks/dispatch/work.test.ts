@@ -36,7 +36,7 @@ async function subscribeMany(stage: WebhookStage, count: number): Promise<string
 const idsOf = (work: Work[], examined = true) =>
   work.filter((each) => each.examined === examined).map(({ subscriptionId }) => subscriptionId)
 
-test('a search examines a limited number of each third party, and says where the next one goes on', async (context) => {
+test('a search examines a limited number per third party, and returns where the next one continues', async (context) => {
   const { stage, search } = await deliveringStage(context)
   const ids = await subscribeMany(stage, 25)
   const other = await stage.subscribeOther('/other')
@@ -54,14 +54,14 @@ test('a search examines a limited number of each third party, and says where the
   expect(idsOf(await search({ rounds: from('0') }))).toEqual([other])
 })
 
-test('those that have nothing to send are examined, too', async (context) => {
+test('subscriptions with nothing to send count as examined', async (context) => {
   const { stage, search } = await deliveringStage(context)
   const ids = await subscribeMany(stage, 15)
   expect(idsOf(await search(), false)).toEqual([ids[10]])
   expect(idsOf(await search())).toEqual([])
 })
 
-test('a search for a schema finds what listens there', async (context) => {
+test('a search for a schema finds the subscriptions that receive its events', async (context) => {
   const { stage, search } = await deliveringStage(context)
   const here = await stage.subscribe('/here')
   const elsewhere = await stage.subscribe('/elsewhere', { schemaId: '200' })
@@ -73,7 +73,7 @@ test('a search for a schema finds what listens there', async (context) => {
   expect(idsOf(await search({ schemaIds: null }))).toEqual([here, elsewhere, all])
 })
 
-test('it reads the deliveries of those it examines, however many wait for their next attempt', async (context) => {
+test('a search reads only the deliveries of subscriptions it examines, however many await a retry', async (context) => {
   const { stage, run, search } = await deliveringStage(context)
   await stage.subscribe('/0')
   await stage.sql(
@@ -99,12 +99,12 @@ test('it reads the deliveries of those it examines, however many wait for their 
       await findWork(client, Date.now(), { schemaIds: null, rounds: new Map(), whom: 'others' }, most)
       return (await rowsRead(client)) - before
     })
-  // PostgreSQL plans a prepared statement anew five times, and then perhaps once and for all.
+  // PostgreSQL plans a prepared statement afresh five times, and then may keep one plan for good.
   for (let time = 0; time < 8; time++) expect(await read()).toBeLessThanOrEqual(2 * most)
   expect(idsOf(await search())).toEqual([])
 })
 
-test('retries are found in the moment in which they became due', async (context) => {
+test('retries are found at the moment they become due', async (context) => {
   const { stage, run } = await deliveringStage(context)
   const [here, all] = [await stage.subscribe('/here'), await stage.subscribe('/all', { schemaId: null })]
   await stage.sql(
@@ -122,7 +122,7 @@ test('retries are found in the moment in which they became due', async (context)
   expect(await due(1_000_000, 2_000_000)).toEqual([{ thirdPartyId, schemaId: null }])
 })
 
-test('positions are moved part by part', async (context) => {
+test('positions are moved in portions', async (context) => {
   const { stage, run } = await deliveringStage(context)
   const ids: string[] = []
   for (let number = 0; number < 5; number++)
