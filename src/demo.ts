@@ -58,7 +58,7 @@ interface Show {
 }
 
 async function show(config: Config, { movements, out, once: ends, stop }: Show): Promise<void> {
-  print('Grandlivre: a ledger, and its exports as a partner gets them over HTTP. Ctrl-C stops.\n')
+  print('Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.\n')
   await mkdir(out, { recursive: true }).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })

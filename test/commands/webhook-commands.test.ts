@@ -224,7 +224,7 @@ test('a secret is rotated: both are shown to be good for a while, and webhooks a
   await stage.subscribe('/one')
   stage.dispatch()
   const shown = await run('partner', 'rotate-secret', '--code', 'ONE')
-  expect(shown).toContain('for 24 hours more')
+  expect(shown).toContain('for 24 more hours')
   const secret = /^Secret: (\S+)$/m.exec(shown)![1]!
   receiver.expectSecret(secret)
   await stage.publish([documentEvent('a')])
@@ -271,7 +271,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/Give one of/, create({})],
     [/Give one of/, create({}, '--all-schemas', '--schema', '100')],
     [/no schema 300/, create({}, '--schema', '300')],
-    [/of several schemas/, create({}, '--folder', '111', '211')],
+    [/in several schemas/, create({}, '--folder', '111', '211')],
     [/no folder 999/, create({}, '--folder', '999')],
     [/no third party NOBODY/, create({ '--partner': 'NOBODY' }, ...folder)],
     [/^--url .*private/, create({ '--url': 'https://10.0.0.1/' }, ...folder)],
