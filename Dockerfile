@@ -1,13 +1,13 @@
-# The service alone. Its runtime comes with `npm ci` as a locked package, so the image brings npm and the libraries that
-# runtime needs: images of Node 24 and older lack libatomic, which Node has been linked with since 25.
+# The service alone. `npm ci` installs its runtime as a locked package, so the image only provides npm and the libraries
+# of that runtime: images of Node 24 and older lack libatomic, which Node has needed since 25.
 FROM node:26-bookworm-slim
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The last command fails the build where a library is missing.
+# The last command fails the build if a library is missing.
 RUN npm ci --omit=dev --no-audit --no-fund && node_modules/.bin/node --version
 COPY src ./src
 ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile
 USER node
 EXPOSE 8080
-# Not through npm: the signal that stops the container has to reach the service itself. Otherwise as `npm start`.
+# Not through npm: the signal that stops the container must reach the service itself. Otherwise the same as `npm start`.
 CMD ["node_modules/.bin/node", "--max-semi-space-size=4", "src/main.ts"]

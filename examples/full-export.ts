@@ -1,5 +1,5 @@
 /**
- * Has the service export a whole folder to a file, waits for it, downloads it, and checks its size and SHA-256.
+ * Triggers a full export, waits for its file, downloads it, and checks size and SHA-256.
  *
  *   GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... GRANDLIVRE_SECRET=glv_secret_... \
  *     npx node examples/full-export.ts --out out JSON TRA
@@ -23,17 +23,17 @@ import {
 } from './partner.ts'
 
 /**
- * Soon at first, as a small folder is exported in less than a second. Then more seldom: a token may send 20 requests
- * in 10 seconds.
+ * Polls often at first, since a small folder is exported in less than a second, then less often: a token may send 20
+ * requests in 10 seconds.
  */
 const pollsMs = [100, 200, 400, 700]
-/** A service that died resumes an export within half a minute; one that does not move for longer is stuck. */
+/** Another process resumes the export of a dead one within half a minute; without progress for longer it is stuck. */
 const standstillMs = 90_000
 
 interface Progress {
   /** Movements. */
   rows: number
-  /** Null until they are counted. */
+  /** Null until counted. */
   rowsTotal: number | null
   bytes: number
 }
@@ -45,16 +45,16 @@ type Status = { id: string } & (
 )
 
 export type Done = Extract<Status, { status: 'DONE' }> & {
-  /** Sums as decimal text: as doubles, two large sums that differ by a cent may be the same. */
+  /** Sums as decimal text: as doubles, two large sums that differ by a cent may be equal. */
   debit: string
   credit: string
-  /** The trigger was answered with an export that had ended already. */
+  /** The trigger returned an export that had already ended. */
   wasThere: boolean
-  /** From the trigger until the file was there. */
+  /** Time from the trigger to the complete file. */
   ms: number
 }
 
-/** @throws {Error} where the export fails or stands still, with the reason that the service gives */
+/** @throws {Error} if the export fails or stops making progress, with the reason from the service */
 export async function exportFolder(partner: Partner, format: string): Promise<Done> {
   const started = performance.now()
   let body = await bodyOf(partner, `/api/v1/mad/all?version=1.0.0&format=${format}`)
@@ -70,7 +70,7 @@ export async function exportFolder(partner: Partner, format: string): Promise<Do
     const next = await bodyOf(partner, path)
     if (next !== body) movedAt = performance.now()
     if (performance.now() - movedAt > standstillMs)
-      throw new Error(`The full export ${status.id} has not moved for ${standstillMs / 1000} s`)
+      throw new Error(`The full export ${status.id} has made no progress for ${standstillMs / 1000} s`)
     body = next
     status = JSON.parse(body)
   }
@@ -84,7 +84,7 @@ async function bodyOf(partner: Partner, path: string): Promise<string> {
   return text(await ask(partner, path))
 }
 
-/** The address is all it needs: neither token nor secret goes along. */
+/** The address is enough: it needs neither token nor secret. */
 export async function download({ url, size, rows, sha256 }: Done, name: string): Promise<void> {
   const started = performance.now()
   const response = await fetch(url)
@@ -126,7 +126,7 @@ async function exportFolderToFiles(): Promise<void> {
   const sums = new Set<string>()
   for (const format of formats) {
     const done = await exportFolder(partner, format)
-    // One that was there already was not made at any rate.
+    // An export that existed already has no rate.
     const { ms, rows, size, debit, credit, wasThere } = done
     if (wasThere) printResult(`Full export in ${format}, made before`, { ms, rows })
     else printResult(`Full export in ${format}, made`, { ms, bytes: size, rows })

@@ -1,4 +1,4 @@
-/** What the examples of a partner share: signed requests, and lines about what they got. Needs nothing but Node 24. */
+/** Shared by the examples of a partner: authenticated requests and their results as lines. Needs only Node 24. */
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { json } from 'node:stream/consumers'
@@ -11,7 +11,7 @@ export interface Partner {
   secret: string
 }
 
-/** @throws {Error} naming the variables, where one is missing */
+/** @throws {Error} naming the variables, if one is missing */
 export function partnerFrom(env: NodeJS.ProcessEnv): Partner {
   const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = env
   if (url && token && secret) return { url: url.replace(/\/$/, ''), token, secret }
@@ -19,8 +19,8 @@ export function partnerFrom(env: NodeJS.ProcessEnv): Partner {
 }
 
 /**
- * Sends a request and returns the response once its headers have come. After 429 it waits as long as the service asks.
- * Not `fetch`, which hides trailers.
+ * Sends a request and returns the response once its headers have arrived. After 429 it waits for Retry-After. Does not
+ * use `fetch`, which hides trailers.
  * @param path with its query
  * @throws {Error} for every status but 200 and 304, with the error of the service
  */
@@ -58,24 +58,24 @@ const redrawMs = 100
 const lineMs = 5_000
 let shownAt = process.stdout.isTTY ? 0 : performance.now()
 
-/** One line of a terminal that is drawn anew, or a line every few seconds elsewhere. */
+/** On a terminal one line that is redrawn, elsewhere a line every few seconds. */
 export function showProgress(text: string): void {
   const { isTTY, columns } = process.stdout
   const now = performance.now()
   if (now - shownAt < (isTTY ? redrawMs : lineMs)) return
   shownAt = now
-  // A line that wraps could not be drawn anew.
+  // A line that wraps could not be redrawn.
   process.stdout.write(isTTY ? `\r\x1b[K${text.slice(0, (columns || 80) - 1)}` : `${text}\n`)
 }
 
-/** In the place of the progress on a terminal. */
+/** Replaces the progress line on a terminal. */
 export function print(line: string): void {
   process.stdout.write(`${process.stdout.isTTY ? '\r\x1b[K' : ''}${line}\n`)
 }
 
 export interface Result {
   ms: number
-  /** As they came over the wire. */
+  /** Bytes as received. */
   wireBytes?: number
   /** After decompression. */
   bytes?: number
@@ -90,7 +90,7 @@ export function printHeading(label: string): void {
   print('-'.repeat(79))
 }
 
-/** MB/s are those of the body, before compression. */
+/** MB/s are of the body, before compression. */
 export function printResult(label: string, { ms, wireBytes, bytes, rows }: Result): void {
   const cells = [
     wireBytes === undefined ? '' : sizeOf(wireBytes),
@@ -112,16 +112,18 @@ function columns(label: string, cells: string[]): string {
   return `${label.padEnd(labelCharacters)}${padded.join(' ')}`.trimEnd()
 }
 
-/** Runs a script to its end: a failure is one line, and exit code 1. */
+/** Runs a script to its end: an error is one line and exit code 1. */
 export async function run(script: () => Promise<void>): Promise<void> {
-  // A reader that has seen enough (`| head`) is no failure.
+  // A closed output (`| head`) is not an error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
     await script()
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const isFull = code === 'ENOSPC'
-    process.stderr.write(isFull ? 'The disk is full: make room, or choose another --out\n' : `${message}\n`)
+    process.stderr.write(
+      isFull ? 'The disk is full: free some space, or choose another --out\n' : `${message}\n`,
+    )
     process.exitCode = 1
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Pulls the newest fiscal year of a folder into a file, a movement a line, and proves that it arrived whole: rows and
- * SHA-256 are counted on arrival and compared with the trailers. A transfer that breaks off is resumed after the last
- * whole line, on condition that the ledger has not changed.
+ * Pulls the newest fiscal year of a folder into a file, one movement per line, and verifies that it is complete: it
+ * compares its own row count and SHA-256 with the trailers. A broken transfer is resumed after the last complete line,
+ * provided that the ledger has not changed.
  *
  *   GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... GRANDLIVRE_SECRET=glv_secret_... \
  *     npx node examples/pull-year.ts --out out
  *
- * --tour shows more: the year compressed, cut off half-way on purpose, and asked for again unchanged.
+ * --tour shows more: the year compressed, cut off half-way on purpose, and requested again unchanged.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -30,21 +30,21 @@ import {
 } from './partner.ts'
 
 export interface Order {
-  /** Of movements, with its query. */
+  /** Path of the movements, with its query. */
   path: string
   file: string
-  /** For the progress. */
+  /** Label of the progress line. */
   label: string
   encoding?: 'identity' | 'zstd'
-  /** Drops the first connection there, after the first movement. */
+  /** Drops the first connection after this many bytes, but not before the first movement. */
   cutAtBytes?: number
 }
 
 export interface Pulled {
   etag: string
-  /** As they came over the wire, of all connections. */
+  /** Bytes received over all connections. */
   wireBytes: number
-  /** More than one where the transfer was resumed. */
+  /** More than one if the transfer was resumed. */
   connections: number
   ms: number
 }
@@ -52,12 +52,12 @@ export interface Pulled {
 const connectionsMax = 10
 
 /**
- * Pulls movements as NDJSON into a file, over as many connections as it takes.
- * @throws {Error} where a body does not agree with its trailers, or the ledger changed between two connections
+ * Pulls movements as NDJSON into a file, over as many connections as needed.
+ * @throws {Error} if a body differs from its trailers, or the ledger changed between two connections
  */
 export async function pull(partner: Partner, order: Order): Promise<Pulled> {
   const started = performance.now()
-  // Append mode: after a cut, writing goes on where the whole lines end.
+  // Append mode: after a cut, writing continues after the last complete line.
   const file = await open(order.file, 'a+')
   await file.truncate()
   let [etag, after, wireBytes] = ['', '', 0]
@@ -118,7 +118,7 @@ async function receive(
       bytes += chunk.length
       if (bytes >= cutAtBytes) throw new Cut('cut off')
       hash.update(chunk)
-      // Line breaks inside a text are escaped.
+      // Line breaks inside texts are escaped.
       for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) rows += 1
       const rate = bytes / 1000 / Math.max(performance.now() - started, 1)
       showProgress(`${label}: ${sizeOf(bytes)}, ${rate.toFixed(0)} MB/s, ${rows.toLocaleString('en')} rows`)
@@ -129,7 +129,7 @@ async function receive(
       await pipeline(response, count, createZstdDecompress(), keep)
     else await pipeline(response, count, keep)
   } finally {
-    // Where all of the body has come already, leaving it unread would keep the connection open for ever.
+    // If the whole body has already arrived, leaving it unread would keep the connection open for ever.
     if (bytes >= cutAtBytes) socket.destroy()
   }
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = response.trailers
@@ -143,7 +143,7 @@ async function receive(
 /** More than the longest line. */
 const tailBytes = 256 * 1024
 
-/** @returns the `producerId` of the last movement that is left; empty where there is none */
+/** @returns the `producerId` of the last complete movement; empty if there is none */
 async function keepWholeLines(file: FileHandle): Promise<string> {
   const { size } = await file.stat()
   const start = Math.max(0, size - tailBytes)
@@ -157,7 +157,7 @@ async function keepWholeLines(file: FileHandle): Promise<string> {
 }
 
 export interface ReadBack {
-  /** Of the file, hexadecimal. */
+  /** SHA-256 of the file, hexadecimal. */
   sha256: string
   bytes: number
   rows: number
@@ -167,8 +167,8 @@ export interface ReadBack {
 }
 
 /**
- * Reads a file of movements, one a line, with one chunk in memory at a time.
- * @throws {Error} for a line that is no movement
+ * Reads a file of movements, one per line, with one chunk in memory at a time.
+ * @throws {Error} for a line that is not a movement
  */
 export async function readBack(file: string): Promise<ReadBack> {
   const hash = createHash('sha256')
@@ -180,11 +180,11 @@ export async function readBack(file: string): Promise<ReadBack> {
     const text = Buffer.concat([rest, chunk])
     const end = text.lastIndexOf('\n') + 1
     rest = text.subarray(end)
-    // Not node:readline, which also ends a line at U+2028, a character that any text may have.
+    // Does not use node:readline, which also ends lines at U+2028, a character that texts may contain.
     for (const line of text.toString('utf8', 0, end).split('\n').slice(0, -1)) {
       sums.rows += 1
       const { value } = JSON.parse(line)
-      if (!value) throw new Error(`Line ${sums.rows} of ${file} is no movement`)
+      if (!value) throw new Error(`Line ${sums.rows} of ${file} is not a movement`)
       // Whole cents add up exactly, as doubles with decimals do not.
       sums.debit += Math.round(value.debit * 100)
       sums.credit += Math.round(value.credit * 100)
@@ -222,7 +222,7 @@ async function pullYear(): Promise<void> {
   for (const file of files) print(`  ${file}`)
 }
 
-/** @returns the files that hold the same once more */
+/** @returns further files with the same content */
 async function showMore(partner: Partner, order: Order, plain: Pulled & ReadBack): Promise<string[]> {
   const named = (suffix: string) => order.file.replace('.ndjson', `-${suffix}.ndjson`)
   const others: Order[] = [
@@ -255,8 +255,8 @@ async function askAgain(partner: Partner, path: string, etag: string): Promise<v
   const response = await ask(partner, path, headers)
   response.resume()
   if (response.statusCode !== 304)
-    throw new Error(`An unchanged ledger was answered with ${response.statusCode}`)
-  printResult('  asked again: 304, unchanged', { ms: performance.now() - started })
+    throw new Error(`The service returned ${response.statusCode} for an unchanged ledger`)
+  printResult('  requested again: 304, unchanged', { ms: performance.now() - started })
 }
 
 if (import.meta.main) await run(pullYear)

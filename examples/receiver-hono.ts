@@ -10,13 +10,13 @@ import { bodyLimit } from 'hono/body-limit'
 
 const secret = process.env['WEBHOOK_SECRET']
 if (!secret) throw new Error('Set WEBHOOK_SECRET to the partner secret')
-/** A real receiver keeps these where a restart does not lose them: a unique column of its inbox, say. */
+/** A real receiver stores these durably, for example in a unique column of its inbox. */
 const seen = new Set<string>()
 
 const app = new Hono()
 
 app.post('*', bodyLimit({ maxSize: 1024 * 1024 }), async (c) => {
-  // Not c.req.json(): what is signed are the bytes as they came.
+  // Not c.req.json(): the signature covers the bytes as received.
   const body = new Uint8Array(await c.req.arrayBuffer())
   const verified = verifyWebhook({ secret, headers: c.req.raw.headers, body })
   if (!verified.valid) {
@@ -24,7 +24,7 @@ app.post('*', bodyLimit({ maxSize: 1024 * 1024 }), async (c) => {
     return c.body(null, 401)
   }
   for (const event of verified.events) if (!seen.has(event.webhookId)) take(event)
-  // Soon, and before the work itself: after ten seconds the sender takes it for lost, and sends it again.
+  // Respond soon, before the actual work: after ten seconds the sender treats the delivery as lost and sends it again.
   return c.body(null, 204)
 })
 

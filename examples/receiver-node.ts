@@ -1,5 +1,5 @@
 /**
- * Receives webhooks with nothing but node:http.
+ * Receives webhooks with only node:http.
  *
  *   WEBHOOK_SECRET=glv_secret_... npx node examples/receiver-node.ts
  */
@@ -9,7 +9,7 @@ import { verifyWebhook, type WebhookEvent } from 'grandlivre/webhooks'
 const secret = process.env['WEBHOOK_SECRET']
 if (!secret) throw new Error('Set WEBHOOK_SECRET to the partner secret')
 const bodyBytesMax = 1024 * 1024
-/** A real receiver keeps these where a restart does not lose them: a unique column of its inbox, say. */
+/** A real receiver stores these durably, for example in a unique column of its inbox. */
 const seen = new Set<string>()
 
 const server = createServer(async (request, response) => {
@@ -24,7 +24,7 @@ const server = createServer(async (request, response) => {
       chunks.push(chunk)
     }
   } catch {
-    // The sender went away; it will send all of it again.
+    // The sender disconnected; it will send everything again.
     return response.destroy()
   }
   const verified = verifyWebhook({ secret, headers: request.headers, body: Buffer.concat(chunks) })
@@ -33,7 +33,7 @@ const server = createServer(async (request, response) => {
     return answer(401)
   }
   for (const event of verified.events) if (!seen.has(event.webhookId)) take(event)
-  // Soon, and before the work itself: after ten seconds the sender takes it for lost, and sends it again.
+  // Respond soon, before the actual work: after ten seconds the sender treats the delivery as lost and sends it again.
   answer(204)
 })
 

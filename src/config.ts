@@ -1,6 +1,6 @@
 /**
- * The only reader of the environment. Settings are read once, checked together, and passed down as arguments;
- * limits that are no setting stand below with the reason for each.
+ * The only reader of the environment. Settings are read once, checked together and passed down as arguments. Limits
+ * that are not settings are below, each with its reason.
  */
 import { strict as assert } from 'node:assert'
 import { availableParallelism } from 'node:os'
@@ -13,23 +13,23 @@ export interface Config {
   dataDir: string
   /** Absent: the embedded database in `dataDir`. */
   databaseUrl: string | undefined
-  /** Where exports read, for a replica; the main database where absent. */
+  /** Database that exports read, such as a replica. Absent: the main database. */
   exportDatabaseUrl: string | undefined
-  /** 32 bytes under which partner secrets are encrypted. Absent: made and kept in `dataDir`. */
+  /** 32 bytes, the key that encrypts partner secrets. Absent: generated and kept in `dataDir`. */
   masterKey: Buffer | undefined
-  /** IANA name; the day of the platform timestamp is a day there. */
+  /** IANA name of the platform's time zone, in which its timestamps become days. */
   timeZone: string
   exportThreads: number
   rateLimit: { requests: number; windowMs: number; concurrent: number }
-  /** Where the service is reached from outside, without a slash at the end. Absent: where it listens. */
+  /** Public address of the service, without a slash at its end. Absent: the address where it listens. */
   publicUrl: string | undefined
-  /** Where the files of exports lie. */
+  /** Where the files of exports are stored. */
   store: FileStore
-  /** Files are removed after so many days. */
+  /** Days until files are removed. */
   fileRetentionDays: number
-  /** Webhooks may go to http addresses and into private networks: for development alone. */
+  /** Allows webhooks to http addresses and private networks: only for development. */
   webhookAllowInsecure: boolean
-  /** That the tokens of one third party may make in one schema. */
+  /** Subscriptions that the tokens of one third party may create in one schema. */
   webhookSubscriptionsMax: number
   logLevel: LogLevel
 }
@@ -53,10 +53,10 @@ export type FileStore =
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** Where nobody names another. */
+/** The default folder for data. */
 export const defaultPort = 8080
 
-/** Every mistake of the environment at once, so that an operator mends them in one go. */
+/** Reports every mistake of the environment at once, so that an operator can correct them together. */
 export class ConfigError extends Error {
   constructor(mistakes: string[]) {
     super(
@@ -66,7 +66,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Where a service that listens there is reached from its machine: `http://127.0.0.1:8080`. */
+/** Address of a service for clients on its own machine: `http://127.0.0.1:8080`. */
 export function urlOf(host: string, port: number | string): string {
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
@@ -98,7 +98,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     if (/^[0-9a-f]{64}$/i.test(masterKeyText)) masterKey = Buffer.from(masterKeyText, 'hex')
     else mistakes.push('MASTER_KEY must be 64 hexadecimal digits (make one with: openssl rand -hex 32)')
   } else if (databaseUrl !== undefined || text('S3_ENDPOINT') !== undefined) {
-    // A key made in a local folder would be lost with the machine, and with it every partner secret.
+    // A key in a local folder would be lost with the machine, and with it every partner secret.
     const reason = databaseUrl === undefined ? 'S3_ENDPOINT' : 'DATABASE_URL'
     mistakes.push(`MASTER_KEY is required with ${reason} (make one with: openssl rand -hex 32)`)
   }
@@ -137,7 +137,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
 
 type ReadText = (name: string) => string | undefined
 
-/** No where it is not set. */
+/** False if it is not set. */
 function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
   const value = text(name) ?? 'false'
   if (!['true', 'false', '1', '0'].includes(value))
@@ -145,7 +145,7 @@ function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean 
   return value === 'true' || value === '1'
 }
 
-/** S3 where S3_ENDPOINT is set, `dataDir/files` otherwise. */
+/** S3 if S3_ENDPOINT is set, otherwise `dataDir/files`. */
 function readStore(
   text: ReadText,
   mistakes: string[],
@@ -155,12 +155,13 @@ function readStore(
   const endpoint = webAddress('S3_ENDPOINT', text, mistakes)
   const publicEndpoint = webAddress('S3_PUBLIC_ENDPOINT', text, mistakes)
   if (text('S3_ENDPOINT') === undefined) {
-    // Half a configuration would quietly put the files on the local disk.
+    // With half a configuration the files would silently go to the local disk.
     const others = ['S3_PUBLIC_ENDPOINT', 'S3_BUCKET', 'S3_REGION', 'S3_ACCESS_KEY', 'S3_SECRET_KEY']
     const stray = others.filter((name) => text(name) !== undefined)
     if (stray.length > 0)
       mistakes.push(`S3_ENDPOINT is required with ${stray.join(', ')} (such as https://s3.example.com)`)
-    // Links name this service, and an address to listen on all interfaces is none to connect to.
+    // Links contain the address of this service, and clients cannot connect to the address for listening on all
+    // interfaces.
     if (databaseUrl !== undefined && publicUrl === undefined && ['0.0.0.0', '::'].includes(host))
       mistakes.push(
         `PUBLIC_URL is required with DATABASE_URL and HOST ${host}: the address at which partners download ` +
@@ -195,11 +196,11 @@ function webAddress(name: string, text: ReadText, mistakes: string[]): string | 
   const url = URL.canParse(value) ? new URL(value) : undefined
   const isBare = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.search && !url.username
   if (isBare) return url.origin
-  mistakes.push(`${name} must be an address of the form https://host or http://host:port, nothing behind it`)
+  mistakes.push(`${name} must be an address of the form https://host or http://host:port, without a path`)
   return undefined
 }
 
-/** An offset such as +02:00 is none: PostgreSQL reads its sign the other way round. */
+/** An offset such as +02:00 is not a time zone: PostgreSQL inverts its sign. */
 function isTimeZone(name: string): boolean {
   try {
     if (!/^[A-Za-z]/.test(name)) return false
@@ -211,90 +212,101 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Limits that are decisions of the code, not of the operator. How long it waits for others stands in timing.ts. */
+/** Limits that the code decides, not the operator. Time-outs are in timing.ts. */
 export const limits = {
-  /** Bytes a thread renders before it hands them over. Smaller costs messages, larger costs first-byte time. */
+  /**
+   * Bytes that a thread renders before it sends them. Smaller chunks cost messages, larger ones delay the first byte.
+   */
   chunkBytes: 256 * 1024,
-  /** Bytes of one export between thread and socket. Eight chunks hide the hop; more only feeds a slow client. */
+  /**
+   * Bytes of one export between thread and socket. Eight chunks hide the latency between threads; more only fills
+   * memory for a slow client.
+   */
   channelWindowBytes: 8 * 256 * 1024,
   /**
-   * Exports one thread runs side by side. Rendering is far faster than a slow client reads, so a thread with one
-   * export would mostly wait; each waiting export holds two database connections.
+   * Exports that one thread runs at once. Rendering is far faster than a slow client reads, so a thread with one export
+   * would mostly wait. Each export holds two database connections.
    */
   exportsPerThread: 8,
-  /** Exports that may wait for a place before callers are told 503. */
+  /** Exports that may wait for a free thread; further ones get 503. */
   exportQueueMax: 32,
   /** How long a request waits for a database connection before 503. */
   databaseConnectMs: 5_000,
-  /** How long a process waits for another one that migrates. A first migration takes two seconds. */
+  /** How long a process waits for another one to migrate. A first migration takes two seconds. */
   migrationLockMs: 30_000,
   /** Connections of the main thread to the database; its queries are single-row look-ups. */
   serviceConnectionsMax: 8,
-  /** A further signal within it is an echo of the first: npm passes it on in milliseconds, on a busy machine later. */
+  /**
+   * A second signal within this time is an echo of the first: npm passes it on in milliseconds, on a busy machine
+   * later.
+   */
   signalEchoMs: 2_000,
-  /** One part of an upload to S3, which allows 10,000 of at least 5 MiB: files of up to 80 GB. */
+  /** Bytes of a part of an upload. S3 allows 10,000 parts of at least 5 MiB, so files may have 80 GB. */
   storePartBytes: 8 * 1024 * 1024,
-  /** Parts on their way at once, each with a buffer of its own. A fourth gained nothing on one machine. */
+  /** Concurrent parts of an upload, each with its own buffer. A fourth brought no gain on one machine. */
   storePartsInFlight: 3,
-  /** How long the address of a file is good (contract, section 3). */
+  /** How long the address of a file is valid (docs/spec/exports.md#download). */
   fileLinkSeconds: 3600,
-  /** How often files and rows past their time are looked for. */
+  /** How often retention searches for expired files and rows. */
   retentionEveryMs: 3_600_000,
-  /** A complete file that no export has named for so long is what an attempt left that died (exports/leftovers.ts). */
+  /**
+   * Age at which a complete file that no export names is an orphan, left by a dead attempt
+   * (jobs/retention/leftovers.ts).
+   */
   orphanAgeMs: 3_600_000,
-  /** Unfinished writes of that age belong to no living attempt: none may take longer than six hours. */
+  /** Unfinished writes of this age belong to no living attempt: none may take longer than six hours. */
   unfinishedAgeMs: 24 * 3_600_000,
-  /** For so many days after its file is gone an export is said to have expired; then it is not known any more. */
+  /** Days for which an export is reported as expired after its file is removed; then its row is deleted. */
   expiredDays: 30,
-  /** Events in one request to a subscriber (contract, section 7). */
+  /** Events per request to a subscriber (docs/spec/webhooks.md#deliveries). */
   deliveryEventsMax: 100,
-  /** Bytes of such a request, unless one event alone has more: Express takes bodies of up to 100 KiB by default. */
+  /** Bytes of such a request, unless a single event has more: by default, Express accepts bodies of up to 100 KiB. */
   deliveryBytesMax: 90 * 1024,
-  /** Of an answer to a delivery this much is kept, for staff to read. */
+  /** Bytes of a response to a delivery that are stored for staff. */
   deliveryAnswerBytes: 4 * 1024,
-  /** Of a longer answer no more is read, and the connection is closed: nobody needs it, and it may never end. */
+  /** Bytes of a response that are read; then the connection is closed, since the response may never end. */
   deliveryAnswerBytesMax: 64 * 1024,
-  /** Retries come up to this share later than the table says (contract, section 7). */
+  /** Share by which retries may be later than in the table (docs/spec/webhooks.md#retries). */
   deliveryJitter: 0.1,
-  /** Without one success for so long a subscription is disabled (contract, section 7). */
+  /** A subscription without a success for this long is disabled (docs/spec/webhooks.md#disabled-subscriptions). */
   subscriptionFailingMsMax: 5 * 24 * 3_600_000,
   /**
-   * Subscriptions that one process serves at once: each a socket, and a body of up to `deliveryBytesMax`. They are shared
-   * by third party (`webhooks/slots.ts`).
+   * Subscriptions that one process serves at once, each with a socket and a body of up to `deliveryBytesMax`. They are
+   * shared by third party (`webhooks/dispatch/slots.ts`).
    */
   deliveriesAtOnceMax: 256,
   /**
-   * Subscriptions of one third party that a search examines, at some 40 microseconds each on a busy machine: as many as it may make in a
-   * schema, unless the operator allows more.
+   * Subscriptions of one third party that a search examines, at about 40 microseconds each on a busy machine. It is the
+   * default limit of subscriptions per third party and schema.
    */
   searchSubscriptionsMax: 100,
-  /** A third party with this many waiting for slots is not searched: half of what one search may find. */
+  /** A third party with this many subscriptions waiting for slots is not searched: half of what one search may find. */
   searchWaitingMax: 50,
-  /** Connections of the dispatcher beside the one that holds its locks; its transactions take a few milliseconds. */
+  /** Connections of the dispatcher besides the one that holds its locks; its transactions take a few milliseconds. */
   deliveryConnectionsMax: 4,
-  /** Contract, section 1. */
+  /** docs/spec/interface.md#size-and-time-limits */
   bodyBytesMax: 64 * 1024,
   /**
-   * A connection to a subscriber: name, address, TLS. Half the time that a delivery has, so that one which connects
-   * late still has time to be answered.
+   * Limit for connecting to a subscriber: DNS, TCP and TLS. Half the time of a delivery, so that a late connection
+   * leaves time for the response.
    */
   webhookConnectMs: 5_000,
   /**
-   * All questions to name servers about a subscriber's name, and one of them. Where one of the two kinds of address is
-   * never answered, time is left to connect to the other.
+   * Limits for all DNS queries of a subscriber's name, and for a single query. If the query for one kind of address is
+   * never answered, there is time left to connect to the other.
    */
   webhookResolveMs: 3_000,
   webhookResolveTryMs: 2_000,
   /**
-   * How long events, and deliveries that have ended, are kept. Retries go on for three days and a subscription without
-   * a success for five is disabled, so that staff have weeks to find out and to replay what was missed.
+   * How long events and ended deliveries are kept. Retries take three days, and a subscription without a success for
+   * five days is disabled, so staff have weeks to notice and replay.
    */
   eventRetentionDays: 30,
-  /** A URL of more is refused: no request of this API comes near. */
+  /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
 } as const
 
 assert(
   limits.channelWindowBytes >= 2 * limits.chunkBytes,
-  'a window of one chunk stops the thread at each chunk',
+  'with a window of one chunk the thread would stop after each chunk',
 )

@@ -1,4 +1,6 @@
-/** `npm run demo`: the service from nothing, and the examples of a partner on it. `-- --help` shows the options. */
+/**
+ * `npm run demo`: starts the service from scratch and runs a partner's examples on it. `-- --help` shows the options.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
@@ -21,13 +23,13 @@ interface Options {
   once: boolean
 }
 
-/** Fewer show nothing of sizes and rates. */
+/** Fewer movements give no meaningful sizes and rates. */
 const movementsMin = 1_000
 const movementsMax = 5_000_000
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-/** @throws {Error} where something is missing or found wrong, with what to do; nothing is left running then */
+/** @throws {Error} if something is missing or wrong, with the remedy; nothing is left running then */
 async function runDemo(options: Options): Promise<void> {
   const movements = /^\d{1,9}$/.test(options.movements) ? Number(options.movements) : Number.NaN
   if (!(movements >= movementsMin && movements <= movementsMax))
@@ -37,14 +39,14 @@ async function runDemo(options: Options): Promise<void> {
     throw new Error(
       'The demo fills a folder of its own and runs on the embedded database: unset DATABASE_URL',
     )
-  // A terminal that is closed sends SIGHUP.
+  // Closing the terminal sends SIGHUP.
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
     await show(config, { movements, out: resolve(options.out), once: options.once, stop })
   } catch (error) {
     if (!stop.aborted) throw error
   }
-  // On a terminal after what it has drawn of a progress bar.
+  // On a terminal this clears a partly drawn progress bar.
   if (stop.aborted) print(`${process.stdout.isTTY ? '\r\x1b[K' : ''}Stopped.`)
 }
 
@@ -56,7 +58,7 @@ interface Show {
 }
 
 async function show(config: Config, { movements, out, once: ends, stop }: Show): Promise<void> {
-  print('Grandlivre: a ledger, and what a partner gets of it over HTTP. Ctrl-C stops.\n')
+  print('Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.\n')
   await mkdir(out, { recursive: true }).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
@@ -99,7 +101,7 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   }
 }
 
-/** Makes the folder, and says how long it took, or that it was there. */
+/** Creates the folder and prints how long it took, or that it existed. */
 async function fillFolder<Folder>(
   movements: number,
   stop: AbortSignal,
@@ -113,7 +115,7 @@ async function fillFolder<Folder>(
   let wasMade = false
   try {
     const folder = await ensure((done, all) => {
-      // Undoes the whole load: it is one transaction.
+      // Rolls back the whole load, which is one transaction.
       stop.throwIfAborted()
       wasMade = true
       progress.show(done / all, `Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`)
@@ -127,8 +129,8 @@ async function fillFolder<Folder>(
 }
 
 /**
- * Runs the program of a partner: a process of its own, which takes none of the time of the service's threads.
- * @throws {Error} where it fails, after it has said why
+ * Runs the program of a partner in its own process, so that it takes no time from the service's threads.
+ * @throws {Error} if it fails, after it has printed the cause
  */
 async function runExample(
   name: string,
@@ -147,7 +149,7 @@ async function runExample(
   if (exitCode !== 0 && !signal.aborted) throw new Error('The demo failed.')
 }
 
-/** As a bookkeeping program does before it imports the file. */
+/** Checks the file like a bookkeeping program before an import. */
 async function checkTraFile(file: string, movements: number): Promise<void> {
   const started = performance.now()
   const progress = createProgressBar(process.stdout)
@@ -193,7 +195,7 @@ function invitation(credentialsFile: string, credentials: Credentials): string[]
   ]
 }
 
-/** The default port or one of the next: a demo shall not fail over what else runs here. */
+/** The default port or one of the next, so that other programs on this machine do not stop the demo. */
 async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
   for (let candidate = port; candidate < port + 20; candidate += 1) {
     if (await isFree(host, candidate)) return candidate
@@ -204,13 +206,13 @@ async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<
 function isFree(host: string, port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const server = createServer()
-  // Whatever else is wrong with the host is reported when the service listens there.
+  // Other problems of the host are reported when the service starts to listen.
   server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
   server.listen(port, host, () => server.close(() => resolve(true)))
   return promise
 }
 
-/** A path as one would type it here. */
+/** The path, relative if it is inside the current folder. */
 function pathOf(path: string): string {
   const fromHere = relative('.', path)
   return fromHere.startsWith('..') ? path : fromHere || '.'
@@ -220,7 +222,7 @@ function since(started: number): string {
   return `${((performance.now() - started) / 1000).toFixed(1)} s`
 }
 
-// A reader who has seen enough (head, a closed terminal) leaves no database running.
+// A closed output (`| head`, a closed terminal) must not leave the database running.
 for (const out of [process.stdout, process.stderr]) out.on('error', () => {})
 
 const program = new Command('npm run demo --')
@@ -229,7 +231,7 @@ const program = new Command('npm run demo --')
   )
   .option('--movements <count>', 'size of the made-up ledger, from 1,000 to 5,000,000', '100000')
   .option('--out <folder>', 'where the exported files go', 'out')
-  .option('--once', 'end when the tour is over instead of serving on', false)
+  .option('--once', 'stop after the tour instead of running on', false)
   .action(runDemo)
 
 program.parseAsync().catch((error: Error) => {

@@ -1,17 +1,17 @@
 /**
- * Every error that callers can see (docs/spec/interface.md#errors). A code that is not in this table never leaves the
- * process. docs/errors.md is written from it: `npm run docs:errors`.
+ * Every error that callers can see (docs/spec/interface.md#errors). No other code leaves the process. `npm run
+ * docs:errors` writes docs/errors.md from this table.
  */
 
-/** One code. The texts are for callers: no secret, SQL or stack. */
+/** One error code. Its texts are for callers and contain no secret, SQL or stack. */
 interface CallerError {
   /** HTTP status. */
   status: number
-  /** `error.message`, unless the place that throws has a more specific sentence. */
+  /** Default of `error.message`; the code that throws may be more specific. */
   message: string
-  /** What leads to it. Markdown, for docs/errors.md; so is the remedy. */
+  /** Cause in Markdown, for docs/errors.md, like the remedy. */
   cause: string
-  /** What the caller can do. */
+  /** Steps that the caller can take. */
   remedy: string
 }
 
@@ -247,17 +247,17 @@ export interface Issue {
 }
 
 export interface AppErrorOptions {
-  /** For the caller; the table's message where absent. Never a secret, SQL or a stack. */
+  /** Message for the caller, without secrets, SQL or stack. Absent: that of the table. */
   message?: string
   issues?: Issue[]
-  /** Answer headers the status asks for: `Retry-After`, `Allow`. */
+  /** Response headers that the status requires: `Retry-After`, `Allow`. */
   headers?: Record<string, string>
-  /** What the service lacks, as /readyz names it, where the error says so. */
+  /** The missing dependency, as /readyz names it, if known. */
   missing?: string | undefined
   cause?: unknown
 }
 
-/** An error of the caller or of the environment. A fault of our own is an assertion; callers see it as ERR-INTERNAL. */
+/** An error of the caller or the environment. Bugs of the service are assertions, which callers see as ERR-INTERNAL. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
@@ -279,10 +279,10 @@ export class AppError extends Error {
   }
 }
 
-/** 400 ERR-VALIDATION that names one parameter. */
+/** 400 ERR-VALIDATION for one parameter. */
 export function invalid(parameter: string, message: string): AppError {
   return new AppError('ERR-VALIDATION', { issues: [{ parameter, message }] })
 }
 
-/** The table, for the documents that list the codes. */
+/** The table of codes, for documents that list them. */
 export const errorCodes: Readonly<Record<ErrorCode, CallerError>> = errorTable

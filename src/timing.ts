@@ -13,8 +13,8 @@ export interface ListenerTiming {
   /** How often both are checked. */
   checkMs: number
   /**
-   * A connection on which the client reads nothing of an export for this long is closed, at the latest after twice
-   * that: Node notices only at the second time-out that nothing moved since the first.
+   * A connection is closed if the client reads nothing of an export for this long, at the latest after twice that: Node
+   * notices only at the second time-out that nothing has moved since the first.
    */
   idleMs: number
 }
@@ -67,7 +67,7 @@ export interface DeliveryTiming {
   searchPauseMs: number
   /** How often each process polls for what no notification announced: a lost notification, another process's death. */
   pollMs: number
-  /** Pause before asking a lost database again, for whatever has a response to record. */
+  /** Pause before retrying a lost database, while there is a response to record. */
   retryMs: number
   /** How long requests in flight to subscribers may finish when the process stops. */
   stopMs: number
@@ -83,7 +83,7 @@ export interface Timing {
   drainMs: number
   /**
    * How long a process may take to stop in all: `drainMs`, and some seconds for the rest. Less than docker-compose.yml
-   * allows. What has fallen silent, such as a database, is not waited for any longer.
+   * allows. Dependencies that do not respond, such as a database, are then abandoned.
    */
   stopMs: number
   store: StoreTiming

@@ -24,15 +24,15 @@ export function addEventCommands(program: Command, terminal: Terminal): void {
     .action((options) => emit(terminal, options))
   event
     .command('list')
-    .description('the newest ones')
-    .requiredOption('--schema <id>', 'of this tenant', checkId)
-    .option('--folder <id>', 'of one folder', checkId)
-    .option('--name <kind>', 'of one kind')
+    .description('list the newest events')
+    .requiredOption('--schema <id>', 'events of this tenant', checkId)
+    .option('--folder <id>', 'events of one folder', checkId)
+    .option('--name <kind>', 'events of one kind')
     .option('--most <number>', 'how many', '50')
     .action((options) => list(terminal, options))
   event
     .command('replay')
-    .description('send again: the failed deliveries of a subscription, or with --from the events of a span')
+    .description('send the failed deliveries of a subscription again, or with --from the events of a period')
     .requiredOption('--subscription <id>', 'as webhook list shows it', checkId)
     .option('--from <moment>', 'events from then on, such as 2026-01-31T08:00:00Z')
     .option('--to <moment>', 'events before then; until now otherwise')
@@ -50,10 +50,10 @@ interface Emit {
 async function emit(terminal: Terminal, { schema, folder, name, operation, data }: Emit): Promise<void> {
   const payload = checkEventPayload({ name, operation, data: parseData(data) })
   await asOwner(terminal, async (client) => {
-    await checkPlace(client, schema, folder)
+    await checkScope(client, schema, folder)
     await publish(client, schema, [{ ...payload, folderId: folder ?? null }])
-    const place = folder === undefined ? '' : `, folder ${folder}`
-    return [`Told: ${name} ${operation} in schema ${schema}${place}.`]
+    const scope = folder === undefined ? '' : `, folder ${folder}`
+    return [`Published: ${name} ${operation} in schema ${schema}${scope}.`]
   })
 }
 
@@ -65,8 +65,8 @@ function parseData(data: string): unknown {
   }
 }
 
-/** @throws {Error} where there is no such schema, or the folder is not of it */
-async function checkPlace(client: ClientBase, schemaId: string, folderId: string | undefined): Promise<void> {
+/** @throws {Error} if there is no such schema, or the folder is not in it */
+async function checkScope(client: ClientBase, schemaId: string, folderId: string | undefined): Promise<void> {
   if (!(await schemaExists(client, schemaId))) throw new Error(`There is no schema ${schemaId}`)
   if (folderId === undefined) return
   const folder = await findFolder(client, folderId)
@@ -83,10 +83,10 @@ interface List {
 async function list(terminal: Terminal, { schema, folder, name, most }: List): Promise<void> {
   if (name !== undefined && !isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
-  const asked = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
+  const selection = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
   await asOwner(terminal, async (client) => {
-    await checkPlace(client, schema, folder)
-    const rows = (await listEvents(client, asked)).map((event) => [
+    await checkScope(client, schema, folder)
+    const rows = (await listEvents(client, selection)).map((event) => [
       event.id,
       event.createdAt,
       event.folderId ?? '',
@@ -103,7 +103,7 @@ async function replay(
   options: { subscription: string; from?: string; to?: string },
 ): Promise<void> {
   const { subscription: id, from, to } = options
-  if (from === undefined && to !== undefined) throw new Error('--to goes with --from')
+  if (from === undefined && to !== undefined) throw new Error('--to requires --from')
   const now = Date.now()
   const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
   if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
@@ -124,7 +124,7 @@ function momentOr(now: number, text: string | undefined): number {
   return text === undefined ? now : moment('--to', text)
 }
 
-/** Epoch milliseconds. Without a time zone a moment would mean one thing here and another on the next machine. */
+/** Epoch milliseconds. A time zone is required, since a moment without one depends on the machine. */
 function moment(option: string, text: string): number {
   const at = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isFinite(at)) return at

@@ -8,21 +8,21 @@ import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner } from './with-database.ts'
 
-/** How many exports a list shows by default. */
+/** Default number of exports in a list. */
 const listed = '50'
 
 export function addExportCommands(program: Command, terminal: Terminal): void {
   const exports = program.command('export').description('full exports of folders')
   exports
     .command('list')
-    .description('the newest ones')
-    .option('--folder <id>', 'of one folder', checkId)
-    .addOption(new Option('--state <state>', 'in one state').choices(jobStates))
+    .description('list the newest exports')
+    .option('--folder <id>', 'exports of one folder', checkId)
+    .addOption(new Option('--state <state>', 'exports in one state').choices(jobStates))
     .option('--most <number>', 'how many', listed)
     .action((options) => list(terminal, options))
   exports
     .command('show')
-    .description('one of them')
+    .description('show one export')
     .argument('<id>')
     .action((id) => show(terminal, id))
   exports
@@ -76,7 +76,7 @@ function described(found: ExportRecord): [string[], string[][]] {
     ['movements', `${found.rows} of ${found.rowsTotal ?? 'as yet uncounted'}`],
     ['bytes', found.bytes],
     ['triggered', found.createdAt],
-    ['last heard of', found.renewedAt],
+    ['last renewed', found.renewedAt],
     ['ended', found.finishedAt],
     ['file', found.fileKey],
     ['sha256', found.sha256],
@@ -90,10 +90,10 @@ async function cancel(terminal: Terminal, id: string, { reason: note }: { reason
   await asOwner(terminal, async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)
-    // The process that works on it notices at its next renewal, within a second; its queue entry ends without effect.
+    // Its process notices at the next renewal, within a second; the queue entry then ends without effect.
     const key = { schemaId: found.schemaId, exportId: id }
     if (!(await end(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
-      throw new Error(`The export ${id} is ${found.state} already: nothing is left to cancel`)
+      throw new Error(`The export ${id} is already ${found.state} and cannot be cancelled`)
     return [`The export ${id} is cancelled.`]
   })
 }

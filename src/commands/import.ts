@@ -14,7 +14,7 @@ export function addImportCommands(program: Command, terminal: Terminal): void {
   const group = program.command('import').description('ledgers from files')
   group
     .command('fec')
-    .description('load a fichier des écritures comptables into one folder and exercice, whole or not at all')
+    .description('load a fichier des écritures comptables into one folder and exercice, in one transaction')
     .argument('<file>', 'named as the regulation says (123456789FEC20231231.txt), or use the options below')
     .option(
       '--folder <id>',
@@ -44,7 +44,7 @@ interface Options {
 }
 
 async function importFile(terminal: Terminal, file: string, { folder, ...options }: Options): Promise<void> {
-  // Before a database is started for it.
+  // Checked before a database is started.
   if (options.name !== undefined) checkLine('--name', options.name)
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(terminal, async ({ pool, config }) => {

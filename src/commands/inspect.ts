@@ -7,17 +7,15 @@ import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
-/** So much is read at once: lines of a chunk are checked without a promise each. */
+/** Bytes of a chunk, whose lines are checked without a promise each. */
 const chunkBytes = 1024 * 1024
 
 export function addInspectCommands(program: Command, terminal: Terminal): void {
   program
     .command('inspect')
-    .description('what is in an exported file, and what is wrong with it')
+    .description('show the content of an exported file and its problems')
     .command('tra')
-    .description(
-      'a TRA file: its records, journals and dates, and the problems that keep it from being imported',
-    )
+    .description('a TRA file: its records, journals and dates, and the problems that prevent an import')
     .argument('<file>')
     .action((file) => inspectTra(terminal, file))
 }
@@ -39,10 +37,10 @@ async function inspectTra(terminal: Terminal, file: string): Promise<void> {
 
 function report(summary: TraSummary): string[] {
   const { header, folder, records } = summary
-  const made = [header.generatedAt && `made ${header.generatedAt}`, header.user && `by ${header.user}`]
+  const origin = [header.generatedAt && `made ${header.generatedAt}`, header.user && `by ${header.user}`]
   const lines = [...records].map(([record, count]) => [record, count.toLocaleString('en')])
   return [
-    ['TRA', header.version, header.type, header.format, ...made].filter(Boolean).join(' '),
+    ['TRA', header.version, header.type, header.format, ...origin].filter(Boolean).join(' '),
     `Firm: ${header.firm || 'not named'}`,
     `Folder: ${folder || 'not named'}`,
     '',
@@ -89,7 +87,7 @@ function problems({ problems: kept, problemCount }: TraSummary): string[] {
   return [`${many}${kept.length < problemCount ? `, the first ${kept.length}` : ''}:`, ...lines]
 }
 
-/** Numbers, from one column on, below each other. */
+/** Right-aligns the columns of numbers, starting at `numbersFrom`. */
 function alignedTable(rows: string[][], numbersFrom: number): string[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   const [heading, ...aligned] = rows.map((row) =>

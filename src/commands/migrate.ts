@@ -6,9 +6,9 @@ import { withDatabase } from './with-database.ts'
 export function addMigrateCommand(program: Command, terminal: Terminal): void {
   program
     .command('migrate')
-    .description('bring the database to the version of this code')
+    .description('migrate the database to the version of this code')
     .action(() =>
-      // Opening it is migrating it: the service does the same at each start, where its login may.
+      // Opening the database migrates it. The service does the same at each start if its login may.
       withDatabase(terminal, async ({ pool }) => {
         terminal.out.write(`The database is at version ${await readVersion(pool)}, that of this code.\n`)
       }),

@@ -15,7 +15,7 @@ import type { Terminal } from './terminal/terminal.ts'
 import { asOwner } from './with-database.ts'
 
 export function addPartnerCommands(program: Command, terminal: Terminal): void {
-  const partner = program.command('partner').description('third parties: those who call with tokens')
+  const partner = program.command('partner').description('third parties, which call the service with tokens')
   partner
     .command('create')
     .description('register a third party and show its secret')
@@ -25,11 +25,11 @@ export function addPartnerCommands(program: Command, terminal: Terminal): void {
     .action((options) => create(terminal, options))
   partner
     .command('list')
-    .description('all third parties')
+    .description('list all third parties')
     .action(() => list(terminal))
   partner
     .command('disconnect')
-    .description('refuse all its tokens, until it is reconnected')
+    .description('refuse all its tokens until it is reconnected')
     .requiredOption('--code <code>')
     .requiredOption('--reason <reason>', 'shown to the third party with each refusal')
     .action((options) => disconnect(terminal, options))
@@ -40,9 +40,9 @@ export function addPartnerCommands(program: Command, terminal: Terminal): void {
     .action((options) => reconnect(terminal, options))
   partner
     .command('rotate-secret')
-    .description('make another secret, which signs webhooks from now on, and show it')
+    .description('make a new secret, which signs webhooks from now on, and show it')
     .requiredOption('--code <code>')
-    .option('--keep <hours>', 'how long the secrets before are still accepted in calls', '24')
+    .option('--keep <hours>', 'how long older secrets are still accepted in requests', '24')
     .action((options) => rotateSecret(terminal, options))
 }
 
@@ -58,11 +58,11 @@ async function create(
   await asOwner(terminal, async (client, config) => {
     const { plain, secret } = await makeSecret(config)
     const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
-    if (id === undefined) throw new Error(`There is a third party ${code} already: choose another --code`)
+    if (id === undefined) throw new Error(`The third party ${code} already exists: choose another --code`)
     return [
       `Third party ${code} (${kind}), id ${id}.`,
       `Secret: ${plain}`,
-      'It is shown this once only; it goes into the header X-Third-Party-Secret.',
+      'It is shown only once; send it in the header X-Third-Party-Secret.',
     ]
   })
 }
@@ -121,10 +121,10 @@ async function rotateSecret(
     return [
       `Third party ${code} has a new secret; webhooks are signed with it from now on.`,
       `Secret: ${plain}`,
-      'It is shown this once only; it goes into the header X-Third-Party-Secret.',
+      'It is shown only once; send it in the header X-Third-Party-Secret.',
       hours === 0
-        ? 'The one before is refused.'
-        : `The one before is accepted in calls for ${hours} hours more.`,
+        ? 'The previous one is refused.'
+        : `The previous one is accepted in requests for ${hours} more hours.`,
     ]
   })
 }

@@ -1,4 +1,4 @@
-/** The staff commands. A mistake is one line on `err` and exit code 1. */
+/** The staff commands. An error is one line on `err` and exit code 1. */
 import { Command, CommanderError } from 'commander'
 import { addEventCommands } from './event.ts'
 import { addExportCommands } from './export.ts'
@@ -15,9 +15,9 @@ import { Interruption } from './with-database.ts'
 
 /**
  * Runs one command to its end.
- * @param argv its words, such as `['token', 'list']`
- * @returns the exit code. Above 128 a signal ended the command (128 + its number), which may still be waiting for the
- *   database: the process must then exit.
+ * @param argv its arguments, such as `['token', 'list']`
+ * @returns the exit code. Above 128 it means that a signal ended the command (128 + its number). The command may still
+ *   be waiting for the database, so the process must then exit.
  */
 export async function runCli(argv: string[], terminal: Terminal): Promise<number> {
   const { err } = terminal
@@ -25,9 +25,9 @@ export async function runCli(argv: string[], terminal: Terminal): Promise<number
     await commandsOf(terminal).parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
-    // Help, wrong words, problems of a file: already written.
+    // Help, wrong arguments or problems of a file: already printed.
     if (error instanceof CommanderError) return error.exitCode
-    // In place of a progress bar.
+    // Replaces a progress bar.
     if (err.isTTY) err.write('\r\x1b[K')
     err.write(`${error instanceof Error ? error.message : String(error)}\n`)
     return error instanceof Interruption ? error.exitCode : 1
@@ -38,7 +38,7 @@ function commandsOf(terminal: Terminal): Command {
   const { out, err } = terminal
   const program = new Command('npm run cli --')
     .description('Grandlivre, for its staff. The settings are those of the service (see the README).')
-    .showHelpAfterError('(--help shows what is there)')
+    .showHelpAfterError('(--help lists the commands and options)')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => out.write(text),
@@ -59,7 +59,7 @@ function commandsOf(terminal: Terminal): Command {
   return program
 }
 
-/** Commander's own width where the output is no terminal. */
+/** Commander's default width if the output is not a terminal. */
 function widthOf({ isTTY, columns }: Output): number {
   return (isTTY && columns) || 80
 }

@@ -15,7 +15,7 @@ export function addSeedCommand(program: Command, terminal: Terminal): void {
     )
     .requiredOption(
       '--movements <count>',
-      'exactly this number, from 10 to 5,000,000',
+      'exact number of movements, from 10 to 5,000,000',
       wholeNumber('--movements'),
     )
     .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)

@@ -24,7 +24,7 @@ export function addTokenCommands(program: Command, terminal: Terminal): void {
     .action((id) => revoke(terminal, id))
   token
     .command('list')
-    .description('all tokens, without what they are')
+    .description('list all tokens, without their secret values')
     .action(() => list(terminal))
 }
 
@@ -36,18 +36,18 @@ interface Issue {
 }
 
 async function issue(terminal: Terminal, { partner, level, folder, firm }: Issue): Promise<void> {
-  const [wanted, unwanted] = level === 'api' ? [folder, firm] : [firm, folder]
-  if (wanted === undefined || unwanted !== undefined)
-    throw new Error(`--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id>, and only that`)
+  const [openedId, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
+  if (openedId === undefined || otherId !== undefined)
+    throw new Error(`--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id> and no other scope`)
   await asOwner(terminal, async (client) => {
-    const opened = level === 'api' ? await findFolder(client, wanted) : await findFirm(client, wanted)
-    if (!opened) throw new Error(`There is no ${level === 'api' ? 'folder' : 'firm'} ${wanted}`)
+    const opened = level === 'api' ? await findFolder(client, openedId) : await findFirm(client, openedId)
+    if (!opened) throw new Error(`There is no ${level === 'api' ? 'folder' : 'firm'} ${openedId}`)
     const issued = await issueToken(client, { thirdPartyCode: partner, level, opened })
     if (!issued) throw new Error(`There is no third party ${partner}: partner create makes one`)
     return [
-      `Token ${issued.id}, level ${level}, ${level === 'api' ? 'folder' : 'firm'} ${wanted}, of ${partner}.`,
+      `Token ${issued.id}, level ${level}, ${level === 'api' ? 'folder' : 'firm'} ${openedId}, of ${partner}.`,
       `Token: ${issued.token}`,
-      'It is shown this once only; it goes into the header Authorization: Bearer <token>.',
+      'It is shown only once; send it in the header Authorization: Bearer <token>.',
     ]
   })
 }

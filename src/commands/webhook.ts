@@ -28,20 +28,19 @@ import type { Terminal } from './terminal/terminal.ts'
 import { asOwner } from './with-database.ts'
 
 export function addWebhookCommands(program: Command, terminal: Terminal): void {
-  const webhook = program.command('webhook').description('subscriptions to events, and what is sent to them')
+  const webhook = program.command('webhook').description('subscriptions to events, and their deliveries')
   webhook
     .command('create')
     .description('subscribe a third party to all schemas, one schema, or folders of it; no token sees it')
     .requiredOption('--partner <code>', 'the third party, whose secret signs')
     .requiredOption('--url <address>', 'where events are posted, https')
     .requiredOption('--events <kinds>', `separated by commas: ${eventKinds.join(', ')}`)
-    .option('--all-schemas', 'whatever happens in whichever tenant')
-    .option('--schema <id>', 'whatever happens in one tenant', checkId)
-    .option(
-      '--folder <ids...>',
-      'what happens in these folders of one tenant',
-      (id, others: string[] = []) => [...others, checkId(id)],
-    )
+    .option('--all-schemas', 'events of all tenants')
+    .option('--schema <id>', 'events of one tenant', checkId)
+    .option('--folder <ids...>', 'events of these folders of one tenant', (id, others: string[] = []) => [
+      ...others,
+      checkId(id),
+    ])
     .action((options) => create(terminal, options))
   webhook
     .command('list')
@@ -49,23 +48,23 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .action(() => list(terminal))
   webhook
     .command('show')
-    .description('one of them')
+    .description('show one subscription')
     .argument('<id>', 'of the subscription', checkId)
     .action((id) => show(terminal, id))
   webhook
     .command('enable')
-    .description('send what happens from now on; event replay sends what was missed')
+    .description('send events from now on; event replay sends missed ones')
     .argument('<id>', 'of the subscription', checkId)
     .action((id) => enable(terminal, id))
   webhook
     .command('disable')
-    .description('collect and send nothing; what waits to be sent has failed, and can be replayed')
+    .description('collect and send nothing; pending deliveries fail and can be replayed')
     .argument('<id>', 'of the subscription', checkId)
     .option('--reason <reason>', 'for other staff', 'Disabled by staff')
     .action((id, options) => disable(terminal, id, options))
   webhook
     .command('delete')
-    .description('with all that is yet to be sent to it')
+    .description('delete a subscription with its pending deliveries')
     .argument('<id>', 'of the subscription', checkId)
     .action((id) => remove(terminal, id))
   webhook
@@ -77,7 +76,7 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .action((id, options) => deliveries(terminal, id, options))
   webhook
     .command('attempts')
-    .description('each attempt of one delivery, with the beginning of what the receiver answered')
+    .description('each attempt of one delivery, with the beginning of the response')
     .argument('<id>', 'of the subscription', checkId)
     .argument('<delivery>', 'as webhook deliveries shows it', checkId)
     .action((id, delivery) => attempts(terminal, id, delivery))
@@ -92,8 +91,8 @@ interface Create {
   folder?: string[]
 }
 
-async function create(terminal: Terminal, { partner, url, events, ...place }: Create): Promise<void> {
-  if (Object.keys(place).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
+async function create(terminal: Terminal, { partner, url, events, ...scope }: Create): Promise<void> {
+  if (Object.keys(scope).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
   const rules = { allowInsecure: readConfig(terminal.env).webhookAllowInsecure }
   const onEvents = events.split(',').map((name) => name.trim())
   const checked = subscriptionDocument(rules).safeParse({ postUrl: url, onEvents })
@@ -107,14 +106,14 @@ async function create(terminal: Terminal, { partner, url, events, ...place }: Cr
     const thirdParty = await findThirdParty(client, partner)
     if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
     const { id } = await insertSubscription(client, {
-      ...(await placeOf(client, place)),
+      ...(await scopeOf(client, scope)),
       level: 'staff',
       firmId: null,
       thirdPartyId: thirdParty.id,
       postUrl: url,
       onEvents: checked.data.onEvents,
     })
-    return [`Subscription ${id} of ${partner} is told from now on.`]
+    return [`Subscription ${id} of ${partner} receives events from now on.`]
   })
 }
 
@@ -122,7 +121,7 @@ function optionOf(path: PropertyKey[]): string {
   return path[0] === 'postUrl' ? '--url' : '--events'
 }
 
-async function placeOf(
+async function scopeOf(
   client: ClientBase,
   { schema, folder }: Pick<Create, 'schema' | 'folder'>,
 ): Promise<{ schemaId: string | null; folderIds: string[] }> {
@@ -138,7 +137,8 @@ async function placeOf(
     schemaIds.add(found.schemaId)
   }
   const [schemaId = null, ...others] = schemaIds
-  if (others.length > 0) throw new Error('These folders are of several schemas: make a subscription for each')
+  if (others.length > 0)
+    throw new Error('These folders are in several schemas: create a subscription for each')
   return { schemaId, folderIds: [...new Set(folder)] }
 }
 
@@ -148,7 +148,7 @@ function list(terminal: Terminal): Promise<void> {
       each.id,
       each.thirdPartyCode,
       each.level,
-      placeText(each),
+      scopeText(each),
       stateText(each),
       `${each.pending}/${each.failed}`,
       each.postUrl,
@@ -162,7 +162,7 @@ function stateText({ disabledReason, paused }: SubscriptionRecord): string {
   return paused ? 'paused' : 'enabled'
 }
 
-function placeText({ schemaId, folderIds }: SubscriptionRecord): string {
+function scopeText({ schemaId, folderIds }: SubscriptionRecord): string {
   if (schemaId === null) return 'all schemas'
   if (folderIds.length === 0) return `schema ${schemaId}`
   return `folder${folderIds.length > 1 ? 's' : ''} ${folderIds.join(',')}`
@@ -176,10 +176,10 @@ async function show(terminal: Terminal, id: string): Promise<void> {
     const lines: [string, string | null][] = [
       ['partner', found.thirdPartyCode],
       ['level', found.level],
-      ['of', placeText(found)],
+      ['of', scopeText(found)],
       ['url', found.postUrl],
       ['events', found.onEvents.join(', ')],
-      ['made', found.createdAt],
+      ['created', found.createdAt],
       ['last success', found.lastSuccessAt],
       ['failing since', found.failingSince],
       ['paused', found.paused ? 'while its partner is disconnected' : null],
@@ -187,7 +187,7 @@ async function show(terminal: Terminal, id: string): Promise<void> {
       ['because', found.disabledReason],
       ['deliveries waiting', String(found.pending)],
       ['deliveries failed', String(found.failed)],
-      ['events behind these', String(backlog.events)],
+      ['events after these', String(backlog.events)],
       ['the oldest of them', backlog.since],
     ]
     return table(
@@ -202,8 +202,8 @@ async function enable(terminal: Terminal, id: string): Promise<void> {
     if (!(await enableSubscription(client, id)))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
     return [
-      `Subscription ${id} is told from now on.`,
-      `What it missed: npm run cli -- event replay --subscription ${id} [--from <moment>]`,
+      `Subscription ${id} receives events from now on.`,
+      `For missed events: npm run cli -- event replay --subscription ${id} [--from <moment>]`,
     ]
   })
 }
@@ -266,7 +266,7 @@ async function attempts(terminal: Terminal, id: string, delivery: string): Promi
   })
 }
 
-/** What a receiver sends must not write to the terminal as it likes. */
+/** A receiver's response must not control the terminal. */
 function oneLine(text: string): string {
   return text.slice(0, 200).replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 }

@@ -7,9 +7,9 @@ import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
-/** Ctrl-C or SIGTERM ended the command. Its transaction goes with the process. */
+/** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
 export class Interruption extends Error {
-  /** As shells expect it of a program that a signal ended. */
+  /** The exit code that shells expect of a program that a signal ended. */
   readonly exitCode: number
 
   constructor(signal: 'SIGINT' | 'SIGTERM') {
@@ -27,10 +27,10 @@ export interface Opened {
 }
 
 /**
- * Runs a command on the database, started where nothing runs yet. An interrupted command leaves it like any other:
- * otherwise the embedded server, which does not hear Ctrl-C, would be left running.
+ * Runs a command on the database and starts the embedded one if it is not running. An interrupted command leaves the
+ * database like any other: the embedded server does not receive Ctrl-C and would otherwise keep running.
  * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
- * @throws {Error} of `run`, or that the database was lost meanwhile
+ * @throws {Error} of `run`, or if the database was lost
  */
 export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig(terminal.env)
@@ -46,24 +46,21 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
     return await Promise.race([run({ pool, database, config }), interruption])
   } catch (error) {
     interrupted = error instanceof Interruption
-    // Its message is for callers over HTTP.
+    // The message of that error is for callers over HTTP.
     if (!(error instanceof AppError) || error.code !== 'ERR-UNAVAILABLE') throw error
     const reason = error.cause instanceof Error ? error.cause.message : String(error.cause)
     throw new Error(`The database could not go on (${reason}): what was not finished is undone, try again`, {
       cause: error,
     })
   } finally {
-    // It would wait for the interrupted transaction.
+    // Closing the pool would wait for the interrupted transaction.
     if (!interrupted) await pool?.end()
-    // On a server of your own this would wait for another process that migrates. The embedded server must be stopped.
+    // On your own server this would wait for another process that is migrating. The embedded server must be stopped.
     if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
   }
 }
 
-/**
- * Runs a command in one transaction as the owner of the tables. The lines that it returns are printed once the
- * transaction is committed.
- */
+/** Runs a command in one transaction as the owner of the tables. The returned lines are printed after the commit. */
 export function asOwner(
   terminal: Terminal,
   run: (client: PoolClient, config: Config, database: Database) => Promise<string[]>,

@@ -1,24 +1,23 @@
 /**
- * What a connection must stand on before a statement of ours runs on it. Role, search path and date style are set by
- * start-up options, which a pooler may drop without a word: the owner would then answer requests, past row-level
- * security. So each new connection is asked what it is, in one statement (3 ms of the 10 to 15 that it takes to open one),
- * and closed where it is not safe.
+ * Checks that a new connection is safe before it is used. Start-up options set its role, search path and date style,
+ * and a pooler may silently drop them: requests would then run as the owner, past row-level security. One statement
+ * checks each new connection (3 ms of the 10 to 15 that opening one takes); an unsafe one is closed.
  */
 import type pg from 'pg'
 import type { ClientBase } from 'pg'
 import { lookUp } from './look-up.ts'
 
-/** Whom the statements of a connection run as: requests as the service role, staff and migrations as the owner. */
+/** The role that a connection runs as: the service role for requests, the owner for staff and migrations. */
 export type Actor = 'service' | 'owner'
 
-/** The role that requests run as. It owns nothing, and row-level security binds it to one tenant at a time. */
+/** The role of requests. It owns nothing, and row-level security limits it to one tenant at a time. */
 export const serviceRole = 'grandlivre_service'
 
 export class UnsafeConnection extends Error {
-  /** A sentence for each: what is wrong, and what to do. */
+  /** One text per cause: the problem and the remedy. */
   readonly causes: readonly string[]
 
-  /** @param name of the address: `DATABASE_URL` */
+  /** @param name setting with the address: `DATABASE_URL` */
   constructor(causes: readonly string[], name = 'the database') {
     super(
       `The connection to ${name} is not safe to use:\n${causes.map((cause) => `  - ${cause}`).join('\n')}`,
@@ -31,7 +30,7 @@ export class UnsafeConnection extends Error {
 /** @throws {UnsafeConnection} naming every cause */
 export async function checkConnection(client: ClientBase, actor: Actor): Promise<void> {
   const standing = await readStanding(client)
-  // pg keeps the key that a connection was given under this name; its types do not tell.
+  // pg keeps the key of the connection under this name; its types do not declare it.
   const { processID } = client as ClientBase & { processID: number | null }
   const causes = [
     ...poolerCause(processID, standing.processId),
@@ -42,8 +41,8 @@ export async function checkConnection(client: ClientBase, actor: Actor): Promise
 }
 
 /**
- * Connects, as one connection outside any pool.
- * @throws {UnsafeConnection} naming every cause; any error leaves no connection
+ * Opens one connection outside any pool.
+ * @throws {UnsafeConnection} naming every cause; after any error the connection is closed
  */
 export async function connectSafely(client: pg.Client, actor: Actor): Promise<pg.Client> {
   try {
@@ -57,8 +56,8 @@ export async function connectSafely(client: pg.Client, actor: Actor): Promise<pg
 }
 
 /**
- * A pooler that refuses start-up options, as PgBouncer does unless it is told to ignore them, lets no connection
- * through that could be checked. Its refusal says enough.
+ * A pooler that refuses start-up options, as PgBouncer does unless configured to ignore them, admits no connection that
+ * could be checked. Its refusal is evidence enough.
  */
 export function asUnsafeConnection(error: unknown): unknown {
   const isRefusal = error instanceof Error && /unsupported startup parameter/.test(error.message)
@@ -71,12 +70,12 @@ interface Standing {
   role: string
   searchPath: string
   dateStyle: string
-  /** Tables with rows of tenants on which row-level security does not bind the role. */
+  /** Tables of tenants' rows where row-level security does not apply to the role. */
   unbound: string[]
 }
 
 async function readStanding(client: ClientBase): Promise<Standing> {
-  // A pool does not listen to a connection it hands out, and an unheard `error` would end the process.
+  // A pool removes its listener from a connection in use, and an unhandled `error` event ends the process.
   const ignore = () => {}
   client.on('error', ignore)
   try {
@@ -100,14 +99,14 @@ async function readStanding(client: ClientBase): Promise<Standing> {
 }
 
 const withoutPooler =
-  'Let the address lead to PostgreSQL itself: advisory locks, LISTEN and settings belong to a session, which a pooler ' +
-  'shares out'
+  'Use the address of PostgreSQL itself: advisory locks, LISTEN and settings belong to a session, and a pooler shares ' +
+  'sessions'
 
-/** A pooler hands out keys of its own; PostgreSQL's name the process that serves the connection. */
+/** Keys of PostgreSQL contain the id of the process that serves the connection; a pooler issues its own. */
 function poolerCause(keyNames: number | null, processId: number): string[] {
   if (keyNames === processId) return []
   return [
-    `A pooler stands before PostgreSQL (the key of the connection names process ${keyNames}, but process ${processId} ` +
+    `There is a pooler in front of PostgreSQL (the key of the connection names process ${keyNames}, but process ${processId} ` +
       `serves it). ${withoutPooler}.`,
   ]
 }
@@ -117,7 +116,7 @@ function roleCauses({ role, unbound }: Standing): string[] {
   if (role !== serviceRole)
     return [
       `Requests would run as the role ${role}${isBound ? '' : ', which row-level security does not bind,'} and not as ` +
-        `${serviceRole}. The start-up option that sets the role was dropped: let the address lead to PostgreSQL itself.`,
+        `${serviceRole}. The start-up option that sets the role was dropped: use the address of PostgreSQL itself.`,
     ]
   if (isBound) return []
   const tables =
@@ -133,12 +132,12 @@ function settingCauses({ searchPath, dateStyle }: Standing): string[] {
   if (searchPath !== 'grandlivre')
     causes.push(
       `The search path is ${searchPath || 'empty'} and not grandlivre. The start-up option that sets it was dropped, or ` +
-        'something sets another at each login: let the address lead to PostgreSQL itself, without such a trigger.',
+        'something sets another at each login: use the address of PostgreSQL itself, without such a trigger.',
     )
   if (!dateStyle.startsWith('ISO'))
     causes.push(
       `The date style is ${dateStyle} and not ISO. The start-up option that sets it was dropped, or something sets ` +
-        'another at each login: let the address lead to PostgreSQL itself, without such a trigger.',
+        'another at each login: use the address of PostgreSQL itself, without such a trigger.',
     )
   return causes
 }

@@ -1,19 +1,19 @@
 /**
- * Rows of `COPY (...) TO STDOUT` as byte ranges, never decoded.
+ * Reads rows of `COPY (...) TO STDOUT` as byte ranges, without decoding them.
  *
- * The bytes of the socket are walked once: CopyData frames (one per row) give the rows, tabs the fields. What comes
- * out is a batch: `bytes`, and in `fields` the place of every field of every row of the batch.
+ * It scans the bytes of the socket once: CopyData frames (one per row) mark the rows, tabs the fields. The result is a
+ * batch: `bytes`, and `fields` with the offset of every field of every row.
  *
- * pg-copy-streams gives the same bytes with five calls and a slice per row, without field positions: 600,000
- * movements took it 1.9 times as long, before the reader had looked for a tab. Like it, this takes the socket's
- * data listener away from pg while the rows flow, and hands pg everything that is not a row.
+ * pg-copy-streams gives the same bytes with five calls and a slice per row, without field positions: 600,000 movements
+ * took 1.9 times as long, even before searching for tabs. Like pg-copy-streams, this replaces pg's data listener on the
+ * socket while rows arrive, and passes everything else to pg.
  */
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type pg from 'pg'
 
-/** Bytes waiting here before the socket is paused; the database then waits for us. */
+/** Bytes queued before the socket is paused, which makes the database wait. */
 const queuedBytesMax = 1024 * 1024
 
 const copyData = 0x64 // d
@@ -24,8 +24,8 @@ const frameHeadBytes = 5 // a code and a length of four bytes that counts itself
 const tab = 9
 
 /**
- * Gives the memory of a chunk back at once. Left to the collector, chunks of 64 KB pile up to 100 MB before it runs: to
- * the heap, each is a few dozen bytes. Only for a chunk that has its buffer to itself, as those of a socket do.
+ * Frees the memory of a chunk at once. On the heap a chunk of 64 KB counts as a few dozen bytes, so up to 100 MB of
+ * them pile up before the collector runs. Only for a chunk that owns its buffer, as those of a socket do.
  */
 function free(chunk: Buffer): void {
   if (chunk.byteLength === chunk.buffer.byteLength && chunk.buffer instanceof ArrayBuffer)
@@ -33,13 +33,13 @@ function free(chunk: Buffer): void {
 }
 
 /**
- * Positions of batches that are over. To V8 an array is a few dozen bytes of heap with much memory behind it, which makes
- * it collect garbage for each: a new pair for every export of 2,000 movements was a third of all full collections.
+ * Offset arrays for reuse. To V8 such an array is a few dozen bytes of heap with much external memory, which triggers
+ * garbage collection: a new pair for every export of 2,000 movements caused a third of all full collections.
  */
 const keptFields: Int32Array<ArrayBuffer>[] = []
-/** Two for each export that a thread runs at once. */
+/** Two for each concurrent export of a thread. */
 const keptFieldsMax = 16
-/** 256 KB. A longer one was for rows of few bytes, and goes. */
+/** 256 KB. Longer arrays, for rows of few bytes, are not kept. */
 const keptFieldsLengthMax = 65_536
 
 type SocketReader = (chunk: Buffer) => void
@@ -48,8 +48,8 @@ export class CopyRows implements pg.Submittable {
   /** The batch. Valid until the next `fill()`. */
   bytes: Buffer = Buffer.alloc(0)
   /**
-   * Field k of row r begins at `fields[r * stride + k]` and ends before `fields[r * stride + k + 1] - 1`, where the
-   * tab or line feed stands.
+   * Field k of row r begins at `fields[r * stride + k]` and ends before `fields[r * stride + k + 1] - 1`, the position
+   * of the tab or line feed.
    */
   fields = keptFields.pop() ?? new Int32Array(4096)
   readonly stride: number
@@ -57,20 +57,20 @@ export class CopyRows implements pg.Submittable {
   count = 0
 
   readonly #texts: readonly string[]
-  /** Statements whose rows are not over. */
+  /** Statements with rows still to come. */
   #statements: number
   #connection: pg.Connection | undefined
   #pgReader: SocketReader | undefined
   #queue: Buffer[] = []
   #queuedBytes = 0
-  /** A frame that has not arrived whole. */
+  /** A frame that has arrived only in part. */
   #rest: Buffer = Buffer.alloc(0)
   #ended = false
   #error: Error | undefined
   #wake: (() => void) | undefined
 
   /**
-   * @param texts complete COPY ... TO STDOUT statements in text format, at least one; their rows come one after the other
+   * @param texts complete COPY ... TO STDOUT statements in text format, at least one; their rows follow one another
    * @param fieldCount columns of their rows
    */
   constructor(texts: string | readonly string[], fieldCount: number) {
@@ -79,7 +79,7 @@ export class CopyRows implements pg.Submittable {
     this.stride = fieldCount + 1
   }
 
-  /** Reads the next batch: false at the end. Rejects when the database or the connection fails. */
+  /** Reads the next batch; false at the end. Rejects if the database or the connection fails. */
   async fill(): Promise<boolean> {
     this.count = 0
     while (this.count === 0) {
@@ -96,20 +96,20 @@ export class CopyRows implements pg.Submittable {
   }
 
   /**
-   * Reads on and keeps the rows from `row` on: they come first in the next batch. False where there are no more rows;
-   * the batch then stays as it is.
+   * Reads the next batch and puts the rows from `row` on at its beginning. False if there are no more rows; the batch
+   * then stays unchanged.
    */
   async extend(row: number): Promise<boolean> {
-    assert(this.#texts.length === 1, 'the end of a statement must not be walked twice')
+    assert(this.#texts.length === 1, 'the end of a statement must not be scanned twice')
     if (this.#ended) return false
     this.#rest = this.bytes.subarray(this.fields[row * this.stride]! - frameHeadBytes)
-    // What arrives meanwhile comes along. The kept rows are copied and walked each time: by pieces of 64 KB, 120,000 of
-    // them (11 MB) took 1.2 s of processor more.
+    // Takes all bytes that have arrived, because the kept rows are copied and scanned each time: in pieces of 64 KB,
+    // 120,000 of them (11 MB) took 1.2 s more of processor.
     await setImmediate()
     return this.fill()
   }
 
-  /** The batch before is over, and its fields are those of another export. */
+  /** Ends the last batch: its arrays may now belong to another export. */
   #end(): false {
     const { length } = this.fields
     if (length > 0 && length <= keptFieldsLengthMax && keptFields.length < keptFieldsMax)
@@ -138,7 +138,7 @@ export class CopyRows implements pg.Submittable {
     let at = 0
     while (at + frameHeadBytes <= bytes.length) {
       const code = bytes[at]
-      // Not the end: its message may still be on the way, and pg reports it when it has arrived whole.
+      // Not the end: the message may still be incomplete, and pg reports it once it is whole.
       if (code === errorResponse) return this.#giveBackFrom(at)
       const end = at + 1 + bytes.readInt32BE(at + 1)
       if (code === copyDone && --this.#statements === 0) {
@@ -166,7 +166,7 @@ export class CopyRows implements pg.Submittable {
     return at
   }
 
-  /** The rows are over: pg reads its socket again, beginning with what we have not used. */
+  /** After the last row pg reads its socket again, beginning with the bytes not used here. */
   #giveBackFrom(at: number): number {
     const socket = this.#connection?.stream as Socket
     socket.removeListener('data', this.#receive)
@@ -183,7 +183,7 @@ export class CopyRows implements pg.Submittable {
     this.#wake?.()
   }
 
-  // What follows is called by pg.
+  // The methods below are called by pg.
 
   submit(connection: pg.Connection): void {
     const socket = connection.stream as Socket

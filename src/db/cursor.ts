@@ -2,9 +2,9 @@ import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
 
 /**
- * The rows of a query by a cursor, batch by batch: memory does not grow with the result. The connection takes no other
- * query until the rows are read. A reader that leaves before is not held up, but its connection has to be discarded.
- * @param batchRows rows of a batch, but for the last
+ * Reads the rows of a query with a cursor, batch by batch: memory does not grow with the result. The connection accepts
+ * no other query until all rows are read. A reader may leave early; its connection must then be discarded.
+ * @param batchRows rows of each batch but the last
  */
 export async function* readByCursor<Row>(
   client: pg.ClientBase,
@@ -13,11 +13,11 @@ export async function* readByCursor<Row>(
   batchRows = 100,
 ): AsyncGenerator<Row[]> {
   const stream = client.query(new QueryStream(text, values, { batchSize: batchRows }))
-  // An error is the end of the cursor, or of its connection, or of the reader's patience: destroyed with one, the stream
-  // would wait for an answer to the closing of a cursor that nobody may answer for.
+  // Destroyed without an error, the stream would wait for the response to closing the cursor. After an error of the
+  // cursor or its connection, or when the reader gives up, that response may never come.
   const closeCursor = stream._destroy.bind(stream)
   stream._destroy = (error, done) => (error ? done(error) : closeCursor(error, done))
-  // Of a connection that ends between two batches only the client is told.
+  // If a connection ends between two batches, only the client emits an event.
   const fail = (error?: Error) => stream.destroy(error ?? new Error('Connection terminated unexpectedly'))
   client.once('error', fail)
   client.once('end', fail)

@@ -3,15 +3,15 @@
  *
  * For operators with a server of their own (PostgreSQL 16 or newer) there are two ways.
  *
- * One login. DATABASE_URL names a login that owns the database, or may create a schema in it and roles. It migrates
- * at each start; the connections that answer requests then run as the role grandlivre_service, which owns nothing
- * and which row-level security binds. Where roles are made by someone else: `create role grandlivre_service;
- * grant grandlivre_service to <login> with set true`.
+ * One login. DATABASE_URL names a login that owns the database, or may create roles and a schema in it. It migrates at
+ * each start. Connections for requests then run as the role grandlivre_service, which owns nothing and which row-level
+ * security binds. If someone else creates the roles: `create role grandlivre_service; grant grandlivre_service to
+ * <login> with set true`.
  *
  * Two logins. The owner migrates, once per release: `DATABASE_URL=postgres://owner:... npm run cli -- migrate`. The
- * service gets a login that may do nothing but take the role: `create role web login password '...'; grant
- * grandlivre_service to web with set true`. It checks at its start that the version fits. What writes to the ledger
- * on the command line (import, seed, partner, token) then needs the owner's address too.
+ * login of the service may only take the role: `create role web login password '...'; grant grandlivre_service to web
+ * with set true`. The service checks at its start that the version fits. Commands that write (import, seed, partner,
+ * token) then also need the owner's address.
  */
 
 import pg from 'pg'
@@ -31,11 +31,14 @@ export interface DatabaseUrls {
 }
 
 export interface Database extends DatabaseUrls {
-  /** After the pools have ended. */
+  /** Call after the pools have ended. */
   close(): Promise<void>
 }
 
-/** The server cannot be reached, or accepts no connections at the moment. This is not a mistake and may pass. */
+/**
+ * The server cannot be reached or accepts no connections at the moment. This is not an error of configuration, and may
+ * pass.
+ */
 export class DatabaseAway extends Error {
   constructor(name: string, cause: unknown) {
     super(refusalOf(name, cause), { cause })
@@ -43,8 +46,8 @@ export class DatabaseAway extends Error {
 }
 
 /**
- * @throws {DatabaseAway} where the server of DATABASE_URL cannot be reached
- * @throws {Error} where the database does not start, does not fit the code or is not safe to use, with what to do
+ * @throws {DatabaseAway} if the server of DATABASE_URL cannot be reached
+ * @throws {Error} if the database does not start, does not fit the code or is not safe to use, with the remedy
  */
 export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl'>): Promise<Database> {
   if (config.databaseUrl !== undefined) return openServer(config.databaseUrl)
@@ -68,9 +71,9 @@ export function asServiceRole(url: string): string {
 }
 
 /**
- * An address that cannot be reached is not unsafe, nor is a replica to which the role is yet to come: its connections are
- * checked when there are any.
- * @throws {Error} where it is not safe to use, or does not let us in, with what to do
+ * Accepts a server that cannot be reached, and a replica that does not have the role yet: their connections are checked
+ * when they are opened.
+ * @throws {Error} if the server is not safe to use or refuses the login, with the remedy
  */
 export async function checkExportAddress(exportUrl: string): Promise<void> {
   await checkServiceAddress(exportUrl, 'EXPORT_DATABASE_URL')
@@ -81,10 +84,10 @@ export async function checkExportAddress(exportUrl: string): Promise<void> {
 }
 
 /**
- * Connects once and checks what the connection stands on, as requests will find it.
- * @param name of the setting with the address
+ * Connects once and checks the connection as for requests.
+ * @param name setting with the address
  * @throws {DatabaseAway}
- * @throws {Error} where it is not safe to use, or does not let us in, with what to do
+ * @throws {Error} if the server is not safe to use or refuses the login, with the remedy
  */
 async function checkServiceAddress(serviceUrl: string, name: string): Promise<void> {
   await (await connectTo(serviceUrl, name, 'service')).end()
@@ -93,7 +96,7 @@ async function checkServiceAddress(serviceUrl: string, name: string): Promise<vo
 async function openServer(databaseUrl: string): Promise<Database> {
   const { ownerUrl, serviceUrl } = urlsOfServer(databaseUrl)
   try {
-    // Before anything is locked or changed.
+    // Checked before anything is locked or changed.
     await checkServiceAddress(serviceUrl, 'DATABASE_URL').catch(unlessRoleIsYetToCome)
     const client = await connectTo(ownerUrl, 'DATABASE_URL', 'owner')
     try {
@@ -107,16 +110,16 @@ async function openServer(databaseUrl: string): Promise<Database> {
     }
     await checkServiceAddress(serviceUrl, 'DATABASE_URL')
   } catch (error) {
-    // It may go away, or have no connection left, between any two of these.
+    // The server may go away, or run out of connections, between any two of these.
     throw isConnectionLoss(error) ? new DatabaseAway('DATABASE_URL', error) : error
   }
   return { ownerUrl, serviceUrl, close: async () => {} }
 }
 
-/** SQLSTATEs of a connection that asks for a role that is not there, or that its login may not take. */
+/** SQLSTATEs if the role of a connection does not exist, or its login may not take it. */
 const roleRefused = ['22023', '42501']
 
-/** Migrations make the role, and grant it. */
+/** Migrations create the role and grant it. */
 function unlessRoleIsYetToCome(error: Error): void {
   const { code } = (error.cause ?? {}) as { code?: string }
   if (!roleRefused.includes(code ?? '')) throw error
@@ -128,7 +131,7 @@ async function connectTo(url: string, name: string, actor: 'owner' | 'service'):
       connectionString: withStartupOptions(url, ourSettings),
       application_name: 'grandlivre check',
       connectionTimeoutMillis: limits.databaseConnectMs,
-      // It asks for single rows alone.
+      // It reads single rows only.
       query_timeout: limits.databaseConnectMs,
       ...keepAlive,
     })
@@ -143,12 +146,12 @@ async function connectTo(url: string, name: string, actor: 'owner' | 'service'):
 }
 
 function refusalOf(name: string, error: unknown): string {
-  // Where a name has several addresses, Node gives the reason for each, and no message of its own.
+  // If a name has several addresses, Node reports the reason for each, without a message of its own.
   const reasons = error instanceof AggregateError ? error.errors : [error]
-  return `The server of ${name} does not let us in: ${reasons.map((reason: Error) => reason.message).join('; ')}`
+  return `The server of ${name} refuses the connection: ${reasons.map((reason: Error) => reason.message).join('; ')}`
 }
 
-/** True for the owner of the schema, and where there is none for a login that may create it. */
+/** True for the owner of the schema, or, if there is no schema, for a login that may create it. */
 async function mayMigrateHere(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ may: boolean }>(
     `select coalesce(
@@ -160,8 +163,8 @@ async function mayMigrateHere(client: pg.Client): Promise<boolean> {
 }
 
 /**
- * Since PostgreSQL 16 the login that created a role may grant it, but not act as it until it grants it to itself.
- * @throws {Error} where this login may do neither
+ * Since PostgreSQL 16 the login that created a role may grant it, but must grant it to itself before acting as it.
+ * @throws {Error} if this login may do neither
  */
 async function ensureMembership(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ found: boolean; may_act: boolean; may_grant: boolean }>(

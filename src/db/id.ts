@@ -1,6 +1,7 @@
 /**
- * What an id is (contract, section 1): 1 to 16 decimal digits, and below 2^53, as JSON clients hold numbers as doubles.
- * Nothing has a larger one, as the domain `id` of the database sees to; a column takes 16 digits for a question all the same.
+ * Ids (docs/spec/interface.md#values): 1 to 16 decimal digits, below 2^53 because JSON clients store numbers as
+ * doubles. The domain `id` of the database rejects larger ones; a parameter may still have any 16 digits, and then
+ * matches no row.
  */
 export const idPattern = /^\d{1,16}$/
 
@@ -10,7 +11,7 @@ export function isId(text: string): boolean {
   return idPattern.test(text)
 }
 
-/** The id that a text means, without leading zeros; undefined where it is none. */
+/** The id in a text, without leading zeros; undefined if the text is not an id. */
 export function readId(text: string): string | undefined {
   return isId(text) ? String(BigInt(text)) : undefined
 }

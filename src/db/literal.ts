@@ -1,8 +1,8 @@
-/** Values as SQL literals, for statements that take no bind parameters (COPY). */
+/** SQL literals, for statements without bind parameters (COPY). */
 import { isId } from './id.ts'
 
 /**
- * A text literal that means exactly `text`, whatever `standard_conforming_strings` says.
+ * A literal of exactly `text`, whatever the value of `standard_conforming_strings`.
  * @throws for a NUL, which no PostgreSQL text can hold
  */
 export function textLiteral(text: string): string {
@@ -11,8 +11,8 @@ export function textLiteral(text: string): string {
   return text.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted
 }
 
-/** @throws for anything but decimal digits: an id that reaches SQL was checked at the edge */
+/** @throws if it is not an id: ids are checked at the edge, before they reach SQL */
 export function idLiteral(id: string): string {
-  if (!isId(id)) throw new Error(`an id consists of digits, 16 at the most, unlike ${JSON.stringify(id)}`)
+  if (!isId(id)) throw new Error(`an id consists of at most 16 digits, unlike ${JSON.stringify(id)}`)
   return id
 }

@@ -2,10 +2,10 @@ import type { QueryConfig } from 'pg'
 import { limits } from '../config.ts'
 
 /**
- * A look-up that every request, or every probe, waits for. A database that keeps its connections and answers nothing, as
- * behind a network that went away, is given up after `limits.databaseConnectMs`, and the connection with it.
+ * A look-up that every request or probe waits for. If the database keeps the connection but does not respond, as after
+ * a network failure, the query fails after `limits.databaseConnectMs` and the connection is discarded.
  */
 export function lookUp(query: { name?: string; text: string; values?: unknown[] }): QueryConfig {
-  // pg knows this timeout for a single query, its types only for all queries of a connection.
+  // pg accepts this timeout for a single query; its types declare it only for a whole connection.
   return { ...query, query_timeout: limits.databaseConnectMs } as QueryConfig
 }

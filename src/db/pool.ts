@@ -1,6 +1,6 @@
 /**
- * Connections and transactions. Every connection of the service reads names in the PostgreSQL schema `grandlivre`
- * and, inside `inTenant`, sees the rows of one tenant; outside it row-level security shows no tenant's row at all.
+ * Connections and transactions. Every connection of the service resolves names in the PostgreSQL schema `grandlivre`.
+ * Inside `inTenant` it sees the rows of one tenant; outside, row-level security shows no row of any tenant.
  */
 import { strict as assert } from 'node:assert'
 import pg from 'pg'
@@ -10,36 +10,36 @@ import { isId } from './id.ts'
 import { idLiteral } from './literal.ts'
 import { unavailable, unavailableIfMissing } from './outage.ts'
 
-/** A rollback takes PostgreSQL no time, whatever it undoes. */
+/** A rollback is immediate in PostgreSQL, whatever it undoes. */
 const rollbackMs = 1_000
 
 /**
- * Of every connection that is kept. A load balancer or firewall that drops quiet connections would otherwise leave
- * queries hanging for hours; without the delay Linux asks for the first time after two.
+ * Keepalive for every lasting connection. Otherwise, if a load balancer or firewall drops idle connections, queries
+ * hang for hours; without the delay, Linux sends the first probe after two.
  */
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
 
-/** Days go as PostgreSQL prints them into answers and files, and its administrator may have set another style. */
+/** Responses and files contain days as PostgreSQL prints them, and its administrator may have set another style. */
 export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
 
 export interface PoolOptions {
-  /** Connections at most. A caller beyond waits up to `limits.databaseConnectMs`. */
+  /** Maximum of connections. Further callers wait up to `limits.databaseConnectMs`. */
   max: number
-  /** Connections that stay open when nobody needs them; the others are closed after ten seconds. Absent: none. */
+  /** Idle connections that stay open; others close after ten seconds. Absent: none. */
   kept?: number
-  /** Shown in pg_stat_activity, so that an operator can tell who holds a connection. */
+  /** Shown in pg_stat_activity, so that operators see which process holds a connection. */
   applicationName: string
 }
 
 /**
- * For requests and all other work of the service: every connection acts as the service role, or is closed. Connections
- * are opened when they are first needed: a wrong address shows at the first query, not here.
+ * For requests and all other work of the service: every connection runs as the service role, or is closed. Connections
+ * open on first use, so a wrong address fails at the first query, not here.
  */
 export function createPool(url: string, options: PoolOptions): pg.Pool {
   return createPoolFor('service', url, options)
 }
 
-/** For staff and imports, as the owner of the tables, whom row-level security does not bind. */
+/** For staff and imports: runs as the owner of the tables, whom row-level security does not bind. */
 export function createOwnerPool(url: string, options: PoolOptions): pg.Pool {
   return createPoolFor('owner', url, options)
 }
@@ -51,12 +51,12 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
     min: options.kept ?? 0,
     application_name: options.applicationName,
   })
-  // A connection that dies while idle is removed by the pool itself. Without a listener Node would end the process.
+  // The pool removes a connection that fails while idle. Without a listener Node would end the process.
   pool.on('error', () => {})
   return pool
 }
 
-/** How a pool opens its connections, each checked before it is used. Also for a pool that a library makes. */
+/** Options of a pool whose connections are checked before use. Also for a pool that a library creates. */
 export function pooledConnections(url: string, actor: Actor) {
   return {
     connectionString: withStartupOptions(url, ourSettings),
@@ -69,9 +69,9 @@ export function pooledConnections(url: string, actor: Actor) {
 }
 
 /**
- * The address with further server options behind those it has. They must stand in the address: pg lets the
- * `options` of an address replace those given beside it, so `-c role=...` and `-c search_path=...` would not add up.
- * Spaces become %20 and not +, which psql does not decode.
+ * The address with further server options after its own. They must be part of the address: in pg the `options` of an
+ * address replace separate ones, so `-c role=...` and `-c search_path=...` would not both apply. Spaces become %20, not
+ * +, which psql does not decode.
  */
 export function withStartupOptions(url: string, options: string): string {
   const [address, query] = url.split('?', 2)
@@ -83,24 +83,24 @@ export function withStartupOptions(url: string, options: string): string {
 /**
  * One transaction that sees and writes the rows of one tenant.
  * @param schemaId decimal digits
- * @throws {AppError} ERR-UNAVAILABLE where the database cannot be reached or goes away meanwhile
+ * @throws {AppError} ERR-UNAVAILABLE if the database cannot be reached or the connection is lost
  */
 export async function inTenant<T>(
   pool: pg.Pool,
   schemaId: string,
   run: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  // The id stands in the text, not in a parameter, because only a text of several statements begins the transaction
-  // and names the tenant in one round trip.
+  // The id is part of the text, not a parameter: only a text of several statements begins the transaction and sets the
+  // tenant in one round trip.
   assert(isId(schemaId), 'a tenant is named by its id')
   return transaction(pool, `begin; set local grandlivre.schema_id = '${schemaId}'`, run)
 }
 
 /**
- * One statement on the rows of one tenant, in one round trip: PostgreSQL takes statements that come in one message for
- * one transaction, so neither `begin` nor `commit` is sent.
- * @param text takes no parameters: every value in it goes through db/literal.ts
- * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ * One statement on the rows of one tenant, in one round trip: PostgreSQL runs the statements of one message in one
+ * transaction, so neither `begin` nor `commit` is sent.
+ * @param text has no parameters: values in it come from db/literal.ts
+ * @throws {AppError} ERR-UNAVAILABLE like `inTenant`
  */
 export async function askInTenant<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
@@ -114,7 +114,7 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
   let broken: Error | undefined
   try {
     const results = await client.query(`set local grandlivre.schema_id = '${idLiteral(schemaId)}'; ${text}`)
-    // The types of pg know only messages of one statement.
+    // The types of pg declare only messages of one statement.
     return (results as unknown as pg.QueryResult<Row>[])[1]!.rows
   } catch (error) {
     broken = error as Error
@@ -127,20 +127,20 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
 
 /**
  * One transaction without a tenant: for the owner, whom row-level security does not bind.
- * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ * @throws {AppError} ERR-UNAVAILABLE like `inTenant`
  */
 export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return transaction(pool, 'begin', run)
 }
 
 /**
- * One transaction that sees and writes what webhooks need of all tenants (migration 0004): for the dispatcher, and for
- * the retention of events. Never for a request. Its commits do not wait for the disk: what a crash of the server takes
- * back of them, some tenths of a second, is done again, which deliveries allow.
+ * One transaction that sees and writes what webhooks need of all tenants (migration 0004): for the dispatcher and the
+ * retention of events, never for a request. Its commits do not wait for the disk. A crash of the server loses a few
+ * tenths of a second of them; that work is then repeated, which deliveries allow.
  *
- * In two runs of `npm run bench:webhooks`, one after the other on a busy machine, that was 11,700 events a second to one
- * subscriber instead of 7,600, and a p99 of 278 ms instead of 458 with fifty.
- * @throws {AppError} ERR-UNAVAILABLE as `inTenant`
+ * In two consecutive runs of `npm run bench:webhooks` on a busy machine, one subscriber got 11,700 events a second
+ * instead of 7,600, and the p99 of fifty subscribers was 278 ms instead of 458.
+ * @throws {AppError} ERR-UNAVAILABLE like `inTenant`
  */
 export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   return transaction(
@@ -151,8 +151,8 @@ export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) =
 }
 
 /**
- * A connection of the pool, to be given back by `release()`, or by `release(error)` when its state is not known.
- * @throws {AppError} ERR-UNAVAILABLE where none is to be had in time
+ * A connection of the pool. Return it with `release()`, or with `release(error)` if its state is unknown.
+ * @throws {AppError} ERR-UNAVAILABLE if none is free in time
  */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
@@ -168,7 +168,8 @@ async function transaction<T>(
   run: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await connect(pool)
-  // Between two queries nobody else listens, and an unheard `error` of a dying connection would end the process.
+  // Between two queries there is no other listener, and an unhandled `error` event of a lost connection would end the
+  // process.
   const ignore = () => {}
   client.on('error', ignore)
   let broken: Error | undefined
@@ -176,8 +177,8 @@ async function transaction<T>(
     await client.query(begin)
     const result = await run(client)
     const { command } = await client.query('commit')
-    // PostgreSQL answers a commit after a failed statement with a rollback, and calls that no error.
-    assert(command === 'COMMIT', 'the function went on after a statement of its transaction had failed')
+    // PostgreSQL answers a commit after a failed statement with a rollback, without an error.
+    assert(command === 'COMMIT', 'the function continued after a statement of its transaction had failed')
     return result
   } catch (error) {
     broken = await rollBack(client)
@@ -189,12 +190,12 @@ async function transaction<T>(
 }
 
 /**
- * Gives the error for which the connection has to be discarded, which ends its transaction just as well: it is gone,
- * or a COPY or cursor was left in the middle, behind which a rollback would wait forever.
+ * Returns the error if the connection must be discarded, which also ends its transaction: it is lost, or a COPY or
+ * cursor was left unfinished and a rollback would wait for ever.
  */
 async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {
-    // pg knows this timeout for a single query, its types only for all queries of a connection.
+    // pg accepts this timeout for a single query; its types declare it only for a whole connection.
     await client.query({ text: 'rollback', query_timeout: rollbackMs } as pg.QueryConfig)
     return undefined
   } catch (error) {

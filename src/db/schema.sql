@@ -716,14 +716,14 @@ declare
   renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
     where (n.code, n.name) is distinct from (o.code, o.name));
 begin
-  -- Disconnecting one changes no ledger.
+  -- Disconnecting a partner changes no ledger.
   if cardinality(renamed) = 0 then
     return null;
   end if;
-  -- A transaction that has written entries of one and has not committed holds a share of its row. The first look does
-  -- not see these entries; the lock on the third party waits for them, and the second look finds their folders. Folders
-  -- come first in each look, since a writer that holds a folder may be about to ask for such a share.
-  for look in 1..2 loop
+  -- An uncommitted transaction that has written entries of a third party holds a share lock on its row. The first pass
+  -- does not see these entries; the lock on the third party waits for them, and the second pass finds their folders.
+  -- Each pass locks folders first, since a writer that holds a folder may be about to request that share lock.
+  for pass in 1..2 loop
     perform from folders f
       where (f.schema_id, f.id) in
         (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed))
@@ -935,7 +935,7 @@ CREATE OR REPLACE FUNCTION grandlivre.refuse_unversioned_change()
 AS $function$
 begin
   raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
-    using hint = 'Delete the rows, and insert them anew where they belong.';
+    using hint = 'Delete the rows, and insert them again where they belong.';
 end $function$
 ;
 

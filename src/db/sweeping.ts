@@ -1,14 +1,14 @@
-/** What is past its time is looked for at once and then again and again, by one process at a time. */
+/** Runs a sweep for expired things at the start and then periodically, in one process at a time. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { connect } from './pool.ts'
 
 export interface Sweeping {
   database: Pool
-  /** Of the lock that only one process holds. */
+  /** Key of the lock that one process at a time holds. */
   name: string
   everyMs: number
-  /** Whatever it leaves, because it fails or is stopped, is found by the next one. */
+  /** If it fails or is stopped, the next one finds the rest. */
   sweep: (stopped: AbortSignal) => Promise<void>
   onError: (error: unknown) => void
 }
@@ -33,7 +33,7 @@ export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
   }
 }
 
-/** Nothing where another process sweeps. */
+/** Does nothing while another process sweeps. */
 async function sweepAlone({ database, name, sweep }: Sweeping, stopped: AbortSignal): Promise<void> {
   const client = await connect(database)
   const ignore = () => {}
@@ -44,7 +44,7 @@ async function sweepAlone({ database, name, sweep }: Sweeping, stopped: AbortSig
     await unlessStopped(stopped, sweep(stopped))
     await unlock(client, name)
   } catch (error) {
-    // Closed, the connection gives the lock back.
+    // Closing the connection releases the lock.
     broken = error as Error
     throw error
   } finally {
@@ -54,8 +54,8 @@ async function sweepAlone({ database, name, sweep }: Sweeping, stopped: AbortSig
 }
 
 /**
- * A store that has fallen silent holds a step up for minutes. Whoever stops the service waits for none of them: what it
- * is doing for others is to be handed back first.
+ * A store that does not respond delays a step for minutes. A stop of the service does not wait for it: exports in
+ * progress must be requeued first.
  */
 async function unlessStopped(stopped: AbortSignal, running: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
@@ -69,7 +69,7 @@ async function unlessStopped(stopped: AbortSignal, running: Promise<void>): Prom
   }
 }
 
-/** False where another process has it. Held until `unlock` or the connection's end. */
+/** False if another process holds it. Held until `unlock` or the end of the connection. */
 async function lock(client: ClientBase, name: string): Promise<boolean> {
   const { rows } = await client.query<{ locked: boolean }>(
     `select pg_try_advisory_lock(hashtextextended('grandlivre ' || $1, 0)) as locked`,

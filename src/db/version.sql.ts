@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { lookUp } from './look-up.ts'
 
-/** The number of the latest migration that the database has seen. */
+/** Number of the last migration that the database has applied. */
 export async function readVersion(database: Pool): Promise<number> {
   const { rows } = await database.query<{ version: number }>(
     lookUp({ text: 'select max(version) as version from migrations' }),

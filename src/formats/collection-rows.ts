@@ -1,6 +1,6 @@
 /**
- * Rows of a folder's collections as they are read for exports: those of the tables, with what they refer to in place of
- * its id. `ledger/collections.sql.ts` reads them; each format renders them.
+ * Rows of a folder's collections as exports read them: those of the tables, with the referenced rows in place of their
+ * ids. `ledger/collections.sql.ts` reads them; each format renders them.
  */
 import type {
   AccountRow,
@@ -18,7 +18,7 @@ import type {
   VatCodeRow,
 } from './rows.ts'
 
-/** As it stands in the answers of the service. */
+/** As responses of the service show it. */
 export interface SimplifiedAccount {
   producerId: string
   number: string
@@ -63,7 +63,7 @@ export interface ExerciceView
   /** Both days inclusive, `YYYY-MM-DD`. */
   start: string
   end: string
-  /** The day it was closed in the time zone of the platform, `YYYY-MM-DD`; null: open. */
+  /** The day it was closed, in the time zone of the platform, `YYYY-MM-DD`; null if open. */
   closedOn: string | null
 }
 
@@ -74,7 +74,7 @@ export interface AccountView extends Pick<AccountRow, 'id' | 'number' | 'name' |
   employee: EmployeeView | null
 }
 
-/** Of an account that is a company or an employee. As stored, members may be missing or stand in any order. */
+/** The company or employee of an account. Stored members may be missing and have no fixed order. */
 interface PartyView {
   payment: PaymentView | null
   contacts: Partial<Contact>[]

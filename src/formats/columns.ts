@@ -1,9 +1,9 @@
 /**
- * Rows of movements and entries as a format asks for them: a tuple of column names. What each is read from stands in
- * `exports/read/columns.sql.ts`, which does not compile while one is missing.
+ * The columns that a format needs of movements and entries: a tuple of names. `exports/read/columns.sql.ts` has the
+ * expression of each, and does not compile if one is missing.
  */
 
-/** Where each column begins among the fields of its row (see CopyRows); it ends before the offset one higher. */
+/** Index of each column among the fields of its row (see CopyRows). The column ends before the next index. */
 export function offsetsOf<Column extends string>(
   columns: readonly Column[],
 ): Readonly<Record<Column, number>> {

@@ -1,20 +1,22 @@
-/** Amounts and rates, which are whole numbers of their smallest unit, as decimal numbers. Never through a double. */
+/**
+ * Writes amounts and rates, which are whole numbers of their smallest unit, as decimal numbers, never through a double.
+ */
 import { ascii } from './ascii.ts'
 
 const { dot, minus, zero } = ascii
 
-/** Cents as a number with two decimals: 1234n is 12.34. @param mark 12,34 where it is a comma */
+/** Cents as a number with two decimals: 1234n is 12.34. @param mark decimal separator; with a comma 12,34 */
 export function inUnits(amount: bigint, mark: '.' | ',' = '.'): string {
   const { sign, whole, fraction } = partsOf(String(amount), 2)
   return `${sign}${whole}${mark}${fraction}`
 }
 
-/** What TypeScript's library does not know yet: a number printed from digits. */
+/** `JSON.rawJSON`, which prints a number from its digits; TypeScript's library does not declare it yet. */
 const exact = JSON as unknown as { rawJSON(text: string): unknown }
 
 /**
- * For JSON.stringify: a decimal number from the digits of a whole number of units, `26444` at two decimals as 264.44.
- * @param units digits, with a minus where negative
+ * A decimal number for JSON.stringify, from the digits of a whole number of units: `26444` with two decimals is 264.44.
+ * @param units digits, with a minus if negative
  */
 export function decimal(units: string, decimals: number): unknown {
   const { sign, whole, fraction } = partsOf(units, decimals)
@@ -22,7 +24,7 @@ export function decimal(units: string, decimals: number): unknown {
   return exact.rawJSON(`${sign}${whole}${shown === '' ? '' : `.${shown}`}`)
 }
 
-/** @param units digits, with a minus where negative */
+/** @param units digits, with a minus if negative */
 function partsOf(units: string, decimals: number): { sign: string; whole: string; fraction: string } {
   const sign = units.startsWith('-') ? '-' : ''
   const digits = units.slice(sign.length).padStart(decimals + 1, '0')
@@ -30,8 +32,8 @@ function partsOf(units: string, decimals: number): { sign: string; whole: string
 }
 
 /**
- * A decimal number from the digits of a whole number of units, exact at any length: 26444 at two decimals is
- * 264.44, 10 is 0.1, 10000 is 100.
+ * Writes a decimal number from the digits of a whole number of units, exact at any length. With two decimals, 26444 is
+ * 264.44, 10 is 0.1 and 10000 is 100.
  */
 export function writeDecimal(
   out: Uint8Array,

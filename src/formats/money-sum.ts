@@ -3,13 +3,13 @@ import { ascii } from './ascii.ts'
 
 const { minus, zero } = ascii
 
-/** So many digits are below 2^50: a number holds them, and a few of them added to 2^52, without rounding. */
+/** Amounts of up to 15 digits are below 2^50: a double holds them, and the sum of one and 2^52, without rounding. */
 const digitsExact = 15
 const spillAt = 2 ** 52
 
 /**
- * An exact sum of amounts in minor units, as COPY prints them. Whole numbers below 2^53 are exact in a number, which
- * takes 4 ns per amount where a bigint takes 80; what outgrows that is moved to a bigint.
+ * An exact sum of amounts in minor units, as COPY prints them. A double is exact for whole numbers below 2^53 and takes
+ * 4 ns per amount; a bigint takes 80. Larger sums move to a bigint.
  */
 export class MoneySum {
   #spilled = 0n

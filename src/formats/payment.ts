@@ -1,4 +1,4 @@
-/** How a mode of payment is shown to partners (contract, section 4), by the code the database holds. */
+/** Modes of payment as partners see them (docs/spec/resources.md#payment), by the code in the database. */
 export const paymentModes: Readonly<Record<string, { name: string; code: string }>> = {
   CB: { name: 'Carte Bleue', code: 'CB' },
   VIRT: { name: 'Virement', code: 'VIR' },
@@ -8,12 +8,12 @@ export const paymentModes: Readonly<Record<string, { name: string; code: string 
   LCR: { name: 'Lettre de change', code: 'LCR' },
 }
 
-/** A mode of payment the contract does not list is shown as a cheque. */
+/** A mode of payment outside this table is shown as a cheque. */
 export function paymentMode(internalCode: string): { name: string; code: string } {
   return paymentModes[internalCode] ?? paymentModes['CHQ']!
 }
 
-/** The internal code as partners see it, beside the mode. */
+/** The internal code that partners see beside the mode. */
 export function shownPaymentCode(internalCode: string): string {
   return Object.hasOwn(paymentModes, internalCode) ? internalCode : 'CHQ'
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of a folder's accounting data as they are loaded, one type per table of migration 0002. Ids are decimal
- * strings, money is in minor units (cents, integers, never floating-point), days are 'YYYY-MM-DD', and instants ISO
+ * The rows of a folder's accounting data as they are loaded: one type per table of migration 0002. Ids are decimal
+ * strings, money is in minor units (cents, integers, never floating-point), days are 'YYYY-MM-DD', instants are ISO
  * 8601 with a time zone.
  */
 
@@ -144,7 +144,7 @@ export interface AxisRow extends FolderKey {
   id: string
   code: string
   name: string
-  /** Checked at commit, because the section is loaded after its axis. */
+  /** A foreign key that is checked at commit, because sections are loaded after their axis. */
   defaultSectionId: string | null
 }
 
@@ -208,8 +208,8 @@ export interface MovementRow extends FolderKey {
   letteringCode: string | null
   /**
    * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %). Sections
-   * of one axis are adjacent. An array, because shares are written and read only with their movement; as a table they
-   * would be a third stream to merge.
+   * of one axis are adjacent. Shares are written and read only with their movement, hence an array: a table would be a
+   * third stream to merge.
    */
   shares: bigint[] | null
   attachments: Attachments | null

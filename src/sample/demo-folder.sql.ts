@@ -25,7 +25,7 @@ export async function countMovements(
 }
 
 /**
- * Full exports of the folder that have ended; gives the keys of their files, which are orphans from then on. As the
+ * Deletes the folder's ended full exports and returns the keys of their files, which are then orphans. Runs as the
  * owner.
  */
 export async function forgetExports(

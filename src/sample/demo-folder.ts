@@ -1,6 +1,6 @@
 /**
  * A folder to try the service with, on the embedded database: a made-up ledger, a third party, a token of each level,
- * and `credentials.json` in the data folder with all that a first request needs.
+ * and `credentials.json` in the data folder with everything that a first request needs.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ import { seed } from './seed.ts'
 /** Reference of the folder and code of the third party. */
 const demo = 'DEMO'
 
-/** Less than a second of loading: enough to see, and a start remains a start. */
+/** Enough to look at, and loaded in less than a second, so that the start stays short. */
 const movementsDefault = 5_000
 
 export interface Credentials {
@@ -38,12 +38,18 @@ export interface Credentials {
 
 export interface DemoOptions {
   dataDir: string
-  /** Absent: the folder as it is, and 5,000 where there is none. Otherwise it is made anew unless it has as many. */
+  /**
+   * Absent: an existing folder is kept, and a new one gets 5,000. Otherwise the folder is filled again unless it has
+   * this number.
+   */
   movements?: number
   onProgress?: (movementsDone: number, movements: number) => void
 }
 
-/** Makes what is missing of the folder and its credentials; what the file holds is kept while it opens the folder. */
+/**
+ * Creates whatever is missing of the folder and its credentials. Credentials in the file are kept as long as they open
+ * the folder.
+ */
 export async function ensureDemoFolder(
   database: Database,
   masterKey: Buffer,
@@ -61,7 +67,7 @@ export async function ensureDemoFolder(
         ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
       }))
     return await inTransaction(pool, async (client) => {
-      // For an hour a trigger would be answered with an export of what the folder held before.
+      // Otherwise triggers within an hour would get an export of the folder's old content.
       if (!folder) await forgetExports(client, { schemaId, folderId })
       const kept = await keptSecrets(client, options.dataDir, folderId)
       const secrets = kept ?? (await makeSecrets(client, masterKey, { schemaId, firmId, folderId }))
@@ -76,7 +82,7 @@ export async function ensureDemoFolder(
   }
 }
 
-/** Readable by its owner alone, and never half written. */
+/** Readable only by its owner, and never partly written. */
 export function writeCredentials(dataDir: string, credentials: Credentials): void {
   const path = credentialsPath(dataDir)
   const draft = `${path}.${process.pid}`
@@ -89,7 +95,7 @@ function credentialsPath(dataDir: string): string {
   return join(dataDir, 'credentials.json')
 }
 
-/** Undefined where a folder has to be made or filled anew. */
+/** Undefined if a folder must be created or filled again. */
 async function findFolder(client: ClientBase, movements: number | undefined) {
   const [found] = await findFoldersByReference(client, demo)
   if (!found) return undefined
@@ -119,7 +125,7 @@ function readCredentials(dataDir: string): Partial<Credentials> | undefined {
   try {
     return JSON.parse(readFileSync(credentialsPath(dataDir), 'utf8'))
   } catch (error) {
-    // Gone or spoiled: another one is made.
+    // Missing or damaged: a new one is made.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }

@@ -7,7 +7,7 @@ export class Random {
     this.#state = seed | 0
   }
 
-  /** From 0 up to, not including, 1. */
+  /** From 0 to 1, excluding 1. */
   fraction(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -15,7 +15,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
   }
 
-  /** Both ends included. */
+  /** Including both ends. */
   integer(least: number, most: number): number {
     return least + Math.floor(this.fraction() * (most - least + 1))
   }

@@ -1,7 +1,7 @@
 /**
- * The standing parts of a seeded folder: payment modes, VAT codes, the chart of accounts (plan comptable général)
- * with companies and employees, journals, banks and analytic axes. General accounts, journals and axes are those of
- * `chart.json`; a closed account is kept for old years, and no entry may use it.
+ * The master data of a seeded folder: payment modes, VAT codes, the chart of accounts (plan comptable général) with
+ * companies and employees, journals, banks and analytic axes. General accounts, journals and axes are those of
+ * `chart.json`; a closed account is for old years, and no entry may use it.
  */
 import { strict as assert } from 'node:assert'
 import type {
@@ -28,14 +28,14 @@ export type PaymentCode = (typeof paymentCodes)[number]
 const vatRates = { TN: 2000, TI: 1000, TR: 550, TS: 210, EXO: 0 } as const
 export type VatCode = keyof typeof vatRates
 
-/** Somebody whose account is lettered: a supplier (401), a customer (411) or an employee (421). */
+/** A third party, whose account is lettered: a supplier (401), a customer (411) or an employee (421). */
 export interface ThirdParty {
   accountId: string
   name: string
   payment: PaymentCode
   /** Hundredths of a percent. */
   vatRate: number
-  /** EUR, or what this supplier or customer invoices in. */
+  /** Currency of this supplier's or customer's invoices, mostly EUR. */
   currency: 'EUR' | 'USD' | 'CHF'
 }
 
@@ -52,7 +52,7 @@ export interface Chart {
   suppliers: ThirdParty[]
   customers: ThirdParty[]
   staff: ThirdParty[]
-  /** Account numbers of classes 1 to 5 that opening balances carry over, by id. */
+  /** Accounts of classes 1 to 5, which opening balances carry over: numbers by id. */
   carriedOver: Set<string>
   accountId(number: string): string
   journalId(code: string): string
@@ -65,7 +65,7 @@ export interface ChartSize {
   employees: number
 }
 
-/** @param nextId gives ids, ascending; those of the chart are the folder's lowest */
+/** @param nextId returns ascending ids; the chart gets the folder's lowest */
 export function buildChart(key: FolderKey, size: ChartSize, random: Random, nextId: () => string): Chart {
   const payments = paymentCodes.map((code) => ({ ...key, id: nextId(), code }))
   const vatCodes = Object.entries(vatRates).map(([code, rate]) => ({ ...key, id: nextId(), code, rate }))
@@ -78,7 +78,7 @@ export function buildChart(key: FolderKey, size: ChartSize, random: Random, next
     id: nextId(),
     code,
     name,
-    // One of these: the table of the database has a check for it.
+    // One of these: a CHECK of the table requires it.
     type: type as JournalType,
     counterpartAccountId: counterpart === undefined ? null : accountId(counterpart),
     locked,
@@ -182,7 +182,7 @@ function addCompany(
   random: Random,
 ): void {
   const name = thirdPartyName(random)
-  // Some firms number third parties, others spell them: both are in real charts.
+  // Real charts have both: some firms number third parties, others use their names.
   const letters = name
     .normalize('NFD')
     .toUpperCase()
@@ -205,7 +205,7 @@ function addCompany(
   const vatId = chart.vatCodes.find((row) => row.code === vat)!.id
   chart.companies.push(companyOf(key, id, name, chart.paymentId(payment), vatId, random))
   if (closed) return
-  // One in 25 invoices in another currency; the first never does, so that tiny folders stay plain.
+  // One in 25 invoices in another currency; the first party never does, so that tiny folders have only euro.
   const currency = index % 25 === 2 ? random.pick(['USD', 'CHF'] as const) : 'EUR'
   const parties = root === '401' ? chart.suppliers : chart.customers
   parties.push({ accountId: id, name, payment, vatRate: currency === 'EUR' ? vatRates[vat] : 0, currency })
@@ -213,7 +213,7 @@ function addCompany(
 
 function addEmployee(chart: Chart, key: FolderKey, index: number, random: Random, id: string): ThirdParty {
   const employee = employeeOf(key, id, chart.paymentId('VIRT'), random)
-  // An amount an employee owes back and may not pay stands on a doubtful account; few have one.
+  // A doubtful account holds what an employee owes and may not repay; few employees have one.
   employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
   chart.employees.push(employee)
   const name = `${employee.lastName} ${employee.firstName}`

@@ -1,6 +1,6 @@
 /**
- * The kinds of entries of a seeded ledger, each a function of the day and of chance. All balance to the cent by the way
- * they are made: one amount is always what the others leave.
+ * The kinds of entries of a seeded ledger, each a function of the day and of random numbers. All balance to the cent by
+ * construction: one amount is always the remainder of the others.
  */
 import { strict as assert } from 'node:assert'
 import type { Random } from './random.ts'
@@ -15,17 +15,17 @@ import {
 } from './seed-lines.ts'
 import words from './words.json' with { type: 'json' }
 
-/** Whether an invoice will be lettered later, or is left open, or awaits validation. */
+/** Whether an invoice will be lettered later, stays open, or awaits validation. */
 export type InvoiceFate = 'settled' | 'open' | 'draft'
 
 export class Bookkeeper {
   readonly #chart: Chart
   readonly #random: Random
-  /** The third party that sends the entries of source API. */
+  /** The third party that sent the entries of source API. */
   readonly #thirdPartyId: string
-  /** 'YYYY-MM-DD' by day of the fiscal year, and on into the next for validations and due dates. */
+  /** 'YYYY-MM-DD' by day of the fiscal year, and beyond it for validations and due dates. */
   readonly #days: string[]
-  /** Codes given so far, by account: a code is used once on an account in a year. */
+  /** Number of codes used so far, by account: each code is used once per account and year. */
   readonly #codes = new Map<string, number>()
   readonly #axes: bigint[][]
   #invoices = 0
@@ -71,7 +71,7 @@ export class Bookkeeper {
     )
   }
 
-  /** One line for the third party, one to three for what was bought or sold, one for VAT where there is any. */
+  /** One line for the third party, one to three for purchases or sales, one for VAT if there is any. */
   #invoice(
     day: number,
     fate: InvoiceFate,
@@ -120,7 +120,7 @@ export class Bookkeeper {
     return entry
   }
 
-  /** Marks the line as lettered and tells what settles it; one in fifteen is settled in part. */
+  /** Marks the line as lettered and returns the item that settles it; one in fifteen is settled in part. */
   #letter(line: Line, item: Pick<OpenItem, 'kind' | 'party' | 'invoiceNumber'>): OpenItem {
     const amount = line.debit + line.credit
     const state = this.#random.chance(1 / 15) ? 'partial' : 'complete'
@@ -219,7 +219,7 @@ export class Bookkeeper {
     ]
   }
 
-  /** One pay slip: gross, both sides' contributions, tax at source, and the net, which the bank will pay. */
+  /** One pay slip: gross pay, contributions of both sides, tax at source, and the net pay, which the bank will pay. */
   paySlip(day: number, employee: ThirdParty): DraftedEntry {
     const gross = this.#random.cents(5.26, 5.8)
     const ownShare = (gross * 22n) / 100n
@@ -247,7 +247,7 @@ export class Bookkeeper {
     return entry
   }
 
-  /** What invoices collected and deducted since the last declaration; null where there is nothing to declare. */
+  /** Declares the VAT collected and deducted since the last declaration; null if there is none. */
   vatReturn(day: number): DraftedEntry | null {
     const collected = this.#vatCollected
     const deductible = this.#vatDeductible
@@ -268,19 +268,19 @@ export class Bookkeeper {
     return this.#entry(day, 'TVA', 'OD_TVA', lines)
   }
 
-  /** Two movements: what the owners put in when the company began. */
+  /** Two movements: the owners' capital when the company began. */
   foundation(day: number): DraftedEntry {
     const lines = this.#pair('512000', '101300', 5_000_000n, 'Apport en capital à la constitution')
     return this.#entry(day, 'RB', 'E', lines)
   }
 
-  /** Opening balances by account id, debit positive; together they come to zero. */
+  /** Opening balances by account id, debit positive; their sum is zero. */
   opening(day: number, balances: Map<string, bigint>): DraftedEntry {
     const lines = [...balances].map(([accountId, balance]) => newLine(accountId, 'À NOUVEAU', '', balance))
     return this.#entry(day, 'AN', 'AN', lines)
   }
 
-  /** An accrual of exactly so many movements, at least two: each charge by itself, and their sum to be paid. */
+  /** An accrual of exactly this number of movements, at least two: one per charge, and their sum as payable. */
   accrual(day: number, movements: number): DraftedEntry {
     assert(movements >= 2, 'one movement cannot balance')
     const description = 'CHARGES À PAYER DE FIN DE PÉRIODE'
@@ -299,7 +299,7 @@ export class Bookkeeper {
   #entry(day: number, journal: string, source: string, lines: Line[]): DraftedEntry {
     const random = this.#random
     const accountedDay = random.chance(0.3) ? day + random.integer(1, 20) : day
-    // 22:00 and 23:00 in UTC are another day in Paris for all or half of the year.
+    // In Paris 22:00 and 23:00 UTC are the next day, for half or all of the year.
     const hour = random.chance(0.06)
       ? random.pick(['21', '22', '23'])
       : String(random.integer(6, 19)).padStart(2, '0')
@@ -329,7 +329,7 @@ export class Bookkeeper {
     }
   }
 
-  /** Files on about one invoice in 25 (one entry in 50 of the ledger), and on few single movements. */
+  /** Attaches files to about one invoice in 25 (one entry in 50 of the ledger), and to a few movements. */
   #attach(entry: DraftedEntry, fileName: string): void {
     const random = this.#random
     const address = () =>

@@ -1,7 +1,7 @@
-/** Identifiers of French books with keys that really check: partners' software verifies them. */
+/** Identifiers of French books with valid check digits, which partners' software verifies. */
 import type { Random } from './random.ts'
 
-/** Nine digits, the last by the formula of Luhn. */
+/** Nine digits, the last by Luhn's formula. */
 export function siren(random: Random): string {
   const digits = random.digits(8)
   let sum = 0
@@ -36,7 +36,7 @@ export function bankDetails(random: Random): BankDetails {
   const account = random.digits(11)
   const key = 97n - ((89n * BigInt(bank) + 15n * BigInt(branch) + 3n * BigInt(account)) % 97n)
   const rib = bank + branch + account + String(key).padStart(2, '0')
-  // F is 15 and R is 27 in the check of an IBAN, which is computed over the number with FR00 moved to its end.
+  // The check of an IBAN is computed with FR00 moved to the end, where F is 15 and R is 27.
   const check = 98n - (BigInt(`${rib}152700`) % 97n)
   return { rib, iban: `FR${String(check).padStart(2, '0')}${rib}` }
 }

@@ -1,10 +1,10 @@
 /**
- * The course of a seeded ledger: which entry comes when, so that dates ascend evenly over the year, invoices are settled
- * some weeks after they came, and the number of movements is met exactly.
+ * Schedules the entries of a seeded ledger: dates ascend evenly over the year, invoices are settled some weeks after
+ * they arrive, and the number of movements is exact.
  *
- * An invoice says from the start how it will be lettered, because its movements are loaded before the payment exists.
- * So the ledger owes two movements for each open item, and an entry is taken only where what is left covers that debt:
- * what is left beyond it (the slack) is zero or can make an entry of its own, which takes two.
+ * An invoice has its lettering from the start, because its movements are loaded before the payment exists. So the
+ * ledger owes two movements for each open item. An entry is added only if the remaining movements cover this debt, and
+ * the rest beyond it (the slack) is zero or at least two, enough for an entry of its own.
  */
 import { strict as assert } from 'node:assert'
 import type { Random } from './random.ts'
@@ -12,10 +12,10 @@ import type { Chart, ChartSize } from './seed-chart.ts'
 import { Bookkeeper } from './seed-entries.ts'
 import type { DraftedEntry, OpenItem } from './seed-lines.ts'
 
-/** Open items that are kept at most: the only memory that grows with a ledger, and only up to here. */
+/** Maximum of open items: the only memory that grows with a ledger. */
 const openItemsMax = 20_000
 
-/** Lines of the longest entry, the opening balances: they are few because the year before is small. */
+/** Lines of the longest entry, the opening balances: they are few because the previous year is small. */
 export const entryLinesMax = 4_000
 
 const movementsOfYearBeforeMax = 3_000
@@ -31,7 +31,7 @@ export function chartSize(movements: number): ChartSize {
 }
 
 /**
- * Two fiscal years: first the year before, closed and small, then `year` with all other movements.
+ * Two fiscal years: first the previous one, closed and small, then `year` with all other movements.
  * @param movements of both years together, at least 10
  */
 export function* generateLedger(
@@ -39,7 +39,7 @@ export function* generateLedger(
   random: Random,
   plan: { movements: number; year: number; thirdPartyId: string },
 ): Generator<DraftedEntry & { year: number }> {
-  assert(plan.movements >= 10, 'a ledger of less than ten movements has no place for two years')
+  assert(plan.movements >= 10, 'two years need at least ten movements')
   const before =
     plan.movements < 400 ? 2 : Math.min(Math.floor(plan.movements / 100), movementsOfYearBeforeMax)
   const balances = new Map<string, bigint>()
@@ -59,7 +59,7 @@ export function* generateLedger(
     yield { ...entry, year: plan.year }
 }
 
-/** Expenses and income end with their year: their sum is the result, a profit or a loss. */
+/** Expenses and income are closed with their year: their sum is the result, a profit or a loss. */
 function openingBalances(chart: Chart, balances: Map<string, bigint>): Map<string, bigint> {
   const opening = new Map<string, bigint>()
   let result = 0n
@@ -75,7 +75,7 @@ interface YearPlan {
   year: number
   movements: number
   thirdPartyId: string
-  /** Null in the first year of the books, which begins with the capital and has no drafts left. */
+  /** Null in the first year of the books, which begins with the capital and has no drafts. */
   opening: Map<string, bigint> | null
 }
 
@@ -84,7 +84,7 @@ function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<
   const lastDay = days.indexOf(`${plan.year}-12-31`)
   const keeper = new Bookkeeper(chart, random, plan.thirdPartyId, days)
   const openItems = new OpenItems()
-  // Wages take an eighth of a ledger at most: in the smallest there are none.
+  // Wages are at most an eighth of a ledger: the smallest have none.
   const paySlipsPerMonth = Math.min(chart.staff.length, Math.floor(plan.movements / 12 / 64))
   const monthly: (() => DraftedEntry | null)[] = []
   let monthDone = ''
@@ -124,7 +124,7 @@ function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<
   if (left > 0) yield keeper.accrual(lastDay, left)
 }
 
-/** Some six weeks of invoices, none at the end of the year, so that the last ones are not all paid on its last day. */
+/** About six weeks of invoices, none at the end of the year, so that the last ones are not all paid on its last day. */
 function openItemsWanted(movements: number, progress: number): number {
   return Math.min(openItemsMax, movements / 60) * Math.min(1, (1 - progress) * 10)
 }
@@ -134,7 +134,7 @@ function settle(keeper: Bookkeeper, openItems: OpenItems, day: number, slack: nu
   const isDeposited = (next: OpenItem | undefined) =>
     next !== undefined && next.kind === 'customer' && ['CHQ', 'CB', 'ESP'].includes(next.party.payment)
   const items = [item]
-  // A deposit takes fewer movements than it owes, which may leave a slack of one where there was none.
+  // A deposit uses fewer movements than are owed, which may turn a slack of zero into one.
   if (slack >= 2 && isDeposited(item))
     while (items.length < 6 && isDeposited(openItems.first)) items.push(openItems.shift())
   return items.length === 1 ? keeper.settlement(day, item) : keeper.deposit(day, items)
@@ -171,7 +171,7 @@ function daysFrom(year: number): string[] {
   return days
 }
 
-/** First in, first out. An array alone would move all its items at each shift. */
+/** First in, first out. A plain array would move all its items at each shift. */
 class OpenItems {
   #items: OpenItem[] = []
   #head = 0
@@ -190,7 +190,7 @@ class OpenItems {
 
   shift(): OpenItem {
     const item = this.#items[this.#head]
-    assert(item !== undefined, 'an open item is taken only where there is one')
+    assert(item !== undefined, 'there is an open item')
     this.#head += 1
     if (this.#head === 1024) {
       this.#items = this.#items.slice(this.#head)

@@ -1,4 +1,4 @@
-/** Movements of a seeded ledger before they have ids, and what is written on them: lettering codes, analytic shares. */
+/** Movements of a seeded ledger before they have ids, with their lettering codes and analytic shares. */
 
 import type { EntryRow, MovementRow } from '../formats/rows.ts'
 import type { Random } from './random.ts'
@@ -9,25 +9,25 @@ export type Line = Omit<MovementRow, Keys | 'entryId' | 'id'>
 /** An entry with its movements, before it has ids. */
 export interface DraftedEntry extends Omit<EntryRow, Keys | 'id'> {
   lines: Line[]
-  /** What a later bank entry has to settle. */
+  /** An item that a later bank entry must settle. */
   opens: OpenItem | null
 }
 
 /**
- * An invoice or salary whose line already carries its lettering, because it is loaded long before it is settled: the
- * ledger must then contain that settlement.
+ * An invoice or salary whose line already has its lettering, because it is loaded long before it is settled. The ledger
+ * must then contain the settlement.
  */
 export interface OpenItem {
   kind: 'supplier' | 'customer' | 'employee'
   party: ThirdParty
   invoiceNumber: string
-  /** What will be paid: all of the line where complete, less where partial. */
+  /** The amount to be paid: the whole line if complete, less if partial. */
   payable: bigint
   state: 'complete' | 'partial'
   code: string
 }
 
-/** @param amount debit where positive, credit where negative */
+/** @param amount positive for a debit, negative for a credit */
 export function newLine(accountId: string, description: string, invoiceNumber: string, amount: bigint): Line {
   return {
     accountId,
@@ -45,7 +45,7 @@ export function newLine(accountId: string, description: string, invoiceNumber: s
   }
 }
 
-/** AAA, AAB, ... ZZZ, AAAA, ...: as accountants count. */
+/** AAA, AAB, ... ZZZ, AAAA, ..., as in accounting. */
 export function letteringCode(index: number): string {
   let width = 3
   let rest = index
@@ -59,8 +59,8 @@ export function letteringCode(index: number): string {
 }
 
 /**
- * A split of a line's amount over one to three sections of the first axis, and for half of the lines one or two of the
- * second. On each axis the amounts add up to the line's to the cent, and the rates to 100 %.
+ * Splits a line's amount over one to three sections of the first axis, and for half of the lines over one or two of the
+ * second. On each axis the amounts add up to the line's amount to the cent, and the rates to 100 %.
  * @param axes the section ids of each axis, at least three on each
  */
 export function splitShares(random: Random, axes: bigint[][], amount: bigint): bigint[] {
@@ -83,7 +83,7 @@ function splitOverAxis(
   for (let index = 0; index < count; index++) {
     const isLast = index === count - 1
     const percent = isLast ? percentLeft : random.integer(1, percentLeft - (count - index))
-    // The last section takes what rounding leaves.
+    // The last section gets the rounding difference.
     const share = isLast ? amountLeft : (amount * BigInt(percent)) / 100n
     shares.push(sections[(first + index) % sections.length]!, share, BigInt(percent) * 10_000n)
     amountLeft -= share

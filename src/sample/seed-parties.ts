@@ -1,4 +1,4 @@
-/** The companies and people behind the third-party accounts of a seeded folder. */
+/** The companies and people of the third-party accounts of a seeded folder. */
 
 import type { Address, CompanyRow, Contact, EmployeeRow, FolderKey, Miscellaneous } from '../formats/rows.ts'
 import type { Random } from './random.ts'
@@ -6,9 +6,9 @@ import { bankDetails, nir, siren } from './seed-identifiers.ts'
 import words from './words.json' with { type: 'json' }
 
 /**
- * Mostly plain; one in thirty ends in one of the hostile texts, which readers of exports stumble over: quotes,
- * backslashes, tab, line breaks, control characters, the line separator of JavaScript, a byte-order mark, right-to-left
- * text, emoji of several code points, a lone backslash-N as COPY writes null.
+ * Mostly plain; one in thirty ends with a hostile text that readers of exports may fail on: quotes, backslashes, tab,
+ * line breaks, control characters, the line separator of JavaScript, a byte-order mark, right-to-left text, emoji of
+ * several code points, a lone backslash-N as COPY writes null.
  */
 export function thirdPartyName(random: Random): string {
   const name = random.chance(0.5)
@@ -117,7 +117,7 @@ function phoneNumberOf(random: Random): string {
   return `+33${random.integer(1, 9)}${random.digits(8)}`
 }
 
-/** On the reserved name example.com: nobody's mail is made up. */
+/** Uses the reserved name example.com, so no address is a real person's. */
 function emailOf(firstName: string, lastName: string): string {
   const ascii = (name: string) =>
     name

@@ -1,8 +1,10 @@
-/** Statements only seeding needs; it runs as the owner of the tables. */
+/** Statements of the seed, which runs as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
 import type { FolderKey } from '../formats/rows.ts'
 
-/** Makes a second seed of the same reference wait until the transaction ends, so that it sees what the first made. */
+/**
+ * Makes a second seed of the same reference wait until the transaction ends, so that it sees the first one's folder.
+ */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('grandlivre seed ' || $1, 0))`, [
     reference,
@@ -10,9 +12,9 @@ export async function lockReference(client: ClientBase, reference: string): Prom
 }
 
 /**
- * The third party that is named as sender of seeded entries. Nobody can call in its name: it has no secret, and is
- * disconnected from the start.
- * @returns its id, which is `id` unless an earlier seed made it
+ * The third party that seeded entries name as sender. It cannot call the service: it has no secret and is disconnected
+ * from the start.
+ * @returns its id: `id`, unless an earlier seed created it
  */
 export async function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
@@ -35,8 +37,8 @@ export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<s
 }
 
 /**
- * Fresh statistics, without which the first exports run with the plans of an empty table, and the marks that a first
- * reader would otherwise have to write to every page. Not within a transaction.
+ * Updates statistics, without which the first exports would use plans for an empty table, and sets the visibility marks
+ * that the first reader would otherwise write to every page. Not within a transaction.
  */
 export async function vacuumLedger(pool: Pool): Promise<void> {
   await pool.query(

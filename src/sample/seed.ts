@@ -28,7 +28,7 @@ export const movementsMax = 5_000_000
 const movementsPerBatch = 10_000
 
 export interface SeedOptions {
-  /** Exactly so many are made, in two fiscal years: all but one in a hundred in the later one. */
+  /** Exact number of movements, in two fiscal years: 99 in a hundred are in the later one. */
   movements: number
   /** The same seed gives the same rows apart from ids. Default 1. */
   seed?: number
@@ -36,11 +36,11 @@ export interface SeedOptions {
   year?: number
   /** Reference of the folder. Default SEED. */
   reference?: string
-  /** Where the reference exists: empty that folder and fill it anew; its id and tokens stay. Default: refuse. */
+  /** If the reference exists: empty that folder and fill it again; its id and tokens stay. Default: refuse. */
   replace?: boolean
   /** Called after each batch. */
   onProgress?: (movementsDone: number, movements: number) => void
-  /** Called when all is committed. What follows makes the first exports fast, and may be interrupted without harm. */
+  /** Called after the commit. The remaining steps make the first exports fast and may be interrupted without harm. */
   onLoaded?: (folder: SeededFolder) => void
 }
 
@@ -48,7 +48,7 @@ export interface SeededFolder {
   schemaId: string
   firmId: string
   folderId: string
-  /** The closed year before, then the year that holds nearly everything. Days are 'YYYY-MM-DD'. */
+  /** The closed previous year, then the year with nearly all movements. Days are 'YYYY-MM-DD'. */
   exercices: { id: string; start: string; end: string }[]
   counts: { entries: number; movements: number; accounts: number }
   /** Bytes of rows sent to the database. */
@@ -56,9 +56,9 @@ export interface SeededFolder {
 }
 
 /**
- * Creates a tenant with one firm and one folder, and fills it: all of it or nothing.
+ * Creates a tenant with one firm and one folder and fills it, in one transaction.
  * @param ownerUrl an address of the database as the owner of its tables
- * @throws {Error} where the folder exists and `replace` is not set, and for a number out of range
+ * @throws {Error} if the folder exists and `replace` is not set, or a number is out of range
  */
 export async function seed(ownerUrl: string, options: SeedOptions): Promise<SeededFolder> {
   const { movements } = options
@@ -120,7 +120,7 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
   }
 }
 
-/** With the exercices that it had, where its ledger is replaced. */
+/** With its old exercices if its ledger is replaced. */
 async function findOrCreateFolder(
   client: ClientBase,
   ids: IdSource,
@@ -128,13 +128,13 @@ async function findOrCreateFolder(
   reference: string,
   replace: boolean,
 ): Promise<FolderKey & { firmId: string; deleted?: string[] }> {
-  // Drawn even where the folder exists, so that what follows is the same in both cases.
+  // Drawn even if the folder exists, so that the numbers after it are the same in both cases.
   const siret = `${siren(random)}00018`
   const firmSiret = `${siren(random)}00026`
   const address = addressOf(random)
   const existing = await findFoldersByReference(client, reference)
   if (existing.length > 1)
-    throw new Error(`${existing.length} folders carry the reference ${reference}: choose another reference`)
+    throw new Error(`${existing.length} folders have the reference ${reference}: choose another one`)
   const [folder] = existing
   if (folder !== undefined) {
     if (!replace)
@@ -178,7 +178,7 @@ async function findOrCreateFolder(
   return { schemaId, firmId, folderId }
 }
 
-/** Loads everything that entries refer to, in the order of the foreign keys. Gives the bytes sent. */
+/** Loads everything that entries refer to, in the order of the foreign keys. Returns the bytes sent. */
 async function loadChart(
   client: ClientBase,
   key: FolderKey,
@@ -237,7 +237,7 @@ async function loadEntries(
     await movementWriter.flush()
     onBatch(loaded.movements)
   }
-  // An entry has at least two movements, so a batch takes at most half as many ids again, and one last entry.
+  // An entry has at least two movements, so a batch needs at most half as many ids more, plus one last entry.
   const idsPerBatch = movementsPerBatch * 1.5 + entryLinesMax + 1
   await ids.reserve(idsPerBatch)
   for (const { lines, opens: _, year, ...entry } of ledger) {

@@ -35,12 +35,12 @@ describe('a partner', () => {
   test('is created and gets tokens that work, until they are revoked', async () => {
     const created = await cli('partner', 'create', '--code', 'ACME', '--name', 'Acme & Söhne')
     expect(created).toMatchObject({ code: 0, error: '' })
-    expect(created.out).toContain('this once only')
+    expect(created.out).toContain('shown only once')
     const secret = shown(created)
     expect(secret).toMatch(/^glv_secret_[\w-]{43}$/)
 
     const issued = await cli('token', 'issue', '--partner', 'ACME', '--level', 'api', '--folder', '111')
-    expect(issued.out).toContain('this once only')
+    expect(issued.out).toContain('shown only once')
     expect(shown(issued)).toMatch(/^glv_api_[\w-]{43}$/)
     const firm = shown(await cli('token', 'issue', '--partner', 'ACME', '--level', 'firm', '--firm', '110'))
     expect(firm).toMatch(/^glv_firm_[\w-]{43}$/)
@@ -188,7 +188,7 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     [
       'both at once',
       ['token', 'issue', '--partner', 'NO', '--level', 'firm', '--firm', '110', '--folder', '111'],
-      /takes --firm <id>, and only that/,
+      /takes --firm <id> and no other scope/,
     ],
     ['what is no id', ['token', 'revoke', 'first'], /a number such as 1000, not "first"/],
     ['an id of too many digits', ['token', 'revoke', '1'.repeat(17)], /a number such as 1000/],
@@ -207,7 +207,7 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
   test('a code that is taken', async () => {
     await staff.thirdParty('TAKEN')
     const { code, error } = await cli('partner', 'create', '--code', 'TAKEN', '--name', 'x')
-    expect([code, error]).toEqual([1, 'There is a third party TAKEN already: choose another --code\n'])
+    expect([code, error]).toEqual([1, 'The third party TAKEN already exists: choose another --code\n'])
   })
 
   test('words that are no command, a missing option, an impossible choice', async () => {

@@ -61,6 +61,6 @@ describe('staff', () => {
     expect(await stage.storedKeys()).toEqual(files)
     expect(lines().some((line) => line.includes('export.done'))).toBe(false)
     const again = await cli(stage.database.ownerUrl, 'export', 'cancel', body.id)
-    expect(again).toMatchObject({ code: 1, error: expect.stringContaining('is failed already') })
+    expect(again).toMatchObject({ code: 1, error: expect.stringContaining('is already failed') })
   })
 })

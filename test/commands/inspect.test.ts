@@ -62,7 +62,7 @@ test('another file is said to be none, in one line', async () => {
   const { code, out } = await inspect(written('export.json', Buffer.from('{"metadata":{}}')))
   expect(code).toBe(1)
   expect(out).toBe(
-    '1 problem:\n  line 1, column 1 "{"metadata":{}}": this is no TRA file: it would begin with ***\n',
+    '1 problem:\n  line 1, column 1 "{"metadata":{}}": this is not a TRA file, which begins with ***\n',
   )
 })
 

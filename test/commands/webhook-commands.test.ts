@@ -46,7 +46,7 @@ test('an event that staff emit is delivered to its subscribers', async (context)
   await stage.subscribe('/schema')
   stage.dispatch()
   expect(await run(...emitted('document', 'CREATE', documentData, '--folder', '0111'))).toBe(
-    'Told: document CREATE in schema 100, folder 111.\n',
+    'Published: document CREATE in schema 100, folder 111.\n',
   )
   await run(...emitted('document', 'CREATE', { ...documentData, id: '8' }))
   await until(() => stage.receiver.accepted('/schema').length === 2)
@@ -90,7 +90,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
   await run(...create('--all-schemas'))
   await run(...create('--schema', '200'))
   expect(await run(...create('--folder', '111', '112', '111'))).toMatch(
-    /^Subscription \d+ of ONE is told from now on\.\n$/,
+    /^Subscription \d+ of ONE receives events from now on\.\n$/,
   )
   const made = await sql(
     'select schema_id, folder_ids, level, firm_id, on_events, post_url from subscriptions order by id',
@@ -123,7 +123,7 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(await run('webhook', 'show', id)).not.toContain('because')
   await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
   const behind = await run('webhook', 'show', id)
-  expect(behind).toMatch(/^events behind these +1$/m)
+  expect(behind).toMatch(/^events after these +1$/m)
   expect(behind).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
   await sql(
     `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
@@ -224,13 +224,15 @@ test('a secret is rotated: both are shown to be good for a while, and webhooks a
   await stage.subscribe('/one')
   stage.dispatch()
   const shown = await run('partner', 'rotate-secret', '--code', 'ONE')
-  expect(shown).toContain('for 24 hours more')
+  expect(shown).toContain('for 24 more hours')
   const secret = /^Secret: (\S+)$/m.exec(shown)![1]!
   receiver.expectSecret(secret)
   await stage.publish([documentEvent('a')])
   await until(() => receiver.accepted('/one').length === 1)
   expect(receiver.forged).toEqual([])
-  expect(await run('partner', 'rotate-secret', '--code', 'ONE', '--keep', '0')).toContain('before is refused')
+  expect(await run('partner', 'rotate-secret', '--code', 'ONE', '--keep', '0')).toContain(
+    'previous one is refused',
+  )
   const keys = await stage.sql(
     'select retired_at > now() as kept from third_party_secrets where third_party_id = $1 order by created_at',
     [stage.thirdPartyId],
@@ -269,7 +271,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/Give one of/, create({})],
     [/Give one of/, create({}, '--all-schemas', '--schema', '100')],
     [/no schema 300/, create({}, '--schema', '300')],
-    [/of several schemas/, create({}, '--folder', '111', '211')],
+    [/in several schemas/, create({}, '--folder', '111', '211')],
     [/no folder 999/, create({}, '--folder', '999')],
     [/no third party NOBODY/, create({ '--partner': 'NOBODY' }, ...folder)],
     [/^--url .*private/, create({ '--url': 'https://10.0.0.1/' }, ...folder)],
@@ -281,7 +283,7 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/no attempt of a delivery 9/, ['webhook', 'attempts', '5', '9']],
     [/--from takes a day or a moment/, replay('--from', 'yesterday')],
     [/--from takes a day or a moment/, replay('--from', '2026-01-31T08:00')],
-    [/--to goes with --from/, replay('--to', day)],
+    [/--to requires --from/, replay('--to', day)],
     [/must be before/, replay('--from', day, '--to', day)],
     [/no subscription 5/, replay('--from', day)],
     [/no subscription 5/, replay()],

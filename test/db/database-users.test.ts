@@ -48,9 +48,7 @@ test.runIf(isRoot).for(['022', '077'])(
     await rename(`${path}-gone`, path)
     // A place that somebody else has made is not used.
     await chown(join(path, '..'), 12345, 12345)
-    await expect(stage.startProcess({ project: home, temporary })).rejects.toThrow(
-      'was made by somebody else',
-    )
+    await expect(stage.startProcess({ project: home, temporary })).rejects.toThrow('belongs to another user')
   },
 )
 

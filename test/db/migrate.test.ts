@@ -152,7 +152,7 @@ test.each([
   ['an address that is none', 'postgres://a:b@127.0.0.1:port/c', 'Invalid URL'],
 ])('%s is told with the name of the setting', async (_, databaseUrl, cause) => {
   await expect(openDatabase({ dataDir: folder, databaseUrl })).rejects.toThrow(
-    `The server of DATABASE_URL does not let us in: ${cause}`,
+    `The server of DATABASE_URL refuses the connection: ${cause}`,
   )
 })
 

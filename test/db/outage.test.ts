@@ -11,7 +11,7 @@ function failure(code: string): Error {
 }
 
 test.each([
-  ['53100', 'room on the disk of the database'],
+  ['53100', 'disk space of the database'],
   ['53200', 'resources of the database'],
   ['53300', 'a free connection to the database'],
   ['53400', 'resources of the database'],
@@ -54,6 +54,6 @@ test('a name with several addresses is named with the reason of each', async () 
   const error = await promise
   expect(missingOf(error)).toBe('the database')
   expect(new DatabaseAway('DATABASE_URL', error).message).toMatch(
-    /^The server of DATABASE_URL does not let us in: connect E\w+ 127\.0\.0\.1:1.*; connect E\w+ ::1:1/,
+    /^The server of DATABASE_URL refuses the connection: connect E\w+ 127\.0\.0\.1:1.*; connect E\w+ ::1:1/,
   )
 })

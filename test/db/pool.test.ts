@@ -74,7 +74,7 @@ test('a transaction that hides the failure of a statement is not taken for kept'
     await addSchema(client, 7)
     await client.query('select nothing').catch(() => {})
   })
-  await expect(hiding).rejects.toThrow('went on after a statement of its transaction had failed')
+  await expect(hiding).rejects.toThrow('continued after a statement of its transaction had failed')
 })
 
 test('a failed transaction does not cost its connection', async () => {

@@ -154,7 +154,7 @@ test('a file is read back line by line, its sums to the cent', async () => {
   writeFileSync(file, body.slice(0, -1))
   await expect(readBack(file)).rejects.toThrow('ends in the middle of a line')
   writeFileSync(file, `${body}{"producerId":"4"}\n`)
-  await expect(readBack(file)).rejects.toThrow(`Line 4 of ${file} is no movement`)
+  await expect(readBack(file)).rejects.toThrow(`Line 4 of ${file} is not a movement`)
 })
 
 test('after 429 the partner asks again when Retry-After has passed', async () => {

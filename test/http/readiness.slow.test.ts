@@ -132,7 +132,7 @@ describe('a database that is away when the process starts', () => {
     })
     try {
       expect(await missing(service)).toBe('the database of DATABASE_URL')
-      expect(service.lines.join('')).toContain('does not let us in: too many connections for role')
+      expect(service.lines.join('')).toContain('refuses the connection: too many connections for role')
       await ask(server.ownerUrl, 'alter role narrow connection limit -1')
       await until(async () => (await missing(service)) === '')
     } finally {
@@ -280,7 +280,7 @@ describe('a running database server', () => {
     const filler = join(disk, 'filler')
     await fill(filler)
     expect(await statuses(service, ...Array(5).fill(journals))).toEqual(Array(5).fill(503))
-    expect(await missing(service)).toContain('room on the disk of the database')
+    expect(await missing(service)).toContain('disk space of the database')
     await rm(filler)
     await until(async () => (await missing(service)) === '')
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])

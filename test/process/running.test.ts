@@ -160,7 +160,9 @@ test('a start that fails after binding its port says why, and leaves nothing run
 test('a start says so when the database does not let it in, without the password', async () => {
   const ownerUrl = database.ownerUrl.replace(/:[^:@]+@/, ':hidden@')
   const refused = await startTestService({ ownerUrl }).catch((error: Error) => error.message)
-  expect(refused).toContain('The server of DATABASE_URL does not let us in: password authentication failed')
+  expect(refused).toContain(
+    'The server of DATABASE_URL refuses the connection: password authentication failed',
+  )
   expect(refused).not.toContain('hidden')
 })
 

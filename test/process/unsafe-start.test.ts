@@ -108,7 +108,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
     await migrate(urlOf(login))
     const complaint = await complaintOf(bouncer.through(urlOf(login)))
     expect(complaint).toContain('The connection to DATABASE_URL is not safe to use:\n')
-    expect(complaint).toMatch(/A pooler (stands before PostgreSQL|refuses our settings)/)
+    expect(complaint).toMatch(/pooler (in front of PostgreSQL|refuses our settings)/)
     if (options.dropsOptions) {
       expect(complaint).toContain(
         `Requests would run as the role ${login}, which row-level security does not`,
@@ -139,7 +139,7 @@ test.skipIf(!isPgBouncerInstalled).each([
   const bouncer = await startPgBouncer([urlOf('books_owner')], { poolMode: 'session', dropsOptions: true })
   try {
     const complaint = await complaintOf(bouncer.through(urlOf('books_owner')))
-    expect(complaint).toContain('A pooler stands before PostgreSQL')
+    expect(complaint).toContain('There is a pooler in front of PostgreSQL')
     expect(complaint).toContain('Requests would run as the role books_owner')
     expect(complaint?.includes('The search path is')).toBe(isWrong)
   } finally {
@@ -157,15 +157,18 @@ test.skipIf(!isPgBouncerInstalled)(
     const pooled = bouncer.through(direct)
     try {
       await expect(startProcess({ DATA_DIR, DATABASE_URL: pooled })).rejects.toThrow(
-        'The connection to DATABASE_URL is not safe to use:\n  - A pooler stands before PostgreSQL',
+        'The connection to DATABASE_URL is not safe to use:\n  - There is a pooler in front of PostgreSQL',
       )
       await expect(
         startProcess({ DATA_DIR, DATABASE_URL: direct, EXPORT_DATABASE_URL: pooled }),
       ).rejects.toThrow(
-        'The connection to EXPORT_DATABASE_URL is not safe to use:\n  - A pooler stands before',
+        'The connection to EXPORT_DATABASE_URL is not safe to use:\n  - There is a pooler in front of',
       )
       const { code, error } = await cli(pooled, 'migrate')
-      expect([code, error]).toEqual([1, expect.stringContaining('  - A pooler stands before PostgreSQL')])
+      expect([code, error]).toEqual([
+        1,
+        expect.stringContaining('  - There is a pooler in front of PostgreSQL'),
+      ])
     } finally {
       await bouncer.stop()
     }

@@ -1,8 +1,8 @@
 import { readId } from '../../db/id.ts'
 
 /**
- * For an argument or an option: the id without leading zeros, as rows and other programs name it.
- * @throws {Error} where nothing can have this id
+ * Parses an argument or option: the id without leading zeros, as rows and other programs have it.
+ * @throws {Error} if it is not an id
  */
 export function checkId(given: string): string {
   const id = readId(given) ?? '0'
@@ -10,7 +10,7 @@ export function checkId(given: string): string {
   return id
 }
 
-/** @throws {Error} where it is no number of lines */
+/** @throws {Error} if it is not a number of lines */
 export function checkMost(most: string): number {
   if (!/^[1-9]\d{0,5}$/.test(most)) throw new Error(`--most takes a number from 1 to 999999, not "${most}"`)
   return Number(most)

@@ -1,12 +1,12 @@
 import { type Config, urlOf } from '../../config.ts'
 
-/** Lines for staff: how to let a partner read a folder that was just filled. */
+/** Lines for staff: how to give a partner access to a folder that was just filled. */
 export function nextSteps(
   { publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>,
   folderId: string,
   exerciceId: string,
 ): string[] {
-  // A free port is known to the service alone.
+  // Only the service knows which free port it got.
   const address = publicUrl ?? urlOf(host, port === 0 ? '<port>' : port)
   return [
     '',

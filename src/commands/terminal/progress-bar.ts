@@ -1,4 +1,4 @@
-/** How far a command is: one line of a terminal that is drawn anew, or a line every few seconds elsewhere. */
+/** Progress of a command: on a terminal one line that is redrawn, elsewhere a line every few seconds. */
 import type { Output } from './terminal.ts'
 
 const redrawMs = 100
@@ -6,9 +6,9 @@ const lineMs = 5_000
 const barCharacters = 24
 
 export interface ProgressBar {
-  /** @param share done of it, 0 to 1 */
+  /** @param share completed share, 0 to 1 */
   show(share: number, text: string): void
-  /** Wipes the line: what comes next takes its place. After a failure `run-cli.ts` does. */
+  /** Clears the line for the next output. After a failure `run-cli.ts` does this. */
   clear(): void
 }
 
@@ -20,7 +20,7 @@ export function createProgressBar(out: Output): ProgressBar {
       if (now - shown < (out.isTTY ? redrawMs : lineMs)) return
       shown = now
       const bar = '#'.repeat(Math.floor(share * barCharacters)).padEnd(barCharacters, '.')
-      // A line that wraps could not be drawn anew.
+      // A line that wraps could not be redrawn.
       const line = `[${bar}] ${text}`.slice(0, (out.columns || 80) - 1)
       out.write(out.isTTY ? `\r\x1b[K${line}` : `${text}\n`)
     },
@@ -30,7 +30,7 @@ export function createProgressBar(out: Output): ProgressBar {
   }
 }
 
-/** How far a step is: bytes of a file, and the lines in them. */
+/** Progress of a step: bytes and lines of a file. */
 export interface FileProgress {
   step: string
   bytes: number

@@ -1,12 +1,12 @@
-/** What a command uses of the process that it runs in. `cli.ts` passes the real ones, a test its own. */
+/** The parts of its process that a command uses. `cli.ts` passes the real ones, tests pass their own. */
 export interface Terminal {
-  /** As `readConfig` takes them. */
+  /** Environment for `readConfig`. */
   env: NodeJS.ProcessEnv
   /** Results, which scripts may read. */
   out: Output
   /** Progress and errors. */
   err: Output
-  /** Aborts on Ctrl-C and SIGTERM. They end the process at once until a command asks for this. */
+  /** Aborts on Ctrl-C and SIGTERM. Unless a command reads this, they end the process at once. */
   stop: () => AbortSignal
 }
 

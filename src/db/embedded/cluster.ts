@@ -1,68 +1,68 @@
 /**
- * The files of an embedded PostgreSQL: the passwords, made once, and the folder that initdb fills. Several
- * processes may come to an empty folder at once; each step ends in one atomic act of the file system (link, rename),
- * which one of them wins, and the others go on with what the winner made.
+ * The files of an embedded PostgreSQL: the passwords, created once, and the folder that initdb fills. Several processes
+ * may start on an empty folder at once. Each step ends with an atomic operation of the file system (link, rename) that
+ * one of them wins; the others use its result.
  */
 import { randomBytes } from 'node:crypto'
 import { chown, link, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { canReach, databaseUser, exists, type Programs, placeBeside, runProgram } from './programs.ts'
+import { canReach, databaseUser, exists, type Programs, runProgram, substituteFolder } from './programs.ts'
 
 export interface Cluster {
   /** PostgreSQL's data folder. */
   path: string
-  /** Of the superuser `grandlivre`. */
+  /** Password of the superuser `grandlivre`. */
   ownerPassword: string
-  /** Of the role `grandlivre_service`. */
+  /** Password of the role `grandlivre_service`. */
   servicePassword: string
 }
 
 type Passwords = Omit<Cluster, 'path'>
 
-/** The superuser, and the database that everything lives in. */
+/** Name of the superuser and of the database. */
 export const ownerName = 'grandlivre'
 
 const majorVersion = '18'
 
 /**
- * Finds the cluster of a data folder, or makes it.
- * @throws {Error} where the folder holds something else, or cannot be used by this user, with what to do
+ * Finds or creates the cluster of a data folder.
+ * @throws {Error} if the folder contains something else or this user cannot use it, with the remedy
  */
 export async function openCluster(folder: string, programs: Programs): Promise<Cluster> {
   await mkdir(folder, { recursive: true })
-  // A server is known by the path on its command line, whatever links lead there.
+  // A server is identified by the path on its command line, so links are resolved.
   const dataDir = await realpath(folder)
   const passwords = await readOrMakePasswords(join(dataDir, 'postgres.json'))
-  const place = await placeOfCluster(dataDir)
-  const path = join(place, 'postgres')
+  const home = await folderOfCluster(dataDir)
+  const path = join(home, 'postgres')
   const note = join(dataDir, 'postgres-is-elsewhere.txt')
   if (!(await exists(path))) {
     await refuseToReplace(note, path)
-    await initialise(place, path, programs, passwords.ownerPassword)
+    await initialise(home, path, programs, passwords.ownerPassword)
   }
-  if (place !== dataDir) {
+  if (home !== dataDir) {
     await writeFile(note, `PostgreSQL's user cannot enter this folder. The database is in ${path}\n`)
   }
   await checkVersion(path)
   return { path, ...passwords }
 }
 
-/** `dataDir` itself, or a stand-in where the database's user cannot enter it. */
-async function placeOfCluster(dataDir: string): Promise<string> {
+/** `dataDir` itself, or a substitute if the database's user cannot enter it. */
+async function folderOfCluster(dataDir: string): Promise<string> {
   if (canReach(dataDir)) return dataDir
   if (await exists(join(dataDir, 'postgres')))
     throw new Error(
       `The user nobody can no longer enter ${dataDir}, where the database is; open the folders above it`,
     )
-  const place = await placeBeside(dataDir, 'database')
-  if (!canReach(place))
-    throw new Error(`The user nobody can enter neither ${dataDir} nor ${place}; set DATABASE_URL`)
-  return place
+  const folder = await substituteFolder(dataDir, 'database')
+  if (!canReach(folder))
+    throw new Error(`The user nobody can enter neither ${dataDir} nor ${folder}; set DATABASE_URL`)
+  return folder
 }
 
 /**
- * A system may empty its temporary folders. Where a note says that there was a database, a missing one is lost, and
- * must not quietly be replaced by an empty one.
+ * A system may empty its temporary folders. If a note says that there was a database and it is missing, it is lost; it
+ * must not silently be replaced by an empty one.
  */
 async function refuseToReplace(note: string, path: string): Promise<void> {
   if (!(await exists(note))) return
@@ -74,10 +74,10 @@ async function refuseToReplace(note: string, path: string): Promise<void> {
 
 async function readOrMakePasswords(path: string): Promise<Passwords> {
   if (!(await exists(path))) {
-    const made: Passwords = { ownerPassword: randomPassword(), servicePassword: randomPassword() }
+    const created: Passwords = { ownerPassword: randomPassword(), servicePassword: randomPassword() }
     const unfinished = `${path}.${process.pid}-${randomPassword().slice(0, 8)}`
-    await writeFile(unfinished, `${JSON.stringify(made)}\n`, { mode: 0o600, flag: 'wx' })
-    // A link, unlike a rename, does not replace what another process made meanwhile.
+    await writeFile(unfinished, `${JSON.stringify(created)}\n`, { mode: 0o600, flag: 'wx' })
+    // A link, unlike a rename, does not replace a file that another process has created.
     await link(unfinished, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
@@ -95,10 +95,10 @@ function randomPassword(): string {
   return randomBytes(24).toString('hex')
 }
 
-async function initialise(place: string, path: string, programs: Programs, password: string): Promise<void> {
-  const unfinished = await mkdtemp(join(place, 'postgres-unfinished-'))
+async function initialise(folder: string, path: string, programs: Programs, password: string): Promise<void> {
+  const unfinished = await mkdtemp(join(folder, 'postgres-unfinished-'))
   const passwordFile = join(unfinished, 'password')
-  const made = join(unfinished, 'postgres')
+  const draft = join(unfinished, 'postgres')
   try {
     await writeFile(passwordFile, password, { mode: 0o600, flag: 'wx' })
     if (databaseUser) {
@@ -106,17 +106,17 @@ async function initialise(place: string, path: string, programs: Programs, passw
       await chown(unfinished, databaseUser.uid, databaseUser.gid)
     }
     await runProgram(programs.initdb, [
-      `--pgdata=${made}`,
+      `--pgdata=${draft}`,
       `--username=${ownerName}`,
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      // The C library's locales differ between machines, and an index sorted by one is corrupt under another.
+      // Locales of the C library differ between machines, and an index sorted by one is corrupt under another.
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--locale=C',
     ])
-    await rename(made, path).catch((error: NodeJS.ErrnoException) => {
+    await rename(draft, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
     })
   } finally {

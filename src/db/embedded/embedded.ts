@@ -1,15 +1,15 @@
 /**
  * A real PostgreSQL 18 in the data folder, for use without a server of your own. The processes of a data folder
- * (service, command line) share one server: the first to come starts it, the last to leave stops it. A single owner
- * would be simpler, but a service that stops would cut off a long import, and a seed that ends would stop the database
- * of a service that was started meanwhile.
+ * (service, command line) share one server: the first starts it, the last stops it. A single owner would be simpler,
+ * but a stopping service would cut off a long import, and a finished seed would stop the database of a service started
+ * meanwhile.
  *
- * Each process holds one connection, and on it a shared advisory lock, for as long as it uses the server. To leave,
- * it releases the shared lock and tries for the exclusive one. It gets that only if no other process holds the server,
- * and stops the server while it keeps the lock: a process that comes at that moment waits for the lock, loses its
- * connection with the server, and starts over. Of two that leave at once, the later to try succeeds. A process that is
- * killed loses its connection and with it the lock, so the locks are always true; the next to come uses the server that
- * it leaves. If two start the server at once, PostgreSQL's own lock file decides.
+ * Each process holds one connection with a shared advisory lock while it uses the server. To leave, it releases the
+ * shared lock and tries to get the exclusive one. It succeeds only if no other process uses the server, and then stops
+ * the server while it holds the lock: a process that arrives at that moment waits for the lock, loses its connection
+ * and starts over. If two processes leave at once, the later attempt succeeds. A killed process loses its connection
+ * and with it the lock, so locks are never stale; the next process uses the running server. If two processes start the
+ * server at once, PostgreSQL's lock file decides.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, unlinkSync } from 'node:fs'
@@ -23,51 +23,54 @@ import { type Cluster, openCluster, ownerName } from './cluster.ts'
 import { findPrograms, type Programs, runProgram } from './programs.ts'
 
 export interface EmbeddedDatabase {
-  /** As the superuser. */
+  /** Address as the superuser. */
   ownerUrl: string
-  /** As grandlivre_service, which owns nothing. */
+  /** Address as grandlivre_service, which owns nothing. */
   serviceUrl: string
-  /** Leaves the server, and stops it where no other process uses it. Connections of this process end first. */
+  /** Leaves the server and stops it if no other process uses it. End this process's connections first. */
   stop(): Promise<void>
 }
 
 export interface EmbeddedOptions {
   /** Absolute path. */
   dataDir: string
-  /** False: faster, and lost with the machine. For tests. Counts only for the process that starts the server. */
+  /**
+   * False is faster, but a crash of the machine loses the data: for tests. Only the process that starts the server sets
+   * it.
+   */
   durable?: boolean
 }
 
-/** On the command line at each start, so that a new release brings its settings to old folders. */
+/** Passed on the command line at each start, so that settings of a new release apply to old folders. */
 const settings = {
   listen_addresses: '127.0.0.1',
-  // A socket file would need a short path in a folder of the right user; loopback and a password do without.
+  // A socket file would need a short path in a folder of the right user; loopback with a password needs neither.
   unix_socket_directories: '',
   // Eight threads of eight exports with two connections each, the service's own, and staff.
   max_connections: '200',
-  // Holds the indexes of some million movements. The files themselves stay in the system's cache.
+  // Enough for the indexes of a few million movements. The files themselves stay in the system's cache.
   shared_buffers: '256MB',
-  // Loading 600,000 movements writes 0.6 GB of log; at the default of 1 GB a checkpoint would fall into each load.
+  // Loading 600,000 movements writes 0.6 GB of log; with the default of 1 GB each load would include a checkpoint.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
   // Index builds and foreign key checks of a bulk load.
   maintenance_work_mem: '128MB',
-  // Exports are read in index order; where a plan sorts after all, 16 MB keep small folders off the disk.
+  // Exports read in index order; if a plan sorts after all, 16 MB keep small folders off the disk.
   work_mem: '16MB',
-  // Compiling a query takes longer than any query of this service but the exports, and those gain nothing by it.
+  // Compiling a query takes longer than any query except those of exports, which gain nothing from it.
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // The log file is never rotated, and errors of statements reach the service; here they would leave personal
-  // particulars in a file.
+  // The log file is never rotated, and the service gets errors of statements anyway; in the log they would leave
+  // personal data.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
 } as const
 
 const settingsNotDurable = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } as const
 
-/** Any fixed numbers; advisory locks of the database postgres, where nothing else takes any. */
+/** Arbitrary keys of advisory locks in the database postgres, where there are no others. */
 const usersLock = 7_301_100
 const prepareLock = 7_301_101
 
@@ -78,7 +81,7 @@ const pollMs = 100
 
 /**
  * Starts or joins the server of a data folder.
- * @throws {Error} where it does not start, with the end of its log, or with what to do
+ * @throws {Error} if it does not start, with the end of its log or the remedy
  */
 export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const { dataDir, durable = true } = options
@@ -108,7 +111,7 @@ interface Joined {
   port: number
 }
 
-/** The server that runs, or a new one. */
+/** The running server, or a new one. */
 async function joinServer(cluster: Cluster, programs: Programs, durable: boolean): Promise<Joined> {
   let failures = 0
   const start = async () => {
@@ -116,7 +119,7 @@ async function joinServer(cluster: Cluster, programs: Programs, durable: boolean
     try {
       await startServer(cluster, programs, durable)
     } catch (error) {
-      // Another process started it meanwhile, or took the port, or a killed server's last process is still ending.
+      // Another process has started it or taken the port, or a process of a killed server is still ending.
       if (++failures === startFailuresMax) throw await startError(cluster, 'does not start', error)
       await delay(pollMs * failures)
     }
@@ -145,7 +148,7 @@ async function reachServer(cluster: Cluster, onAbsence: () => Promise<boolean>):
   }
 }
 
-/** The holder's connection with its lock; undefined where the server is not there for good. */
+/** A connection that holds the lock; undefined if the server is gone or stopping. */
 async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | undefined> {
   const holder = new pg.Client({
     host: '127.0.0.1',
@@ -158,7 +161,7 @@ async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | unde
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   })
-  // A server that is killed ends this connection too. The pools notice it for themselves.
+  // A killed server ends this connection too. The pools detect it themselves.
   holder.on('error', () => {})
   try {
     await holder.connect()
@@ -173,15 +176,15 @@ async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | unde
       throw new Error(
         `postgres.json does not hold the passwords of ${cluster.path}; restore it or move both away`,
       )
-    // A password refused by another server, to which the port has passed, is as good as no server.
+    // If the port now belongs to another server, which refuses the password, ours is not running.
     if (passwordRefused || isConnectionLoss(error)) return undefined
     throw error
   }
 }
 
 /**
- * Whether the server works in this folder. A copy of a folder that is in use has passwords and lock file of the
- * original, and must not lead to its server.
+ * Whether the server uses this folder. A copy of a folder in use has the passwords and lock file of the original, and
+ * must not connect to its server.
  */
 async function sees(holder: pg.Client, cluster: Cluster): Promise<boolean> {
   const mark = await mkdtemp(join(cluster.path, 'mark-'))
@@ -210,7 +213,7 @@ async function startServer(cluster: Cluster, programs: Programs, durable: boolea
   ])
 }
 
-/** The service's login and the database, made once for all who come at the same time. */
+/** Creates the service's login and the database once, even if several processes start together. */
 async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
   await holder.query('select pg_advisory_lock($1)', [prepareLock])
   const { rows } = await holder.query<{ role: boolean; database: boolean }>(
@@ -227,10 +230,10 @@ async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
 }
 
 /**
- * Takes the lock again after a loss of its connection: PostgreSQL ends every connection when one of its processes is
- * killed. A server that is gone as a whole may be started again by an operator or another process, and must then not be
- * stopped under this one.
- * @returns gives the connection to leave with, undefined where the server is gone
+ * Takes the lock again when its connection is lost: PostgreSQL ends every connection if one of its processes is killed.
+ * An operator or another process may restart a server that is gone, and it must then not be stopped while this process
+ * uses it.
+ * @returns function that returns the connection with the lock; undefined if the server is gone
  */
 function stayHolding(first: pg.Client, cluster: Cluster): () => Promise<pg.Client | undefined> {
   let leaving = false
@@ -263,7 +266,7 @@ async function leaveServer(
     if (rows[0]?.last)
       await runProgram(programs.pg_ctl, ['stop', '--wait', '--mode=fast', `--pgdata=${cluster.path}`])
   } catch (error) {
-    // A server that went away at this moment needs no stopping; pg_ctl calls that a failure.
+    // If the server is gone by now, pg_ctl fails, which does no harm.
     const found = readLockFile(cluster)
     if (found && isPostmaster(found.pid, cluster) && !isConnectionLoss(error)) throw error
   } finally {
@@ -276,7 +279,7 @@ interface LockFile {
   port: number
 }
 
-/** postmaster.pid: process id on line 1, port on line 4. Undefined where no server was started or it stopped. */
+/** postmaster.pid: process id on line 1, port on line 4. Undefined if no server was started or it has stopped. */
 function readLockFile(cluster: Cluster): LockFile | undefined {
   try {
     const lines = readFileSync(join(cluster.path, 'postmaster.pid'), 'utf8').split('\n')
@@ -287,14 +290,14 @@ function readLockFile(cluster: Cluster): LockFile | undefined {
   }
 }
 
-/** Whether a process is the server of this cluster, and not one to which the number of a killed server passed. */
+/** Whether a process is the server of this cluster, and not another one that got the id of a killed server. */
 function isPostmaster(pid: number, cluster: Cluster): boolean {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('/bin/ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
     return stdout.includes(cluster.path)
   }
   try {
-    // Empty for a killed process whose parent has not yet taken note.
+    // Empty for a killed process that its parent has not yet reaped.
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(cluster.path)
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
@@ -303,30 +306,30 @@ function isPostmaster(pid: number, cluster: Cluster): boolean {
 }
 
 /**
- * PostgreSQL replaces the lock file of a dead server by itself, but not where another process of the same user got
- * its number, which happens at once in containers that start over. Read and removed in one go, without letting other
- * code run: a server that another process starts takes longer to come up than that.
+ * PostgreSQL replaces the lock file of a dead server, unless another process of the same user has its id, which is
+ * common in restarted containers. The file is read and removed synchronously: a server that another process starts
+ * takes longer than that to write its own.
  */
 function removeStaleLockFile(cluster: Cluster): void {
   const found = readLockFile(cluster)
-  // No number yet: PostgreSQL is just writing the file.
+  // No id yet: PostgreSQL is writing the file.
   if (found && found.pid > 0 && !isPostmaster(found.pid, cluster))
     unlinkSync(join(cluster.path, 'postmaster.pid'))
 }
 
-/** That of the last start, where it is free: processes that have the address find the server there again. */
+/** The port of the last start if it is free, so that processes with the address find the server again. */
 async function choosePort(cluster: Cluster): Promise<number> {
   const options = await readFile(join(cluster.path, 'postmaster.opts'), 'utf8').catch(() => '')
   const former = Number(/"port=(\d+)"/.exec(options)?.[1] ?? 0)
   return freePort(former).catch(() => freePort(0))
 }
 
-/** @param wanted 0 for any */
-async function freePort(wanted: number): Promise<number> {
+/** @param preferred 0 for any */
+async function freePort(preferred: number): Promise<number> {
   const server = createServer()
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   server.on('error', reject)
-  server.listen(wanted, '127.0.0.1', () => {
+  server.listen(preferred, '127.0.0.1', () => {
     const address = server.address()
     server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
   })

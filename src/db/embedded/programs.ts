@@ -1,7 +1,7 @@
 /**
- * The programs of the embedded PostgreSQL and the system user they run as. PostgreSQL refuses to run as root, so a
- * root process runs it as the user nobody. That user can often not read the project (a home folder is closed to
- * others): then the programs are copied, once, to a folder of the system's temporary directory.
+ * The programs of the embedded PostgreSQL and the system user they run as. PostgreSQL refuses to run as root, so a root
+ * process runs it as the user nobody. That user often cannot read the project (home folders are closed to others); the
+ * programs are then copied once to a folder in the system's temporary directory.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -14,24 +14,24 @@ export interface Programs {
   pg_ctl: string
 }
 
-/** The user nobody of every Linux and of macOS's container images; initdb wants it to be in /etc/passwd. */
+/** The id of the user nobody on Linux and in container images; initdb requires it in /etc/passwd. */
 const nobody = { uid: 65534, gid: 65534 }
 
 const isRoot = process.getuid?.() === 0
 
-/** Whom the files of the database belong to where that is not the user of this process. */
+/** Owner of the database's files if it is not the user of this process. */
 export const databaseUser: { uid: number; gid: number } | undefined = isRoot ? nobody : undefined
 
 /**
- * A fixed environment: PGDATA, PGPORT, LD_LIBRARY_PATH and the like in the environment of the service must not change
- * the server, and messages are read in English.
+ * A fixed environment: PGDATA, PGPORT, LD_LIBRARY_PATH and similar variables of the service must not affect the server,
+ * and its messages must be in English.
  */
 const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C' }
 
 /**
- * Runs a program as the database's user, away from the terminal: Ctrl-C is for the service, which stops the
- * database itself when its connections are done.
- * @throws {Error} with what the program wrote, where it does not end with 0
+ * Runs a program as the database's user, detached from the terminal: Ctrl-C must reach only the service, which stops
+ * the database once its connections have ended.
+ * @throws {Error} with the program's output if its exit code is not 0
  */
 export async function runProgram(path: string, args: string[]): Promise<void> {
   const child = spawn(path, args, {
@@ -52,8 +52,8 @@ export async function runProgram(path: string, args: string[]): Promise<void> {
 }
 
 /**
- * Where the database's user finds the programs.
- * @throws {Error} where this platform has none, with what to do
+ * Folder of the programs that the database's user can run.
+ * @throws {Error} if there are none for this platform, with the remedy
  */
 export async function findPrograms(): Promise<Programs> {
   const programs = await importPrograms()
@@ -84,8 +84,8 @@ async function importPrograms(): Promise<Programs> {
 }
 
 /**
- * Whether the database's user may enter a folder or run a program. A process really tries: modes alone do not
- * decide, access lists, mount options and every folder above count as well.
+ * Whether the database's user may enter a folder or run a program. A process tries it, because access lists, mount
+ * options and all folders above count besides the mode.
  */
 export function canReach(path: string): boolean {
   if (databaseUser === undefined) return true
@@ -98,38 +98,38 @@ export function canReach(path: string): boolean {
 }
 
 /**
- * A folder of the temporary directory that stands for `path`, the same at every start. It belongs to root and only
- * root writes in it, so other processes of the user nobody cannot put anything there.
- * @throws {Error} where somebody else has made a folder of that name
+ * A folder of the temporary directory that replaces `path`, the same one at every start. Root owns it and only root can
+ * write to it, so other processes of the user nobody cannot place files there.
+ * @throws {Error} if another user has created a folder of that name
  */
-export async function placeBeside(path: string, label: string): Promise<string> {
+export async function substituteFolder(path: string, label: string): Promise<string> {
   const hash = createHash('sha256').update(path).digest('hex').slice(0, 16)
-  const place = join(tmpdir(), `grandlivre-${label}-${hash}`)
-  await mkdir(place, { mode: 0o755 }).catch((error: NodeJS.ErrnoException) => {
+  const folder = join(tmpdir(), `grandlivre-${label}-${hash}`)
+  await mkdir(folder, { mode: 0o755 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
-  const found = await lstat(place)
+  const found = await lstat(folder)
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0)
-    throw new Error(`${place} was made by somebody else; remove it, or ${useYourOwn}`)
-  await letOthersIn(place)
-  return place
+    throw new Error(`${folder} belongs to another user; remove it, or ${useYourOwn}`)
+  await letOthersIn(folder)
+  return folder
 }
 
-/** Others may read, enter and run what its owner may: under a strict umask, whatever is made is closed to them. */
+/** Lets others read, enter and run whatever the owner may: a strict umask closes new files to them. */
 async function letOthersIn(path: string): Promise<void> {
   const { mode } = await lstat(path)
   await chmod(path, mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6))
 }
 
-/** The links among the libraries stay links; copied whole they would take 100 MB instead of 60. */
+/** Links among the libraries stay links: as copies they would take 100 MB instead of 60. */
 async function copyPrograms(source: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(source, '../package.json'), 'utf8')) as {
     version: string
   }
-  const place = await placeBeside(source, 'programs')
-  const copy = join(place, version)
+  const folder = await substituteFolder(source, 'programs')
+  const copy = join(folder, version)
   if (await exists(join(copy, 'bin/initdb'))) return copy
-  const unfinished = await mkdtemp(join(place, 'unfinished-'))
+  const unfinished = await mkdtemp(join(folder, 'unfinished-'))
   try {
     await cp(source, join(unfinished, version), { recursive: true, verbatimSymlinks: true })
     await letOthersIn(join(unfinished, version))
@@ -137,7 +137,7 @@ async function copyPrograms(source: string): Promise<string> {
       if (!entry.isSymbolicLink()) await letOthersIn(join(entry.parentPath, entry.name))
     await rename(join(unfinished, version), copy)
   } catch (error) {
-    // Another process was faster with the same copy.
+    // Another process has made the same copy first.
     if (!(await exists(join(copy, 'bin/initdb')))) throw error
   } finally {
     await rm(unfinished, { recursive: true, force: true })

@@ -1,3 +1,3 @@
--- From here on the current definition of each function stands in functions/ (see migrate.ts). They are as 0001 to 0006
--- left them; comments in their bodies are plainer.
--- functions: sha256 a09c7e3a44cb6659e52f9144feed4efa1c4d8046c9f991275738a3473001a691
+-- From here on functions/ holds the current definition of each function (see migrate.ts). They do what 0001 to 0006
+-- defined; comments, a variable and a hint in their bodies are plainer.
+-- functions: sha256 e2cce99668fed2ceeaeab98fe7ff9cf7cf322c36e71a04429b28c139c5eaae53

@@ -1,24 +1,24 @@
 /**
  * Brings a database to the version of the code: the numbered files of this folder, in order, then the definitions of
  * functions/, all in one transaction, recorded in grandlivre.migrations. Processes that start together wait for each
- * other at a lock. There is no way down: a database that is newer than the code is refused, since old code would misread
- * it.
+ * other at a lock. There are no down migrations: a database newer than the code is refused, since old code would
+ * misread it.
  *
- * A numbered file is never changed once it is released. A function is: its file in functions/ is its one current
- * definition, replaced in place, so that a review shows the line that changed and not 40 lines once more. Three things
- * follow, and are why functions are not applied whenever their content differs from what was applied last:
+ * A numbered file is never changed once it is released. A function is: its file in functions/ holds the one current
+ * definition and is edited in place, so that a review shows the changed line and not 40 repeated ones. Functions are
+ * not simply applied whenever their content differs from the last time, for three reasons:
  *
  * - The number orders them. Two processes with different functions on one database would otherwise undo each other at
  *   each restart. So functions change only together with the version: a change needs a numbered file, which may hold
  *   nothing but the line `-- functions: sha256 ...` of the new content, and without it the code does not start
  *   (schema-files.ts says the line). A login that may not migrate sees by the number alone that functions are missing.
- * - A numbered file relies on no function: when it runs, a fresh database has none of functions/ yet, and one that
- *   exists has older ones. What it needs, such as the function of a new trigger, it makes with `create or replace` and
- *   an empty body, and functions/ fills it: in the same transaction, so no other connection ever sees the empty one, nor
- *   new tables with old functions. A function that is removed, or whose parameters or columns change, it drops with
- *   `drop function if exists`.
+ * - A numbered file relies on no function: when it runs, a fresh database has none yet, and an existing one has older
+ *   ones. A function that it needs, such as that of a new trigger, it creates with `create or replace` and an empty
+ *   body, and functions/ fills it in the same transaction: no other connection sees the empty one, nor new tables with
+ *   old functions. It drops a function that is removed, or whose parameters or columns change, with `drop function if
+ *   exists`.
  * - While processes of two versions run on one database, those of the older call the newer functions. So a function
- *   keeps what the version before relies on, or a new one takes a new name.
+ *   keeps whatever the previous version relies on, or a new function gets a new name.
  */
 import { strict as assert } from 'node:assert'
 import pg from 'pg'
@@ -28,27 +28,27 @@ import { keepAlive, ourSettings, withStartupOptions } from '../pool.ts'
 import { installQueue } from './queue-schema.ts'
 import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 
-/** Any fixed number; it only has to differ from the other advisory locks taken in this database. */
+/** An arbitrary number that differs from the keys of other advisory locks in this database. */
 const migrationLock = 7_301_001
 
 /** SQLSTATE. */
 const lockNotAvailable = '55P03'
 
-/** `set role` needs a grant of its own since PostgreSQL 16, and the statements below speak that language. */
+/** Since PostgreSQL 16 `set role` needs a grant of its own, and the statements below use its syntax. */
 const serverVersionMin = 160_000
 
 export interface MigrateOptions {
-  /** Where the numbered files are, with a slash at its end. */
+  /** Folder of the numbered files, with a slash at its end. */
   folder?: string
-  /** How long another process may hold the lock. */
+  /** Maximum wait for a process that holds the lock. */
   lockMs?: number
 }
 
 /**
- * Applies what the database lacks, as the login of the address, which becomes the owner of what is made.
- * @returns the versions applied now, ascending; empty where there was nothing to do
- * @throws {Error} when the connection is not safe (before any lock), the database is newer than the code, or another
- *   process keeps the lock, with what to do
+ * Applies the missing migrations as the login of the address, which owns whatever they create.
+ * @returns the versions applied now, ascending; empty if there were none
+ * @throws {Error} if the connection is not safe (checked before any lock), the database is newer than the code, or
+ *   another process keeps the lock, with the remedy
  */
 export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
   const { folder, lockMs = limits.migrationLockMs } = options
@@ -69,7 +69,7 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
 
 /**
  * For a login that may not migrate.
- * @throws {Error} when the database is not exactly at the version of the code, with what to do
+ * @throws {Error} if the database is not at exactly the version of the code, with the remedy
  */
 export async function checkVersion(url: string): Promise<void> {
   const files = await readSchemaFiles()
@@ -119,7 +119,7 @@ async function apply(client: pg.Client, versions: number[], files: SchemaFiles):
 }
 
 async function createMigrationsTable(client: pg.Client): Promise<void> {
-  // `if not exists` asks for the right to create before it looks, and an owner of the schema may lack that right.
+  // `if not exists` requires the right to create even if the schema exists, and its owner may lack that right.
   const { rows } = await client.query<{ schema: boolean; table: boolean }>(
     `select to_regnamespace('grandlivre') is not null as schema,
             to_regclass('grandlivre.migrations') is not null as table`,
@@ -135,7 +135,7 @@ async function createMigrationsTable(client: pg.Client): Promise<void> {
   )
 }
 
-/** The service asks for the version with its own role, where its login may not migrate (see database.ts). */
+/** If its login may not migrate, the service reads the version with its own role (see database.ts). */
 async function letServiceRoleIn(client: pg.Client): Promise<void> {
   await client.query('grant select on grandlivre.migrations to grandlivre_service')
 }
@@ -156,7 +156,7 @@ function refuseNewer(applied: number[], { version: code }: SchemaFiles): void {
   )
 }
 
-/** @throws {Error} where the server is too old */
+/** @throws {Error} if the server is too old */
 export async function checkServerVersion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ number: number; text: string }>(
     `select current_setting('server_version_num')::int as number, current_setting('server_version') as text`,
@@ -168,8 +168,8 @@ export async function checkServerVersion(client: pg.Client): Promise<void> {
 }
 
 /**
- * A session's lock, not a transaction's: it spans the transactions of all migrations.
- * @throws {Error} naming who holds it, when it is not free in time
+ * A lock of the session, not of a transaction: it spans the transactions of all migrations.
+ * @throws {Error} naming its holder if it is not free in time
  */
 async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> {
   try {
@@ -180,16 +180,16 @@ async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> 
     if ((error as pg.DatabaseError).code !== lockNotAvailable) throw error
     throw new Error(
       `Another connection has held the lock of the migrations for ${lockMs / 1000} seconds: ${await holder(client)}. ` +
-        'Where that is a process that migrates, wait for it and try again. Where it is none, such as a connection that ' +
-        'a pooler kept, end it: select pg_terminate_backend(<process>)',
+        'If that process is migrating, wait for it and try again. If it is not, as with a connection that a pooler kept, ' +
+        'end it: select pg_terminate_backend(<process>)',
       { cause: error },
     )
   }
 }
 
 /**
- * Process, login, address, program and age of the connection that holds the lock. Of another login's connections the
- * server does not show address and age.
+ * Process, login, address, program and age of the connection that holds the lock. The server hides address and age of
+ * other logins' connections.
  */
 async function holder(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ holder: string }>(
@@ -203,7 +203,7 @@ async function holder(client: pg.Client): Promise<string> {
        and l.database = (select oid from pg_database where datname = current_database())`,
     [migrationLock],
   )
-  return rows[0]?.holder ?? 'it has just let go'
+  return rows[0]?.holder ?? 'just released'
 }
 
 async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client) => Promise<T>): Promise<T> {

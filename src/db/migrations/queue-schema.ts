@@ -1,24 +1,24 @@
 /**
- * The tables of the queue, which the library pg-boss makes and migrates in a schema of its own. Its owner is the owner
- * of the ledger; the service role only uses them, and the rows in them name exports and hold nothing of a ledger.
+ * The tables of the queue, which the library pg-boss creates and migrates in its own schema. The owner of the ledger
+ * owns them and the service role uses them. Their rows name exports and contain nothing of a ledger.
  */
 import type pg from 'pg'
 import { PgBoss, type Queue } from 'pg-boss'
 
 export const queueSchema = 'pgboss'
 
-/** One entry for each export that is to be made, until it has ended. */
+/** One entry for each full export until it has ended. */
 export const exportQueue = 'exports'
-/** Exports whose process died in the last attempt: nobody was left to say that they failed. */
+/** The dead letter queue: exports whose process died in the last attempt, before it could record a failure. */
 export const deadLetterQueue = 'exports_abandoned'
 
-/** Attempts of one export before it has failed. */
+/** Attempts of an export before it fails. */
 export const exportAttempts = 3
 
 /**
- * How pg-boss keeps the exports: one entry for each; a process that was not heard of for fifteen seconds has lost its
- * export (ten is the least that can be set, and little where processor or disk are overloaded); 4 to 8 seconds before
- * the second attempt, 8 to 16 before the third, in which a database has restarted; no export takes six hours.
+ * Policy of the queue: one entry per export. A process without a heartbeat for fifteen seconds loses its export (the
+ * minimum is ten, too short for an overloaded processor or disk). The second attempt starts after 4 to 8 seconds, the
+ * third after 8 to 16, enough for a restart of the database. No export takes six hours.
  */
 const exportQueueOptions = {
   policy: 'exclusive',
@@ -40,7 +40,7 @@ const deadLetterQueueOptions = {
   deleteAfterSeconds: 24 * 3600,
 } satisfies Omit<Queue, 'name'>
 
-/** Makes or migrates the tables and queues, as the owner; a few milliseconds where nothing is to be done. */
+/** Creates or migrates the tables and queues, as the owner. Takes a few milliseconds if they are current. */
 export async function installQueue(client: pg.ClientBase): Promise<void> {
   const boss = new PgBoss({
     db: { executeSql: (text, values) => client.query(text, values) },
@@ -49,11 +49,11 @@ export async function installQueue(client: pg.ClientBase): Promise<void> {
     supervise: false,
     schedule: false,
   })
-  // What fails is rejected as well.
+  // Errors also reject the promise.
   boss.on('error', () => {})
   await boss.start()
   try {
-    // Creating a queue that is there changes nothing.
+    // Creating a queue that exists changes nothing.
     await boss.createQueue(deadLetterQueue, deadLetterQueueOptions)
     await boss.createQueue(exportQueue, exportQueueOptions)
     const { policy: _, ...changeable } = exportQueueOptions

@@ -1,4 +1,4 @@
-/** The SQL of this folder, read and checked: numbered migrations, and functions/ with the current definitions. */
+/** Reads and checks the SQL of this folder: numbered migrations, and functions/ with the current definitions. */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -23,8 +23,8 @@ export interface SchemaFiles {
 
 /**
  * @param folder with a slash at its end
- * @throws {AssertionError} where numbers are not 1, 2, 3 and so on (a gap is a lost file), or functions/ is not what the
- *   last migration with a line `-- functions:` says: the change would not reach a database that exists
+ * @throws {AssertionError} where numbers are not 1, 2, 3 and so on (a gap is a lost file), or functions/ differs from
+ *   the hash in the last line `-- functions:` of the migrations: the change would not reach existing databases
  */
 export async function readSchemaFiles(folder: string = shippedFolder): Promise<SchemaFiles> {
   const migrations = await readSqlFiles(folder)
@@ -57,7 +57,7 @@ function checkFunctions(migrations: SqlFile[], functions: SqlFile[]): void {
   if (functions.length === 0 && last === undefined) return
   assert(
     last?.sql.includes(line),
-    `functions/ is not what ${last?.name ?? 'the migrations'} says. Add a migration with the line ` +
-      `"${line}", or put it into the last one while that is in no release.`,
+    `functions/ differs from the hash in ${last?.name ?? 'the migrations'}. Add a migration with the line ` +
+      `"${line}", or put it into the last one if that is not released.`,
   )
 }

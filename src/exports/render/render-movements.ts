@@ -60,7 +60,7 @@ export async function* renderMovements(
       }
       if (entryId !== ownerId) continue
       if (currentId !== entryId) {
-        renderer.takeEntry(entries.bytes, entries.fields, entryBase)
+        renderer.setEntry(entries.bytes, entries.fields, entryBase)
         currentId = entryId
       }
 

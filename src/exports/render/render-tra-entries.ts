@@ -71,7 +71,7 @@ export async function* renderTraEntries(
             if (!isAll) row = 0
             type = lookAhead(rule, movements, row, dictionary, isAll)
           }
-          lines.takeEntry(entries.bytes, entries.fields, base, type)
+          lines.setEntry(entries.bytes, entries.fields, base, type)
           tally.entries++
           isStarted = true
         }

@@ -1,7 +1,7 @@
-/** The columns of a FEC: how its first line names, separates and orders them. */
+/** The columns of a FEC, and the first line, which names, separates and orders them. */
 import { FecError, FecProblems } from './problem.ts'
 
-/** As article A47 A-1 of the Livre des procédures fiscales names them, in its order. */
+/** Names and order of article A47 A-1 of the Livre des procédures fiscales. */
 const alwaysThere = [
   'JournalCode',
   'JournalLib',
@@ -21,7 +21,7 @@ const alwaysThere = [
   'Idevise',
 ] as const
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
-/** Only in ledgers kept on a cash basis; files may have any of them. */
+/** For ledgers kept on a cash basis; any file may have any of them. */
 const optional = ['DateRglt', 'ModeRglt', 'NatOp', 'IdClient'] as const
 
 export type FecColumn =
@@ -32,9 +32,9 @@ export type FecColumn =
 const columns: readonly FecColumn[] = [...alwaysThere, ...amountColumns, ...optional]
 
 /**
- * Characters that a field may have, without the blanks around it. Numbers of accounts by the contract, section 10; the
- * others some ten times what two real ledgers have (the longest: 40, a name of an account). Amounts: the pattern that reads
- * them takes time with the square of their length, for 60,000 zeros seconds.
+ * Characters that a field may have, without surrounding blanks. As docs/spec/imports.md#columns says: numbers of
+ * accounts 32, the others about ten times the longest value in two real ledgers (40, a name of an account). The pattern
+ * that parses amounts takes time with the square of their length: seconds for 60,000 zeros.
  */
 export const charactersMax: Readonly<Record<FecColumn, number>> = {
   JournalCode: 32,
@@ -63,7 +63,7 @@ export const charactersMax: Readonly<Record<FecColumn, number>> = {
   IdClient: 255,
 }
 
-/** Names that programs are known to write, in lower case: letter case is ignored anyway. */
+/** Other names that programs write, in lower case, as letter case is ignored. */
 const misspellings: Record<string, FecColumn> = {
   ecrturelet: 'EcritureLet',
   ecriturelettrage: 'EcritureLet',
@@ -82,20 +82,20 @@ const columnOf = new Map<string, FecColumn>([
   ...Object.entries(misspellings),
 ])
 
-/** That of UTF-8, in UTF-8 and as the other encodings read it: some programs put it before any text. */
+/** The byte-order mark of UTF-8, also as the other encodings read it: some programs put it before any text. */
 const byteOrderMark = /^(?:\uFEFF|ï»¿|´╗┐)/
 
 export interface FecHeader {
   separator: string
-  /** Fields of a line; one more, blank, is what a trailing separator leaves. */
+  /** Fields of a line. A trailing separator adds a blank one. */
   fieldCount: number
-  /** Where each column stands, from 0; -1 for a column that this file does not have. */
+  /** Index of each column, from 0; -1 if the file does not have it. */
   position: Record<FecColumn, number>
 }
 
 /**
  * @param line the first line, without its line end
- * @throws {FecError} naming every column that is missing, unknown or there twice
+ * @throws {FecError} naming every column that is missing, unknown or repeated
  */
 export function parseHeader(line: string): FecHeader {
   const separator = ['\t', '|', ';'].toSorted(
@@ -115,8 +115,8 @@ export function parseHeader(line: string): FecHeader {
   const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
   for (const [index, name] of names.entries()) {
     const column = columnOf.get(name.toLowerCase())
-    if (column === undefined) problems.add(1, 'header', name, 'a FEC has no such column')
-    else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} is there twice`)
+    if (column === undefined) problems.add(1, 'header', name, 'unknown column of a FEC')
+    else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} appears twice`)
     else position[column] = index
   }
   for (const column of [...alwaysThere, ...amountColumnsOf(position)])
@@ -130,7 +130,7 @@ export function parseHeader(line: string): FecHeader {
   return { separator, fieldCount: names.length, position }
 }
 
-/** The pair of amount columns that this header means, judged by which it has any of. */
+/** The pair of amount columns that this header uses, judged by the ones it has. */
 function amountColumnsOf(position: FecHeader['position']): FecColumn[] {
   const debitCredit = position.Debit >= 0 || position.Credit >= 0
   const amountSide = position.Montant >= 0 || position.Sens >= 0

@@ -1,16 +1,15 @@
 /**
- * Which characters the bytes of a FEC stand for. Nothing in the file says so; the regulation allows ASCII,
- * UTF-8 and ISO-8859-15, and old DOS programs write code page 850. The whole file is the evidence, not its
- * first lines: the first accent may stand anywhere.
+ * Detects the encoding of a FEC. Nothing in the file states it. The regulation allows ASCII, UTF-8 and ISO-8859-15, and
+ * old DOS programs write code page 850. The whole file is examined, not only its first lines, since the first accent
+ * may be anywhere.
  *
- * 1. Every byte sequence is valid UTF-8: UTF-8 (text in another encoding is practically never valid UTF-8 by
- *    chance; pure ASCII is UTF-8 as well).
- * 2. Many characters beyond ASCII are sequences of UTF-8: UTF-8 as well. Programs cut labels in the middle of a
- *    character, and put lines of two sources into one file; one such byte must not spoil all accents of a ledger.
- * 3. Otherwise the bytes above 0x7F are counted, as French would use them. The accented letters of
- *    ISO-8859-15 and Windows-1252 lie from 0xC0 up; those of CP850 lie from 0x80 to 0x97, where ISO-8859-15
- *    has nothing and Windows-1252 only punctuation. Whichever explains more bytes as French letters wins; in
- *    doubt it is not CP850.
+ * 1. If every byte sequence is valid UTF-8, it is UTF-8. Text in another encoding is practically never valid UTF-8 by
+ *    chance; pure ASCII is UTF-8 as well.
+ * 2. If many characters beyond ASCII are sequences of UTF-8, it is UTF-8 as well. Programs cut labels in the middle of
+ *    a character and join lines of two sources; one such byte must not spoil all accents of a ledger.
+ * 3. Otherwise the bytes above 0x7F that are French letters are counted. The accented letters of ISO-8859-15 and
+ *    Windows-1252 are at 0xC0 and above. Those of CP850 are from 0x80 to 0x97, where ISO-8859-15 has nothing and
+ *    Windows-1252 only punctuation. The encoding with more French letters wins; with equal counts it is not CP850.
  * 4. ISO-8859-15 and Windows-1252 give the same letters. Printed characters from 0x80 to 0x9F (curly quotes,
  *    the euro at 0x80) exist only in Windows-1252; without any it is ISO-8859-15, where the euro is 0xA4.
  */
@@ -20,19 +19,19 @@ import { FecError } from './problem.ts'
 
 export type FecEncoding = 'utf-8' | 'iso-8859-15' | 'windows-1252' | 'cp850'
 
-// The degree sign stands in "n° 12", often the only one of these in a label.
+// The degree sign of "n° 12" is often the only one of these in a label.
 const latinLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎÏÔÙÛ°', 'windows-1252')
 const dosLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎÏÔÙÛ°', 'cp850')
 
 /**
  * Reads all the bytes of a file and decides its encoding.
- * @throws {FecError} where the file is empty or is no text (NUL bytes)
+ * @throws {FecError} if the file is empty or is not text (NUL bytes)
  */
 export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<FecEncoding> {
   const counts = new Float64Array(256)
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   let isAllUtf8 = true
-  /** Bytes that stand where UTF-8 continues a character, in the whole file. */
+  /** Bytes in the whole file that continue a character of UTF-8. */
   let continuing = 0
   let expected = 0
   let line = 1
@@ -44,7 +43,7 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
     line += lineFeedsIn(chunk)
     isAllUtf8 &&= decodes(utf8, chunk, true)
     if (isAscii(chunk)) continue
-    // By index: iterating takes three times as long.
+    // By index: an iterator takes three times as long.
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at]!
       counts[byte]! += 1
@@ -60,15 +59,16 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
       { line: 1, column: 'file', value: '', message: 'the file is empty, a FEC is expected' },
     ])
   if (isAllUtf8 && decodes(utf8, new Uint8Array(), false)) return 'utf-8'
-  // Half or more of the bytes of UTF-8; of the other encodings few, such as a quote behind a capital with an accent.
+  // In UTF-8 half or more of the high bytes continue a character; in the other encodings few do, such as a quote after
+  // a capital with an accent.
   const high = counts.subarray(0x80).reduce((sum, count) => sum + count, 0)
   return continuing * 4 > high ? 'utf-8' : singleByteEncoding(counts)
 }
 
 /**
- * How many bytes continue the character of UTF-8 that this one begins: letters of French, or (E2) quotes, dashes and
- * the euro. None for the others: in the other encodings they are small letters with an accent, and a no-break space
- * or a quote may follow.
+ * How many bytes continue the UTF-8 character that this byte begins: French letters or, after E2, quotes, dashes and
+ * the euro. 0 for all others: in the other encodings they are small letters with an accent, and a no-break space or a
+ * quote may follow.
  */
 function continuationsOf(byte: number): number {
   if (byte === 0xe2) return 2
@@ -83,10 +83,7 @@ function singleByteEncoding(counts: Float64Array): FecEncoding {
   return counts.subarray(0x80, 0xa0).some((count) => count > 0) ? 'windows-1252' : 'iso-8859-15'
 }
 
-/**
- * The text of whole lines. Bytes that are no UTF-8 in a text of it (see above) are read as Windows-1252, each for
- * itself.
- */
+/** Decodes whole lines. In a UTF-8 text (see above), each byte that is not valid UTF-8 is read as Windows-1252. */
 export function decodeLines(bytes: Buffer, encoding: FecEncoding): string {
   if (encoding !== 'utf-8') return iconv.decode(bytes, encoding)
   if (isUtf8(bytes)) return bytes.toString()

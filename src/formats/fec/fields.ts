@@ -1,11 +1,10 @@
-/** The values in the fields of a FEC. Each function gives undefined for what it does not understand. */
+/** Parses the fields of a FEC. Each function returns undefined for a value that it does not recognise. */
 
 /**
- * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. Comma or point, a sign
- * before it and leading zeros are understood; further decimals only where they are zeros, because nothing
- * here rounds.
- * 15 digits before the comma: what a bigint column of the database holds, with room for a few dozen such
- * lines. Takes time with the square of the length, which `charactersMax` bounds.
+ * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. A comma or point, a sign and leading
+ * zeros are accepted; further decimals only if they are zeros, because nothing here rounds. At most 15 digits before
+ * the comma: a bigint column of the database holds the sum of a few dozen such lines. It takes time with the square of
+ * the length, which `charactersMax` bounds.
  */
 export function parseAmount(text: string, decimals = 2): bigint | undefined {
   const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)
@@ -29,7 +28,7 @@ export function isDay(text: string): boolean {
   return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text)
 }
 
-/** ISO 4217 letters; programs also write the euro in its other ways. */
+/** ISO 4217 letters, and other spellings of the euro that programs write. */
 export function parseCurrency(text: string): string | undefined {
   const letters = text.toUpperCase()
   if (/^(€|E|EUROS?)$/.test(letters)) return 'EUR'

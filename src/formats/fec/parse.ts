@@ -2,10 +2,9 @@
  * Reads a FEC (fichier des écritures comptables): bytes in, batches of checked lines out, one chunk in memory
  * at a time.
  *
- * A line with `0,00` in both Debit and Credit is taken: it states an amount, zero, as real ledgers do now and
- * then, and zero changes no balance. Both fields empty state nothing, and are refused like amounts in both.
- * Blank lines and a Ctrl-Z at the end (DOS) are skipped. Text is trimmed: many programs pad columns with
- * blanks.
+ * A line with `0,00` in both Debit and Credit is accepted: real ledgers have such lines now and then, and zero changes
+ * no balance. Two empty fields are refused, as are two amounts. Blank lines and a Ctrl-Z at the end (DOS) are skipped.
+ * Text is trimmed: many programs pad columns with blanks.
  */
 
 import { charactersMax, type FecColumn, type FecHeader, parseHeader } from './columns.ts'
@@ -13,9 +12,9 @@ import { decodeLines, type FecEncoding } from './encoding.ts'
 import { parseAmount, parseCurrency, parseDay, parseSide } from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
 
-/** Days are `YYYY-MM-DD`; texts are trimmed and empty where the file has nothing. */
+/** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
 export interface FecLine {
-  /** 1-based place in the file; the header is line 1. */
+  /** 1-based line number in the file; the header is line 1. */
   number: number
   journalCode: string
   journalName: string
@@ -36,19 +35,19 @@ export interface FecLine {
   validatedOn: string | undefined
   /** In thousandths of a unit of `currency`: no currency in use has finer coins. */
   amountInCurrency: bigint | undefined
-  /** ISO 4217; undefined where the line names none. */
+  /** ISO 4217; undefined if the line names none. */
   currency: string | undefined
   settledOn: string | undefined
   paymentMode: string
 }
 
-/** A text without a line feed for so long is no FEC. Real lines have a few hundred bytes. */
+/** A longer line is not one of a FEC: real lines have a few hundred bytes. */
 const lineBytesMax = 64 * 1024
 
 /**
- * @param problems where further checks of the caller add theirs, so that all are reported together; the
- *   caller then ends with `problems.throwIfAny()`. Lines with a problem are left out of the batches.
- * @throws {FecError} a header that cannot be understood, as soon as 20 problems have gathered, or at the end
+ * @param problems may be shared with checks of the caller, so that all problems are reported together; the caller then
+ *   ends with `problems.throwIfAny()`. Batches leave out lines with a problem.
+ * @throws {FecError} for a malformed header, as soon as there are 20 problems, or at the end
  */
 export async function* parseFec(
   bytes: AsyncIterable<Uint8Array>,
@@ -70,13 +69,13 @@ export async function* parseFec(
     }
     if (batch.length > 0) yield batch
   }
-  if (reader === undefined || !reader.any) problems.add(1, 'file', '', 'no line of a ledger in this file')
+  if (reader === undefined || !reader.any) problems.add(1, 'file', '', 'the file has no line of a ledger')
   problems.throwIfAny()
 }
 
 /**
- * Lines without their line feed; carriage returns before it are trimmed with the last field. Cut before they are
- * decoded: none of the encodings uses the byte of a line feed for anything else.
+ * Lines without their line feed; a carriage return before it is trimmed with the last field. Lines are cut before they
+ * are decoded: no encoding uses the byte of a line feed for anything else.
  */
 async function* splitLines(
   bytes: AsyncIterable<Uint8Array>,
@@ -92,7 +91,7 @@ async function* splitLines(
     count += lines.length
     if (rest.length > lineBytesMax) {
       const value = decodeLines(Buffer.from(rest.subarray(0, 240)), encoding)
-      const message = `no line end in ${lineBytesMax} bytes: this is no FEC`
+      const message = `no line end in ${lineBytesMax} bytes: this is not a FEC`
       throw new FecError([{ line: count + 1, column: 'line', value: value.slice(0, 60), message }])
     }
     yield lines
@@ -100,7 +99,7 @@ async function* splitLines(
   yield [decodeLines(Buffer.from(rest), encoding)]
 }
 
-/** Nothing but blanks and carriage returns, or the Ctrl-Z with which DOS ended files. */
+/** Whether a line has only blanks and carriage returns, or the Ctrl-Z that ends files of DOS. */
 function isBlank(line: string): boolean {
   const text = line.trim()
   return text === '' || text === '\x1a'
@@ -109,16 +108,14 @@ function isBlank(line: string): boolean {
 class LineReader {
   readonly #header: FecHeader
   readonly #problems: FecProblems
-  /**
-   * A ledger has a few hundred days and millions of fields with one of them; only days that exist are kept.
-   */
+  /** Cache: a ledger has a few hundred days in millions of fields. It holds valid days only. */
   readonly #days = new Map<string, string>()
-  /** Of each column that the file has. */
+  /** The limit of each column that the file has. */
   readonly #bounds: { column: FecColumn; position: number; max: number }[]
   #number = 0
   #fields: string[] = []
   #valid = true
-  /** Whether there was any line, right or wrong. */
+  /** Whether there was any line, valid or not. */
   any = false
 
   constructor(header: FecHeader, problems: FecProblems) {
@@ -129,7 +126,7 @@ class LineReader {
     this.#problems = problems
   }
 
-  /** Undefined where the line has a problem, which was then added to the problems. */
+  /** Undefined if the line has a problem, which is then in `problems`. */
   read(number: number, text: string): FecLine | undefined {
     this.any = true
     this.#number = number
@@ -170,7 +167,7 @@ class LineReader {
     return this.#valid ? line : undefined
   }
 
-  /** One field more is what a separator at the end of the line leaves. */
+  /** A trailing separator adds a blank field. */
   #hasAllFields(): boolean {
     const surplus = this.#fields.length - this.#header.fieldCount
     return surplus === 0 || (surplus === 1 && this.#fields.at(-1)!.trim() === '')
@@ -210,7 +207,7 @@ class LineReader {
     return day
   }
 
-  /** Programs that pad with zeros write 00000000 for no day. */
+  /** Programs that pad with zeros write 00000000 if there is no day. */
   #optionalDay(column: FecColumn): string | undefined {
     return /^0*$/.test(this.#text(column)) ? undefined : this.#day(column)
   }
@@ -222,7 +219,7 @@ class LineReader {
       this.#refuse(
         column,
         text,
-        `an amount such as 1234,56 is expected, with at most 15 digits before the comma and ${decimals} behind it`,
+        `an amount such as 1234,56 is expected, with at most 15 digits before the comma and ${decimals} after it`,
       )
     return amount ?? 0n
   }

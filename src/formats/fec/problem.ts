@@ -1,19 +1,17 @@
-/** What is wrong with a FEC, said so that its author can find and mend it. */
+/** Problems of a FEC, described so that its author can find and correct them. */
 
 export interface FecProblem {
   /** 1-based, as editors count: the header is line 1. */
   line: number
-  /** The column as the regulation names it, or what else is meant: `line`, `header`, `file`, `total`. */
+  /** The column as the regulation names it, or `line`, `header`, `file`, `total`. */
   column: string
-  /** As it stands in the file, without padding; long values are cut. */
+  /** The value in the file, without padding; long values are cut. */
   value: string
   /** What is expected instead. */
   message: string
 }
 
-/**
- * So many problems are gathered before the file is given up: enough to see a pattern, little enough to read.
- */
+/** The check stops at this many problems: enough to see a pattern, few enough to read. */
 export const problemsMax = 20
 
 export class FecError extends Error {
@@ -25,14 +23,14 @@ export class FecError extends Error {
         `  line ${line}, ${column}${value && ` "${printable(value)}"`}: ${message}`,
     )
     const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
-    const more = problems.length >= problemsMax ? ', and perhaps more behind them' : ''
+    const more = problems.length >= problemsMax ? ', and there may be more' : ''
     super(`The file was not imported: ${count}${more}\n${lines.join('\n')}`)
     this.name = 'FecError'
     this.problems = problems
   }
 }
 
-/** What goes to a terminal, which would obey control characters of whoever wrote the file. */
+/** Escapes control characters, which a terminal would obey. */
 export function printable(value: string): string {
   return value.replace(/\p{Cc}/gu, (character) =>
     character === '\t' ? '\\t' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
@@ -41,11 +39,11 @@ export function printable(value: string): string {
 
 const valueCharactersMax = 60
 
-/** Gathers the problems of one file, so that its author hears of many at once. */
+/** Collects the problems of one file, so that many are reported at once. */
 export class FecProblems {
   readonly #found: FecProblem[] = []
 
-  /** @throws {FecError} when `problemsMax` have gathered */
+  /** @throws {FecError} when there are `problemsMax` */
   add(line: number, column: string, value: string, message: string): void {
     const shown = value.length > valueCharactersMax ? `${value.slice(0, valueCharactersMax)}...` : value
     this.#found.push({ line, column, value: shown, message })
@@ -56,7 +54,7 @@ export class FecProblems {
     return this.#found.length > 0
   }
 
-  /** @throws {FecError} with everything found so far, in the order of the file */
+  /** @throws {FecError} with all problems found so far, in the order of the file */
   throwIfAny(): void {
     if (this.any) throw new FecError(this.#found.toSorted((one, other) => one.line - other.line))
   }

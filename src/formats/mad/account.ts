@@ -1,7 +1,7 @@
 /**
- * Accounts of a full export (contract, section 4). The root of the number decides which of three shapes an account
- * has: partners branch on it. Where nothing is known of the company behind a 401 or 411 (a collective account, a file
- * that names none), it bears the name of its account, as auxiliary accounts do.
+ * Accounts of a full export (docs/spec/resources.md#account). The root of the number decides which of three shapes an
+ * account has; partners branch on it. If the company of a 401 or 411 is unknown (a collective account, or a file that
+ * names none), it gets the name of its account, as for auxiliary accounts.
  */
 
 import type { AccountView, CompanyView, EmployeeView, PaymentView } from '../collection-rows.ts'
@@ -78,7 +78,7 @@ function employeeItem(employee: EmployeeView): object {
     address: address && addressItem(address),
     IBANs: ibans,
     contacts: contacts.map(contactItem),
-    // The doubtful account is stored beside, and shows also where nothing else is known.
+    // The doubtful account is stored separately, and appears even if nothing else is known.
     miscellaneous:
       miscellaneous || doubtfulAccount
         ? { ...miscellaneousItem(miscellaneous ?? {}), doubtfulAccount }

@@ -1,6 +1,6 @@
 import type { Address } from '../rows.ts'
 
-/** Address (interface, section 2.1; contract, section 4), with both spellings of the full name. */
+/** Address (docs/spec/resources.md#address), with both spellings of the full name. */
 export function addressItem(address: Address): object {
   const { number, locatingIndex, streetType, streetName } = address
   const fullName =

@@ -7,9 +7,9 @@ const none = bytesOf('{}')
 const beforeAddress = bytesOf(':{"type":"URL","value":')
 
 /**
- * `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`. Room needed: six
- * times the range. Files stand in the order of the database. As bytes: parsed and stringified, the attachments of two
- * entries in a hundred took as long as a tenth of all the rest.
+ * Writes `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`, in the
+ * order of the database. It needs up to six times the range. It works on bytes: parsing and stringifying the
+ * attachments of two entries in a hundred took a tenth of the time of everything else.
  */
 export function writeAttachments(
   out: Uint8Array,

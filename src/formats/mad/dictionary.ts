@@ -1,6 +1,6 @@
 /**
- * What movements refer to: few per folder, repeated in every movement. Each is rendered once per export to the bytes
- * of its JSON, and copied from then on (dictionary rendering).
+ * The journals, accounts, payments, sections and third parties that movements refer to: few per folder, repeated in
+ * every movement. Each is rendered once per export to the bytes of its JSON and then copied.
  *
  * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
  */
@@ -34,14 +34,15 @@ export interface Dictionary {
   payments: ReadonlyMap<number, Uint8Array>
   sections: ReadonlyMap<number, SectionFragments>
   thirdParties: ReadonlyMap<number, Uint8Array>
-  /** The longest account and payment together, and the longest share: what a movement needs beyond its own row. */
+  /** The longest account and payment together: what a movement needs beyond its own row, besides its shares. */
   fragmentBytesMax: number
   /** The longest journal and third party together: what an entry needs beyond its own row. */
   entryFragmentBytesMax: number
+  /** The longest share, with its axis. */
   shareBytesMax: number
 }
 
-/** Shapes: interface, section 2.4 (`entry.journal`, `account`, `analytics`); contract, section 4 (`payment`). */
+/** Shapes: docs/spec/resources.md#movement (`entry.journal`, `account`, `payment`, `analytics`). */
 export function renderDictionary(rows: DictionaryRows): Dictionary {
   const accounts = fragmentsById(rows.accounts, ({ id, number, name }) => ({ producerId: id, number, name }))
   const payments = fragmentsById(rows.payments, ({ id, code }) => ({ producerId: id, ...paymentMode(code) }))

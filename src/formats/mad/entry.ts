@@ -1,6 +1,7 @@
 /**
- * An entry as JSON bytes, from the fields of its row: whole, around its movements (full export; contract, section 4),
- * or inside of a movement (interface, section 2.4). The two have their members in another order and share the rest.
+ * Renders an entry as JSON bytes from the fields of its row: as a whole around its movements
+ * (docs/spec/resources.md#entry), or inside a movement (docs/spec/resources.md#movement). The two forms differ in the
+ * order of their members.
  */
 
 import { strict as assert } from 'node:assert'
@@ -10,7 +11,7 @@ import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
 import { writeDateOrNull, writeJson, writeNull, writeTextOrNull } from './json-bytes.ts'
 
-/** The columns of an entry row inside of its movements. */
+/** The columns of an entry row that is rendered inside its movements. */
 export const entryColumns = [
   'id',
   'date',
@@ -27,7 +28,7 @@ export const entryColumns = [
   'attachments',
 ] as const
 
-/** Those of an entry around its movements. It begins with the same, so that one set of offsets serves both. */
+/** The columns of an entry around its movements. They begin with the same ones, so one set of offsets serves both. */
 export const wholeEntryColumns = [...entryColumns, 'validated_at'] as const
 export const entryOffsets = offsetsOf(wholeEntryColumns)
 const of = entryOffsets
@@ -55,9 +56,9 @@ const propertiesToAttachments = bytesOf('"},"attachments":')
 const closeEntry = bytesOf('}')
 const closeBoth = bytesOf('}}')
 
-/** All fixed pieces of an entry together are shorter. */
+/** Upper bound of all fixed pieces of an entry together. */
 const fixedBytesMax = 1024
-/** A control character of one byte becomes \u0001; a file's `type` and `value` fit into this, too. */
+/** A control character of one byte becomes \u0001, six bytes. This also covers a file's `type` and `value`. */
 const escapedBytesMax = 6
 
 export class EntryRenderer {
@@ -67,13 +68,13 @@ export class EntryRenderer {
     this.#dictionary = dictionary
   }
 
-  /** Bytes that this entry may need without its movements, at the most. */
+  /** Upper bound of the bytes of this entry without its movements. */
   bytesMax(fields: Int32Array, base: number): number {
     const rowBytes = fields[base + entryColumns.length]! - fields[base]!
     return escapedBytesMax * rowBytes + this.#dictionary.entryFragmentBytesMax + fixedBytesMax
   }
 
-  /** The value of a movement's `entry`. Fields: {@link entryColumns}, from `base` on. */
+  /** Writes the value of a movement's `entry`. Fields: {@link entryColumns}, starting at `base`. */
   writeInMovement(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     at = writePiece(out, at, open)
     at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
@@ -89,7 +90,7 @@ export class EntryRenderer {
     return writePiece(out, at, closeEntry)
   }
 
-  /** The entry up to the first of its movements. Fields: {@link wholeEntryColumns}, from `base` on. */
+  /** Writes the entry up to its first movement. Fields: {@link wholeEntryColumns}, starting at `base`. */
   writeHead(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     at = writePiece(out, at, open)
     at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
@@ -103,7 +104,7 @@ export class EntryRenderer {
     return writePiece(out, at, currencyToMovements)
   }
 
-  /** The entry from behind its last movement to its end. Fields as for {@link writeHead}. */
+  /** Writes the end of the entry, after its last movement. Fields as for {@link writeHead}. */
   writeTail(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     at = writePiece(out, at, movementsToProperties)
     at = this.#writeProperties(out, at, bytes, fields, base)
@@ -152,7 +153,7 @@ export class EntryRenderer {
   }
 }
 
-/** `date` from behind its first quote, and `dueDate`. */
+/** Writes `date`, without its first quote, and `dueDate`. */
 function writeDates(
   out: Uint8Array,
   at: number,
@@ -165,7 +166,7 @@ function writeDates(
   return writeDateOrNull(out, at, bytes, fields[base + of.due_date]!, fields[base + of.due_date + 1]! - 1)
 }
 
-/** `,"currency":{…`, left open. */
+/** Writes `,"currency":{…`, left open. */
 function writeCurrency(
   out: Uint8Array,
   at: number,

@@ -1,9 +1,9 @@
-/** Fiscal years of a full export (contract, section 4). */
+/** Fiscal years of a full export (docs/spec/resources.md#exercice). */
 import type { ExerciceView } from '../collection-rows.ts'
 
 /**
- * The years of a folder, from the first to the last. `N` is the year that contains today, or else the latest one
- * started; where none has started yet, the first is `N+1`.
+ * The years of a folder in order. `N` is the year that contains today, or else the latest that has started. If none has
+ * started, the first is `N+1`.
  * @param exercices ascending by start
  */
 export function exerciceItems(exercices: ExerciceView[], today: string): object[] {
@@ -39,7 +39,7 @@ function exerciceItem(exercice: ExerciceView, name: string): object {
   }
 }
 
-/** Months from the first to the last day, a begun one counted: 2024-01-01 to 2024-12-31 is 12. */
+/** Months from the first to the last day, including a partial one: 2024-01-01 to 2024-12-31 is 12. */
 function monthsOf(start: string, end: string): number {
   const [fromYear, fromMonth, fromDay] = start.split('-').map(Number) as [number, number, number]
   const [toYear, toMonth, toDay] = end.split('-').map(Number) as [number, number, number]

@@ -1,4 +1,7 @@
-/** Items of a full export, from their rows (interface, section 2.1; contract, section 4). Their order is the order here. */
+/**
+ * Renders the items of a full export from their rows (docs/spec/resources.md). The functions stand in the order of the
+ * file.
+ */
 
 import type { AxisView, BankView, FolderView, JournalView, PaymentView } from '../collection-rows.ts'
 import { decimal } from '../minor-units.ts'

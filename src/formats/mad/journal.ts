@@ -1,4 +1,4 @@
-/** Journal types: the code the database holds, the label partners read (contract, section 4). */
+/** Labels of journal types that partners see, by the code in the database (docs/spec/resources.md#journal). */
 export const journalTypeLabels: Readonly<Record<string, string>> = {
   ACH: 'Achat',
   VTE: 'Vente',

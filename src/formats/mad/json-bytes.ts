@@ -1,8 +1,8 @@
 /**
- * JSON written byte by byte from the text format of COPY: no string, no object.
+ * Writes JSON byte by byte from the text format of COPY, without strings or objects.
  *
- * Every function writes into `out` from `at` on and returns where it stopped; the caller has made sure of the room.
- * Text passes through as the UTF-8 it is; only backslash, quote and what is below 0x20 is written in another way.
+ * Functions write into `out` starting at `at` and return the position after the last byte; the caller makes sure that
+ * `out` is large enough. Text is copied as UTF-8; only backslash, quote and characters below 0x20 are escaped.
  */
 
 import { ascii } from '../ascii.ts'
@@ -10,7 +10,7 @@ import { bytesOf, escapedAt, isNull, writePlain } from '../text-bytes.ts'
 
 const { backslash, blank, letterU, letterV, quote, verticalTab, zero } = ascii
 
-/** A JSON string. Room needed: six times the range, and two quotes (a control character becomes \u0001). */
+/** Writes a JSON string. It needs up to six times the range (a control character becomes \u0001) and two quotes. */
 export function writeText(
   out: Uint8Array,
   at: number,
@@ -23,8 +23,8 @@ export function writeText(
     const byte = bytes[i]!
     if (byte >= 0x20 && byte !== quote && byte !== backslash) out[at++] = byte
     else if (byte !== backslash) at = writeEscape(out, at, byte)
-    // COPY writes backslash, backspace, form feed, line feed, carriage return and tab as JSON does; of what it puts
-    // behind a backslash only the vertical tab is none of JSON's.
+    // COPY writes backslash, backspace, form feed, line feed, carriage return and tab as JSON does. The vertical tab is
+    // the only one of its escapes that JSON lacks.
     else if (bytes[++i] === letterV) at = writeEscape(out, at, verticalTab)
     else {
       out[at++] = backslash
@@ -37,7 +37,7 @@ export function writeText(
 
 const hexDigits = bytesOf('0123456789abcdef')
 
-/** `\"`, or `\u0001` for a control character that JSON has no letter for. */
+/** Writes `\"`, or `\u0001` for a control character that has no letter in JSON. */
 function writeEscape(out: Uint8Array, at: number, byte: number): number {
   out[at++] = backslash
   out[at++] = byte === quote ? quote : letterU
@@ -49,7 +49,7 @@ function writeEscape(out: Uint8Array, at: number, byte: number): number {
   return at
 }
 
-/** A JSON string, or null. */
+/** Writes a JSON string, or null. */
 export function writeTextOrNull(
   out: Uint8Array,
   at: number,
@@ -68,7 +68,7 @@ export function writeNull(out: Uint8Array, at: number): number {
   return at + 4
 }
 
-/** A JSON string whose characters need no escaping (a date), or null. */
+/** Writes a JSON string that needs no escaping (a date), or null. */
 export function writeDateOrNull(
   out: Uint8Array,
   at: number,
@@ -84,10 +84,10 @@ export function writeDateOrNull(
 }
 
 /**
- * JSON as the database prints it, without the blanks between its parts. Strings and numbers keep the characters they
- * have, so a number of a partner's keeps its digits. Room needed: the range.
+ * Writes JSON as the database prints it, without the blanks between its parts. Strings and numbers keep their
+ * characters, so numbers of partners keep their digits. It needs at most the range.
  *
- * COPY doubles each backslash of the text, and JSON writes whatever else COPY would escape with a backslash itself.
+ * COPY doubles each backslash of the text. JSON has already escaped all other characters that COPY would escape.
  */
 export function writeJson(
   out: Uint8Array,

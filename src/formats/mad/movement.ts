@@ -1,11 +1,11 @@
 /**
- * A movement as JSON bytes, from the fields of its row (interface, section 2.4): with its entry, whose bytes are
- * repeated, for the movements export; without, for the full export, where it stands inside of its entry.
+ * Renders a movement as JSON bytes from the fields of its row (docs/spec/resources.md#movement). In a movements export
+ * it contains its entry; in a full export it stands inside its entry.
  *
- * The hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements; what a
- * movement refers to comes rendered from the dictionary; its own columns are copied from the row. Nothing is
- * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts says the same in ten lines and is
- * compared byte for byte.
+ * This is the hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements.
+ * Accounts, payments and sections come rendered from the dictionary, and the movement's own columns are copied from its
+ * row. Nothing is allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in
+ * ten lines; tests compare the two byte for byte.
  */
 
 import { strict as assert } from 'node:assert'
@@ -64,11 +64,11 @@ const letteringComplete = bytesOf('],"lettering":{"state":"complete","value":')
 const close = bytesOf('}}')
 const nothingMore = bytesOf(',"payment":null,"analytics":[],"lettering":{"state":"none","value":null}}')
 
-/** All fixed pieces of a movement together are shorter. */
+/** Upper bound of all fixed pieces of a movement together. */
 const fixedBytesMax = 1024
 /** A share takes at least six characters of its row (`1,1,1,`). */
 const shareCharactersMin = 6
-/** A control character of one byte becomes \u0001. */
+/** A control character of one byte becomes \u0001, six bytes. */
 const escapedBytesMax = 6
 
 const moneyDecimals = 2
@@ -79,7 +79,7 @@ export class MovementRenderer {
   readonly #dictionary: Dictionary
   readonly #entries: EntryRenderer
   #entryBuffer = new Uint8Array(4096)
-  /** From the end of `value` to the movement's own attachments; with the entry in between once one was taken. */
+  /** The bytes from the end of `value` to the movement's own attachments, including the entry once one is set. */
   #between: Uint8Array = valueToAttachments
 
   constructor(dictionary: Dictionary) {
@@ -88,10 +88,10 @@ export class MovementRenderer {
   }
 
   /**
-   * Renders the entry into the movements that follow. Without it they have no `entry`, as in a full export, where
-   * they stand inside of theirs. Fields: {@link entryColumns}, from `base` on.
+   * Sets the entry of the movements that follow. Without one they have no `entry`, as in a full export, where they
+   * stand inside it. Fields: {@link entryColumns}, starting at `base`.
    */
-  takeEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
+  setEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
     const needed = this.#entries.bytesMax(fields, base) + fixedBytesMax
     if (needed > this.#entryBuffer.length) this.#entryBuffer = new Uint8Array(2 * needed)
     let at = writePiece(this.#entryBuffer, 0, entry)
@@ -100,7 +100,7 @@ export class MovementRenderer {
     this.#between = this.#entryBuffer.subarray(0, at)
   }
 
-  /** Bytes that the movement of this row may need, at the most. */
+  /** Upper bound of the bytes of this row's movement. */
   bytesMax(fields: Int32Array, base: number): number {
     const rowBytes = fields[base + movementColumns.length]! - fields[base]!
     const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
@@ -113,7 +113,7 @@ export class MovementRenderer {
     )
   }
 
-  /** Writes one movement of the entry taken last. Fields: {@link movementColumns}, from `base` on. */
+  /** Writes one movement of the current entry. Fields: {@link movementColumns}, starting at `base`. */
   write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     const dueDateStart = fields[base + of.due_date]!
     const dueDateEnd = fields[base + of.due_date + 1]! - 1
@@ -183,7 +183,7 @@ export class MovementRenderer {
     return writePiece(out, at, close)
   }
 
-  /** Shares of one axis stand together in the row: `{section,amount,rate,section,amount,rate}`. */
+  /** Shares of one axis are adjacent in the row: `{section,amount,rate,section,amount,rate}`. */
   #writeShares(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
     let axisId = 0
     for (let i = start + 1; i < end; ) {
@@ -209,8 +209,8 @@ export class MovementRenderer {
 }
 
 /**
- * `,"value":{"credit":…,"debit":…,"amount":…`, left open. The amount is credit minus debit; one of the two is zero
- * (a CHECK of the table says so), so it is a copy of the other, with its sign turned for a debit.
+ * Writes `,"value":{"credit":…,"debit":…,"amount":…`, left open. The amount is credit minus debit. A CHECK of the table
+ * makes sure that one of the two is zero, so the amount is a copy of the other, negated for a debit.
  */
 function writeValue(
   out: Uint8Array,

@@ -1,7 +1,7 @@
 /**
- * The revision of the bytes of everything that has an ETag. Raised whenever they change, so that an ETag of the former
- * bytes is not honoured. `fixtures/format-revisions.json` records what each revision made of the fixtures; a test fails
- * where bytes changed and their revision did not.
+ * The revision of the bytes of everything that has an ETag. It rises whenever the bytes change, so that ETags of older
+ * bytes no longer match. `fixtures/format-revisions.json` records the output of each revision for the fixtures; a test
+ * fails if bytes changed and their revision did not.
  */
 export const formatRevisions = {
   movements: 1,

@@ -1,4 +1,7 @@
-/** Records about accounts, journals, banks and sections (tra.md, Parameters): rows in, one line of bytes out. */
+/**
+ * Renders records of accounts, journals, banks and sections (docs/spec/tra.md#parameters): one row to one line of
+ * bytes.
+ */
 
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
@@ -18,7 +21,7 @@ import {
 } from './nature.ts'
 
 /**
- * @param code as sectionCodes gives it
+ * @param code from `sectionCodes`
  * @param axisRank from 1, in the order of axis ids
  */
 export function satLine(code: string, name: string, axisRank: number): Buffer {
@@ -37,7 +40,7 @@ export function crrLine({ number, name }: SimplifiedAccount): Buffer {
     .line()
 }
 
-/** @param axes of the folder, at most axesMax of which count */
+/** @param axes number of axes of the folder; only the first `axesMax` count */
 export function cgnLine(account: AccountView, isCollective: boolean, axes: number): Buffer {
   const { number, name, closed, correspondanceAccount } = account
   const nature = accountNature(number, isCollective)
@@ -54,7 +57,7 @@ export function cgnLine(account: AccountView, isCollective: boolean, axes: numbe
   return writer.line()
 }
 
-/** A collective account that the folder does not have. */
+/** The record of a collective account that the folder does not have. */
 export function createdCgnLine({ number, name }: CollectiveAccount): Buffer {
   const none = { counterpartAccount: null, correspondanceAccount: null, company: null, employee: null }
   return cgnLine({ id: '', number, name, closed: false, ...none }, true, 0)
@@ -86,7 +89,7 @@ export function caeLine(account: AccountView, collectives: CollectiveAccounts): 
     .line()
 }
 
-/** @param code as journalCodes gives it */
+/** @param code from `journalCodes` */
 export function jalLine({ name, type, counterpartAccount, locked }: JournalView, code: string): Buffer {
   const nature = journalNature(type)
   const treasury = nature === 'BQE' || nature === 'CAI' ? counterpartAccount : null
@@ -102,8 +105,8 @@ export function jalLine({ name, type, counterpartAccount, locked }: JournalView,
 }
 
 /**
- * A RIB of 23 characters is bank (5), branch (5), account (11) and key (2), with or without blanks between them. Bank and
- * account stand twice: where they always stood, and where files from version 8 on have them (p. 51).
+ * A RIB of 23 characters is bank (5), branch (5), account (11) and key (2), with or without blanks between them. Bank
+ * and account are written twice: in their old columns, and in those of files since version 8 (p. 51).
  * @param rank from 1
  */
 export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: number): Buffer {

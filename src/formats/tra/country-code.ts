@@ -1,4 +1,4 @@
-/** Countries as TRA files name them: ISO 3166 alpha-3 (tra.md, PS1). */
+/** Country codes of TRA files: ISO 3166 alpha-3 (docs/spec/tra.md#ps1). */
 
 /** Every country of ISO 3166-1: its two letters, then its three. */
 const countries = `
@@ -22,7 +22,7 @@ const countries = `
   .split(/\s+/)
   .map((letters) => ({ two: letters.slice(0, 2), three: letters.slice(2) }))
 
-/** By code, and by name in French and English, as folders and third parties write it. */
+/** By code, and by name in French and English, since folders and third parties write any of these. */
 const codes = new Map<string, string>()
 for (const { two, three } of countries) {
   for (const language of ['en', 'fr']) {
@@ -32,7 +32,7 @@ for (const { two, three } of countries) {
 }
 for (const { two, three } of countries) codes.set(two, three).set(three, three)
 
-/** Letter case, accents, blanks and hyphens do not matter. A country that ISO does not know: its first three letters. */
+/** Ignores letter case, accents, blanks and hyphens. A country unknown to ISO gives its first three letters. */
 export function countryCode(country: string | null): string {
   const letters = lettersOf(country ?? '')
   return codes.get(letters) ?? letters.slice(0, 3)

@@ -1,5 +1,6 @@
 /**
- * What entry lines refer to, as ready columns by id: few per folder, repeated in every line.
+ * Rendered columns, by id, of the accounts, journals, payments and sections that entry lines cite: few per folder,
+ * repeated in every line.
  *
  * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
  */
@@ -13,15 +14,15 @@ import { fieldOf, layouts } from './layouts/layouts.ts'
 import { type PieceRule, pieceRule } from './piece-type.ts'
 
 export interface TraDictionaryRows {
-  /** `code`: of three characters at the most. */
+  /** `code`: at most three characters. */
   journals: { id: string; code: string; type: string }[]
-  /** `collective`: the number of the collective account that a third party hangs from; null for any other account. */
+  /** `collective`: the number of a third party's collective account; null for any other account. */
   accounts: { id: string; number: string; collective: string | null }[]
   payments: { id: string; code: string }[]
   /** `axis`: its rank among the axes, from 1. */
   sections: { id: string; code: string; axis: number }[]
   exercices: { id: string; lettering: string }[]
-  /** Of accounts some of whose lettering codes cannot stand in four columns, all codes with what is written for each. */
+  /** For accounts with lettering codes that do not fit into four columns: what is written for each of their codes. */
   letterings: ReadonlyMap<number, ReadonlyMap<string, string>>
 }
 
@@ -86,7 +87,10 @@ function accountColumns({ number, collective }: TraDictionaryRows['accounts'][nu
   }
 }
 
-/** From the first column of a field to the last of another. Copied: a piece of a line would keep all of it. */
+/**
+ * From the first column of one field to the last of another. Copied, because a view would keep the whole line in
+ * memory.
+ */
 function columnsOf(writer: LineWriter, first: string, last = first): Uint8Array {
   const { at, length } = fieldOf(layouts.ENTRY, last)
   return Uint8Array.from(writer.line().subarray(fieldOf(layouts.ENTRY, first).at - 1, at - 1 + length))

@@ -1,15 +1,14 @@
 /**
- * Entry lines from rows of COPY, byte ranges to bytes (tra.md, Entry lines): one line per movement, one behind it per
- * analytic share.
+ * Renders entry lines from rows of COPY, bytes to bytes (docs/spec/tra.md#entry-lines): one line per movement, followed
+ * by one per analytic share.
  *
- * The hot loop of a TRA export. A line has 1,407 columns, nearly all of them blank or the same in a whole entry: they
- * are laid out once per entry and copied into each of its lines (30 ns), then the columns of the movement are written
- * at their offsets. Accounts, journals, payments and sections come as ready columns, by id. Nothing is allocated per
- * movement, but for amounts in a foreign currency and texts that are not plain French. The plain renderer in
- * test/support/plain/plain-tra.ts says the same with objects and strings and is compared byte for byte.
+ * This is the hot loop of a TRA export. A line has 1,407 columns, nearly all blank or equal throughout an entry. They
+ * are laid out once per entry and copied into each of its lines (30 ns); then the columns of the movement are written
+ * at their offsets. Accounts, journals, payments and sections come rendered, by id. Only amounts in a foreign currency,
+ * and texts that are not plain French, allocate per movement. The plain renderer in test/support/plain/plain-tra.ts
+ * does the same with objects and strings; tests compare the two byte for byte.
  *
- * 600,000 movements with 443,000 shares are 1.39 GB, for which the thread takes 1.7 s of processor, 0.7 of them for
- * SHA-256.
+ * 600,000 movements with 443,000 shares are 1.39 GB and take 1.7 s of processor in the thread, 0.7 s of it for SHA-256.
  */
 
 import { strict as assert } from 'node:assert'
@@ -61,7 +60,7 @@ export const traMovementOffsets = offsetsOf(traMovementColumns)
 const ofEntry = traEntryOffsets
 const of = traMovementOffsets
 
-/** Where a field of a line begins, from 0. */
+/** Offset of a field in a line, from 0. */
 const offset = (name: string) => fieldOf(layouts.ENTRY, name).at - 1
 const journal = offset('JOURNAL')
 const date = offset('DATECOMPTABLE')
@@ -94,10 +93,10 @@ const validatedOn = offset('VALIDDATE')
 const textColumns = 35
 const rateField = fieldOf(layouts.ENTRY, 'TAUXDEV')
 const pieceNumberColumns = fieldOf(layouts.ENTRY, 'NUMEROPIECE').length
-/** Columns 1 to 222 are the same on lines of movements and of shares. */
+/** Columns 1 to 222 have the same layout on lines of movements and of shares. */
 const commonColumns = offset('REFEXTERNE')
 
-/** The last column of either line holds something or is mandatory, so that all lines of a kind have one length. */
+/** The last column of both kinds is filled or mandatory, so all lines of a kind have the same length. */
 const blankLine = new LineWriter(layouts.ENTRY)
   .text('ETABLISSEMENT', establishmentCode)
   .text('TVAENCAISSEMENT', '-')
@@ -116,21 +115,24 @@ export class EntryLines {
   readonly #line = Uint8Array.from(blankLine)
   readonly #share = Uint8Array.from(blankShare)
   #pieceNumber = 0
-  /** Undefined: the entry is in euro. */
+  /** Undefined if the entry is in euro. */
   #foreign: ForeignAmounts | undefined
 
   constructor(dictionary: TraDictionary) {
     this.#dictionary = dictionary
   }
 
-  /** Bytes that the movement of this row may need, at the most. */
+  /** Upper bound of the bytes of this row's movement. */
   bytesMax(fields: Int32Array, base: number): number {
     const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
     return blankLine.length + (shareBytes / shareCharactersMin) * blankShare.length
   }
 
-  /** Lays out what the lines of an entry have in common. Fields: {@link traEntryColumns}, from `base` on. */
-  takeEntry(bytes: Uint8Array, fields: Int32Array, base: number, pieceType: PieceType): void {
+  /**
+   * Sets the entry of the movements that follow: lays out the columns that its lines share. Fields: {@link
+   * traEntryColumns}, starting at `base`.
+   */
+  setEntry(bytes: Uint8Array, fields: Int32Array, base: number, pieceType: PieceType): void {
     const line = this.#line
     const start = (column: number) => fields[base + column]!
     const end = (column: number) => fields[base + column + 1]! - 1
@@ -145,7 +147,7 @@ export class EntryLines {
     const isDraft = isNull(bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
     line[entryType] = isDraft ? capitalS : capitalN
     this.#numberPiece()
-    this.#takeCurrency(bytes, fields, base)
+    this.#setCurrency(bytes, fields, base)
     line.fill(blank, entryId, entryId + textColumns)
     writePlain(line, entryId, bytes, start(ofEntry.id), end(ofEntry.id))
     writeDay(line, createdOn, bytes, start(ofEntry.created_on), end(ofEntry.created_on))
@@ -156,7 +158,7 @@ export class EntryLines {
     line[validated] = isDraft ? minus : capitalX
     writeDay(line, validatedOn, bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
 
-    // A share has its entry's columns, but for those of its movement alone; what is due is the movement.
+    // A share repeats the columns of its entry, but not those of its movement. Only the movement is due.
     const share = this.#share
     line.set(noDayBytes, dueDate)
     share.set(line.subarray(0, commonColumns))
@@ -172,8 +174,8 @@ export class EntryLines {
     writeRight(this.#line, pieceNumber, pieceNumberColumns, digits)
   }
 
-  /** What is written for a currency stays for the entries behind it: most ledgers know the euro alone. */
-  #takeCurrency(bytes: Uint8Array, fields: Int32Array, base: number): void {
+  /** The columns of the currency are kept from entry to entry: most ledgers have only the euro. */
+  #setCurrency(bytes: Uint8Array, fields: Int32Array, base: number): void {
     const start = fields[base + ofEntry.foreign_currency]!
     const rateStart = fields[base + ofEntry.foreign_rate]!
     const end = fields[base + ofEntry.foreign_currency + 1]! - 1
@@ -197,7 +199,7 @@ export class EntryLines {
     this.#line.set(inBoth, amountCode)
   }
 
-  /** Writes a movement of the entry taken last, and its shares. Fields: {@link traMovementColumns}, from `base` on. */
+  /** Writes a movement of the current entry, and its shares. Fields: {@link traMovementColumns}, starting at `base`. */
   write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
     out.set(this.#line, at)
     const accountId = readId(bytes, fields[base + of.account_id]!, fields[base + of.account_id + 1]! - 1)
@@ -243,7 +245,9 @@ export class EntryLines {
     return this.#writeShares(out, at, bytes, sharesStart, sharesEnd, booked.columns, isDebit)
   }
 
-  /** One line per share: `{section,amount,rate,section,amount,rate}`. Those of a sixth axis do not fit into the file. */
+  /**
+   * Writes one line per share of `{section,amount,rate,section,amount,rate}`. The file has no columns for a sixth axis.
+   */
   #writeShares(
     out: Uint8Array,
     at: number,
@@ -276,7 +280,7 @@ export class EntryLines {
   }
 
   /**
-   * MONTANT1, in the currency of the entry, and MONTANT2 in euro where that is another one.
+   * Writes MONTANT1 in the currency of the entry and, if that is not the euro, MONTANT2 in euro.
    * @param rank of the axis of a share; 0 for the movement itself
    */
   #writeAmounts(

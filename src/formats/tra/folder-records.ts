@@ -1,4 +1,6 @@
-/** Records about the file, the folder and its settings (tra.md, Parameters): rows in, one line of bytes out. */
+/**
+ * Renders records of the file, the folder and its settings (docs/spec/tra.md#parameters): one row to one line of bytes.
+ */
 
 import type { Buffer } from 'node:buffer'
 import type { ExerciceView, FolderView } from '../collection-rows.ts'
@@ -10,11 +12,11 @@ import { dayText, LineWriter } from './layouts/fixed-width.ts'
 import { layouts } from './layouts/layouts.ts'
 import type { CollectiveAccounts } from './nature.ts'
 
-/** Of the only establishment, cited by every entry line. */
+/** Code of the only establishment, which every entry line cites. */
 export const establishmentCode = '001'
-/** Of the only VAT regime. */
+/** Code of the only VAT regime. */
 const regimeCode = 'FRA'
-/** Francs in a euro, for good. */
+/** Francs in a euro, fixed for ever. */
 const francsPerEuro = '6,55957'
 
 export interface TraFileOf {
@@ -41,7 +43,7 @@ export function headerLine({ type, generatedAt, firmName }: TraFileOf): Buffer {
     .line()
 }
 
-/** Interface, section 2.5. */
+/** docs/spec/tra.md#ps1 */
 export function ps1Line(folder: FolderView): Buffer {
   const { address } = folder
   return new LineWriter(layouts.PS1)
@@ -59,19 +61,19 @@ export function ps1Line(folder: FolderView): Buffer {
     .line()
 }
 
-/** Of the first five axes, in the order of their ids. */
+/** Settings of one of the first five axes, in the order of their ids. */
 export interface AxisSettings {
-  /** Of the longest section code; 0 for an axis without sections. */
+  /** Length of the longest section code; 0 for an axis without sections. */
   codeLength: number
   defaultSectionCode: string | null
 }
 
 export interface Ps2Of {
-  /** Of the longest numbers among general and third-party accounts; 0 where there is none. */
+  /** Length of the longest number of a general and of a third-party account; 0 if there is none. */
   generalLength: number
   thirdPartyLength: number
   axes: readonly AxisSettings[]
-  /** A 471 account. */
+  /** Number of a 471 account. */
   suspenseAccount: string | null
 }
 
@@ -92,7 +94,7 @@ export function ps2Line({ generalLength, thirdPartyLength, axes, suspenseAccount
   return writer.line()
 }
 
-/** A TRA file has no place for a sixth axis. */
+/** A TRA file has no columns for a sixth axis. */
 export const axesMax = 5
 
 function between(length: number, least: number, most: number): string {
@@ -111,16 +113,16 @@ export function ps3Line(openingJournalCode: string | null, collectives: Collecti
 
 export interface Ps5Of {
   /**
-   * Where the folder has them, its accounts 476 and 477, for losses and gains of conversion: those of classes 6 and 7 may
-   * not stand here, as they are open to analytic breakdown (p. 16). A journal of conversions is none of the types that
-   * journals have.
+   * The folder's accounts 476 and 477, if it has them, for losses and gains of conversion. Accounts of classes 6 and 7
+   * are not allowed here, as they are open to analytic breakdown (p. 16). No type of journal is one of conversions, so
+   * JALECC stays blank.
    */
   conversionLossAccount: string | null
   conversionGainAccount: string | null
   hasAxes: boolean
 }
 
-/** Books kept in euro. */
+/** Books are kept in euro. */
 export function ps5Line({ conversionLossAccount, conversionGainAccount, hasAxes }: Ps5Of): Buffer {
   return new LineWriter(layouts.PS5)
     .text('DEVISE', 'EUR')
@@ -135,7 +137,7 @@ export function ps5Line({ conversionLossAccount, conversionGainAccount, hasAxes 
     .line()
 }
 
-/** @param rank from 1, of the oldest */
+/** @param rank from 1, oldest first */
 export function exoLine({ start, end, lettering, closedOn }: ExerciceView, rank: number): Buffer {
   return new LineWriter(layouts.EXO)
     .key('CODE', String(rank).padStart(3, '0'))
@@ -148,7 +150,9 @@ export function exoLine({ start, end, lettering, closedOn }: ExerciceView, rank:
     .line()
 }
 
-/** Opening balances in detail (H), or as sums by account (OAN): ETATANO of a year, ECRANOUVEAU of its opening entries. */
+/**
+ * Opening balances in detail (H) or as sums by account (OAN): ETATANO of a year and ECRANOUVEAU of its opening entries.
+ */
 export function openingState(lettering: string): 'H' | 'OAN' {
   return lettering === 'MONO' ? 'H' : 'OAN'
 }
@@ -165,12 +169,12 @@ export function etbLine({ name, address }: FolderView): Buffer {
     .line()
 }
 
-/** What is known of number, index, type and name. */
+/** Number, index, type and name, as far as known. */
 export function street({ number, locatingIndex, streetType, streetName }: Address): string {
   return [number, locatingIndex, streetType, streetName].filter(Boolean).join(' ')
 }
 
-/** @param internalCode as the database holds it; several may be one mode, which the file defines once */
+/** @param internalCode code in the database; several may mean one mode, which the file defines once */
 export function mdpLine(internalCode: string): Buffer {
   const { code, name } = paymentMode(internalCode)
   return new LineWriter(layouts.MDP)
@@ -180,7 +184,7 @@ export function mdpLine(internalCode: string): Buffer {
     .line()
 }
 
-/** Paid at once, in that mode. MP1 has the codes of MDP, on the right as they are. */
+/** Paid at once, in that mode. MP1 cites a code of MDP and is right-aligned like it. */
 export function mdrLine(internalCode: string): Buffer {
   const { code, name } = paymentMode(internalCode)
   return new LineWriter(layouts.MDR)
@@ -195,8 +199,8 @@ export function mdrLine(internalCode: string): Buffer {
 }
 
 /**
- * EUR and FRF, then the others.
- * @param foreign what one unit costs in euro, as decimal text such as 0.923400, by currency other than the euro
+ * EUR and FRF, then the other currencies.
+ * @param foreign euro per unit, as decimal text such as 0.923400, by currency
  */
 export function devLines(foreign: ReadonlyMap<string, string>): Buffer[] {
   const others = [...foreign].filter(([code]) => code !== 'EUR' && code !== 'FRF').toSorted()
@@ -209,7 +213,7 @@ export function devLines(foreign: ReadonlyMap<string, string>): Buffer[] {
 
 const currencyNames = new Intl.DisplayNames('fr', { type: 'currency' })
 
-/** @param isEuro the euro, or what it is divided into */
+/** @param isEuro the euro or a currency that it replaced */
 function devLine(code: string, rate: string, isEuro: boolean): Buffer {
   const { maximumFractionDigits = 2 } = new Intl.NumberFormat('fr', {
     style: 'currency',

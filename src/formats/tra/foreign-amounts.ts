@@ -1,23 +1,24 @@
 /**
- * Amounts of an entry in its own currency, of which the database knows the rate alone. Each by itself would be rounded by
- * itself, and an entry that balances in euro would be a cent out in dollars, as would shares and their line. So it is
- * the running sums that are converted, and an amount is what its sum adds to the one before: never more than a cent
- * from its own conversion, and what adds up in euro adds up. Amounts are minor units. Pure.
+ * Amounts of an entry in its own currency, computed from the amounts in euro and the rate, which are all that the
+ * database stores. If each amount were rounded by itself, an entry that balances in euro could be a cent out in
+ * dollars, and so could shares and their line. Therefore running sums are converted, and an amount is the difference
+ * between two converted sums. It is at most a cent from its own conversion, and whatever adds up in euro still adds up.
+ * Amounts are minor units. Pure.
  *
- * In a folder of 600,000 movements with 443,000 shares, rounding amounts one by one left 1,352 lines a cent off the sum
- * of their shares.
+ * In a folder of 600,000 movements with 443,000 shares, rounding amounts one by one left 1,352 lines a cent away from
+ * the sum of their shares.
  */
 
 export class ForeignAmounts {
   readonly #millionths: bigint
   readonly #entry: RunningConversion
-  /** Of the movement told last. */
+  /** Of the last movement. */
   #euro = 0n
   #converted = 0n
   #axis = 0
   #shares: RunningConversion
 
-  /** @param rateMillionths what one unit of the currency costs, in millionths of a euro; more than 0 */
+  /** @param rateMillionths millionths of a euro per unit of the currency; more than 0 */
   constructor(rateMillionths: bigint) {
     this.#millionths = rateMillionths
     this.#entry = new RunningConversion(rateMillionths, million)
@@ -31,7 +32,7 @@ export class ForeignAmounts {
     return this.#converted
   }
 
-  /** Of the movement told last. Shares of one axis come one after another. @param axis its rank, from 1 */
+  /** Converts a share of the last movement. Shares of one axis are adjacent. @param axis its rank, from 1 */
   share(euro: bigint, axis: number): bigint {
     if (axis !== this.#axis) {
       this.#axis = axis
@@ -67,7 +68,7 @@ class RunningConversion {
   }
 }
 
-/** To the nearest, halves away from zero. */
+/** Rounds to the nearest, halves away from zero. */
 function rounded(dividend: bigint, divisor: bigint): bigint {
   return (2n * dividend + (dividend < 0n ? -divisor : divisor)) / (2n * divisor)
 }

@@ -1,6 +1,6 @@
 /**
- * Lettering codes in the four columns of a TRA file, in upper case; where the state is partial, they are written in lower
- * case. They follow from the set of an account's codes, not from the order in which movements are read.
+ * Fits lettering codes into the four columns of a TRA file, in upper case; for a partial state they are written in
+ * lower case. The result depends on the set of an account's codes, not on the order of its movements.
  */
 import { TraOverflow } from './layouts/fixed-width.ts'
 import { fieldOf, layouts } from './layouts/layouts.ts'
@@ -10,10 +10,10 @@ const letters = 26
 const codesMax = letters ** columns
 
 /**
- * A code that fits stays, in upper case. A longer one, one that is no plain text, and one that only letter case tells
- * from another, gets four letters of its own; they come from a hash of the code, so that a lettering more in the account
- * leaves nearly all others as they were.
- * @param codes of one account, all of them, each once or more often
+ * A code that fits is kept, in upper case. Three kinds are replaced by four unique letters: longer codes, codes that
+ * are not plain text, and codes that differ from another only in letter case. The letters come from a hash of the code,
+ * so that one more lettering in the account leaves nearly all others unchanged.
+ * @param codes all codes of one account; repetitions are allowed
  * @throws {TraOverflow} an account with more letterings than there are codes, 456,976
  */
 export function letteringCodes(codes: Iterable<string>): Map<string, string> {
@@ -23,7 +23,7 @@ export function letteringCodes(codes: Iterable<string>): Map<string, string> {
     result.set(code, written)
     taken.add(written)
   }
-  // In the order of their characters, capitals first: of AB and ab, AB stays.
+  // In the order of their characters, capitals first: of AB and ab, AB is kept.
   const sorted = [...new Set(codes)].toSorted()
   for (const code of sorted) {
     const written = code.toUpperCase()
@@ -41,7 +41,9 @@ export function letteringCodes(codes: Iterable<string>): Map<string, string> {
   return result
 }
 
-/** Whether it can stand in the file as it is, as long as the account has no other that differs in letter case alone. */
+/**
+ * Whether the file can hold the code unchanged, provided that no other code of the account differs only in letter case.
+ */
 export function isPlainLettering(code: string): boolean {
   return /^[!-~]{1,4}$/.test(code)
 }
@@ -54,7 +56,7 @@ function lettered(number: number): string {
   return text
 }
 
-/** FNV-1a of 32 bits: short, and even enough over 456,976 places. */
+/** FNV-1a of 32 bits: short, and even enough over 456,976 codes. */
 function hash(text: string): number {
   let bits = 0x811c9dc5
   for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193)

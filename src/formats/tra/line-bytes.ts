@@ -1,6 +1,6 @@
 /**
- * Columns of a TRA line written byte by byte from the text format of COPY. The line was laid out before: what is not
- * written here is blank already.
+ * Writes columns of a TRA line byte by byte from the text format of COPY. The line is laid out beforehand: columns that
+ * are not written here are already blank.
  */
 
 import { Buffer } from 'node:buffer'
@@ -14,20 +14,20 @@ import { toWindows1252, windows1252Bytes } from './windows-1252.ts'
 const { backslash, blank, capitalA, capitalZ, comma, letterA, letterZ, minus, tilde, zero } = ascii
 
 const caseBit = 0x20
-/** The first byte of characters of so many bytes in UTF-8. */
+/** First bytes of UTF-8 characters of two, three and four bytes. */
 const twoBytes = 0xc2
 const threeBytes = 0xe0
 const fourBytes = 0xf0
 
 const amountDecimals = 2
-/** References and descriptions, all of them. */
+/** Width of all references and descriptions. */
 const textColumns = 35
 
 /**
- * A text of 35 columns. What Windows-1252 has is copied, from one, two or three bytes of UTF-8; that is all of French.
- * Where anything else stands in it the text is decoded and transliterated: a lone accent may change the letter before it,
- * so the look goes one character beyond the last column. Decoding the one text in five that has a quote or a backslash
- * cost a tenth of an export.
+ * Writes a text of 35 columns. Characters of Windows-1252, which include all of French, are copied from one, two or
+ * three bytes of UTF-8. A text with any other character is decoded and transliterated. A combining accent may change
+ * the letter before it, so the check reaches one character beyond the last column. Decoding every text with a quote or
+ * backslash, one in five, took a tenth of an export's time.
  */
 export function writeText(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
   const last = at + textColumns
@@ -54,7 +54,7 @@ export function writeText(out: Uint8Array, at: number, bytes: Uint8Array, start:
   }
 }
 
-/** An ASCII letter in upper or lower case; any other byte as it is. */
+/** An ASCII letter in upper or lower case; any other byte unchanged. */
 export function inCase(byte: number, isLower: boolean): number {
   if (isLower) return byte >= capitalA && byte <= capitalZ ? byte | caseBit : byte
   return byte >= letterA && byte <= letterZ ? byte & ~caseBit : byte
@@ -76,7 +76,7 @@ export function writeDay(out: Uint8Array, at: number, bytes: Uint8Array, start: 
   out[at + 7] = bytes[start + 3]!
 }
 
-/** Right-aligned in its columns, which are made blank before. */
+/** Writes right-aligned and blanks the rest of the columns. */
 export function writeRight(out: Uint8Array, at: number, columns: number, text: string): void {
   out.fill(blank, at, at + columns)
   const from = at + columns - text.length
@@ -84,7 +84,7 @@ export function writeRight(out: Uint8Array, at: number, columns: number, text: s
 }
 
 /**
- * An amount from the digits of minor units, right-aligned, with a comma and two decimals.
+ * Writes an amount from the digits of minor units, right-aligned, with a comma and two decimals.
  * @param line where the line begins in `out`
  * @throws {TraOverflow}
  */
@@ -105,8 +105,8 @@ export function writeAmount(
   }
   let at = line + field.at - 1 + field.length - 1
   let i = end - 1
-  for (let place = 0; place < digits; place++) {
-    if (place === amountDecimals) out[at--] = comma
+  for (let digit = 0; digit < digits; digit++) {
+    if (digit === amountDecimals) out[at--] = comma
     out[at--] = i >= first ? bytes[i--]! : zero
   }
   if (isNegative) out[at] = minus

@@ -1,7 +1,7 @@
-/** What accounts and journals are to a TRA file, by their numbers and types (tra.md, CGN, CAE and JAL). */
+/** The nature of accounts and journals in a TRA file, by number and type (docs/spec/tra.md#cgn, #cae and #jal). */
 import { type PartyKind, partyKind } from '../party-kind.ts'
 
-/** What the accounts of each kind of third party are, and those that they hang from. */
+/** Natures of third-party accounts and of their collective accounts. */
 export const partyNatures = {
   supplier: { nature: 'FOU', collective: 'COF', collectiveName: 'Fournisseurs' },
   customer: { nature: 'CLI', collective: 'COC', collectiveName: 'Clients' },
@@ -11,16 +11,16 @@ export const partyNatures = {
 export interface CollectiveAccount {
   number: string
   name: string
-  /** Null: the folder has no such account, the file brings it along. */
+  /** Null if the folder has no such account; the file then defines one. */
   id: string | null
 }
 
 export type CollectiveAccounts = ReadonlyMap<PartyKind, CollectiveAccount>
 
 /**
- * The account that the third parties of each root hang from: the root itself or the root and zeros (401, 401000), the
- * shortest where there are several, and a new one where there is none. Lines booked on it directly are those of a third
- * party of the same number, as a collective account takes no line without one. Roots without third parties have none.
+ * The collective account of each root: the number is the root alone or the root and zeros (401, 401000). The shortest
+ * wins; if there is none, a new one is made. A collective account accepts no line without a third party, so lines
+ * booked directly on it get a third party of the same number. Roots without accounts have no collective account.
  */
 export function collectiveAccounts(
   accounts: Iterable<{ id: string; number: string; name: string }>,
@@ -54,7 +54,7 @@ export type AccountNature =
   | 'TIC'
   | 'TID'
 
-/** By the longest root that fits. */
+/** The longest matching root counts. */
 const naturesByRoot: Record<string, AccountNature> = {
   '2': 'IMO',
   '40': 'TIC',
@@ -93,7 +93,7 @@ const journalNatures: Record<string, JournalNature> = {
   OD_EXC: 'EXT',
 }
 
-/** @param type the journal's code of contract, section 4 */
+/** @param type code of the type of a journal (docs/spec/resources.md#journal) */
 export function journalNature(type: string): JournalNature {
   return journalNatures[type] ?? 'OD'
 }

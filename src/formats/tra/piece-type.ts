@@ -1,9 +1,12 @@
-/** TYPE PIECE of entry lines (tra.md, Entry lines; p. 40): what kind of document an entry is. Pure. */
+/** TYPE PIECE of entry lines (docs/spec/tra.md#type-piece; p. 40): the kind of document of an entry. Pure. */
 import type { PartyKind } from '../party-kind.ts'
 
 export type PieceType = 'FF' | 'AF' | 'FC' | 'AC' | 'RF' | 'RC' | 'OD'
 
-/** An invoice turns into a credit note by its line on the third party; a payment is one by that line. */
+/**
+ * The line on the third party decides: between invoice and credit note, and whether money is a payment of a third
+ * party.
+ */
 export type PieceRule = 'purchases' | 'sales' | 'money' | 'other'
 
 export function pieceRule(journalType: string): PieceRule {
@@ -12,7 +15,7 @@ export function pieceRule(journalType: string): PieceRule {
   return journalType === 'BQ' || journalType === 'CAISSE' ? 'money' : 'other'
 }
 
-/** The type, where this line decides it: no line behind it matters then. */
+/** The type if this line decides it; later lines then do not matter. */
 export function typeByLine(
   rule: PieceRule,
   party: PartyKind | undefined,
@@ -23,7 +26,7 @@ export function typeByLine(
   return rule === 'money' && party === 'supplier' ? 'RF' : undefined
 }
 
-/** The type of an entry of which no line decided. */
+/** The type of an entry that no line decided. */
 export function typeOtherwise(rule: PieceRule, hasCustomer: boolean): PieceType {
   if (rule === 'purchases') return 'FF'
   if (rule === 'sales') return 'FC'

@@ -1,6 +1,7 @@
 /**
- * Codes for as few columns as a TRA file gives them: those that fit stay, the others get one of their own. They depend on
- * the set alone, not on its order, so that two exports of one folder cite the same journal alike.
+ * Short codes for the narrow columns of a TRA file: codes that fit are kept, the others are replaced. The result
+ * depends only on the set of codes, not on its order, so that two exports of one folder use the same code for a
+ * journal.
  */
 import { TraOverflow } from './layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraLayout } from './layouts/layouts.ts'
@@ -25,9 +26,9 @@ export function vatCodes(codes: Iterable<Coded>): Map<string, string> {
 }
 
 /**
- * By id. A long code keeps its beginning and its last character where nobody else has that (AC01 and AC02 become AC1 and
- * AC2), or else as much of its beginning as leaves room for a number.
- * @throws {TraOverflow} where there are more of them than codes
+ * Short codes by id. A long code becomes its beginning and its last character if that is free (AC01 and AC02 become AC1
+ * and AC2), or else its beginning and a number.
+ * @throws {TraOverflow} if there are more items than codes
  */
 function shortCodes(items: Iterable<Coded>, layout: TraLayout): Map<string, string> {
   const field = fieldOf(layout, 'CODE')
@@ -47,13 +48,13 @@ function shortCodes(items: Iterable<Coded>, layout: TraLayout): Map<string, stri
   return codes
 }
 
-/** Two of one code, which Windows-1252 can bring about, are told apart by their ids, which are numbers. */
+/** Equal codes, which Windows-1252 can cause, are ordered by their ids, which are numbers. */
 function byCode(one: Coded, other: Coded): number {
   if (one.code !== other.code) return one.code < other.code ? -1 : 1
   return one.id.length - other.id.length || (one.id < other.id ? -1 : 1)
 }
 
-/** As it is: short enough, and read back as the same code from a field padded with blanks. */
+/** Whether the code fits unchanged: it is short enough, and reads back the same from a field padded with blanks. */
 function isWritable(code: string, columns: number): boolean {
   return code.length <= columns && /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(code)
 }

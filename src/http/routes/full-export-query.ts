@@ -16,7 +16,7 @@ const formatPattern = new RegExp(
 const listed = fileFormatNames.join(' or ')
 
 /** The formats that can hold a selection and not only a whole folder. */
-const selective = fileFormatNames.filter((name) => fileFormats[name].takes === 'selection').join(' or ')
+const selective = fileFormatNames.filter((name) => fileFormats[name].covers === 'selection').join(' or ')
 
 function bothCases(capital: string): string {
   return `[${capital}${capital.toLowerCase()}]`
@@ -64,7 +64,7 @@ function formatIssues(query: object): Issue[] {
   const { format: given, idExercice, startDate, endDate, journalIds } = query as Record<string, unknown>
   const parsed = format.safeParse(given)
   if (!parsed.success) return []
-  if (fileFormats[parsed.data].takes === 'folder')
+  if (fileFormats[parsed.data].covers === 'folder')
     return Object.entries({ idExercice, startDate, endDate, journalIds })
       .filter(([, value]) => value !== undefined)
       .map(([parameter]) => ({ parameter, message: `is allowed only with format ${selective}` }))

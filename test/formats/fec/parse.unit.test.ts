@@ -117,8 +117,8 @@ test('all errors of a header are reported at once', async () => {
   const names = [...columns.filter((column) => column !== 'Credit'), 'Couleur', 'EcritureLib']
   const problems = await problemsOf(fecFile(ledger, { columns: names }))
   expect(problems.map(({ message }) => message)).toEqual([
-    'a FEC has no such column',
-    expect.stringContaining('EcritureLib is there twice'),
+    'unknown column of a FEC',
+    expect.stringContaining('EcritureLib appears twice'),
     expect.stringContaining('Credit is missing'),
   ])
 })

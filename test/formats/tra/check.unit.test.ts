@@ -139,25 +139,25 @@ const problems: Record<string, Planted> = {
     lines: resized(1, (text) => `${text.slice(0, 20)}\t${text.slice(21)}`),
     line: 2,
     column: 21,
-    message: /no printable character/,
+    message: /not a printable character/,
   },
   'a byte that Windows-1252 leaves undefined': {
     lines: resized(1, (text) => `${text.slice(0, 20)}\x81${text.slice(21)}`),
     line: 2,
     column: 21,
-    message: /no printable character/,
+    message: /not a printable character/,
   },
   'a carriage return inside a line': {
     lines: resized(1, (text) => `${text.slice(0, 20)}\r${text.slice(21)}`),
     line: 2,
     column: 21,
-    message: /no printable character/,
+    message: /not a printable character/,
   },
   'a line that is too long': {
     lines: resized(lastEntry, (text) => text.replace('\r\n', 'x\r\n')),
     line: lastEntry + 1,
     column: 1408,
-    message: /last column, 1407/,
+    message: /longer than its 1407 columns/,
   },
   'a line that is too short': {
     lines: resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
@@ -169,18 +169,18 @@ const problems: Record<string, Planted> = {
     lines: resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
     line: lineOf('TVA') + 1,
     column: 58,
-    message: /number on the right/,
+    message: /right-aligned number/,
   },
   'an unknown record': {
     lines: valid.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
     line: 4,
     column: 4,
-    message: /no record of TRA files/,
+    message: /not a record of TRA files/,
   },
   'a mandatory field that is blank': field('CGN', 'NATURE', '', /value is required/, 2),
   'an invalid day': field('EXO', 'DATEFIN', '31022024', /DDMMYYYY/),
-  'an invalid number': field('ENTRY', 'TAUXDEV', '      1.00', /number on the right/),
-  'a number on the left': field('ENTRY', 'NUMEROPIECE', '1', /number on the right/),
+  'an invalid number': field('ENTRY', 'TAUXDEV', '      1.00', /right-aligned number/),
+  'a number on the left': field('ENTRY', 'NUMEROPIECE', '1', /right-aligned number/),
   'an invalid boolean': field('CGN', 'POINTABLE', 'O', /X or -/),
   'a value that is not in its list': field('JAL', 'NATURE', 'XXX', /one of ACH\|ANA/),
   'a format other than ETE': field('HEADER', 'FORMAT', 'STD', /one of ETE/),
@@ -204,10 +204,10 @@ const problems: Record<string, Planted> = {
     'ENTRY',
     'AUXILIAIRE OU SECTION',
     '401DUPONT',
-    /TYPE CPTE X alone/,
+    /only lines of TYPE CPTE X/,
   ),
   'a collective without a third party': {
-    ...field('ENTRY', 'TYPE CPTE', ' ', /takes lines of TYPE CPTE X alone/, 2),
+    ...field('ENTRY', 'TYPE CPTE', ' ', /has only lines of TYPE CPTE X/, 2),
     lines: changed(lineOf('ENTRY', 2), () =>
       entryWriter({ account: '401000', credit: 120_000n }).text('ETATLETTRAGE', 'AL').line(),
     ),
@@ -240,7 +240,7 @@ const problems: Record<string, Planted> = {
     lines: valid.toSpliced(lineOf('JAL'), 0, valid[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
     line: lineOf('JAL'),
     column: 4,
-    message: /REG records stand before the CAE records/,
+    message: /REG records must come before the CAE records/,
   },
   'a parameter after an entry': {
     lines: [...valid, valid[lineOf('RIB')]!],
@@ -252,7 +252,7 @@ const problems: Record<string, Planted> = {
     lines: valid.toSpliced(lineOf('SOU'), 1),
     line: valid.length - 1,
     column: 1,
-    message: /DOS has a SOU record/,
+    message: /DOS must have a SOU record/,
   },
   'an entry that does not balance': {
     lines: changed(lineOf('ENTRY', 1), () => entryWriter({ account: '445660', debit: 20_001n }).line()),
@@ -288,7 +288,7 @@ const problems: Record<string, Planted> = {
   'a lettering in the wrong case': field('ENTRY', 'LETTRAGE', 'AAaA', /upper case/, 2),
   'a lettering without a code': field('ENTRY', 'LETTRAGE', '', /four characters/, 2),
   'a lettering code of five characters': field('ENTRY', 'LETTRAGE', 'AAAAA', /four characters/, 2),
-  'a code without a lettering': field('ENTRY', 'LETTRAGE', 'AAAA', /RI has no code/),
+  'a code without a lettering': field('ENTRY', 'LETTRAGE', 'AAAA', /RI takes no code/),
   'a partial lettering in upper case': {
     ...field('ENTRY', 'ETATLETTRAGE', 'PL', /lower case/, 2),
     column: 1014,
@@ -332,7 +332,7 @@ test('a share without a movement before it is reported', async () => {
   expect((await check(lines)).problems).toContainEqual(
     expect.objectContaining({
       column: 31,
-      message: expect.stringContaining('behind the line that it divides'),
+      message: expect.stringContaining('must follow the line that it divides'),
     }),
   )
 })
@@ -344,7 +344,7 @@ test('an entry number that recurs is reported', async () => {
     expect.objectContaining({
       line: valid.length + 1,
       column: 152,
-      message: expect.stringContaining('before is 2'),
+      message: expect.stringContaining('previous one is 2'),
     }),
   ])
 })
@@ -359,7 +359,7 @@ test('a JRL file needs no bare records', async () => {
 
 test.each([
   ['nothing', '', 1, /empty/],
-  ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /no TRA file/],
+  ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /not a TRA file/],
   ['a text without an end', `***S5${'x'.repeat(200_000)}`, 1, /without an end/],
 ])('%s is not a TRA file, and is read no further', async (_, text, line, message) => {
   const { problems: found, problemCount } = await check([Buffer.from(text)])

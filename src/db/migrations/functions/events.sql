@@ -1,13 +1,13 @@
 -- Writing events, and choosing the subscriptions that receive them.
 
--- The right to write events of a schema, until the transaction ends. Ids of one schema are in the order of the commits
--- because of it. Taking any other lock after this one can deadlock, so events come last in their transaction; a
--- transaction that writes for several schemas takes them in ascending order.
+-- Locks the events of a schema for writing until the transaction ends. This keeps the ids of a schema in the order of
+-- commits. Taking any other lock after this one can deadlock, so events come last in their transaction; a transaction
+-- that writes for several schemas takes them in ascending order.
 create or replace function lock_events(of_schema bigint) returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended('grandlivre events of ' || of_schema, 0));
 
--- Where an event happened (interface, section 2.7); firm and folder may be null.
+-- The scope of an event (docs/spec/webhooks.md#notification); firm and folder may be null.
 create or replace function event_scope(of_schema bigint, of_firm bigint, of_folder bigint) returns json
   language sql stable
   return (
@@ -23,7 +23,7 @@ create or replace function event_scope(of_schema bigint, of_firm bigint, of_fold
     left join firms firm on firm.schema_id = named.schema_id and firm.id = coalesce(of_firm, folder.firm_id)
   );
 
--- The first call of a token changes it. enter() does that in SQL, so this is the one event that SQL writes by itself.
+-- The event for a token's activation. enter() activates in SQL, so this is the only event that SQL writes by itself.
 create or replace function publish_activation() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -39,7 +39,7 @@ end $$;
 
 revoke all on function publish_activation from public;
 
--- Whether a subscription receives an event: the one predicate, for deliveries and for the route that lists the
+-- Whether a subscription receives an event: the only predicate, used for deliveries and by the route that lists the
 -- recipients of an event. An event without a folder goes to subscriptions to the whole schema.
 create or replace function receives(subscription subscriptions, of_schema bigint, event_name text, of_folder bigint)
   returns boolean
@@ -49,8 +49,8 @@ create or replace function receives(subscription subscriptions, of_schema bigint
     and event_name = any (subscription.on_events)
     and (subscription.folder_ids = '{}' or coalesce(of_folder = any (subscription.folder_ids), false));
 
--- The position of a subscription that is to receive what is committed from now on: in one schema, or, without one, in
--- all of them (events that are being committed elsewhere at that moment may then be passed over).
+-- The position of a subscription that starts now: in one schema or, without one, in all of them (events being committed
+-- in other transactions at that moment may then be skipped).
 create or replace function latest_event(of_schema bigint) returns bigint
   language sql volatile
   return case when of_schema is null then coalesce(pg_sequence_last_value('event_ids'), 0)

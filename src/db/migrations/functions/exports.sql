@@ -1,6 +1,6 @@
 -- Functions of the table of full exports.
 
--- An export that has ended stays as it ended.
+-- The state of an export that has ended is final.
 create or replace function exports_end_once() returns trigger
   language plpgsql
 as $$
@@ -8,7 +8,7 @@ begin
   raise check_violation using message = format('export %s is %s, which is final', old.id, old.state);
 end $$;
 
--- Retention goes from tenant to tenant. That they exist is all it may know across them.
+-- Retention visits one tenant after another. Across tenants it may only learn which ones exist.
 create or replace function tenants_with_exports() returns setof bigint
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic

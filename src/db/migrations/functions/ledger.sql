@@ -1,7 +1,7 @@
 -- Functions of triggers on the tables of a ledger.
 
--- An entry lies in its exercice: exports look for a period only in the exercices it touches, so an entry dated
--- elsewhere would silently be missing.
+-- The date of an entry must be in its exercice: exports of a period read only the exercices that it overlaps, so an
+-- entry dated elsewhere would silently be missing.
 create or replace function entries_lie_in_exercice() returns trigger
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -20,7 +20,7 @@ begin
   return null;
 end $$;
 
--- The same from the other side: an exercice keeps the days of its entries.
+-- The same check for a change of the exercice: it must still contain the dates of its entries.
 create or replace function exercice_holds_entries() returns trigger
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -33,9 +33,9 @@ begin
   return null;
 end $$;
 
--- Any statement that changes a row of a ledger moves the folder to a new ledger version, within its transaction. As a
--- trigger, because an ETag that misses one change serves stale books. The row lock on the folder makes writers of one
--- folder wait for each other, so a version names exactly one committed state.
+-- Any statement that changes a row of a ledger gives the folder a new ledger version, in the same transaction. It is a
+-- trigger because an ETag that misses one change would serve stale books. The row lock on the folder makes writers of
+-- one folder wait for each other, so a version names exactly one committed state.
 create or replace function advance_ledger_version() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -49,7 +49,7 @@ begin
   return null;
 end $$;
 
--- The columns of the folder itself (name, currency) show in exports too.
+-- Exports also contain columns of the folder itself (name, currency).
 create or replace function advance_own_ledger_version() returns trigger
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -58,8 +58,7 @@ begin
   return new;
 end $$;
 
--- Entries that a partner sent show its code and name, so a change of these is a change of the folders that hold such
--- entries.
+-- Entries that a partner sent contain its code and name, so a change of these changes all folders with such entries.
 create or replace function advance_ledger_versions_of_third_parties() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -67,14 +66,14 @@ declare
   renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
     where (n.code, n.name) is distinct from (o.code, o.name));
 begin
-  -- Disconnecting one changes no ledger.
+  -- Disconnecting a partner changes no ledger.
   if cardinality(renamed) = 0 then
     return null;
   end if;
-  -- A transaction that has written entries of one and has not committed holds a share of its row. The first look does
-  -- not see these entries; the lock on the third party waits for them, and the second look finds their folders. Folders
-  -- come first in each look, since a writer that holds a folder may be about to ask for such a share.
-  for look in 1..2 loop
+  -- An uncommitted transaction that has written entries of a third party holds a share lock on its row. The first pass
+  -- does not see these entries; the lock on the third party waits for them, and the second pass finds their folders.
+  -- Each pass locks folders first, since a writer that holds a folder may be about to request that share lock.
+  for pass in 1..2 loop
     perform from folders f
       where (f.schema_id, f.id) in
         (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed))
@@ -87,12 +86,12 @@ begin
   return null;
 end $$;
 
--- For changes that the triggers above cannot attribute: a truncate shows no rows, and an update that moves a row to
--- another folder would pass over the folder it leaves.
+-- Refuses changes that the triggers above cannot attribute: a truncate exposes no rows, and an update that moves a row
+-- to another folder would not version the folder it leaves.
 create or replace function refuse_unversioned_change() returns trigger
   language plpgsql
 as $$
 begin
   raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
-    using hint = 'Delete the rows, and insert them anew where they belong.';
+    using hint = 'Delete the rows, and insert them again where they belong.';
 end $$;

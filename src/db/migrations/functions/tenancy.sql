@@ -1,4 +1,4 @@
--- Settings of a transaction that row-level security reads: which rows it sees.
+-- Settings of a transaction that row-level security reads to decide which rows are visible.
 
 -- The tenant of the transaction; null if none is set, and null equals nothing.
 create or replace function tenant() returns bigint
@@ -7,8 +7,8 @@ create or replace function tenant() returns bigint
 
 grant execute on function tenant to grandlivre_service;
 
--- Whether the transaction is one of the dispatcher or of the retention of events: these work for all tenants. Requests
--- never make this setting.
+-- Whether the transaction belongs to the dispatcher or to the retention of events, which work for all tenants. Requests
+-- never use this setting.
 create or replace function delivering() returns boolean
   language sql stable parallel safe
   return coalesce(current_setting('grandlivre.delivering', true) = 'on', false);

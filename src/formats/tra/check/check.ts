@@ -1,6 +1,7 @@
 /**
- * Whether a TRA file is one that another program can import (tra.md): its form, the order and presence of records, what
- * they cite of each other, and its entries. Memory grows with the accounts and sections of the file, not with its entries.
+ * Checks whether another program can import a TRA file (docs/spec/tra.md#checks): its form, the order and presence of
+ * records, their citations of each other, and its entries. Memory grows with the accounts and sections of the file, not
+ * with its entries.
  */
 
 import { fieldOf, layouts, type TraRecord } from '../layouts/layouts.ts'
@@ -25,18 +26,18 @@ export interface TraSummary extends EntryTotals {
   folder: string
   /** Names of journals by their code. */
   journalNames: Map<string, string>
-  /** Lines of each record, bare ones aside, in the order of the file. */
+  /** Lines of each record without bare ones, in the order of the file. */
   records: Map<TraRecord, number>
   lines: number
-  /** The first of them, in the order of the file; problemCount counts all. */
+  /** The first problems, in the order of the file; `problemCount` counts all. */
   problems: readonly TraProblem[]
   problemCount: number
 }
 
-/** @param read told the bytes and lines that were read so far, once per chunk */
+/** @param onRead called after each chunk with the bytes and lines read up to then */
 export async function checkTra(
   bytes: AsyncIterable<Uint8Array>,
-  read: (bytes: number, lines: number) => void = () => {},
+  onRead: (bytes: number, lines: number) => void = () => {},
 ): Promise<TraSummary> {
   const check = new TraCheck()
   let bytesRead = 0
@@ -47,8 +48,8 @@ export async function checkTra(
     }
   }
   for await (const lines of parseTra(counted(), check.problems)) {
-    for (const line of lines) check.take(line)
-    read(bytesRead, check.lines)
+    for (const line of lines) check.add(line)
+    onRead(bytesRead, check.lines)
   }
   return check.end()
 }
@@ -64,31 +65,31 @@ class TraCheck {
   readonly #exercices: { start: string; end: string }[] = []
   readonly #entries = new EntryCheck(this.problems, this.#definitions, this.#exercices)
   readonly #records = new Map<TraRecord, number>()
-  /** Records that were there, bare ones as well. */
+  /** Records that the file contains, including bare ones. */
   readonly #seen = new Set<TraRecord>()
   readonly #journalNames = new Map<string, string>()
   #header: TraSummary['header'] = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
   #folder = ''
   #furthest = 0
 
-  take(line: TraLine): void {
+  add(line: TraLine): void {
     this.lines += 1
     checkForm(line, this.problems)
     const record = line.layout.record as TraRecord
-    if (record === 'ENTRY' || record === 'ANALYTIC') this.#entries.take(line)
-    else this.#takeParameter(line, record)
+    if (record === 'ENTRY' || record === 'ANALYTIC') this.#entries.add(line)
+    else this.#addParameter(line, record)
     this.#seen.add(record)
     if (!line.isBare) this.#records.set(record, (this.#records.get(record) ?? 0) + 1)
   }
 
-  #takeParameter(line: TraLine, record: TraRecord): void {
-    const place = order.indexOf(record)
-    if (this.#seen.has('ENTRY') || place < this.#furthest) {
-      const behind = this.#seen.has('ENTRY') ? 'the first entry' : `the ${order[this.#furthest]} records`
-      const message = `${record} records stand before ${behind}`
+  #addParameter(line: TraLine, record: TraRecord): void {
+    const position = order.indexOf(record)
+    if (this.#seen.has('ENTRY') || position < this.#furthest) {
+      const next = this.#seen.has('ENTRY') ? 'the first entry' : `the ${order[this.#furthest]} records`
+      const message = `${record} records must come before ${next}`
       this.problems.add({ line: line.number, column: 4, field: '', value: record, message })
     }
-    this.#furthest = Math.max(this.#furthest, place)
+    this.#furthest = Math.max(this.#furthest, position)
     if (line.isBare) return
     const text = (name: string) => line.text(fieldOf(line.layout, name))
     if (record === 'HEADER') this.#header = headerOf(line)
@@ -96,7 +97,7 @@ class TraCheck {
     else if (record === 'EXO')
       this.#exercices.push({ start: isoDay(text('DATEDEBUT')), end: isoDay(text('DATEFIN')) })
     else if (record === 'JAL') this.#journalNames.set(line.code(journalCode), line.text(journalName))
-    this.#definitions.take(line)
+    this.#definitions.add(line)
   }
 
   end(): TraSummary {
@@ -106,7 +107,7 @@ class TraCheck {
       for (const record of order) {
         const isEntry = record === 'ENTRY' || record === 'ANALYTIC'
         if (isEntry || !layouts[record].mandatory || this.#seen.has(record)) continue
-        const message = `a file of type DOS has a ${record} record, a bare ***${record} at the least`
+        const message = `a file of type DOS must have a ${record} record, at least a bare ***${record}`
         this.problems.add({ line: this.lines, column: 1, field: '', value: '', message })
       }
     return {

@@ -1,4 +1,4 @@
-/** What the records of a TRA file define, and whether what they cite of each other is there. */
+/** Collects the codes that records of a TRA file define, and checks that each code they cite is defined. */
 import { fieldOf, layouts, type TraField, type TraLayout, type TraRecord } from '../layouts/layouts.ts'
 import type { TraLine } from './parse.ts'
 import type { TraProblems } from './problem.ts'
@@ -23,7 +23,10 @@ const axisOfSection = fieldOf(layouts.SAT, 'AXE')
 const isCollective = fieldOf(layouts.CGN, 'COLLECTIF')
 const collectiveOfThirdParty = fieldOf(layouts.CAE, 'COLLECTIF')
 
-/** Who cites what, among parameters. Of several records, one has to define it: a bank's account is of either kind. */
+/**
+ * The fields of parameters that cite a code, and the records that may define it. One definition is enough: a bank's
+ * account may be a CAE or a CGN.
+ */
 const citations: Partial<Record<TraRecord, readonly [field: string, ...definedBy: Defined[]][]>> = {
   PS2: [
     ['GENATTEND', 'CGN'],
@@ -73,15 +76,15 @@ export class Definitions {
   readonly #collectives = new Set<string>()
   /** Collective account by third party. */
   readonly #collectiveOf = new Map<string, string>()
-  /** Made by records that stand before what they cite. */
+  /** Citations that precede the definition. */
   readonly #open: Citation[] = []
 
   constructor(problems: TraProblems) {
     this.#problems = problems
   }
 
-  /** A parameter that is not bare. */
-  take(line: TraLine): void {
+  /** Adds a parameter that is not bare. */
+  add(line: TraLine): void {
     const { layout } = line
     if (isDefining(layout)) this.#define(line, layout.record)
     for (const [name, ...definedBy] of citations[layout.record as TraRecord] ?? []) {
@@ -90,7 +93,7 @@ export class Definitions {
       if (code === '' || definedBy.some((record) => this.has(record, code))) continue
       this.#open.push({ line: line.kept(), field, definedBy })
     }
-    if (layout === layouts.PS2) this.#takeDefaultSections(line)
+    if (layout === layouts.PS2) this.#addDefaultSections(line)
   }
 
   has(record: Defined, code: string): boolean {
@@ -110,7 +113,7 @@ export class Definitions {
     return this.#collectiveOf.get(thirdParty)
   }
 
-  /** To be called behind the last line: adds a problem for each citation that leads nowhere. */
+  /** Call after the last line: adds a problem for each citation without a definition. */
   close(): void {
     for (const { line, field, definedBy } of this.#open)
       if (!definedBy.some((record) => this.has(record, codeIn(line, field))))
@@ -126,7 +129,7 @@ export class Definitions {
     if (record === 'CGN' && line.code(isCollective) === 'X') this.#collectives.add(code)
   }
 
-  #takeDefaultSections(line: TraLine): void {
+  #addDefaultSections(line: TraLine): void {
     for (const rank of [1, 2, 3, 4, 5]) {
       const field = fieldOf(layouts.PS2, `SECT${rank}ATTEND`)
       if (!line.isBlank(field)) this.#open.push({ line: line.kept(), field, definedBy: ['SAT'] })
@@ -138,7 +141,9 @@ function isDefining(layout: TraLayout): layout is TraLayout & { record: Defined 
   return Object.hasOwn(codes, layout.record)
 }
 
-/** As it is defined under: a section by its axis, too, which a default section of PS2 has in its name. */
+/**
+ * The key of its definition. Sections include their axis; for a default section of PS2 it is in the name of the field.
+ */
 function codeIn(line: TraLine, field: TraField): string {
   const code = line.code(field)
   if (line.layout === layouts.SAT) return `${line.code(axisOfSection)} ${code}`

@@ -1,4 +1,4 @@
-/** Whether the entries of a TRA file are whole: what they cite, that they balance, that shares add up (p. 40 to 48). */
+/** Checks the entries of a TRA file: that citations are defined, entries balance and shares add up (p. 40 to 48). */
 
 import { inUnits } from '../../minor-units.ts'
 import { noDay } from '../layouts/fixed-width.ts'
@@ -41,16 +41,16 @@ export interface EntryTotals extends Balance {
   shares: number
   /** By journal code. */
   journals: Map<string, Balance>
-  /** How many movements have each state: RI, AL, PL, TL. */
+  /** Movements per state: RI, AL, PL, TL. */
   lettering: Map<string, number>
-  /** `YYYY-MM-DD`; null where there is no entry. */
+  /** `YYYY-MM-DD`; null if there is no entry. */
   firstDate: string | null
   lastDate: string | null
 }
 
-/** What the lines of one entry have in common, as it stands in its first one. */
+/** Fields that are equal on all lines of an entry; the first line counts. */
 const ofEntry = [journal, date, pieceType] as const
-/** What an analytic line has in common with the line that it divides. */
+/** Fields that are equal on an analytic line and the line that it divides. */
 const ofMovement = [journal, date, pieceType, general, side, pieceNumber] as const
 
 export class EntryCheck {
@@ -69,32 +69,32 @@ export class EntryCheck {
   readonly #definitions: Definitions
   readonly #exercices: { start: string; end: string }[]
   #number = ''
-  /** First line of the entry that is being read, and what its debits exceed its credits by. */
+  /** First line of the current entry, and its debits minus its credits. */
   #first: TraLine | undefined
   #balance = 0n
-  /** The movement that analytic lines divide, and what they have of it by axis. */
+  /** The movement that analytic lines divide, and the sum of their amounts by axis. */
   #divided: TraLine | undefined
   readonly #shares = new Map<string, bigint>()
 
-  /** @param exercices days as `YYYY-MM-DD`; read when an entry is, so they may be added until then */
+  /** @param exercices days as `YYYY-MM-DD`; the caller may add some until the first entry */
   constructor(problems: TraProblems, definitions: Definitions, exercices: { start: string; end: string }[]) {
     this.#problems = problems
     this.#definitions = definitions
     this.#exercices = exercices
   }
 
-  take(line: TraLine): void {
-    if (line.layout === layouts.ANALYTIC) this.#takeShare(line)
-    else this.#takeMovement(line)
+  add(line: TraLine): void {
+    if (line.layout === layouts.ANALYTIC) this.#addShare(line)
+    else this.#addMovement(line)
   }
 
-  /** To be called behind the last line. */
+  /** Call after the last line. */
   close(): void {
     this.#endMovement()
     this.#endEntry()
   }
 
-  #takeMovement(line: TraLine): void {
+  #addMovement(line: TraLine): void {
     this.#endMovement()
     const number = line.code(pieceNumber)
     if (this.#first === undefined || number !== this.#number) {
@@ -112,12 +112,12 @@ export class EntryCheck {
   #beginEntry(line: TraLine, number: string): void {
     const { totals } = this
     totals.entries += 1
-    // Numbers ascend, so that one that comes back is told without remembering all of them.
+    // Numbers must ascend, so repeated ones are found without remembering all of them.
     if (this.#first !== undefined && Number(number) <= Number(this.#number))
       line.refuse(
         this.#problems,
         pieceNumber,
-        `entries are numbered upwards, the one before is ${this.#number}`,
+        `the numbers of entries must ascend, the previous one is ${this.#number}`,
       )
     this.#first = line
     this.#number = number
@@ -156,7 +156,7 @@ export class EntryCheck {
     }
   }
 
-  #takeShare(line: TraLine): void {
+  #addShare(line: TraLine): void {
     this.totals.shares += 1
     const divided = this.#divided
     const section = line.code(auxiliary)
@@ -164,7 +164,7 @@ export class EntryCheck {
     if (!this.#definitions.hasSection(rank, section))
       line.refuse(this.#problems, auxiliary, `no SAT record of the file defines it on axis ${rank}`)
     if (divided === undefined) {
-      line.refuse(this.#problems, accountType, 'an analytic line stands behind the line that it divides')
+      line.refuse(this.#problems, accountType, 'an analytic line must follow the line that it divides')
       return
     }
     this.#compare(line, divided, ofMovement, 'the line that it divides')
@@ -203,12 +203,13 @@ export class EntryCheck {
     const thirdParty = line.code(auxiliary)
     if (line.code(accountType) !== 'X') {
       if (thirdParty !== '')
-        line.refuse(this.#problems, auxiliary, 'a third party stands on lines of TYPE CPTE X alone')
+        line.refuse(this.#problems, auxiliary, 'only lines of TYPE CPTE X have a third party')
       if (definitions.isCollective(line.code(general)))
-        line.refuse(this.#problems, accountType, 'a collective account takes lines of TYPE CPTE X alone')
+        line.refuse(this.#problems, accountType, 'a collective account has only lines of TYPE CPTE X')
       return
     }
-    if (thirdParty === '') line.refuse(this.#problems, auxiliary, 'a line of TYPE CPTE X names a third party')
+    if (thirdParty === '')
+      line.refuse(this.#problems, auxiliary, 'a line of TYPE CPTE X must name a third party')
     cite('CAE', auxiliary)
     const collective = definitions.collectiveOf(thirdParty)
     if (collective !== undefined && collective !== line.code(general))
@@ -224,23 +225,33 @@ export class EntryCheck {
     const state = line.code(letteringState)
     const refuse = (message: string) => line.refuse(this.#problems, letteringCode, message)
     if (state === 'AL' || state === 'RI') {
-      if (code !== '') refuse(`ETATLETTRAGE ${state} has no code`)
-    } else if (code === '' || code.length > 4) refuse('a code of four characters at the most is expected')
-    else if (state === 'TL' && code !== code.toUpperCase()) refuse('a complete lettering is in upper case')
-    else if (state === 'PL' && code !== code.toLowerCase()) refuse('a partial lettering is in lower case')
+      if (code !== '') refuse(`ETATLETTRAGE ${state} takes no code`)
+    } else if (code === '' || code.length > 4) refuse('a code of at most four characters is expected')
+    else if (state === 'TL' && code !== code.toUpperCase())
+      refuse('the code of a complete lettering must be in upper case')
+    else if (state === 'PL' && code !== code.toLowerCase())
+      refuse('the code of a partial lettering must be in lower case')
   }
 
   #checkValidation(line: TraLine): void {
     const hasDay = line.columns(validatedOn) !== noDay && !line.isBlank(validatedOn)
     if (hasDay !== (line.code(validated) === 'X'))
-      line.refuse(this.#problems, validatedOn, 'a day of validation goes with VALIDE X, and none without')
+      line.refuse(
+        this.#problems,
+        validatedOn,
+        'a day of validation is required with VALIDE X, and not allowed otherwise',
+      )
     const hasEuro = line.columns(amountCode).startsWith('DE')
     if (hasEuro === line.isBlank(euroAmount))
-      line.refuse(this.#problems, euroAmount, 'an amount in euro goes with CODEMONTANT DE-, and none without')
+      line.refuse(
+        this.#problems,
+        euroAmount,
+        'an amount in euro is required with CODEMONTANT DE-, and not allowed otherwise',
+      )
   }
 }
 
-/** Minor units; 0 where there is no amount, which is told as a problem of form. */
+/** Minor units; 0 for a malformed amount, which the check of the form reports. */
 function amountIn(line: TraLine, field: TraField): bigint {
   const text = line.code(field)
   return /^-?\d+,\d\d$/.test(text) ? BigInt(text.replace(',', '')) : 0n

@@ -1,4 +1,6 @@
-/** Whether a line keeps to its layout: its length, its characters, and each field by its kind (tra.md, Form of the file). */
+/**
+ * Checks a line against its layout: length, characters, and each field by its kind (docs/spec/tra.md#form-of-the-file).
+ */
 import { ascii } from '../../ascii.ts'
 import { noDay } from '../layouts/fixed-width.ts'
 import { layouts, type TraField, type TraLayout, type TraRecord } from '../layouts/layouts.ts'
@@ -7,7 +9,7 @@ import type { TraProblems } from './problem.ts'
 
 const { blank } = ascii
 
-/** Mandatory by the descriptor, and left blank by tra.md where there is no value. */
+/** Mandatory in the descriptor, but blank if there is no value (docs/spec/tra.md#checks). */
 const mayBeBlank: Partial<Record<TraRecord, readonly string[]>> = {
   HEADER: ['N° DOSSIER CAB', 'SO_NEWANALYTIQUE'],
   PS5: ['JALECC', 'CPTECCD', 'CPTECCC'],
@@ -31,7 +33,7 @@ const mayBeBlank: Partial<Record<TraRecord, readonly string[]>> = {
 
 const yesOrNo = /^[X-]$/
 
-/** Fields with a closed list of values. */
+/** Fields with a fixed set of values. */
 const expectedValues: Partial<Record<TraRecord, Readonly<Record<string, RegExp>>>> = {
   HEADER: {
     IDENTIFIANT: /^(?:S1|S3|S5|SI|QU|WS|WT)$/,
@@ -68,7 +70,7 @@ function entryValues(own: Record<string, RegExp>): Record<string, RegExp> {
 const amountFields = new Set(['MONTANT1', 'MONTANT2', 'MONTANT3', 'CAPITAL'])
 const undefinedBytes = new Set([0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d])
 
-/** What is to be looked at in every line of a record; of entry lines, most fields are free text and none of it. */
+/** A check of one field. Most fields of entry lines are free text and need none. */
 interface FieldRule {
   field: TraField
   isRequired: boolean
@@ -90,27 +92,27 @@ const rulesByLayout = new Map<TraLayout, FieldRule[]>(
   }),
 )
 
-/** Adds what is wrong with the form of one line. */
+/** Adds the problems of form of one line. */
 export function checkForm(line: TraLine, problems: TraProblems): void {
   const { layout, bytes } = line
-  const place = { line: line.number, field: '', value: '' }
+  const origin = { line: line.number, field: '', value: '' }
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!
     if (byte >= blank && (byte < 0x7f || !undefinedBytes.has(byte))) continue
     const value = `0x${byte.toString(16).padStart(2, '0')}`
-    problems.add({ ...place, column: i + 1, value, message: 'no printable character of Windows-1252' })
+    problems.add({ ...origin, column: i + 1, value, message: 'not a printable character of Windows-1252' })
   }
   if (bytes.length > layout.length)
     problems.add({
-      ...place,
+      ...origin,
       column: layout.length + 1,
       value: bytes.toString('latin1', layout.length, layout.length + 20),
-      message: `the line goes on behind its last column, ${layout.length}`,
+      message: `the line is longer than its ${layout.length} columns`,
     })
   if (line.isBare) return
   if (bytes.length < layout.mandatoryEnd) {
-    const message = `the line is cut before its last mandatory column, ${layout.mandatoryEnd}`
-    problems.add({ ...place, column: bytes.length + 1, message })
+    const message = `the line ends before its last mandatory column, ${layout.mandatoryEnd}`
+    problems.add({ ...origin, column: bytes.length + 1, message })
   }
   for (const rule of rulesByLayout.get(layout)!) {
     const message = line.isBlank(rule.field) ? problemOfBlank(rule) : problemOfValue(line, rule)
@@ -130,7 +132,7 @@ function problemOfValue(line: TraLine, { field, values, isAmount }: FieldRule): 
   if (field.kind === 'd') return isDay(columns) ? undefined : 'a day written DDMMYYYY is expected'
   if (field.kind !== 'n') return undefined
   if (columns.length < field.length || !/^ *-?\d+(?:,\d+)?$/.test(columns))
-    return 'a number on the right of its columns is expected'
+    return 'a right-aligned number is expected'
   return !isAmount || /,\d\d$/.test(columns)
     ? undefined
     : 'an amount with a comma and two decimals is expected'
@@ -140,10 +142,10 @@ function listOf(values: RegExp): string {
   return values.source.replace(/^\^\(?(?:\?:)?/, '').replace(/\)?\$$/, '')
 }
 
-/** A ledger has a few hundred days and millions of fields with one of them. */
+/** Cache: a ledger has a few hundred days in millions of fields. */
 const knownDays = new Set<string>([noDay])
 
-/** DDMMYYYY, and HHMM behind it in the header. */
+/** DDMMYYYY, followed by HHMM in the header. */
 function isDay(columns: string): boolean {
   if (knownDays.has(columns)) return true
   const [, day, month, year] = /^(\d\d)(\d\d)(\d{4})(?:[01]\d|2[0-3])?(?:[0-5]\d)?$/.exec(columns) ?? []

@@ -1,6 +1,6 @@
 /**
  * Reads a TRA file: bytes in, batches of lines out, each with the layout of its record, one chunk in memory at a time.
- * What does not keep to the form of the file is told with its line and column; reading goes on behind it.
+ * Malformed lines are reported with line and column, and reading continues.
  */
 
 import { Buffer } from 'node:buffer'
@@ -10,7 +10,7 @@ import type { TraProblems } from './problem.ts'
 
 const { blank, capitalA, carriageReturn, lineFeed } = ascii
 
-/** Lines of a TRA file have 1,407 columns at the most. A text without a line feed for so long is none. */
+/** A longer line is not one of a TRA file: its lines have at most 1,407 columns. */
 const lineBytesMax = 64 * 1024
 
 const accountType = fieldOf(layouts.ENTRY, 'TYPE CPTE')
@@ -21,12 +21,12 @@ const byIdentifier = new Map<string, TraLayout>(
 )
 const windows1252 = new TextDecoder('windows-1252')
 
-/** One line, without its line end. What it was cut of is blank. */
+/** One line without its line end. Columns beyond its end count as blank. */
 export class TraLine {
   readonly number: number
   readonly layout: TraLayout
   readonly bytes: Buffer
-  /** An identifier alone: the folder has nothing for this record. */
+  /** An identifier alone: the folder has no values for this record. */
   readonly isBare: boolean
 
   constructor(number: number, layout: TraLayout, bytes: Buffer) {
@@ -36,17 +36,17 @@ export class TraLine {
     this.isBare = layout.identifier !== null && bytes.length === 6
   }
 
-  /** All columns that the line has of a field, a character for a byte. */
+  /** The columns of a field that the line has, one character per byte. */
   columns({ at, length }: TraField): string {
     return this.bytes.toString('latin1', at - 1, Math.min(at - 1 + length, this.bytes.length))
   }
 
-  /** Without its padding on either side; for comparing, since characters above 0x7f are not decoded. */
+  /** The field without padding on either side. For comparisons: characters above 0x7f are not decoded. */
   code(field: TraField): string {
     return this.columns(field).trim()
   }
 
-  /** As it reads. */
+  /** The decoded field, without padding. */
   text({ at, length }: TraField): string {
     return windows1252.decode(this.bytes.subarray(at - 1, at - 1 + length)).trim()
   }
@@ -57,12 +57,12 @@ export class TraLine {
     return true
   }
 
-  /** To be kept when its chunk is gone: a line alone would hold all of it in memory. */
+  /** A copy to keep: a line that is a view of its chunk would keep all of it in memory. */
   kept(): TraLine {
     return new TraLine(this.number, this.layout, Buffer.from(this.bytes))
   }
 
-  /** Adds a problem of one of its fields. */
+  /** Adds a problem of one field. */
   refuse(problems: TraProblems, field: TraField, message: string): void {
     problems.add({
       line: this.number,
@@ -75,15 +75,15 @@ export class TraLine {
 }
 
 /**
- * Lines whose record is unknown are left out. A file that does not begin as a TRA file is not read further.
- * @param problems where what is wrong with the form of lines is added
+ * Skips lines of unknown records. Stops at once if the file does not begin like a TRA file.
+ * @param problems receives the problems of form
  */
 export async function* parseTra(
   bytes: AsyncIterable<Uint8Array>,
   problems: TraProblems,
 ): AsyncGenerator<TraLine[]> {
   let number = 0
-  const told = (column: number, value: string, message: string) =>
+  const addProblem = (column: number, value: string, message: string) =>
     problems.add({ line: number, column, field: '', value, message })
   for await (const texts of splitLines(bytes)) {
     const batch: TraLine[] = []
@@ -91,23 +91,23 @@ export async function* parseTra(
       number += 1
       const layout = layoutOf(text, number)
       if (number === 1 && layout === undefined) {
-        told(1, text.toString('latin1', 0, 60).trim(), 'this is no TRA file: it would begin with ***')
+        addProblem(1, text.toString('latin1', 0, 60).trim(), 'this is not a TRA file, which begins with ***')
         return
       }
       const columns = columnsOf(text)
       if (text.length > lineBytesMax) {
-        told(lineBytesMax, '', 'a line without an end: nothing behind this is read')
+        addProblem(lineBytesMax, '', 'a line without an end: the rest of the file is not read')
         return
       }
-      if (text.length - columns !== 2) told(columns + 1, '', 'the line does not end with CR LF')
+      if (text.length - columns !== 2) addProblem(columns + 1, '', 'the line does not end with CR LF')
       if (layout !== undefined) batch.push(new TraLine(number, layout, text.subarray(0, columns)))
-      else told(4, text.toString('latin1', 3, 6), 'no record of TRA files of version 011')
+      else addProblem(4, text.toString('latin1', 3, 6), 'not a record of TRA files of version 011')
     }
     yield batch
   }
   if (number > 0) return
   number = 1
-  told(1, '', 'the file is empty')
+  addProblem(1, '', 'the file is empty')
 }
 
 function layoutOf(text: Buffer, number: number): TraLayout | undefined {
@@ -117,17 +117,17 @@ function layoutOf(text: Buffer, number: number): TraLayout | undefined {
   return text[accountType.at - 1] === capitalA ? layouts.ANALYTIC : layouts.ENTRY
 }
 
-/** Without its line end, whichever of CR LF, LF or none it has. */
+/** Length without the line end: CR LF, LF or none. */
 function columnsOf(text: Buffer): number {
   if (text.at(-1) !== lineFeed) return text.length
   return text.at(-2) === carriageReturn ? text.length - 2 : text.length - 1
 }
 
-/** Lines with their ends; of one that is longer than any line may be, what was read so far. */
+/** Lines with their ends. Ends at a line that is too long, with the part read up to then. */
 async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const piece of bytes) {
-    // Copied in either case: lines stay readable when whoever made the piece writes it again.
+    // Copied in either case: the source may write to the piece again.
     const chunk = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece])
     const lines: Buffer[] = []
     let start = 0

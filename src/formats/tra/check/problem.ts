@@ -1,18 +1,18 @@
-/** What is wrong with a TRA file, said so that its author can find it. */
+/** Problems of a TRA file, described so that its author can find them. */
 
 export interface TraProblem {
   /** From 1, as editors count. */
   line: number
   /** From 1, as the descriptor counts. */
   column: number
-  /** As `ENTRY.MONTANT1`; empty where no field is meant. */
+  /** Such as `ENTRY.MONTANT1`; empty if no field is meant. */
   field: string
-  /** As it stands in the file, without padding. */
+  /** The value in the file, without padding. */
   value: string
   message: string
 }
 
-/** So many are kept: one mistake of a program shows in every line of a file, and a few of them tell as much. */
+/** Problems kept: one mistake of a program appears in every line of a file, and a few examples are enough. */
 const keptMax = 100
 
 export class TraProblems {

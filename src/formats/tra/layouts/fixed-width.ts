@@ -1,4 +1,4 @@
-/** Lines of fixed columns (tra.md, Form of the file). */
+/** Writes lines of fixed columns (docs/spec/tra.md#form-of-the-file). */
 
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
@@ -11,12 +11,12 @@ import { fieldOf, type TraField, type TraLayout } from './layouts.ts'
 
 const { blank } = ascii
 
-/** Stands where there is no day. */
+/** Written if there is no day. */
 export const noDay = '01011900'
 
 const valueCharactersShown = 60
 
-/** A value that its columns cannot hold and that must not be cut. */
+/** A value is too long for its columns and must not be cut. */
 export class TraOverflow extends UnsupportedByFormat {
   override name = 'TraOverflow'
   readonly record: string
@@ -33,8 +33,8 @@ export class TraOverflow extends UnsupportedByFormat {
 }
 
 /**
- * One line, field by field, at the columns of its layout. What is not written stays blank, but for days (01011900) and
- * booleans (`-`), which have no blank form.
+ * Writes one line, field by field, at the columns of its layout. Fields that are not written stay blank, except days
+ * (01011900) and booleans (`-`), which are never blank.
  */
 export class LineWriter {
   readonly #layout: TraLayout
@@ -50,19 +50,20 @@ export class LineWriter {
     }
   }
 
-  /** Cut where it is longer than its field. */
+  /** Writes a text, cut to the length of its field. */
   text(name: string, value: string | null | undefined): this {
     const field = this.#field(name, 'a')
     return this.#put(field, toWindows1252(value ?? '').subarray(0, field.length), 'left')
   }
 
-  /** A name in a mandatory field: where nothing of it can be seen, what it is the name of stands there instead. */
+  /** Writes a name to a mandatory field. A blank name is replaced by `otherwise`, such as the code of what it names. */
   name(name: string, value: string, otherwise: string): this {
     return this.text(name, toWindows1252(value).every((byte) => byte === blank) ? otherwise : value)
   }
 
   /**
-   * What other lines cite, an account number or a code: cut, it would name something else, or two things.
+   * Writes an account number or code that other lines cite. It is never cut: a cut one could name another thing, or
+   * two.
    * @throws {TraOverflow}
    */
   key(name: string, value: string | null | undefined, side: 'left' | 'right' = 'left'): this {
@@ -73,7 +74,7 @@ export class LineWriter {
   }
 
   /**
-   * @param digits as they are to stand there
+   * @param digits written as they are
    * @throws {TraOverflow}
    */
   number(name: string, digits: string): this {
@@ -83,7 +84,7 @@ export class LineWriter {
   }
 
   /**
-   * @param minor units of a hundredth
+   * @param minor hundredths
    * @throws {TraOverflow}
    */
   amount(name: string, minor: bigint): this {
@@ -95,7 +96,7 @@ export class LineWriter {
     return this.#put(this.#field(name, 'd'), Buffer.from(dayText(iso), 'latin1'), 'left')
   }
 
-  /** @param iso `YYYY-MM-DDTHH:MM`, and what follows is not looked at */
+  /** @param iso `YYYY-MM-DDTHH:MM`; the rest is ignored */
   moment(name: string, iso: string): this {
     const digits = `${dayText(iso)}${iso.slice(11, 13)}${iso.slice(14, 16)}`
     return this.#put(this.#field(name, 'd'), Buffer.from(digits, 'latin1'), 'left')
@@ -107,7 +108,7 @@ export class LineWriter {
     return this.#put(field, Buffer.from(value ? 'X' : '-', 'latin1'), 'left')
   }
 
-  /** Ended by CR LF; cut behind its last column that is not blank, and not before its last mandatory one. */
+  /** Returns the line with CR LF, cut after its last column that is not blank or mandatory. */
   line(): Buffer {
     let end = this.#layout.length
     while (end > this.#layout.mandatoryEnd && this.#bytes[end - 1] === blank) end -= 1
@@ -128,7 +129,7 @@ export class LineWriter {
   }
 }
 
-/** A record that the folder has nothing for (p. 2). */
+/** An identifier alone: the folder has no values for this record (p. 2). */
 export function bareLine(layout: TraLayout): Buffer {
   return Buffer.from(`***${layout.identifier}\r\n`, 'latin1')
 }

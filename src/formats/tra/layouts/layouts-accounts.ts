@@ -1,4 +1,4 @@
-/** Columns of the records about accounts, journals, banks and analytic sections. See `layouts.ts`. */
+/** Columns of the records of accounts, journals, banks and analytic sections. See `column.ts` for the rows. */
 import type { Column } from './column.ts'
 
 /** Structures analytiques, p. 19. */
@@ -33,7 +33,7 @@ export const sat: readonly Column[] = [
   ['TABLE 10', 215, 17, 'a', '-'],
   ['ABREGE', 232, 17, 'a', '-'],
   ['SENS', 249, 3, 'a', '-'],
-  ['FERME', 252, 1, 'a', '-', 'section.closed'],
+  ['FERME', 252, 1, 'a', '-'],
 ]
 
 /** Nouvelles Sections analytiques, p. 79. */
@@ -155,7 +155,7 @@ export const cae: readonly Column[] = [
   ['TABLE 8', 216, 17, 'a', '-'],
   ['TABLE 9', 233, 17, 'a', '-'],
   ['TABLE 10', 250, 17, 'a', '-'],
-  ['ADRESSE 1', 267, 35, 'a', 'M', 'address.streetName'],
+  ['ADRESSE 1', 267, 35, 'a', 'M', 'address: number, locatingIndex, streetType, streetName'],
   ['ADRESSE 2', 302, 35, 'a', 'M', 'address.complement'],
   ['ADRESSE 3', 337, 35, 'a', '-'],
   ['CODE POSTAL', 372, 9, 'a', '-', 'address.postalCode'],
@@ -205,7 +205,7 @@ export const cae: readonly Column[] = [
   ['CREDITDEMANDE', 981, 20, 'n', '-'],
   ['CREDITACCORDE', 1001, 20, 'n', '-'],
   ['CREDITPLAFOND', 1021, 20, 'n', '-'],
-  ['FERME', 1041, 1, 'a', '-', 'account.closed'],
+  ['FERME', 1041, 1, 'a', '-'],
   ['FACTUREHT', 1042, 1, 'a', '-'],
   ['SOCIETEGROUPE', 1043, 17, 'a', '-'],
   ['RELANCETRAITE_1060', 1060, 3, 'a', '-'],

@@ -1,4 +1,4 @@
-/** Columns of entry lines. See `layouts.ts`. */
+/** Columns of entry lines. See `column.ts` for the rows. */
 import type { Column } from './column.ts'
 
 /** Ecriture, p. 40. Columns 1 to 222 of every line. */

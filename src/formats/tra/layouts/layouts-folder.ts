@@ -1,4 +1,4 @@
-/** Columns of the records about the file, the folder and its settings. See `layouts.ts` for what a row says. */
+/** Columns of the records of the file, the folder and its settings. See `column.ts` for the rows. */
 import type { Column } from './column.ts'
 
 /** En-tête, p. 9. */
@@ -114,9 +114,9 @@ export const ps5: readonly Column[] = [
   ['DEVISE', 7, 3, 'a', 'M', 'EUR'],
   ['DECDEVISE', 10, 1, 'n', 'M', '2'],
   ['TENUEEURO', 11, 1, 'a', 'M', 'X'],
-  ['JALECC', 12, 3, 'a', 'M', 'journal of exchange differences, if any'],
-  ['CPTECCD', 15, 17, 'a', 'M', 'account 666, if any'],
-  ['CPTECCC', 32, 17, 'a', 'M', 'account 766, if any'],
+  ['JALECC', 12, 3, 'a', 'M'],
+  ['CPTECCD', 15, 17, 'a', 'M', 'account 476, if any'],
+  ['CPTECCC', 32, 17, 'a', 'M', 'account 477, if any'],
   ['PARITEEURO', 49, 10, 'a', '-', '6,55957'],
   ['REGIMEDEFAUT', 59, 3, 'a', '-'],
   ['MRDEFAUT', 62, 3, 'a', '-'],
@@ -149,7 +149,7 @@ export const etb: readonly Column[] = [
   ['IDENTIFIANT', 4, 3, 'a', 'M'],
   ['CODE', 7, 3, 'a', 'M', '001'],
   ['LIBELLE', 10, 35, 'a', '-', 'folder.name'],
-  ['ADRESSE1', 45, 35, 'a', '-', 'folder.address.streetName'],
+  ['ADRESSE1', 45, 35, 'a', '-', 'folder.address: number, locatingIndex, streetType, streetName'],
   ['ADRESSE2', 80, 35, 'a', '-', 'folder.address.complement'],
   ['ADRESSE3', 115, 35, 'a', '-'],
   ['CODEPOSTAL', 150, 9, 'a', '-', 'folder.address.postalCode'],

@@ -1,6 +1,6 @@
 /**
- * The records of a TRA file, version 011: which columns each has, what stands in them, and from where. The tables are
- * those of the public descriptor; its page is given with each record.
+ * The records of a TRA file, version 011: their columns, and the source of each value. The tables are those of the
+ * public descriptor; each record gives its page.
  */
 import { strict as assert } from 'node:assert'
 import type { Column, TraKind } from './column.ts'
@@ -9,14 +9,14 @@ import { analyticExtended, entry, entryExtended } from './layouts-entries.ts'
 import { dev, etb, exo, header, mdp, mdr, ps1, ps2, ps3, ps5, reg, sou, tva } from './layouts-folder.ts'
 
 export interface TraField {
-  /** As the descriptor spells it; where it gives one name twice in a record, with the column behind it. */
+  /** The descriptor's spelling; if a record has a name twice, followed by the column. */
   name: string
   /** First column, from 1. */
   at: number
   length: number
   kind: TraKind
   mandatory: boolean
-  /** What is written there. Absent: never filled by an export. */
+  /** Source of the value. Absent if exports never fill the field. */
   from?: string
 }
 
@@ -24,13 +24,13 @@ export interface TraLayout {
   record: string
   /** Columns 4 to 6; null for the header and for entry lines, which have none. */
   identifier: string | null
-  /** Of the descriptor. */
+  /** Page of the descriptor. */
   page: number
-  /** In a file of type DOS it must be there, as a bare identifier at the least (p. 2). */
+  /** Whether a file of type DOS must contain it, at least as a bare identifier (p. 2). */
   mandatory: boolean
-  /** In ascending columns, without gaps. */
+  /** Ascending, without gaps. */
   fields: readonly TraField[]
-  /** Columns of the whole line, and up to the end of its last mandatory field. */
+  /** Length of the whole line, and up to the end of its last mandatory field. */
   length: number
   mandatoryEnd: number
 }
@@ -62,8 +62,8 @@ function layout(
 }
 
 /**
- * In the order of the file. Sections of the new analytics (NSA, SPA), which exports leave bare, stand behind the sections
- * they would replace.
+ * In the order of the file. NSA and SPA, sections of the new analytics, follow the sections that they would replace;
+ * exports leave them bare.
  */
 export const layouts = {
   HEADER: layout('HEADER', 9, 'mandatory', header),
