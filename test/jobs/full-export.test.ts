@@ -149,7 +149,7 @@ describe('for an hour', () => {
     const failed = await trigger(stage.url, stage.company)
     expect([failed.body.id, failed.body.status]).toEqual([failing, 'FAILED'])
     const [, sharedUntil] = failed.body.reason!.match(
-      /cancelled.* until ([\d-]+T[\d:]+Z), and start a new export then/,
+      /cancelled.* until ([\d-]+T[\d:]+Z), and start a new export after that/,
     )!
     const [{ hour }] = await stage.sql(
       `select created_at + interval '1 hour' as hour from grandlivre.exports where id = $1`,

@@ -143,6 +143,6 @@ test('the files of an earlier attempt are removed when the export fails', async 
   await scene.sql('alter table grandlivre.banks rename to others')
   await scene.sql('commit')
   const { status, reason } = await ended(service.url, scene.headers, id)
-  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('failed to make the file')])
+  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('failed to create the file')])
   await until(async () => (await scene.stored()).length === 0)
 })
