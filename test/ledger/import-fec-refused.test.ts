@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { FecError } from '../../src/formats/fec/problem.ts'
-import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
+import { importFec } from '../../src/ledger/fec/import-fec.ts'
 import { changed, fecFile, ledger, refusals } from '../support/ledgers/fec-file.ts'
 import { fecImports } from '../support/ledgers/fec-imports.ts'
 import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
+import { until } from '../support/until.ts'
 
 const { importFile, importRows, pool } = fecImports()
 
@@ -59,13 +60,23 @@ test('a file that grows between its check and its load is not loaded', async () 
   const file = join(await mkdtemp(join(tmpdir(), 'grandlivre-fec-')), '123456789FEC20231231.txt')
   await writeFile(file, fecFile(ledger))
   const header = fecFile([]).length
-  const onProgress = ({ step, bytes, bytesTotal }: FecProgress) => {
-    if (step === 'checking' && bytes === bytesTotal)
-      appendFileSync(file, fecFile(ledger.slice(16, 18)).subarray(header))
-  }
-  await expect(importFec(pool(), { file, onProgress })).rejects.toThrow(
-    'The file changed while it was imported',
-  )
+  // The load waits for this lock once the check has read the file to its end.
+  const holder = await pool().connect()
+  await holder.query('begin')
+  await holder.query('lock table grandlivre.folders in access exclusive mode')
+  const imported = importFec(pool(), { file }).catch((error: unknown) => error)
+  await until(async () => {
+    const { rows } = await holder.query(
+      `select from pg_locks where not granted and relation = 'grandlivre.folders'::regclass`,
+    )
+    return rows.length === 1
+  })
+  appendFileSync(file, fecFile(ledger.slice(16, 18)).subarray(header))
+  await holder.query('commit')
+  holder.release()
+  expect(await imported).toMatchObject({
+    message: 'The file changed while it was imported: nothing was loaded, import it again',
+  })
   expect(await rowCounts(pool())).toMatchObject({ folders: 0, entries: 0, movements: 0 })
   await rm(dirname(file), { recursive: true })
 })
