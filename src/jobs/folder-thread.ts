@@ -9,7 +9,7 @@ import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
 import type pg from 'pg'
-import { limits } from '../config.ts'
+import { sameChunkBuffer } from '../exports/chunk-buffer.ts'
 import { dayIn } from '../exports/read/day.ts'
 import { countMovements, ofFile } from '../exports/read/movements.sql.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
@@ -97,19 +97,14 @@ async function produce(
     const hash = createHash('sha256')
     let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
     writer = await store.create(fileKey, fileFormats[task.format].mediaType)
-    // One buffer for all chunks: the store has copied a chunk before the next is rendered.
-    let buffer = new Uint8Array(limits.chunkBytes)
     const axesLeftOut: string[] = []
     const chunks = fileRenderers[task.format](snapshot, {
       ...task,
       selection,
       now: snapshot.at,
       today: snapshotOn,
-      chunkBytes: limits.chunkBytes,
-      buffer: (bytes) => {
-        if (buffer.length < bytes) buffer = new Uint8Array(bytes)
-        return buffer
-      },
+      // The store has copied a chunk before the next is rendered.
+      buffer: sameChunkBuffer(),
       counted: (now) => {
         totals = now
       },

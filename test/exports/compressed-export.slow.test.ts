@@ -3,9 +3,10 @@ import { randomFillSync } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
+import type { ChunkBuffer } from '../../src/exports/chunk-buffer.ts'
 import { sendExport } from '../../src/exports/run/send.ts'
 import type { ExportReader } from '../../src/exports/run/start.ts'
-import type { Buffers, CollectionTask, Produced } from '../../src/exports/run/task.ts'
+import type { CollectionTask, Produced } from '../../src/exports/run/task.ts'
 import { ChannelReader } from '../../src/threads/channel.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -27,14 +28,14 @@ const chunkBytes = megabyte / 4
 const chunks = 600
 
 /** Bytes that no compressor can shrink. */
-async function* noise(buffer: Buffers['buffer']): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+async function* noise(buffer: ChunkBuffer): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for (let i = 0; i < chunks; i++) yield randomFillSync(buffer(chunkBytes).subarray(0, chunkBytes))
 }
 
 const owner = { schemaId: '1', folderId: '1', firmId: '1', today: '', timeZone: '' }
 const banks: Omit<CollectionTask, 'encoding'> = { what: 'banks', owner, form: 'json' }
 
-const produce = async (_snapshot: unknown, _task: unknown, { buffer }: Buffers): Promise<Produced> => {
+const produce = async (_snapshot: unknown, _task: unknown, buffer: ChunkBuffer): Promise<Produced> => {
   return { head: { ledgerVersion: '1' }, chunks: noise(buffer), rows: () => chunks }
 }
 

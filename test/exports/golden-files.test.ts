@@ -15,6 +15,7 @@ import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
 import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
 import { traBytes } from '../support/fixtures/tra-bytes.ts'
+import { plainBuffer } from '../support/plain/plain-buffer.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 let database: TestDatabase
@@ -48,8 +49,7 @@ test('the MAD file, with a line end added before each item', async () => {
     version: '1.0.0',
     now,
     today: '2024-04-02',
-    chunkBytes: 64 * 1024,
-    buffer: (bytes) => new Uint8Array(bytes),
+    buffer: plainBuffer(),
     counted: () => {},
     leftOut: () => {},
   })
@@ -74,7 +74,7 @@ test('the movements of the whole folder, one per line', async () => {
       form: 'ndjson',
       encoding: 'identity',
     },
-    { chunkBytes: 64 * 1024, buffer: (bytes) => new Uint8Array(bytes) },
+    plainBuffer(),
   )
   const parts: Buffer[] = []
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))

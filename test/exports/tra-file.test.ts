@@ -16,6 +16,7 @@ import { addToFolder } from '../support/ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../support/ledgers/hostile-ledger.ts'
 import { addEntry, fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { plainBuffer } from '../support/plain/plain-buffer.ts'
 import { plainTra } from '../support/plain/plain-tra.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -51,7 +52,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-async function file(folder: Key, chosen: Chosen = {}, chunkBytes = 256 * 1024) {
+async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
   const { schemaId, folderId } = folder
   const { exerciceId, period, journalIds = [] } = chosen
   const selection: Selection = {
@@ -72,8 +73,7 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes = 256 * 1024) {
       version: '1.0.0',
       today: '2026-08-01',
       now: Date.UTC(2026, 6, 31, 22, 5),
-      chunkBytes,
-      buffer: (bytes) => new Uint8Array(bytes),
+      buffer: plainBuffer(chunkBytes),
       counted: (totals) => counts.push(totals),
       leftOut: (axes) => leftOut.push(...axes),
     })

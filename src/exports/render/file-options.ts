@@ -1,3 +1,4 @@
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
 import type { FileTotals } from './count-chunks.ts'
@@ -12,17 +13,12 @@ export interface FileOptions {
   now: number
   /** `YYYY-MM-DD` in the time zone of the platform. */
   today: string
-  /** Maximum size of a chunk, unless a single item needs more: then it gets a chunk of its own. */
-  chunkBytes: number
-  buffer: BufferOf
+  buffer: ChunkBuffer
   /** Called before each chunk is yielded, with the totals up to its end. The last call has those of the file. */
   counted: (totals: FileTotals) => void
   /** Called with the codes of the analytic axes that the format has no columns for, if there are any. */
   leftOut: (axisCodes: string[]) => void
 }
-
-/** Returns a buffer of at least this size to render into. */
-export type BufferOf = (bytes: number) => Uint8Array<ArrayBuffer>
 
 /**
  * @throws {AppError} ERR-FOLDER-NOT-FOUND; before the first chunk, if chunks have at least some hundred bytes

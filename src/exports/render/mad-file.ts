@@ -34,15 +34,15 @@ async function* partsOf(
   tally: EntriesTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
-  const { selection, chunkBytes, buffer } = options
+  const { selection, buffer } = options
   assert(isWholeFolder(selection), 'a MAD file holds a whole folder')
-  yield* packTexts(textsBeforeEntries(snapshot, options), chunkBytes, buffer)
+  yield* packTexts(textsBeforeEntries(snapshot, options), buffer)
   const dictionary = renderDictionary(await readDictionary(first, selection))
   const entries = second.query(new CopyRows(copyFolderEntries(selection), wholeEntryColumns.length))
   const movements = first.query(new CopyRows(copyFolderMovements(selection), movementColumns.length))
-  yield* renderEntries(entries, movements, 'all', dictionary, 'json', chunkBytes, buffer, tally)
+  yield* renderEntries(entries, movements, 'all', dictionary, 'json', buffer, tally)
   assert(tally.strays === 0, 'a movement belongs to no entry of its folder')
-  yield* packTexts(textsOf('}}'), chunkBytes, buffer)
+  yield* packTexts(textsOf('}}'), buffer)
 }
 
 async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): AsyncGenerator<string> {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { BufferOf } from './file-options.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 
 const encoder = new TextEncoder()
 
@@ -9,8 +9,7 @@ const encoder = new TextEncoder()
  */
 export async function* packTexts(
   texts: AsyncIterable<string>,
-  chunkBytes: number,
-  buffer: BufferOf,
+  buffer: ChunkBuffer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let out: Uint8Array<ArrayBuffer> | undefined
   let at = 0
@@ -21,7 +20,7 @@ export async function* packTexts(
       out = undefined
     }
     if (!out) {
-      out = buffer(Math.max(chunkBytes, bytes))
+      out = buffer(bytes)
       at = 0
     }
     at += encoder.encodeInto(text, out.subarray(at)).written

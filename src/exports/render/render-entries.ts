@@ -13,7 +13,7 @@ import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { MoneySum } from '../../formats/money-sum.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
-import type { BufferOf } from './file-options.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { framingBytes } from './framing.ts'
 
 const { comma } = ascii
@@ -38,29 +38,25 @@ export class EntriesTally {
   }
 }
 
-/**
- * Where chunks end depends only on the rows, as in renderMovements.
- * @param chunkBytes maximum size of a chunk; a single movement or entry that needs more gets a chunk of its own
- */
+/** Where chunks end depends only on the rows, as in renderMovements. */
 export async function* renderEntries(
   entries: CopyRows,
   movements: CopyRows,
   merge: 'all' | 'selected',
   dictionary: Dictionary,
   form: JsonForm,
-  chunkBytes: number,
-  buffer: BufferOf,
+  buffer: ChunkBuffer,
   tally: EntriesTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entry = new EntryRenderer(dictionary)
   const movement = new MovementRenderer(dictionary)
   const { open, separator, terminator, close } = framingBytes(form)
-  let out = buffer(chunkBytes)
+  let out = buffer()
   let at = 0
   let movementRow = 0
   const flush = (bytesNeeded: number): Uint8Array<ArrayBuffer> => {
     const full = out.subarray(0, at)
-    out = buffer(Math.max(chunkBytes, bytesNeeded))
+    out = buffer(bytesNeeded)
     at = 0
     return full
   }

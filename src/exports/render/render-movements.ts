@@ -9,7 +9,7 @@ import type { JsonForm } from '../../formats/file-formats.ts'
 import { entryOffsets } from '../../formats/mad/entry.ts'
 import { type MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
-import type { BufferOf } from './file-options.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { framingBytes } from './framing.ts'
 
 const { entry_id: belongsTo } = movementOffsets
@@ -17,7 +17,6 @@ const { id } = entryOffsets
 
 /**
  * Where chunks end depends only on the rows, not on their arrival, so that compressed answers are the same each time.
- * @param chunkBytes maximum size of a chunk; a single movement that needs more gets a chunk of its own
  * @param counted called with the number of movements so far, before each chunk
  */
 export async function* renderMovements(
@@ -25,11 +24,10 @@ export async function* renderMovements(
   entries: CopyRows,
   renderer: MovementRenderer,
   form: JsonForm,
-  chunkBytes: number,
-  buffer: BufferOf,
+  buffer: ChunkBuffer,
   counted: (rows: number) => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer(chunkBytes)
+  let out = buffer()
   let at = 0
   let rows = 0
   let entryRow = 0
@@ -68,7 +66,7 @@ export async function* renderMovements(
       if (at + bytesMax > out.length) {
         counted(rows)
         yield out.subarray(0, at)
-        out = buffer(Math.max(chunkBytes, bytesMax))
+        out = buffer(bytesMax)
         at = 0
       }
       if (rows > 0) at = writePlain(out, at, separator, 0, separator.length)

@@ -13,15 +13,15 @@ import {
   traMovementOffsets,
 } from '../../formats/tra/entry-lines.ts'
 import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../formats/tra/piece-type.ts'
-import type { BufferOf } from './file-options.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 
 const { entry_id: ofEntry, account_id: account, debit, credit } = traMovementOffsets
 const { id, journal_id: journal } = traEntryOffsets
 
 /**
  * The first line of an entry already contains the type of document, but a much later line may decide it. So rows are
- * read ahead and held until the type is known: at most this many bytes, about 150,000 movements. In a larger entry, only
- * the held rows decide.
+ * read ahead and held until the type is known: at most this many bytes, about 150,000 movements. In a larger entry,
+ * only the held rows decide.
  */
 const heldBytesMax = 16 * 1024 * 1024
 
@@ -33,20 +33,16 @@ export class TraTally {
   readonly credit = new MoneySum()
 }
 
-/**
- * Where chunks end depends only on the rows.
- * @param chunkBytes maximum size of a chunk; a single movement that needs more, with its shares, gets one of its own
- */
+/** Where chunks end depends only on the rows. A movement and its shares are in one chunk. */
 export async function* renderTraEntries(
   entries: CopyRows,
   movements: CopyRows,
   lines: EntryLines,
   dictionary: TraDictionary,
-  chunkBytes: number,
-  buffer: BufferOf,
+  buffer: ChunkBuffer,
   tally: TraTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer(chunkBytes)
+  let out = buffer()
   let at = 0
   let row = 0
   while (await entries.fill()) {
@@ -80,7 +76,7 @@ export async function* renderTraEntries(
         const bytesMax = lines.bytesMax(fields, from)
         if (at + bytesMax > out.length) {
           if (at > 0) yield out.subarray(0, at)
-          out = buffer(Math.max(chunkBytes, bytesMax))
+          out = buffer(bytesMax)
           at = 0
         }
         at = lines.write(out, at, bytes, fields, from)

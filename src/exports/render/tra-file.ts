@@ -2,7 +2,6 @@
  * The bytes of a TRA file (docs/spec/tra.md): parameter records, then entries by two COPY streams. Memory does not grow
  * with the entries, except for the dictionary of what they refer to.
  */
-import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { CopyRows } from '../../db/copy-rows.ts'
@@ -11,6 +10,7 @@ import { renderTraDictionary, type TraDictionary } from '../../formats/tra/dicti
 import { EntryLines, traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
 import { axesMax } from '../../formats/tra/folder-records.ts'
 import { letteringCodes } from '../../formats/tra/lettering-codes.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import {
   copyEntries,
@@ -22,7 +22,7 @@ import {
 import type { Snapshot } from '../read/snapshot.ts'
 import { findOddLetterings } from '../read/tra-file.sql.ts'
 import { countChunks } from './count-chunks.ts'
-import type { BufferOf, FileOptions } from './file-options.ts'
+import type { FileOptions } from './file-options.ts'
 import { renderTraEntries, TraTally } from './render-tra-entries.ts'
 import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
 
@@ -40,7 +40,7 @@ async function* partsOf(
   tally: TraTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
-  const { selection, now, chunkBytes, buffer } = options
+  const { selection, now, buffer } = options
   const resolved = ofFile(selection)
   // Takes the second connection a tenth of a second, while the first reads the parameters.
   const found = surveyEntries(second, resolved)
@@ -49,7 +49,7 @@ async function* partsOf(
   const books = await readTraFolder(first, resolved)
   const axesLeftOut = books.axes.slice(axesMax).map(({ code }) => code)
   if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
-  yield* packLines(parameterLines({ client: first, books, now }), chunkBytes, buffer)
+  yield* packLines(parameterLines({ client: first, books, now }), buffer)
   const { spans, letterings } = await found
   const dictionary = dictionaryOf(books, letterings)
   const lines = new EntryLines(dictionary)
@@ -61,7 +61,7 @@ async function* partsOf(
     const movements = first.query(
       new CopyRows(copyMovements(inSegment, traMovementColumns), traMovementColumns.length),
     )
-    yield* renderTraEntries(entries, movements, lines, dictionary, chunkBytes, buffer, tally)
+    yield* renderTraEntries(entries, movements, lines, dictionary, buffer, tally)
   }
 }
 
@@ -92,16 +92,14 @@ function dictionaryOf(books: TraFolder, letterings: TraDictionary['letterings'])
 /** Packs as many whole lines as fit into each chunk. */
 async function* packLines(
   lines: AsyncIterable<Buffer>,
-  chunkBytes: number,
-  buffer: BufferOf,
+  buffer: ChunkBuffer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer(chunkBytes)
+  let out = buffer()
   let at = 0
   for await (const line of lines) {
-    assert(line.length <= out.length, 'a chunk holds a line')
     if (at + line.length > out.length) {
-      yield out.subarray(0, at)
-      out = buffer(chunkBytes)
+      if (at > 0) yield out.subarray(0, at)
+      out = buffer(line.length)
       at = 0
     }
     out.set(line, at)

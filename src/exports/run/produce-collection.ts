@@ -1,15 +1,16 @@
 import { AppError } from '../../errors.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { readLedgerVersion } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { collectionTexts } from '../render/collections.ts'
 import { packTexts } from '../render/pack-texts.ts'
-import type { Buffers, CollectionTask, Produced } from './task.ts'
+import type { CollectionTask, Produced } from './task.ts'
 
 /** Produces one collection of a folder, or the folders of a firm. */
 export async function produceCollection(
   { first }: Snapshot,
   { what, owner, form }: CollectionTask,
-  { chunkBytes, buffer }: Buffers,
+  buffer: ChunkBuffer,
 ): Promise<Produced> {
   const ledgerVersion = what === 'society' ? '' : await readLedgerVersion(first, owner)
   if (ledgerVersion === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -17,5 +18,5 @@ export async function produceCollection(
   const texts = collectionTexts(first, what, owner, form, (items) => {
     rows += items
   })
-  return { head: { ledgerVersion }, chunks: packTexts(texts, chunkBytes, buffer), rows: () => rows }
+  return { head: { ledgerVersion }, chunks: packTexts(texts, buffer), rows: () => rows }
 }

@@ -5,6 +5,7 @@ import { type Dictionary, renderDictionary } from '../../formats/mad/dictionary.
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
 import { readResolved } from '../read/selected.sql.ts'
@@ -12,7 +13,7 @@ import type { Snapshot } from '../read/snapshot.ts'
 import { EntriesTally, renderEntries } from '../render/render-entries.ts'
 import { renderMovements } from '../render/render-movements.ts'
 import { picksEntries, type Selection } from '../selection.ts'
-import type { Buffers, Produced, SelectedTask } from './task.ts'
+import type { Produced, SelectedTask } from './task.ts'
 
 /** No entry has this id: the segment of an empty selection. */
 const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
@@ -20,7 +21,7 @@ const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
 export async function produceSelected(
   snapshot: Snapshot,
   task: SelectedTask,
-  buffers: Buffers,
+  buffer: ChunkBuffer,
 ): Promise<Produced> {
   const { first, second } = snapshot
   // In parallel, on two connections.
@@ -37,7 +38,7 @@ export async function produceSelected(
   const entries = second.query(new CopyRows(copyEntries(resolved, columns), columns.length))
   const dictionary = renderDictionary(dictionaryRows)
   const render = task.what === 'movements' ? movementChunks : entryChunks
-  return { head: { ledgerVersion }, ...render(movements, entries, dictionary, task, buffers) }
+  return { head: { ledgerVersion }, ...render(movements, entries, dictionary, task, buffer) }
 }
 
 type Chunks = Omit<Produced, 'head'>
@@ -47,14 +48,14 @@ function movementChunks(
   entries: CopyRows,
   dictionary: Dictionary,
   { form }: SelectedTask,
-  { chunkBytes, buffer }: Buffers,
+  buffer: ChunkBuffer,
 ): Chunks {
   let rows = 0
   const count = (total: number): void => {
     rows = total
   }
   const renderer = new MovementRenderer(dictionary)
-  const chunks = renderMovements(movements, entries, renderer, form, chunkBytes, buffer, count)
+  const chunks = renderMovements(movements, entries, renderer, form, buffer, count)
   return { chunks, rows: () => rows }
 }
 
@@ -63,10 +64,10 @@ function entryChunks(
   entries: CopyRows,
   dictionary: Dictionary,
   { form }: SelectedTask,
-  { chunkBytes, buffer }: Buffers,
+  buffer: ChunkBuffer,
 ): Chunks {
   const tally = new EntriesTally()
-  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, chunkBytes, buffer, tally)
+  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, buffer, tally)
   return { chunks, rows: () => tally.entries }
 }
 

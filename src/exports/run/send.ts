@@ -6,10 +6,10 @@ import type pg from 'pg'
 import { limits } from '../../config.ts'
 import { unavailableIfMissing } from '../../db/outage.ts'
 import { ChannelWriter } from '../../threads/channel.ts'
+import { type ChunkBuffer, sameChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { openSnapshot } from '../read/snapshot.ts'
 import {
-  type Buffers,
   type Encoding,
   type ExportHead,
   type ExportSummary,
@@ -23,12 +23,12 @@ type Channel = ChannelWriter<ExportHead, ExportSummary>
 
 /**
  * Resolves when the export is over; its result or error goes through the channel.
- * @param produce resolves the task and renders its chunks into `buffers`
+ * @param produce resolves the task and renders its chunks, each into a `buffer`
  */
 export async function sendExport(
   pool: pg.Pool,
   { task, port, buffers }: SentTask,
-  produce: (snapshot: Snapshot, task: ExportTask, buffers: Buffers) => Promise<Produced>,
+  produce: (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>,
 ): Promise<void> {
   const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   try {
@@ -37,8 +37,9 @@ export async function sendExport(
     channel.signal.addEventListener('abort', abort)
     try {
       channel.signal.throwIfAborted()
-      const buffer = task.encoding === 'identity' ? (bytes: number) => channel.buffer(bytes) : sameBuffer()
-      const produced = await produce(snapshot, task, { chunkBytes: limits.chunkBytes, buffer })
+      // A compressor reads each chunk in this thread.
+      const buffer = task.encoding === 'identity' ? transferredBuffer(channel) : sameChunkBuffer()
+      const produced = await produce(snapshot, task, buffer)
       channel.head(produced.head)
       const summary = await sendChunks(produced, task.encoding, channel)
       await snapshot.close()
@@ -77,13 +78,9 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
   return { rows: produced.rows(), bytes, sha256: hash.digest('hex') }
 }
 
-/** Reuses one buffer for all chunks, because the compressor reads them in this thread. */
-function sameBuffer(): Buffers['buffer'] {
-  let buffer = new Uint8Array(0)
-  return (bytes) => {
-    if (buffer.length < bytes) buffer = new Uint8Array(bytes)
-    return buffer
-  }
+/** A buffer for each chunk: it is transferred to the main thread. */
+function transferredBuffer(channel: Channel): ChunkBuffer {
+  return (bytesNeeded = 0) => channel.buffer(Math.max(limits.chunkBytes, bytesNeeded))
 }
 
 /** Size of a compressor's output pieces. */

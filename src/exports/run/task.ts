@@ -2,7 +2,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { Collection, CollectionOwner } from '../render/collections.ts'
-import type { BufferOf } from '../render/file-options.ts'
 import type { Selection } from '../selection.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
@@ -53,13 +52,6 @@ export interface ExportSummary {
   bytes: number
   /** Of the body before compression, hexadecimal. */
   sha256: string
-}
-
-/** The buffers into which chunks are rendered. */
-export interface Buffers {
-  /** Maximum size of a chunk, unless a single item needs more: then it gets a chunk of its own. */
-  chunkBytes: number
-  buffer: BufferOf
 }
 
 export interface Produced {

@@ -9,6 +9,7 @@ import { wholeFolder } from '../../../src/exports/selection.ts'
 import { addToFolder } from '../ledgers/full-ledger.ts'
 import { fillLedger } from '../ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../ledgers/tenants.ts'
+import { plainBuffer } from '../plain/plain-buffer.ts'
 import { collectionNames, readPlainCollection, readPlainEntries } from '../plain/plain-mad.ts'
 import { createTestDatabase } from '../servers/database.ts'
 
@@ -74,7 +75,7 @@ export async function setMadStage(): Promise<MadStage> {
   }
 }
 
-function render(snapshot: Snapshot, folder: Folder, chunkBytes = 256 * 1024) {
+function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
   const totals: FileTotals[] = []
   const { schemaId, folderId } = folder
   const options = {
@@ -83,8 +84,7 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes = 256 * 1024) {
     version: '1.0.0',
     now,
     today,
-    chunkBytes,
-    buffer: (bytes: number) => new Uint8Array(bytes),
+    buffer: plainBuffer(chunkBytes),
     leftOut: () => {},
   }
   return { totals, chunks: renderMadFile(snapshot, { ...options, counted: (sum) => totals.push(sum) }) }
