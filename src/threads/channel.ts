@@ -119,8 +119,9 @@ export class ChannelWriter<Head, Summary> {
 /** Buffers of sent chunks, for the next channel. */
 const spareBuffers: ArrayBuffer[] = []
 
+/** Only of the usual size: a buffer of many megabytes, for a single large item, would never be freed. */
 function keepBuffer(buffer: ArrayBuffer): void {
-  if (spareBuffers.length < spareBuffersMax && buffer.byteLength >= limits.chunkBytes)
+  if (spareBuffers.length < spareBuffersMax && buffer.byteLength === limits.chunkBytes)
     spareBuffers.push(buffer)
 }
 

@@ -2,22 +2,23 @@
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
-import { ChannelReader, ChannelWriter } from '../../src/threads/channel.ts'
+import { ChannelReader, ChannelWriter, reuseBuffers } from '../../src/threads/channel.ts'
 import { until } from '../support/until.ts'
 
 type Head = { version: string }
 type Summary = { written: number }
 
 /** Transfers the writer's end as to a thread, but to this one, so that a test sees both ends. */
-function pair(windowBytes: number) {
+function pair(windowBytes: number, buffers: ArrayBuffer[] = []) {
   const reader = new ChannelReader<Head, Summary>()
   const { port1, port2 } = new MessageChannel()
   port1.postMessage(reader.threadPort, [reader.threadPort])
   const threadPort: MessagePort = receiveMessageOnPort(port2)!.message
   port1.close()
-  const writer = new ChannelWriter<Head, Summary>(threadPort, windowBytes)
+  const writer = new ChannelWriter<Head, Summary>(threadPort, windowBytes, buffers)
   return { reader, writer, threadPort }
 }
 
@@ -214,6 +215,52 @@ test('a returned buffer is reused, unless it is too small', async () => {
   expect([buffer[0], buffer.length]).toEqual([7, 100])
   writer.end({ written: 0 })
   await reader.read()
+})
+
+describe('when an export ends, the next one', () => {
+  const { chunkBytes, channelWindowBytes } = limits
+  beforeEach(() => {
+    while (reuseBuffers().length > 0);
+  })
+
+  /** Sends chunks of these sizes. The reader recycles each when it reads the next, as the body of an answer does. */
+  async function send(sizes: number[], buffers: ArrayBuffer[] = []) {
+    const { reader, writer } = pair(channelWindowBytes, buffers)
+    const writing = (async () => {
+      for (const size of sizes) await writer.write(writer.buffer(size).fill(7))
+      writer.end({ written: sizes.length })
+    })()
+    for (let chunk = await reader.read(); chunk; ) {
+      const next = await reader.read()
+      reader.recycle(chunk)
+      await settle()
+      chunk = next
+    }
+    await writing
+  }
+
+  test('gets the buffers of its last chunks', async () => {
+    await send(Array(20).fill(chunkBytes))
+    const buffers = reuseBuffers()
+    expect(buffers.length).toBeGreaterThan(1)
+    expect(buffers.map(({ byteLength }) => byteLength)).toEqual(buffers.map(() => chunkBytes))
+    const [first] = buffers
+    expect(new Uint8Array(first!)[0]).toBe(7)
+    const { writer, reader } = pair(channelWindowBytes, [first!])
+    expect(writer.buffer(100).buffer).toBe(first)
+    writer.end({ written: 0 })
+    await reader.read()
+  })
+
+  test('gets buffers left in the thread: at most a window, and none larger or smaller than a chunk', async () => {
+    const many = Array.from({ length: 40 }, () => new ArrayBuffer(chunkBytes))
+    await send([chunkBytes], many)
+    const counts = [reuseBuffers(), reuseBuffers(), reuseBuffers()].map(({ length }) => length)
+    expect(counts).toEqual([channelWindowBytes / chunkBytes, channelWindowBytes / chunkBytes, 0])
+    // An item of many megabytes gets a chunk of its own.
+    await send([20 * chunkBytes, 20 * chunkBytes, chunkBytes / 2])
+    expect(reuseBuffers().map(({ byteLength }) => byteLength)).toEqual([])
+  })
 })
 
 test('a channel whose thread never starts leaves nothing open', async () => {
