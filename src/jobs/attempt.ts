@@ -9,7 +9,7 @@ import type { Progress } from './jobs.sql.ts'
 /** `noThread`: the queue of the threads is full, so the attempt did not start. */
 export type AttemptOutcome = FolderOutcome | { noThread: true }
 
-export interface Attempt {
+export interface RunningAttempt {
   /** Current progress. */
   progress(): Progress
   /** Never rejects. */
@@ -23,7 +23,7 @@ export function startAttempt(
   threads: Piscina,
   task: Omit<FolderTask, 'progress' | 'port'>,
   stopMs: number,
-): Attempt {
+): RunningAttempt {
   const { port1: ourPort, port2: port } = new MessageChannel()
   const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
   progress[1] = Number.NaN

@@ -93,16 +93,15 @@ async function produce(
     stopped.throwIfAborted()
     const rowsTotal = await countMovements(snapshot.second, ofFile(selection))
     task.progress[1] = rowsTotal
-    const snapshotOn = dayIn(settings.timeZone, snapshot.at)
     const hash = createHash('sha256')
     let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
     writer = await store.create(fileKey, fileFormats[task.format].mediaType)
     const axesLeftOut: string[] = []
     const chunks = fileRenderers[task.format](snapshot, {
-      ...task,
       selection,
+      exportId: task.exportId,
+      version: task.version,
       now: snapshot.at,
-      today: snapshotOn,
       // The store has copied a chunk before the next is rendered.
       buffer: sameChunkBuffer(),
       counted: (now) => {
@@ -123,6 +122,7 @@ async function produce(
     const { rows, bytes, debit, credit } = totals
     assert(rows === rowsTotal, `the file has ${rows} of ${rowsTotal} movements`)
     await writer.complete({ bytes })
+    const snapshotOn = dayIn(settings.timeZone, snapshot.at)
     const stored = { fileKey, rows, bytes, sha256: hash.digest('hex'), debit, credit, snapshotOn }
     return { stored, axesLeftOut }
   } catch (error) {

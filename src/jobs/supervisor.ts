@@ -13,7 +13,7 @@ import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { ExportTiming } from '../timing.ts'
-import { type Attempt, startAttempt } from './attempt.ts'
+import { type RunningAttempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
 import type { FolderStored } from './folder-thread.ts'
@@ -87,7 +87,7 @@ export class Supervisor {
     await this.#fail(claim, job, outcome.failed, claimed.isLast)
   }
 
-  #start(claim: Claim, job: ClaimedExport): Attempt {
+  #start(claim: Claim, job: ClaimedExport): RunningAttempt {
     const { threads, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
     const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
@@ -104,7 +104,7 @@ export class Supervisor {
   }
 
   /** Renews the lease, and stops the attempt when the export is lost or the process stops. */
-  #watch(claim: Claim, attempt: Attempt, lost: AbortSignal): { end(): Promise<boolean> } {
+  #watch(claim: Claim, attempt: RunningAttempt, lost: AbortSignal): { end(): Promise<boolean> } {
     const { database, timing } = this.#parts
     let isLost = false
     const lose = () => {

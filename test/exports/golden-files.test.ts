@@ -48,7 +48,6 @@ test('the MAD file, with a line end added before each item', async () => {
     exportId,
     version: '1.0.0',
     now,
-    today: '2024-04-02',
     buffer: plainBuffer(),
     counted: () => {},
     leftOut: () => {},

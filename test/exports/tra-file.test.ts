@@ -71,7 +71,6 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
       selection,
       exportId: 'export_0123',
       version: '1.0.0',
-      today: '2026-08-01',
       now: Date.UTC(2026, 6, 31, 22, 5),
       buffer: plainBuffer(chunkBytes),
       counted: (totals) => counts.push(totals),

@@ -11,8 +11,6 @@ export interface FileOptions {
   version: string
   /** Epoch milliseconds of the snapshot. */
   now: number
-  /** `YYYY-MM-DD` in the time zone of the platform. */
-  today: string
   buffer: ChunkBuffer
   /** Called before each chunk is yielded, with the totals up to its end. The last call has those of the file. */
   counted: (totals: FileTotals) => void

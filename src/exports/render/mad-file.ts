@@ -11,6 +11,7 @@ import { renderDictionary } from '../../formats/mad/dictionary.ts'
 import { wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { movementColumns } from '../../formats/mad/movement.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
+import { dayIn } from '../read/day.ts'
 import { copyFolderEntries, copyFolderMovements } from '../read/mad-file.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { isWholeFolder } from '../selection.ts'
@@ -46,7 +47,7 @@ async function* partsOf(
 }
 
 async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): AsyncGenerator<string> {
-  const { selection, exportId, version, now, today } = options
+  const { selection, exportId, version, now } = options
   const { schemaId, folderId, timeZone } = selection
   const metadata = {
     version,
@@ -55,7 +56,7 @@ async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): A
     additionalFreeProperties: { exportId },
   }
   yield `{"metadata":${JSON.stringify(metadata)},"data":{`
-  const owner = { schemaId, folderId, firmId: '0', today, timeZone }
+  const owner = { schemaId, folderId, firmId: '0', today: dayIn(timeZone, now), timeZone }
   for (const collection of folderCollections) {
     yield `"${collection}":`
     yield* collectionTexts(first, collection, owner, 'json', () => {})

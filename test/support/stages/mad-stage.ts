@@ -13,9 +13,10 @@ import { plainBuffer } from '../plain/plain-buffer.ts'
 import { collectionNames, readPlainCollection, readPlainEntries } from '../plain/plain-mad.ts'
 import { createTestDatabase } from '../servers/database.ts'
 
-/** In the year 2025-07-01 to 2026-06-30, the last of the ledger. */
-export const today = '2026-03-15'
-const now = 1_767_225_600_123
+/** The first day of the last year of the ledger. */
+export const today = '2025-07-01'
+/** Just after midnight of that day in Paris; in UTC, the year before has not ended. */
+const now = Date.UTC(2025, 5, 30, 22, 0, 0, 123)
 export const metadata = {
   version: '1.0.0',
   createdAt: now,
@@ -83,7 +84,6 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
     exportId: 'export_0123',
     version: '1.0.0',
     now,
-    today,
     buffer: plainBuffer(chunkBytes),
     leftOut: () => {},
   }
