@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { checkTiming, type Timing, defaultTiming as usual } from '../src/timing.ts'
+
+test('the timing of the service does not contradict itself', () => {
+  expect(() => checkTiming(usual)).not.toThrow()
+})
+
+const { listener, store, exports, deliveries, stopMs } = usual
+const contradictions: [string, Partial<Timing>, string][] = [
+  [
+    'headers outlast their request',
+    { listener: { ...listener, headersMs: 30_001 } },
+    'a part of the request',
+  ],
+  ['responses outlast the process', { drainMs: stopMs }, 'time left'],
+  ['exports outlast the process', { exports: { ...exports, stopMs } }, 'time left'],
+  ['deliveries outlast the process', { deliveries: { ...deliveries, stopMs } }, 'time left'],
+  ['the first pause is the longest', { store: { ...store, retryMs: 8_001 } }, 'pauses double'],
+  ['a silent request outlasts a slow one', { store: { ...store, idleMs: 60_000 } }, 'distinguished'],
+  ['a claim is renewed only once in time', { exports: { ...exports, renewMs: 7_500 } }, 'renewed twice'],
+  ['a slow answer is always late', { deliveries: { ...deliveries, slowMs: 10_000 } }, 'one that still comes'],
+]
+
+test.each(contradictions)('timing is refused if %s', (_, changed, reason) => {
+  expect(() => checkTiming({ ...usual, ...changed })).toThrow(reason)
+})
