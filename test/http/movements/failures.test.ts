@@ -135,7 +135,8 @@ describe('a database connection that dies', () => {
 })
 
 describe('a client that leaves', () => {
-  const failures = () => stage.service.lines.filter((line) => line.includes('request.failed')).length
+  const failures = () =>
+    stage.service.lines.filter((line) => /request\.failed|stream\.broken/.test(line)).length
   let failuresBefore: number
 
   beforeEach(() => {
