@@ -12,6 +12,7 @@ import pg from 'pg'
 import { forgetExports } from '../src/sample/demo-folder.sql.ts'
 import { openStore } from '../src/store/open-store.ts'
 import type { StoreSettings } from '../src/store/store.ts'
+import { defaultTiming } from '../src/timing.ts'
 import type { Dataset } from './dataset.ts'
 import { minioInstalled, startMinio } from './minio.ts'
 import { say } from './own-process.ts'
@@ -102,6 +103,6 @@ async function forget({ ownerUrl, year }: Dataset, files: StoreSettings): Promis
   const client = new pg.Client(ownerUrl)
   await client.connect()
   const keys = await forgetExports(client, year).finally(() => client.end())
-  const store = await openStore(files)
+  const store = await openStore(files, defaultTiming.store)
   for (const key of keys) await store.remove(key)
 }

@@ -1,12 +1,9 @@
-import { defaultTiming, type StoreTiming } from '../timing.ts'
+import type { StoreTiming } from '../timing.ts'
 import { FilesystemStore } from './filesystem.ts'
 import type { ObjectStore, StoreSettings } from './store.ts'
 
 /** Does not connect yet: check() reports whether the store is reachable. Nothing needs to be closed. */
-export async function openStore(
-  settings: StoreSettings,
-  timing: StoreTiming = defaultTiming.store,
-): Promise<ObjectStore> {
+export async function openStore(settings: StoreSettings, timing: StoreTiming): Promise<ObjectStore> {
   if (settings.kind === 'filesystem') return new FilesystemStore(settings)
   // Loaded on demand: the S3 client takes memory in every thread.
   const { S3Store } = await import('./s3.ts')

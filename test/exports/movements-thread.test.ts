@@ -38,7 +38,7 @@ beforeAll(async () => {
   const queue = new ExportQueue(serviceUrl, log, defaultTiming.exports)
   await queue.start()
   const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
-  const store = await openStore(files)
+  const store = await openStore(files, defaultTiming.store)
   threads = createThreads(1, {
     databaseUrl: serviceUrl,
     store: files,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { sweepExports } from '../../src/jobs/retention/retention.ts'
 import { openStore } from '../../src/store/open-store.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { statusUrl } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
@@ -19,6 +20,9 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 describe('retention', () => {
+  /** The store of the services. Its links, signed with another key, are not used. */
+  const openObjects = () =>
+    openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) }, defaultTiming.store)
   const age = (id: string, ago: string) =>
     stage.sql('update grandlivre.exports set finished_at = clock_timestamp() - $2::interval where id = $1', [
       id,
@@ -26,10 +30,9 @@ describe('retention', () => {
     ])
   const sweep = async (now = new Date()) => {
     const database = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test sweep' })
-    const signed = { ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) }
     try {
       return await sweepExports(
-        { database, store: await openStore(signed), retentionDays: 7, log: () => {} },
+        { database, store: await openObjects(), retentionDays: 7, log: () => {} },
         now,
       )
     } finally {
@@ -62,7 +65,7 @@ describe('retention', () => {
 
   test('an orphan is removed, but not while it is fresh, and files of others stay', async () => {
     const { id } = await stage.exported()
-    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const objects = await openObjects()
     const strays = [
       `exports/100/${id}/1-${'0'.repeat(16)}.json`,
       `exports/100/export_${'0'.repeat(32)}/1-${'0'.repeat(16)}.json`,
@@ -92,7 +95,7 @@ describe('retention', () => {
        values ($1, $2, $3, '1.0.0', 'JSON', $4, 'request', 'running', 1)`,
       [first.schemaId, id, first.folderId, 'd'.repeat(64)],
     )
-    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const objects = await openObjects()
     const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
     const writer = await objects.create(key, 'application/json')
     await writer.complete({ bytes: 0 })
@@ -113,7 +116,7 @@ describe('retention', () => {
       [first.schemaId, id, first.folderId, 'f'.repeat(64)],
     )
     expect(await status(id)).toEqual([200, 'INIT'])
-    const objects = await openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) })
+    const objects = await openObjects()
     const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
     // Completely fresh, but of an attempt that has ended.
     const writer = await objects.create(key, 'application/json')

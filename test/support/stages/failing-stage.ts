@@ -224,7 +224,10 @@ export async function folderIn(dataDir: string): Promise<Files> {
   const folder = join(dataDir, 'files')
   return {
     settings: { DATA_DIR: dataDir },
-    store: await openStore({ kind: 'filesystem', folder, publicUrl: '', signingKey: '' }),
+    store: await openStore(
+      { kind: 'filesystem', folder, publicUrl: '', signingKey: '' },
+      defaultTiming.store,
+    ),
     stored: async () => {
       const names = await readdir(folder, { recursive: true, withFileTypes: true })
       return names.filter((name) => name.isFile()).map((name) => name.name)

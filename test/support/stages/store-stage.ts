@@ -52,7 +52,7 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const signingKey = randomBytes(32).toString('hex')
   const settings: StoreSettings = { kind: 'filesystem', folder, publicUrl: url, signingKey }
-  const store = await openStore(settings)
+  const store = await openStore(settings, quickRetries)
   addFileRoute(app, { store, log } as unknown as Services)
   const leftovers = async () => {
     const found = await readdir(folder, { recursive: true, withFileTypes: true })
