@@ -1,10 +1,10 @@
-/** The thread of an export dies while it runs. */
+/** Exports whose thread dies while they run, and exports that start late. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Piscina } from 'piscina'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RequestSlots } from '../../src/auth/request-slots.ts'
-import { readConfig } from '../../src/config.ts'
+import { limits, readConfig } from '../../src/config.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createListener } from '../../src/http/listener.ts'
@@ -34,7 +34,11 @@ beforeAll(async () => {
   const log = createLog('silent')
   const database = createPool(serviceUrl, { max: 4, applicationName: 'grandlivre' })
   const requestSlots = new RequestSlots(serviceUrl, 10, log)
-  const config = readConfig({ DATABASE_URL: serviceUrl, MASTER_KEY: testMasterKey.toString('hex') })
+  const config = readConfig({
+    DATABASE_URL: serviceUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    RATE_LIMIT_REQUESTS: '1000',
+  })
   const queue = new ExportQueue(serviceUrl, log, defaultTiming.exports)
   await queue.start()
   const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
@@ -99,4 +103,25 @@ test('a thread that dies before the first byte gives an error, and another runs 
   await stage.staff.client.query('rollback')
   expect([status, json.error.code]).toEqual([500, 'ERR-INTERNAL'])
   expect((await download(large(), stage.company)).trailers['x-row-count']).toBe('30000')
+})
+
+test('the ETag and If-Match of an export concern the ledger at its start, not at its request', async () => {
+  const small = () => movementsUrl(url, { idExercice: '11' })
+  const before = String((await download(small(), stage.company)).headers.etag)
+  const running = await Promise.all(
+    Array.from({ length: limits.exportsPerThread }, () => open(large(), stage.company)),
+  )
+  const conditional = download(small(), { ...stage.company, 'If-Match': before })
+  const plain = download(small(), stage.company)
+  // Both have been checked against the ledger, and wait for a slot.
+  await until(() => threads.queueSize === 2)
+  await stage.staff.client.query(
+    `update grandlivre.accounts set name = 'renamed' where schema_id = 100 and folder_id = 111 and id = 110`,
+  )
+  for (const message of running) message.destroy()
+  const refused = await conditional
+  expect([refused.status, refused.json.error.code]).toEqual([412, 'ERR-PRECONDITION-FAILED'])
+  const { etag } = (await plain).headers
+  expect(etag).not.toBe(before)
+  expect(etag).toBe((await download(small(), stage.company)).headers.etag)
 })
