@@ -1,6 +1,7 @@
 /**
  * Full exports to real S3 servers through an outage of the store. The outage really lasts thirty seconds: the pauses
- * between tries are made for that, and nothing shorter would cross all of them.
+ * between tries are made for that, and nothing shorter would cross all of them. The stop of a process has its real
+ * bound of five seconds.
  */
 import { expect, type TestContext, test } from 'vitest'
 import { backwards, type Progress } from '../../support/full-export.ts'
@@ -64,5 +65,20 @@ function describeOutage(server: () => S3Server): void {
     expect(backwards(seen)).toEqual([])
     expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
     expect(await stage.stored()).toHaveLength(1)
+  })
+
+  test.concurrent('a process stops although its store is silent, and its export is requeued', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const { service, gate } = await stage.startGated()
+    const id = await stage.begin(service)
+    await stage.readUpTo(0.5, gate, service, id)
+    // The stopped export cannot remove what it stored, and would try for more than a minute.
+    stage.proxy.inflict(() => 'silent')
+    service.child.kill('SIGTERM')
+    expect(await service.ended).toEqual([0, null])
+    expect(service.logged('export.requeued', id)).toBe(true)
+    expect(await rowOf(stage, id)).toEqual({ state: 'queued', attempt: 1 })
   })
 }
