@@ -1,0 +1,54 @@
+/** Connections of an export thread between exports, over the ten seconds after which idle ones close. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startExport } from '../../src/exports/run/start.ts'
+import { createThreads } from '../../src/threads/pool.ts'
+import { defaultTiming } from '../../src/timing.ts'
+import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+let staff: Staff
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+})
+
+afterAll(async () => {
+  await staff?.end()
+  await database?.drop()
+})
+
+test('a thread opens two connections at its start, and keeps two after a burst of exports', async () => {
+  const { schemaId, folderId, firmId } = folders.first
+  const owner = { schemaId, folderId, firmId, today: '2025-01-01', timeZone: 'Europe/Paris' }
+  const threads = createThreads(1, {
+    databaseUrl: database.serviceUrl,
+    store: { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' },
+    storeTiming: defaultTiming.store,
+    timeZone: 'Europe/Paris',
+  })
+  const connections = async () => {
+    const { rows } = await staff.client.query<{ pid: number }>(
+      `select pid from pg_stat_activity
+       where datname = current_database() and application_name = 'grandlivre export' order by backend_start`,
+    )
+    return rows.map(({ pid }) => pid)
+  }
+  try {
+    await until(async () => (await connections()).length === 2)
+    const exports = [1, 2, 3, 4].map(() =>
+      startExport(threads, { what: 'banks', owner, form: 'json', encoding: 'identity' }),
+    )
+    for (const reader of exports) while (await reader.read());
+    expect((await connections()).length).toBeGreaterThan(2)
+    await until(async () => (await connections()).length <= 2)
+    // Those that are not kept close together.
+    await delay(2_000)
+    expect(await connections()).toHaveLength(2)
+  } finally {
+    await threads.destroy()
+  }
+})
