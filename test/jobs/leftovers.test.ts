@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { clearEarlier, clearEnded } from '../../src/jobs/retention/leftovers.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { ended } from '../support/full-export.ts'
+import { ended, trigger } from '../support/full-export.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startS3Proxy } from '../support/servers/s3-proxy.ts'
@@ -145,4 +145,31 @@ test('the files of an earlier attempt are removed when the export fails', async 
   const { status, reason } = await ended(service.url, scene.headers, id)
   expect([status, reason]).toEqual(['FAILED', expect.stringContaining('failed to create the file')])
   await until(async () => (await scene.stored()).length === 0)
+})
+
+test('an export that is done in a later attempt removes what an earlier one left meanwhile', async ({
+  onTestFinished,
+}) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-leftovers-'))
+  onTestFinished(() => rm(dataDir, { recursive: true }))
+  const files = await folderIn(dataDir)
+  const scene = await setFailingStage({ files })
+  onTestFinished(() => scene.close())
+  // A lock holds up both attempts while they read.
+  await scene.sql('begin')
+  await scene.sql('lock table grandlivre.banks in access exclusive mode')
+  const service = await scene.start()
+  await files.store.check()
+  const { body } = await trigger(service.url, scene.headers)
+  const writes = (attempt: number) => async () =>
+    (await scene.stored()).some((name) => name.startsWith(`.${attempt}-`))
+  await until(writes(1))
+  await scene.terminateConnections()
+  await until(writes(2))
+  // The second attempt has cleared the folder already: only its end can remove this file.
+  const key = `exports/${scene.schemaId}/${body.id}/1-${'0'.repeat(16)}.json`
+  await put(files.store, key, Buffer.from('{}'))
+  await scene.sql('rollback')
+  await scene.expectRightFile(service, body.id)
+  await until(async () => (await scene.stored()).length === 1)
 })
