@@ -116,6 +116,21 @@ function describeProcess(server: () => S3Server): void {
 }
 
 function describeRefusal(server: () => S3Server): void {
+  test.concurrent('an export ends its transactions before the store joins the parts of its file', {
+    timeout,
+  }, async (context) => {
+    const stage = await setScene(server(), context)
+    const service = await stage.start()
+    stage.proxy.inflict(({ joins }) => (joins ? 'silent' : undefined))
+    await stage.begin(service)
+    await until(() => stage.proxy.seen.some(({ joins }) => joins))
+    const open = await stage.sql(
+      `select state, query from pg_stat_activity where datname = current_database()
+         and application_name = 'grandlivre export' and xact_start is not null`,
+    )
+    expect(open).toEqual([])
+  })
+
   test.concurrent('an export needs only one attempt if each part is refused once', {
     timeout,
   }, async (context) => {

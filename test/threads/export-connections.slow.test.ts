@@ -1,6 +1,8 @@
-/** Connections of an export thread between exports, over the ten seconds after which idle ones close. */
+/** Connections of exports, over real waits: ten seconds until idle ones close, five for one that is not free. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool } from '../../src/db/pool.ts'
+import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { startExport } from '../../src/exports/run/start.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
@@ -50,5 +52,21 @@ test('a thread opens two connections at its start, and keeps two after a burst o
     expect(await connections()).toHaveLength(2)
   } finally {
     await threads.destroy()
+  }
+})
+
+test('a snapshot that gets only one of its two connections returns it', async () => {
+  const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'test' })
+  try {
+    await expect(openSnapshot(pool, folders.first.schemaId)).rejects.toMatchObject({
+      code: 'ERR-UNAVAILABLE',
+    })
+    expect([pool.totalCount, pool.idleCount]).toEqual([1, 1])
+    const client = await pool.connect()
+    // The listener of the snapshot is gone too.
+    expect(client.listenerCount('error')).toBe(0)
+    client.release()
+  } finally {
+    await pool.end()
   }
 })
