@@ -17,7 +17,8 @@ import type { ThreadSettings } from './threads/pool.ts'
  * - A sort of a large selection stays in memory.
  */
 const exportOptions =
-  '-c client_connection_check_interval=500 -c max_parallel_workers_per_gather=0 -c random_page_cost=1.1 -c work_mem=32MB'
+  '-c client_connection_check_interval=500 -c max_parallel_workers_per_gather=0 ' +
+  '-c random_page_cost=1.1 -c work_mem=32MB'
 
 const settings = workerData as ThreadSettings
 

@@ -104,8 +104,9 @@ export interface ExportView {
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
 // One second after the hour, because the format cuts fractions off.
-const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.state, e.rows, e.rows_total as "rowsTotal",
-  e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit, e.snapshot_on::text as "snapshotOn", e.reason,
+const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.state, e.rows,
+  e.rows_total as "rowsTotal", e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit,
+  e.snapshot_on::text as "snapshotOn", e.reason,
   ${utc("(e.created_at + interval '1 hour 1 second')")} as "answersUntil"`
 
 /** The export that answers a trigger. After `insertExport` there always is one. */
@@ -285,8 +286,9 @@ export interface ExportRecord extends ExportView {
   finishedAt: string | null
 }
 
-const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId", e.attempt,
-  ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt", ${utc('e.finished_at')} as "finishedAt"`
+const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId",
+  e.attempt, ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt",
+  ${utc('e.finished_at')} as "finishedAt"`
 
 /** Newest first. Runs as the owner. */
 export async function listExports(

@@ -35,8 +35,11 @@ const accountJson = (alias: string) => `case when ${alias}.id is not null then j
 const paymentJson = (alias: string) =>
   `case when ${alias}.id is not null then json_build_object('id', ${alias}.id::text, 'code', ${alias}.code) end`
 
-const joined = (table: string, alias: string, id: string, of: string) =>
-  `left join ${table} ${alias} on (${alias}.schema_id, ${alias}.folder_id, ${id}) = (${of.split('.')[0]}.schema_id, ${of.split('.')[0]}.folder_id, ${of})`
+const joined = (table: string, alias: string, id: string, of: string) => {
+  const [from] = of.split('.')
+  return `left join ${table} ${alias}
+    on (${alias}.schema_id, ${alias}.folder_id, ${id}) = (${from}.schema_id, ${from}.folder_id, ${of})`
+}
 
 export async function readFolder(
   client: pg.ClientBase,
@@ -147,7 +150,8 @@ export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKe
     `select x.id, x.code, x.name, x.default_section_id as "defaultSectionId",
        coalesce((select json_agg(json_build_object('id', s.id::text, 'code', s.code, 'name', s.name,
            'accountRoots', s.account_roots, 'closed', s.closed) order by s.id)
-         from sections s where (s.schema_id, s.folder_id, s.axis_id) = (x.schema_id, x.folder_id, x.id)), '[]') as sections
+         from sections s
+         where (s.schema_id, s.folder_id, s.axis_id) = (x.schema_id, x.folder_id, x.id)), '[]') as sections
      from axes x where x.schema_id = $1 and x.folder_id = $2 order by x.id`,
     [schemaId, folderId],
     1,

@@ -34,7 +34,7 @@ export type StoreSettings =
 export interface ObjectStore {
   /**
    * Begins an object.
-   * @param key see checkKey; new for each attempt, because two writers of one key are not told apart
+   * @param key see checkKey; new for each attempt, because a store cannot distinguish two writers of one key
    * @throws {StoreError}
    */
   create(key: string, contentType: string): Promise<ObjectWriter>
@@ -61,7 +61,7 @@ export interface ObjectStore {
   check(): Promise<void>
 }
 
-/** After the first failure every further call fails with the same error, and nothing is left behind. */
+/** After the first failure every further call fails with the same error, and nothing stays in the store. */
 export interface ObjectWriter {
   /** Resolves when the writer accepts more. The bytes have been copied by then, so the caller may reuse the buffer. */
   write(bytes: Uint8Array): Promise<void>

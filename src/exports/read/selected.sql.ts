@@ -78,7 +78,9 @@ export async function readResolved(
     )
   const { rows } = await client.query<Resolved>(
     `select ledger_version as "ledgerVersion",
-            array(select id::text from exercices where ${conditions.join(' and ')} order by start_date) as "exerciceIds",
+            array(
+              select id::text from exercices where ${conditions.join(' and ')} order by start_date
+            ) as "exerciceIds",
             ${after === undefined ? 'null' : positionText(selection, items, after)} as after
      from folders where schema_id = ${idLiteral(schemaId)} and id = ${idLiteral(folderId)}`,
   )

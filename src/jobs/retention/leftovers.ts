@@ -1,13 +1,12 @@
 /**
  * Removes what killed attempts left in the store: a partial file, or a complete one that was never recorded. Runs
- * before the next attempt writes and after the export ends. Retention removes the rest.
+ * before the next attempt writes and after the export ends.
  *
  * Thirty kills once left 51 part files, 988 MB, for a day. Because an attempt first removes what earlier ones left, a
  * crash loop leaves at most one part file of a running export; an ended export keeps only the file that its row names.
  *
  * An earlier attempt may still be alive. Its part file can no longer be renamed and its upload accepts no more parts,
- * so it fails and creates no file. Later attempts are left alone, because the process that removes may itself have been
- * frozen for long.
+ * so it fails and creates no file.
  *
  * No process needs to survive the end of an export: its queue entry returns until a process has found the export ended,
  * also after `cli export cancel`. Retention removes the rest: orphans after an hour, unfinished writes after a day.
@@ -21,9 +20,8 @@ import type { Claim, ExportKey } from '../jobs.sql.ts'
 import { fileOf } from './retention.sql.ts'
 
 /**
- * Removes what earlier attempts left; runs before an attempt writes. A process that still runs an earlier one has lost
- * the export and fails. Later attempts are left alone: another process may have claimed the export meanwhile, and even
- * finished it.
+ * Removes what earlier attempts left. Later attempts are left alone: if this process was frozen for long, others may
+ * have claimed the export since, and even finished it.
  * @throws {StoreError} if the store is unreachable. If it refuses the removal, the attempt continues, because the store
  * may still accept the file
  */
