@@ -157,7 +157,7 @@ describe('a file', () => {
 
   test('is the same for every chunk size', async () => {
     const whole = await file(known.hostile)
-    for (const chunkBytes of [1500, 4096, 20_000]) {
+    for (const chunkBytes of [300, 1500, 4096, 20_000]) {
       const { lines, parts } = await file(known.hostile, {}, chunkBytes)
       expect(lines).toEqual(whole.lines)
       expect(parts.length).toBeGreaterThan(whole.parts.length)
