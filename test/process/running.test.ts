@@ -8,16 +8,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revokeToken } from '../../src/auth/tokens.ts'
 import { readConfig } from '../../src/config.ts'
-import { type SeededFolder, seed } from '../../src/sample/seed.ts'
+import type { SeededFolder } from '../../src/sample/seed.ts'
 import { startService } from '../../src/start.ts'
+import { seededYear } from '../support/ledgers/seeded-year.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, testMasterKey } from '../support/service.ts'
 import { until } from '../support/until.ts'
-
-/** Far more than the buffers between thread and client hold, so that a client that does not read keeps it running. */
-const movements = 40_000
 
 /** The tests share one token, and the windows of its limit are in the database. */
 const noRateLimit = { RATE_LIMIT_REQUESTS: '100000' }
@@ -30,9 +28,11 @@ let signed: Record<string, string>
 let path: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  // An export whose client does not read keeps running.
+  const ledger = await copyLedger(seededYear(15_000))
+  database = ledger.database
+  folder = ledger.facts
   staff = await createTenants(database.ownerUrl)
-  folder = await seed(database.ownerUrl, { movements, year: 2025 })
   secret = await staff.thirdParty('ONE')
   signed = credentials(await staff.token('ONE', 'api', folder), secret)
   path = `/api/v1/mad/movements?version=1.0.0&idExercice=${folder.exercices[1]!.id}`
@@ -205,6 +205,7 @@ describe('the process', () => {
     folders.push(dataDir)
     const env = {
       PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       PORT: '0',
       DATA_DIR: dataDir,
       DATABASE_URL: database.ownerUrl,
