@@ -35,7 +35,7 @@ describe('staff', () => {
     expect(none).toMatchObject({ code: 1, error: 'There is no export export_none: see export list\n' })
   })
 
-  test('cancels a running export: it has failed, its process stops, nothing stays in the store', async () => {
+  test('cancels a running export, which fails, stops reading and leaves nothing in the store', async () => {
     await stage.passAnHour()
     const files = await stage.storedKeys()
     const blocker = await stage.holdExports()

@@ -46,7 +46,7 @@ test('demands every secret and has a default for none', () => {
   expect(compose).toMatch(/postgres:\/\/grandlivre:\$\{POSTGRES_PASSWORD:\?/)
 })
 
-test('is started by the command of the documentation, which makes what is demanded and changes nothing', (context) => {
+test('gets its secrets from the command in the documentation, which makes those that are missing and changes none', (context) => {
   const [, make] = /^```sh\n(\(umask [\s\S]*?\)) && docker compose up --build\n```/m.exec(docs)!
   expect(/ in ([A-Z0-9_ ]+); do/.exec(make!)![1]!.split(' ')).toEqual(demanded)
   try {

@@ -43,6 +43,43 @@ afterAll(async () => {
   await database?.drop()
 })
 
+/** Data folders of the processes that tests start. */
+const dataDirs: string[] = []
+
+afterAll(async () => {
+  for (const name of dataDirs) await rm(name, { recursive: true, force: true })
+})
+
+/** The service in a process of its own, from its entry point. */
+async function start(settings: Record<string, string> = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
+  dataDirs.push(dataDir)
+  const env = {
+    PATH: process.env['PATH'],
+    PORT: '0',
+    DATA_DIR: dataDir,
+    DATABASE_URL: database.ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    ...noRateLimit,
+    ...settings,
+  }
+  const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = { out: '', error: '' }
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.error += chunk
+  })
+  return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
+}
+
+async function listening(output: { out: string }, child: ChildProcess): Promise<string> {
+  await until(() => output.out.includes('service.listening') || child.exitCode !== null)
+  const line = output.out.split('\n').find((text) => text.includes('service.listening'))
+  return JSON.parse(line!).url
+}
+
 /** An export whose client reads nothing until it is read. */
 async function stalled(url: string, headers = signed): Promise<IncomingMessage> {
   const outgoing = get(url + path, { headers, agent: false })
@@ -52,10 +89,11 @@ async function stalled(url: string, headers = signed): Promise<IncomingMessage> 
 }
 
 describe('exports of one folder at once', () => {
-  test('are limited over all processes, and a client that leaves makes room', async () => {
+  test('share the slots of all processes, and a client that leaves frees one', async () => {
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 2 }
-    const services = await Promise.all([1, 2].map(() => startTestService(database, { rateLimit })))
-    const urls = services.map(({ url }) => url)
+    const own = await startTestService(database, { rateLimit })
+    const { child, output, ended } = await start({ RATE_LIMIT_CONCURRENT: '2' })
+    const urls = [own.url, await listening(output, child)]
     try {
       const running = await Promise.all(urls.map((url) => stalled(url)))
       expect(running.map(({ statusCode }) => statusCode)).toEqual([200, 200])
@@ -70,7 +108,9 @@ describe('exports of one folder at once', () => {
       running[1]!.destroy()
       await until(async () => (await request(urls[0]! + path, signed)).status === 200)
     } finally {
-      for (const { stop } of services) await stop()
+      child.kill('SIGKILL')
+      await ended
+      await own.stop()
     }
   })
 
@@ -194,41 +234,6 @@ test('a connection that is never idle is served once more by a service that stop
 })
 
 describe('the process', () => {
-  const folders: string[] = []
-
-  afterAll(async () => {
-    for (const name of folders) await rm(name, { recursive: true, force: true })
-  })
-
-  async function start(settings: Record<string, string> = {}) {
-    const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
-    folders.push(dataDir)
-    const env = {
-      PATH: process.env['PATH'],
-      PORT: '0',
-      DATA_DIR: dataDir,
-      DATABASE_URL: database.ownerUrl,
-      MASTER_KEY: testMasterKey.toString('hex'),
-      ...noRateLimit,
-      ...settings,
-    }
-    const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    const output = { out: '', error: '' }
-    child.stdout.on('data', (chunk) => {
-      output.out += chunk
-    })
-    child.stderr.on('data', (chunk) => {
-      output.error += chunk
-    })
-    return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
-  }
-
-  async function listening(output: { out: string }, child: ChildProcess): Promise<string> {
-    await until(() => output.out.includes('service.listening') || child.exitCode !== null)
-    const line = output.out.split('\n').find((text) => text.includes('service.listening'))
-    return JSON.parse(line!).url
-  }
-
   test('lets running answers end after SIGTERM, takes no new ones, and exits 0', async () => {
     const { child, output, ended } = await start()
     const url = await listening(output, child)
@@ -272,14 +277,6 @@ describe('the process', () => {
       `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set PORT (0 picks a free one)\n`,
     )
     blocker.close()
-  })
-
-  test('takes no offset for a time zone, whose sign PostgreSQL reads the other way round', () => {
-    const read = (zone: string) => readConfig({ TIME_ZONE: zone }).timeZone
-    for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
-      expect(read(zone)).toBe(zone)
-    for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
-      expect(() => read(zone)).toThrow('TIME_ZONE')
   })
 
   test('names every wrong setting at once', async () => {
