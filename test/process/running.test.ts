@@ -114,7 +114,7 @@ describe('exports of one folder at once', () => {
     }
   })
 
-  test('give their places back however they end', async () => {
+  test('free their slots however they end', async () => {
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
     const { url, stop } = await startTestService(database, { rateLimit })
     try {
@@ -133,7 +133,7 @@ describe('exports of one folder at once', () => {
     }
   })
 
-  test('leave no place taken for a client that left before it had one', async () => {
+  test('hold no slot for a client that left before it got one', async () => {
     const proxy = await startProxy(database.ownerUrl)
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
     const { url, lines, stop } = await startTestService({ ownerUrl: proxy.url }, { rateLimit })
@@ -148,7 +148,7 @@ describe('exports of one folder at once', () => {
       leaving.destroy()
       await until(() => lines.some((line) => line.includes('"requestId":"leaving"')))
       proxy.thaw()
-      // Its place is asked for some time in between.
+      // Its slot is requested at some point meanwhile.
       for (let round = 0; round < 5; round += 1) await until(async () => (await status()) === 200)
     } finally {
       proxy.thaw()
@@ -158,7 +158,7 @@ describe('exports of one folder at once', () => {
   })
 })
 
-test('an export that runs when its token is revoked ends, and is the last of it', async () => {
+test('an export that runs when its token is revoked finishes, and the next request is refused', async () => {
   const { url, stop } = await startTestService(database)
   try {
     const token = await staff.token('ONE', 'api', folder)
@@ -197,7 +197,7 @@ test('a start that fails after binding its port says why, and leaves nothing run
   })
 })
 
-test('a start says so when the database does not let it in, without the password', async () => {
+test('a start that the database refuses says why, without the password', async () => {
   const ownerUrl = database.ownerUrl.replace(/:[^:@]+@/, ':hidden@')
   const refused = await startTestService({ ownerUrl }).catch((error: Error) => error.message)
   expect(refused).toContain(
@@ -206,7 +206,7 @@ test('a start says so when the database does not let it in, without the password
   expect(refused).not.toContain('hidden')
 })
 
-test('a connection that is never idle is served once more by a service that stops', async () => {
+test('a stopping service answers one more request of a busy connection, and closes it', async () => {
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.ownerUrl,
@@ -227,14 +227,14 @@ test('a connection that is never idle is served once more by a service that stop
   ask('/healthz')
   let answers = ''
   for await (const chunk of socket.setEncoding('utf8')) answers += chunk
-  // Of the two others only the first.
+  // Of the two further requests only the first is answered.
   expect(answers.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2)
   expect(answers.match(/\r\nconnection: close\r\n/gi)).toHaveLength(1)
   expect(await drained).toBe(true)
 })
 
 describe('the process', () => {
-  test('lets running answers end after SIGTERM, takes no new ones, and exits 0', async () => {
+  test('lets running answers end after SIGTERM, accepts no new requests, and exits 0', async () => {
     const { child, output, ended } = await start()
     const url = await listening(output, child)
     const response = await stalled(url)
@@ -261,7 +261,7 @@ describe('the process', () => {
     const response = await stalled(await listening(output, child))
     child.kill('SIGINT')
     await until(() => output.out.includes('service.stopping'))
-    // What follows at once may be an echo of the first.
+    // A signal that follows at once may be an echo of the first.
     await until(() => child.exitCode !== null || !child.kill('SIGINT'))
     expect(await ended).toEqual([1, null])
     response.destroy()
