@@ -15,7 +15,7 @@ const shipped = resolve(import.meta.dirname, '../../src/db/migrations')
 const lastWithoutFunctions = 6
 
 const head = `-- The schema after all migrations, for reading: nothing runs this file. After a change of the schema, \`npm run schema\`
--- writes it anew; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
+-- rewrites it; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
 -- Left out: rows, owners, and the schema pgboss, which the library of the queue makes and migrates.
 
 `
