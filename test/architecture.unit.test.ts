@@ -173,7 +173,7 @@ test('only config.ts reads the environment', () => {
   expect(programs).toEqual([])
 })
 
-test('SQL is only in .sql.ts files and in the database room', () => {
+test('SQL is only in .sql.ts files, in the database room, and in files for one statement', () => {
   const statement =
     /[`'](?:select|insert into|update \w+ set|delete from|copy|with \w+ as|begin|set local|create|alter)\s[^`']*/g
   const elsewhere = offenders(({ path, text }) =>

@@ -240,7 +240,7 @@ describe('activation', () => {
     return rows[0].activated_at as Date | null
   }
 
-  test('happens once, at the first authenticated request of any kind, even a refused one', async () => {
+  test('happens once, at the first authenticated request, even a refused one', async () => {
     const token = await staff.token('ONE', 'api', folders.first)
     expect(await activated(token)).toBeNull()
     await get(keyInfo, credentials(token, otherSecret))
