@@ -53,7 +53,6 @@ export type FileStore =
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** The default folder for data. */
 export const defaultPort = 8080
 
 /** Reports every mistake of the environment at once, so that an operator can correct them together. */

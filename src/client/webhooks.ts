@@ -99,7 +99,7 @@ function refused(reason: WebhookRefusal): VerifiedWebhook {
   return { valid: false, reason, message: reasons[reason] }
 }
 
-/** Undefined also for a header that was sent twice: nothing tells which value is right. */
+/** Undefined also for a header that was sent twice: either value may be the wrong one. */
 function headerOf(headers: WebhookRequest['headers'], name: string): string | undefined {
   if (isHeaders(headers)) return headers.get(name) ?? undefined
   const found = Object.keys(headers).filter((key) => key.toLowerCase() === name)

@@ -46,7 +46,10 @@ export interface StageOptions {
 }
 
 export interface FailingStage {
+  /** Of the company token. */
   headers: Record<string, string>
+  /** Of the firm token, for the same folder. */
+  firmHeaders: Record<string, string>
   schemaId: string
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
@@ -101,6 +104,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   const secret = await staff.thirdParty('ONE')
   if (!isReal) await staff.client.query(withoutPauses)
   const headers = credentials(await staff.token('ONE', 'api', folder), secret)
+  const firm = credentials(await staff.token('ONE', 'firm', folder), secret)
   await staff.end()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-failing-'))
   const files = options.files ?? (await folderIn(dataDir))
@@ -122,6 +126,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     (await request(statusUrl(service.url, exportId), headers)).body.progress as Progress | undefined
   return {
     headers,
+    firmHeaders: { ...firm, 'society-id': folder.folderId },
     schemaId: folder.schemaId,
     sql,
     noticeSilence: async (exportIds) => {
