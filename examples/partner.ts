@@ -42,7 +42,9 @@ export async function ask(
     const { error } = (await json(response)) as ErrorBody
     const retryAfter = response.headers['retry-after']
     if (status !== 429 || retryAfter === undefined)
-      throw new Error([`GET ${path}: ${status} ${error.code}: ${error.message}`, ...issuesOf(error)].join('\n'))
+      throw new Error(
+        [`GET ${path}: ${status} ${error.code}: ${error.message}`, ...issuesOf(error)].join('\n'),
+      )
     showProgress(`The rate limit is reached: waiting ${retryAfter} s`)
     await delay(Number(retryAfter) * 1000)
   }

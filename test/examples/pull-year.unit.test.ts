@@ -127,7 +127,8 @@ test('a ledger that changed between two connections is refused with the words of
 })
 
 test('a refused request shows every problem that the service found', async () => {
-  const issues = '[{"parameter":"idExercice","message":"must be an id"},{"parameter":"x","message":"is unknown"}]'
+  const issues =
+    '[{"parameter":"idExercice","message":"must be an id"},{"parameter":"x","message":"is unknown"}]'
   const partner = await serve((outgoing) =>
     outgoing
       .writeHead(400)
