@@ -1,6 +1,6 @@
 /**
- * Restricts deliveries to the public internet, never to an address inside the operator's network. Whoever holds a token
- * chooses the target, so the service must not give access to a database, a neighbour or a cloud's metadata server.
+ * Restricts deliveries to the public internet, never to an address inside the operator's network. Any holder of a
+ * token chooses the target, so the service must not give access to a database, a neighbour or a cloud's metadata server.
  *
  *   registration    vetUrl checks the text; vetTarget then checks the addresses that its name has now
  *   connection      a name may resolve differently later, so guardedAgent vets the very list of addresses that the
