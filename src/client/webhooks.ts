@@ -74,7 +74,7 @@ export type VerifiedWebhook =
 export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
   const { headers, body, now = Date.now(), toleranceMs = 5 * 60_000 } = request
   const secrets = [request.secret].flat()
-  // Everybody knows an empty secret. Most likely a setting is missing.
+  // An empty secret proves nothing. Most likely a setting is missing.
   if (secrets.length === 0 || secrets.some((secret) => typeof secret !== 'string' || secret === ''))
     throw new TypeError('verifyWebhook needs the partner secret')
   if (typeof body !== 'string' && !(body instanceof Uint8Array))

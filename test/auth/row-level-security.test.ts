@@ -1,7 +1,7 @@
 /** What the role that serves requests may see and do. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
+import { askInTenant, createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
 import { fillTenant, folderId } from '../support/ledgers/small-ledger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -49,8 +49,10 @@ test('a query that forgets its tenant sees no row', async () => {
 
 test('a tenant sees all of its own rows and no others', async () => {
   for (const table of await tenantTables()) {
-    const seen = await inTenant(requests, '2000', (client) => client.query(`select schema_id from ${table}`))
+    const statement = `select schema_id from ${table}`
+    const seen = await inTenant(requests, '2000', (client) => client.query(statement))
     expect(seen.rows, table).toEqual([{ schema_id: '2000' }])
+    expect(await askInTenant(requests, '1000', statement), table).toEqual([{ schema_id: '1000' }])
   }
 })
 
@@ -58,6 +60,16 @@ test('the tenant of a transaction does not carry over to the next one on the con
   await inTenant(requests, '1000', async (client) => expect(await count(client, 'folders')).toBe(1))
   expect(await inTransaction(requests, (client) => count(client, 'folders'))).toBe(0)
   await expect(inTenant(requests, '1000', () => Promise.reject(new Error('fails')))).rejects.toThrow('fails')
+  expect(await count(requests, 'folders')).toBe(0)
+})
+
+test('the tenant of a single statement does not carry over to the next one on the connection', async () => {
+  const backend = 'select pg_backend_pid() as id'
+  const before = (await requests.query(backend)).rows
+  expect(await askInTenant(requests, '1000', 'select name from folders')).toHaveLength(1)
+  expect(await count(requests, 'folders')).toBe(0)
+  expect((await requests.query(backend)).rows, 'the same connection').toEqual(before)
+  await expect(askInTenant(requests, '1000', 'select 1 / 0')).rejects.toThrow('division by zero')
   expect(await count(requests, 'folders')).toBe(0)
 })
 

@@ -194,8 +194,6 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       ['token', 'issue', '--partner', 'NO', '--level', 'firm', '--firm', '110', '--folder', '111'],
       /takes --firm <id> and no other scope/,
     ],
-    ['text that is not an id', ['token', 'revoke', 'first'], /a number such as 1000, not "first"/],
-    ['an id of too many digits', ['token', 'revoke', '1'.repeat(17)], /a number such as 1000/],
     [
       'an id larger than any id',
       ['token', 'revoke', '9007199254740992'],
@@ -206,6 +204,17 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     expect([code, out]).toEqual([1, ''])
     expect(error).toMatch(message)
     expect(error.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  test.each([
+    [['token', 'revoke', 'first'], `value 'first' is invalid for argument 'id'`],
+    [['token', 'revoke', '1'.repeat(17)], `value '${'1'.repeat(17)}' is invalid for argument 'id'`],
+    [['export', 'list', '--folder', '0'], `option '--folder <id>' argument '0' is invalid`],
+    [['webhook', 'attempts', '1', '-'], `value '-' is invalid for argument 'delivery'`],
+  ])('an id that is none is named with its option or argument: %j', async (words, message) => {
+    const { code, out, error } = await cli(...words)
+    expect([code, out]).toEqual([1, ''])
+    expect(error).toContain(`${message}. An id has 1 to 16 digits and is not 0.\n`)
   })
 
   test('a code that is taken', async () => {

@@ -243,6 +243,18 @@ describe('a failure never looks like the end', () => {
   })
 })
 
+test('two readers never share an array, even if the one before was asked again after its end', async () => {
+  await withClient(async (client) => {
+    const ended = client.query(new CopyRows(text(3), 3))
+    const { fields } = ended
+    expect(await read(ended)).toHaveLength(3)
+    expect(await ended.fill()).toBe(false)
+    const [one, other] = [new CopyRows(text(1), 3), new CopyRows(text(1), 3)]
+    expect(one.fields, 'the array of the ended reader is used again').toBe(fields)
+    expect(other.fields).not.toBe(fields)
+  })
+})
+
 test('a reader that stops reading stops the database', async () => {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()

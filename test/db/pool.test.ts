@@ -7,6 +7,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/outage.ts'
 import {
+  askInTenant,
   createOwnerPool,
   createPool,
   inTenant,
@@ -99,9 +100,10 @@ test('a transaction that fails within a COPY closes its connection, and nothing 
 })
 
 test('a tenant that is not an id is refused', async () => {
-  await expect(inTenant(pool, `1'; drop table schemas; --`, async () => {})).rejects.toThrow(
-    'named by its id',
-  )
+  const tenant = `1'; drop table schemas; --`
+  const refusal = 'an id consists of at most 16 digits'
+  await expect(inTenant(pool, tenant, async () => {})).rejects.toThrow(refusal)
+  await expect(askInTenant(pool, tenant, 'select')).rejects.toThrow(refusal)
 })
 
 test.skipIf(process.platform !== 'linux')(
@@ -155,6 +157,14 @@ test('a connection lost in a transaction is ERR-UNAVAILABLE, and the next transa
   })
   await expect(failure).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
   expect(await inTransaction(pool, (client) => addSchema(client, 5))).toBe(1)
+})
+
+test('a single statement whose connection is cut is ERR-UNAVAILABLE, and the next one is answered', async () => {
+  const cut = askInTenant(pool, '1', 'select pg_terminate_backend(pg_backend_pid())')
+  await expect(cut).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  // The pool has one connection: a failed statement must not keep it.
+  await expect(askInTenant(pool, '1', 'select nothing')).rejects.toThrow('column "nothing" does not exist')
+  expect(await askInTenant(pool, '1', 'select 7 as number')).toEqual([{ number: 7 }])
 })
 
 test('a connection lost while idle or between two queries does not end the process', async () => {

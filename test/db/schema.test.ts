@@ -51,17 +51,21 @@ test.each([3, lastWithoutFunctions])(
 )
 
 test('each function has one current definition, in functions/', async () => {
-  const defined: string[] = []
-  for (const name of await readdir(join(shipped, 'functions')))
-    for (const [, found] of (await readFile(join(shipped, 'functions', name), 'utf8')).matchAll(
-      /^create or replace function (\w+)/gm,
-    ))
-      defined.push(found!)
+  const defined = await functionsIn(join(shipped, 'functions'))
   await migrate(database.ownerUrl)
   const rows = await ask(
     `select proname as name from pg_proc where pronamespace = 'grandlivre'::regnamespace order by proname`,
   )
-  expect(defined.sort()).toEqual(rows.map(({ name }) => name))
+  expect(defined).toEqual(rows.map(({ name }) => name))
+})
+
+// Otherwise a function of functions/ alone, removed later, would remain in existing databases, and no new database would
+// show it to the test above.
+test('each function is created by a numbered file, and then defined in functions/', async () => {
+  const created = new Set(await functionsIn(shipped))
+  const defined = await functionsIn(join(shipped, 'functions'))
+  expect(defined).not.toEqual([])
+  expect(defined.filter((name) => !created.has(name))).toEqual([])
 })
 
 test('a function that changes without a migration is refused, and nothing is applied', async () => {
@@ -135,6 +139,14 @@ test('a migration can use a function of its own version: it makes a trigger on a
   await migrate(database.ownerUrl, { folder: `${folder}/` })
   await expect(ask(`insert into grandlivre.schemas values (1, 'x')`)).rejects.toThrow('refused')
 })
+
+/** Names of the functions that the SQL files of a folder create, sorted. */
+async function functionsIn(path: string): Promise<string[]> {
+  const files = (await readdir(path)).filter((name) => name.endsWith('.sql'))
+  const texts = await Promise.all(files.map((name) => readFile(join(path, name), 'utf8')))
+  const names = texts.flatMap((text) => [...text.matchAll(/^create (?:or replace )?function (\w+)/gm)])
+  return names.map(([, name]) => name!).sort()
+}
 
 /** The numbered files alone. */
 async function copyVersionsUpTo(version: number): Promise<void> {

@@ -129,6 +129,19 @@ test('a ledger that changed between two connections is refused with the error of
   )
 })
 
+test('a refused request shows every problem that the service found', async () => {
+  const issues =
+    '[{"parameter":"idExercice","message":"must be an id"},{"parameter":"x","message":"is unknown"}]'
+  const partner = await serve((outgoing) =>
+    outgoing
+      .writeHead(400)
+      .end(`{"error":{"code":"ERR-VALIDATION","message":"See issues","details":{"issues":${issues}}}}`),
+  )
+  await expect(pull(partner, order)).rejects.toThrow(
+    /400 ERR-VALIDATION: See issues\n {2}idExercice must be an id\n {2}x is unknown$/,
+  )
+})
+
 test('a dropped transfer leaves no open connection, even if the whole answer had arrived', async () => {
   // More than one chunk: the second arrives while the first is written to the file.
   const many = Array.from({ length: 100 }, (_, id) => movement(id, 'x'.repeat(900), '0', '0'))
