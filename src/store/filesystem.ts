@@ -217,7 +217,7 @@ class FileWriter implements ObjectWriter {
     await this.#discard()
   }
 
-  /** A second call waits for the first: nothing of an export reported as lost stays in the store. */
+  /** A second call waits for the first: an export reported as lost has left nothing. */
   #discard(): Promise<void> {
     if (this.#ended === undefined) {
       this.#ended = 'aborted'
