@@ -17,7 +17,6 @@ const contradictions: [string, Partial<Timing>, string][] = [
   ['deliveries outlast the process', { deliveries: { ...deliveries, stopMs } }, 'time left'],
   ['the first pause is the longest', { store: { ...store, retryMs: 8_001 } }, 'pauses double'],
   ['a silent request outlasts a slow one', { store: { ...store, idleMs: 60_000 } }, 'distinguished'],
-  ['a claim is renewed only once in time', { exports: { ...exports, renewMs: 7_500 } }, 'renewed twice'],
   ['a slow answer is always late', { deliveries: { ...deliveries, slowMs: 10_000 } }, 'one that still comes'],
 ]
 
