@@ -30,11 +30,15 @@ export const errorAnswerHeaders: Headers = {
 /** On an answer with an ETag, and on its 304. */
 export const etagHeaders: Headers = {
   ETag: text('Names these bytes. It changes when the ledger of the folder changes'),
+}
+
+/** On a streamed answer, and on its 304. */
+export const cachingHeaders: Headers = {
   'Cache-Control': text('private, no-cache'),
   Vary: text('The headers that the answer depends on'),
 }
 
-/** On a streamed answer, in addition to `etagHeaders`. */
+/** On a streamed answer, in addition to `cachingHeaders`. */
 export const streamHeaders: Headers = {
   'Content-Disposition': text('attachment, with a file name'),
   'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
