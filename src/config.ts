@@ -37,12 +37,13 @@ export interface Config {
 export type FileStore =
   | {
       kind: 'filesystem'
-      /** Absolute. */
+      /** Absolute path. */
       folder: string
     }
   | {
       kind: 's3'
       endpoint: string
+      /** The endpoint for partners' downloads; the signature covers its host. */
       publicEndpoint: string
       bucket: string
       region: string

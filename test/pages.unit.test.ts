@@ -1,9 +1,8 @@
-/** The documents: generated from the code where possible, and every link in or to them resolves. */
+/** The pages: generated from the code where possible, and every link in or to them resolves. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { errorsPage } from '../docs/errors-page.ts'
-import { eventKinds } from '../src/events/kinds.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -68,12 +67,6 @@ test('citations of the documents in the code resolve', () => {
   )
   expect(citations).not.toEqual([])
   expect(citations.filter(({ address }) => !exists(address))).toEqual([])
-})
-
-test('the specification lists exactly the kinds of events', () => {
-  const [, table] = /^## Events\n\n((?:\|.*\n)+)/m.exec(read('docs/spec/webhooks.md'))!
-  const kinds = [...table!.matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind)
-  expect(kinds).toEqual(eventKinds)
 })
 
 test('the map lists every file of src, and nothing else', () => {

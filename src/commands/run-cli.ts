@@ -34,7 +34,8 @@ export async function runCli(argv: string[], terminal: Terminal): Promise<number
   }
 }
 
-function commandsOf(terminal: Terminal): Command {
+/** The tree of the commands, for their help and their run. */
+export function commandsOf(terminal: Terminal): Command {
   const { out, err } = terminal
   const program = new Command('npm run cli --')
     .description('Grandlivre, for its staff. The settings are those of the service (see the README).')

@@ -39,7 +39,8 @@ const adminMessage = z.strictObject({
   receivers: z.array(text),
 })
 
-const kinds = {
+/** The schema of the data of each operation, by kind; in the order of docs/spec/webhooks.md#events. */
+export const kinds = {
   connector: { CREATE: connector, UPDATE: connector, DELETE: connector },
   accountingFolder: { CREATE: identified, UPDATE: changed },
   exercice: { CREATE: identified, UPDATE: changed, DELETE: identified },
@@ -58,7 +59,6 @@ const kinds = {
 type Kinds = typeof kinds
 export type EventKind = keyof Kinds
 
-/** In the order of docs/spec/webhooks.md#events. */
 export const eventKinds = Object.keys(kinds) as EventKind[]
 
 export function isEventKind(name: string): name is EventKind {

@@ -1,5 +1,6 @@
 /** What an export selects: which movements or entries of which folder, checked. Pure. */
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { formatRevisions } from '../formats/mad/revisions.ts'
 import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
 
@@ -41,9 +42,7 @@ export function wholeFolder({ schemaId, folderId }: FolderKey, timeZone: string)
 }
 
 export function isWholeFolder(selection: Selection): boolean {
-  const { exerciceId, draft, lettering, accountRoots } = selection
-  const picksMovements = lettering !== undefined || accountRoots.length > 0
-  return exerciceId === undefined && draft === undefined && !picksMovements && !picksEntries(selection)
+  return isDeepStrictEqual(selection, wholeFolder(selection, selection.timeZone))
 }
 
 /**

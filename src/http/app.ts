@@ -22,7 +22,8 @@ import { webhookRoutes } from './routes/webhooks.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
 
-const routes: readonly Route[] = [
+/** Every route but that of files, which has no parameters. */
+export const routes: readonly Route[] = [
   keyInfo(() => routes),
   movements,
   fullExport,

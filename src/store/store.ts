@@ -7,29 +7,19 @@
  */
 import { strict as assert } from 'node:assert'
 import { hkdfSync } from 'node:crypto'
-import type { Config } from '../config.ts'
+import type { Config, FileStore } from '../config.ts'
 
-/** Plain data, so that a thread can receive it and open a store of its own. */
+type Folder = Extract<FileStore, { kind: 'filesystem' }>
+
+/** What a thread needs to open the store: plain data. A local folder also signs the addresses of its files. */
 export type StoreSettings =
-  | {
-      kind: 'filesystem'
-      /** Absolute path. */
-      folder: string
+  | Exclude<FileStore, Folder>
+  | (Folder & {
       /** Public address of the service, without a trailing slash. */
       publicUrl: string
-      /** Hexadecimal. Signs the addresses of files. */
+      /** Hexadecimal. */
       signingKey: string
-    }
-  | {
-      kind: 's3'
-      endpoint: string
-      /** The endpoint for partners' downloads; the signature covers its host. */
-      publicEndpoint: string
-      bucket: string
-      region: string
-      accessKey: string
-      secretKey: string
-    }
+    })
 
 export interface ObjectStore {
   /**
@@ -112,7 +102,7 @@ export function storeSettings(
   masterKey: Buffer,
   publicUrl: string,
 ): StoreSettings {
-  if (config.store.kind === 's3') return config.store
+  if (config.store.kind !== 'filesystem') return config.store
   const signingKey = Buffer.from(hkdfSync('sha256', masterKey, '', 'grandlivre: links to files', 32))
   return {
     ...config.store,

@@ -2,21 +2,15 @@
 import { expect, test } from 'vitest'
 import { entrySegments } from '../../src/exports/read/entry-segments.ts'
 import { copyEntries, copyMovements, type ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
 
 const resolved: ResolvedSelection = {
   selection: {
-    schemaId: '1',
-    folderId: '2',
-    exerciceId: undefined,
+    ...wholeFolder({ schemaId: '1', folderId: '2' }, 'Europe/Paris'),
     period: { start: '2025-07-01', end: '2026-06-30', dateFilter: 'document' },
     draft: false,
-    source: undefined,
-    accountRoots: [],
-    lettering: undefined,
-    journalIds: [],
-    timeZone: 'Europe/Paris',
   },
   exerciceIds: ['11', '12'],
   accountIds: undefined,

@@ -3,6 +3,7 @@ import type { Piscina } from 'piscina'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
 import type { StoreSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
@@ -13,16 +14,9 @@ import { createTestDatabase, type TestDatabase } from '../support/servers/databa
 
 const { schemaId, folderId } = folders.first
 const selection = {
-  schemaId,
-  folderId,
+  ...wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
   exerciceId: largeExercice,
-  period: undefined,
   draft: false,
-  source: undefined,
-  accountRoots: [],
-  lettering: undefined,
-  journalIds: [],
-  timeZone: 'Europe/Paris',
 }
 const task = { what: 'movements', selection, after: undefined, form: 'json', encoding: 'identity' } as const
 

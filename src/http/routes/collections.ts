@@ -8,33 +8,18 @@ import { dayIn } from '../../exports/read/day.ts'
 import { readSelected } from '../../exports/read/selected.sql.ts'
 import type { FolderCollection } from '../../exports/render/collections.ts'
 import { collectionTag } from '../../exports/render/collections.ts'
-import { mediaTypes } from '../../formats/file-formats.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
-import { conditionalRequest, etagHeaders, streamHeaders } from '../schemas/answer-headers.ts'
+import { conditionalRequest } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
 import { Entry } from '../schemas/movement-schema.ts'
+import { streamedAnswer, streamedAnswers } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { entriesQuery } from './movements-query.ts'
 import { answerSelected } from './selected.ts'
 
 const madQuery = z.strictObject({ version, accountingFolderId })
-
-const proof =
-  'One item per line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the body ' +
-  'before compression) prove that the transfer is complete'
-const unchanged = {
-  304: {
-    headers: etagHeaders,
-    description: 'The representation named by If-None-Match is still current',
-  },
-}
-
-function answersOf(json: z.ZodType, line: z.ZodType, headers = { ...etagHeaders, ...streamHeaders }) {
-  const content = { [mediaTypes.json]: { schema: json }, [mediaTypes.ndjson]: { schema: line } }
-  return { headers, description: proof, content }
-}
 
 function collectionRoute(collection: FolderCollection, summary: string, schema: z.ZodType): Route {
   const json = collection === 'accountingFolder' ? schema : z.array(schema)
@@ -45,7 +30,7 @@ function collectionRoute(collection: FolderCollection, summary: string, schema: 
     summary,
     query: madQuery,
     headers: conditionalRequest,
-    answers: { 200: answersOf(json, schema), ...unchanged },
+    answers: streamedAnswers(json, schema),
     answer: (call) => answerCollection(collection, call),
   })
 }
@@ -76,7 +61,7 @@ const entries = folderRoute({
   summary: 'Entries of a fiscal year or a period with their movements, streamed',
   query: entriesQuery,
   headers: conditionalRequest,
-  answers: { 200: answersOf(z.array(Entry), Entry), ...unchanged },
+  answers: streamedAnswers(z.array(Entry), Entry),
   answer: (call) => answerSelected(call, 'entries'),
 })
 
@@ -87,7 +72,7 @@ const society = tokenRoute({
   levels: ['firm'],
   summary: 'The folders of the firm',
   query: z.strictObject({}),
-  answers: { 200: answersOf(z.array(item.Society), item.Society, streamHeaders) },
+  answers: { 200: streamedAnswer(z.array(item.Society), item.Society) },
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId } = principal
     const representation = representationFor(c)

@@ -2,7 +2,7 @@
  * Removes what has expired.
  *
  *   files        FILE_RETENTION_DAYS after their export ended, plus the life of a link, so that no valid link is dead
- *   rows         30 days later; until then the status answers 410, afterwards 404
+ *   rows         `expiredDays` later; until then the status answers 410, afterwards 404
  *   orphans      complete files that no export names: their attempt died or lost the export before it recorded them
  *   unfinished   writes of attempts that died
  *   forgotten    exports that did not end within FILE_RETENTION_DAYS and that no process works on: they fail

@@ -1,0 +1,28 @@
+/** The answers of routes that stream items, in each form. */
+import type { z } from '@hono/zod-openapi'
+import { mediaTypes, type StreamedForm, streamedForms } from '../../formats/file-formats.ts'
+import { etagHeaders, streamHeaders } from './answer-headers.ts'
+
+/** @param items the body in JSON; it is one item if the collection has only one */
+export function streamedAnswer(items: z.ZodType, item: z.ZodType) {
+  const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: item }
+  return {
+    headers: streamHeaders,
+    description:
+      'One item per line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the ' +
+      'body before compression) prove that the transfer is complete',
+    content: Object.fromEntries(streamedForms.map((form) => [mediaTypes[form], { schema: schemas[form] }])),
+  }
+}
+
+/** The same with an ETag, and the answer to a caller that has it. */
+export function streamedAnswers(items: z.ZodType, item: z.ZodType) {
+  const answer = streamedAnswer(items, item)
+  return {
+    200: { ...answer, headers: { ...etagHeaders, ...answer.headers } },
+    304: {
+      headers: etagHeaders,
+      description: 'The representation named by If-None-Match is still current',
+    },
+  }
+}

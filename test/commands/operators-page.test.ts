@@ -1,0 +1,40 @@
+/** The operators' page shows every staff command, and no page shows one that does not exist. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import type { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { commandsOf } from '../../src/commands/run-cli.ts'
+
+const root = join(import.meta.dirname, '../..')
+const read = (page: string) => readFileSync(join(root, page), 'utf8')
+
+const [out, err] = [new PassThrough(), new PassThrough()]
+const program = commandsOf({ env: {}, out, err, stop: () => new AbortController().signal })
+
+/** `['token', 'issue']`, or `['migrate']` */
+const wordsOf = (command: Command): string[][] =>
+  command.commands.flatMap((each) =>
+    each.commands.length === 0 ? [[each.name()]] : wordsOf(each).map((words) => [each.name(), ...words]),
+  )
+const commands = wordsOf(program)
+
+test.each(commands.map((words) => [words.join(' '), words] as const))('%s is shown', (_name, words) => {
+  // Commands of a group may share a line: `also: webhook disable, enable, delete <id>`.
+  const page = read('docs/operators.md')
+  const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text!)
+  const spellings = [...blocks.join('').split('\n'), ...page.match(/`[^`\n]+`/g)!]
+  const isIn = (line: string) => words.every((word) => new RegExp(`(?<![\\w-])${word}(?![\\w-])`).test(line))
+  expect(spellings.filter((line) => isIn(line))).not.toEqual([])
+})
+
+test('every command of a page exists', () => {
+  const pages = ['README.md', 'fixtures/README.md', 'docs/spec/imports.md']
+  const shown = [...pages, ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
+    .filter((page) => page.endsWith('.md'))
+    .flatMap((page) => [...read(page).matchAll(/npm run cli -- (\w[\w-]*)(?: (\w[\w-]*))?/g)])
+  expect(shown.length).toBeGreaterThan(15)
+  const known = commands.map((words) => words.join(' '))
+  const isKnown = (one: string, two = '') => known.includes(`${one} ${two}`) || known.includes(one)
+  expect(shown.filter(([, one, two]) => !isKnown(one!, two)).map(([text]) => text)).toEqual([])
+})

@@ -1,0 +1,218 @@
+/** Lists and numbers of the documents agree with the code that they describe. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from '@hono/zod-openapi'
+import { expect, test } from 'vitest'
+import { limits, readConfig } from '../src/config.ts'
+import { kinds } from '../src/events/kinds.ts'
+import { sourceCodes } from '../src/exports/selection.ts'
+import { fileFormatNames } from '../src/formats/file-formats.ts'
+import { routes } from '../src/http/app.ts'
+import { openApiDocument } from '../src/http/schemas/openapi.ts'
+import { readFixture } from './support/fixtures/fixture-files.ts'
+
+const root = join(import.meta.dirname, '..')
+const read = (page: string) => readFileSync(join(root, page), 'utf8')
+
+/** The text below a heading, up to the next one. */
+function sectionOf(page: string, heading: string): string {
+  const [, section] = read(page).split(new RegExp(`^#+ ${heading}\n`, 'm'))
+  expect(section, `${page} has no section ${heading}`).toBeDefined()
+  return section!.split(/^#/m)[0]!
+}
+
+/** The cells of each row of the section's tables, without their heads. */
+function rowsOf(page: string, heading: string): string[][] {
+  const tables = sectionOf(page, heading).matchAll(/^\|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)
+  const rows = [...tables].flatMap(([, lines]) => lines!.trim().split('\n'))
+  return rows.map((row) =>
+    row
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim())
+      .slice(1, -1),
+  )
+}
+
+const quoted = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, text]) => text!)
+const firstQuoted = (page: string, heading: string) => rowsOf(page, heading).flatMap(([cell]) => quoted(cell))
+
+const wordsIn = (text: string): string[] => text.match(/\w+/g) ?? []
+
+interface Schema {
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+}
+
+const ownFields = ({ properties = {}, anyOf = [] }: Schema): string[] => [
+  ...Object.keys(properties),
+  ...anyOf.flatMap(ownFields),
+]
+
+const allFields = (schema: Schema): string[] => [
+  ...ownFields(schema),
+  ...[...Object.values(schema.properties ?? {}), ...(schema.anyOf ?? []), schema.items ?? []]
+    .flat()
+    .flatMap(allFields),
+]
+
+test('the specification lists exactly the kinds of events, with their operations and data', () => {
+  const rows = rowsOf('docs/spec/webhooks.md', 'Events')
+  expect(rows.map(([kind, operations]) => `${quoted(kind)}: ${operations}`)).toEqual(
+    Object.entries(kinds).map(([kind, operations]) => `${kind}: ${Object.keys(operations).join(', ')}`),
+  )
+  const schemas = Object.values(kinds).map((operations) => Object.values(operations))
+  for (const [i, [kind, , data]] of rows.entries())
+    for (const field of schemas[i]!.flatMap((schema) => allFields(z.toJSONSchema(schema) as Schema)))
+      expect(wordsIn(data!), `${kind} ${field}`).toContain(field)
+})
+
+/** `POST`, `GET /a/b` are two methods of one path; `GET /a/b`, `c` are two paths. */
+function routesIn(page: string): string[] {
+  return rowsOf(page, 'Routes').flatMap(([cell]) => {
+    const named = quoted(cell)
+    const paths = named.flatMap((text) => /\/.*/.exec(text) ?? [])
+    const last = paths.at(-1)!
+    return named.flatMap((text) => {
+      if (/^[A-Z]+$/.test(text)) return [`${text} ${last}`]
+      return [text.startsWith('/') || text.includes(' ') ? text : `GET ${last.replace(/[^/]+$/, text)}`]
+    })
+  })
+}
+
+test('the specification lists exactly the routes', () => {
+  const served = routes.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()
+  const listed = routesIn('docs/spec/interface.md').filter((route) => !route.startsWith('GET /files/'))
+  expect(listed.toSorted()).toEqual(served)
+  const ofWebhooks = served.filter((route) => route.includes('/webhook'))
+  expect(routesIn('docs/spec/webhooks.md').toSorted()).toEqual(ofWebhooks)
+})
+
+/** Any route of a folder has it, so it is described once (docs/spec/interface.md#folder-of-a-request). */
+const parametersOf = (path: string) =>
+  Object.keys(routes.find((route) => route.path === `/api/v1/mad/${path}`)!.query.shape)
+    .filter((name) => name !== 'accountingFolderId')
+    .toSorted()
+
+test('the specification lists exactly the parameters of the exports', () => {
+  const listed = (heading: string) => firstQuoted('docs/spec/exports.md', heading).toSorted()
+  expect(listed('Movements')).toEqual(parametersOf('movements'))
+  expect(listed('Full exports')).toEqual(parametersOf('all'))
+  const [, without] = /without (.*?), plus:/s.exec(sectionOf('docs/spec/exports.md', 'Entries'))!
+  const ofMovements = listed('Movements').filter((name) => !quoted(without).includes(name))
+  expect([...new Set([...ofMovements, ...listed('Entries')])].toSorted()).toEqual(parametersOf('entries'))
+})
+
+test('the specification lists exactly the formats of files and the source codes', () => {
+  const row = rowsOf('docs/spec/exports.md', 'Full exports').find(([name]) => name === '`format`')!
+  expect(quoted(row[1])).toEqual(fileFormatNames)
+  expect(quoted(sectionOf('docs/spec/resources.md', 'Source codes'))).toEqual(sourceCodes)
+})
+
+/** The schema of one item, by the name of the route that exports it. */
+const itemSchemas = routes.flatMap(({ path, answers }) => {
+  const answer = answers[200]
+  const line = answer && 'content' in answer ? answer.content?.['application/x-ndjson'] : undefined
+  return line && 'schema' in line ? [{ name: path.split('/').at(-1)!, schema: line.schema as z.ZodType }] : []
+})
+
+test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
+  'the document of the API has the fields of $name, in their order',
+  ({ name, schema }) => {
+    const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
+    const lines = readFixture('movements.ndjson').toString('utf8').trimEnd().split('\n')
+    const items = name === 'movements' ? lines.map((line) => JSON.parse(line)) : [data[name]].flat()
+    expect(items).not.toEqual([])
+    // A schema drops the fields that it does not have, and orders the others as its own.
+    for (const item of items) expect(JSON.stringify(schema.parse(item))).toBe(JSON.stringify(item))
+  },
+)
+
+test('the collections of the specification are those of the routes', () => {
+  const own = ['movements', 'entries', 'society']
+  const listed = quoted(sectionOf('docs/spec/exports.md', 'Collections').split(/only parameters/)[0]).slice(1)
+  expect(listed.toSorted()).toEqual(
+    itemSchemas
+      .map(({ name }) => name)
+      .filter((name) => !own.includes(name))
+      .toSorted(),
+  )
+})
+
+const resources = Object.entries(
+  (openApiDocument(routes).components?.schemas ?? {}) as Record<string, Schema>,
+)
+  .map(([name, schema]) => ({ name, schema }))
+  .filter(({ name }) => read('docs/spec/resources.md').includes(`\n## ${name}\n`))
+
+test('the specification has a section for the items of each route', () => {
+  expect(resources).toHaveLength(itemSchemas.length)
+})
+
+test.each(resources)('the specification names the fields of $name, and no others', ({ name, schema }) => {
+  const section = sectionOf('docs/spec/resources.md', name)
+  expect(ownFields(schema).filter((field) => !wordsIn(section).includes(field))).toEqual([])
+  // What several resources share has its own section, such as Address.
+  const page = wordsIn(read('docs/spec/resources.md'))
+  expect(allFields(schema).filter((field) => !page.includes(field))).toEqual([])
+  const tables = section.matchAll(/^\| (?:Field|company|employee) \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)
+  const cells = [...tables].flatMap(([, rows]) => rows!.match(/^\| [^|(]+/gm)!)
+  expect(cells).not.toEqual([])
+  expect(cells.flatMap(wordsIn).filter((field) => !allFields(schema).includes(field))).toEqual([])
+})
+
+test('the README lists every setting, with its default', () => {
+  const asked = new Set<string>()
+  const required = {
+    MASTER_KEY: 'ab'.repeat(32),
+    S3_ENDPOINT: 'https://s3.test',
+    S3_BUCKET: 'exports',
+    S3_ACCESS_KEY: 'key',
+    S3_SECRET_KEY: 'secret',
+  }
+  const recording = (env: NodeJS.ProcessEnv) =>
+    new Proxy(env, {
+      get: (settings, name: string) => {
+        asked.add(name)
+        return settings[name]
+      },
+    })
+  const config = readConfig(recording(required))
+  const rows = rowsOf('README.md', 'Settings')
+  expect(rows.flatMap(([names]) => quoted(names)).toSorted()).toEqual([...asked].toSorted())
+  const defaults = rows.filter(([, value]) => /^`[^`]+`$/.test(value!))
+  expect(defaults.length).toBeGreaterThan(8)
+  for (const [name, value] of defaults)
+    expect(readConfig({ ...required, [quoted(name)[0]!]: quoted(value)[0] }), name).toEqual(config)
+})
+
+const { fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
+const day = 24 * 3_600_000
+
+test.each([
+  ['docs/operators.md', /deliveries are kept for (\d+) days/, limits.eventRetentionDays],
+  ['docs/operators.md', /holds up to (\d+) events/, limits.deliveryEventsMax],
+  ['docs/operators.md', /may create (\d+) subscriptions/, webhookSubscriptionsMax],
+  ['docs/operators.md', /serves (\d+) subscriptions at/, limits.deliveriesAtOnceMax],
+  ['docs/operators.md', /parts of (\d+) MiB/, limits.storePartBytes / 1024 ** 2],
+  ['docs/partners.md', /kept for (\d+) days by default/, fileRetentionDays],
+  ['docs/errors.md', /retention period \((\d+) days by default\)/, fileRetentionDays],
+  ['docs/spec/exports.md', /kept for (\d+) days by default/, fileRetentionDays],
+  ['docs/spec/exports.md', /and (\d+) days later 404/, limits.expiredDays],
+  ['docs/spec/interface.md', /by default (\d+) in a window/, rateLimit.requests],
+  ['docs/spec/interface.md', /in a window of (\d+) seconds/, rateLimit.windowMs / 1000],
+  ['docs/spec/interface.md', /one folder \| by default (\d+)/, rateLimit.concurrent],
+  ['docs/spec/interface.md', /in one process \| (\d+)/, limits.exportQueueMax],
+  ['docs/spec/interface.md', /URL \| (\d+) KiB/, limits.urlBytesMax / 1024],
+  ['docs/spec/interface.md', /body \| (\d+) KiB/, limits.bodyBytesMax / 1024],
+  ['docs/spec/webhooks.md', /deliveries are kept for (\d+) days/, limits.eventRetentionDays],
+  ['docs/spec/webhooks.md', /can create (\d+) subscriptions/, webhookSubscriptionsMax],
+  [
+    'docs/spec/webhooks.md',
+    /by (five) days without/,
+    limits.subscriptionFailingMsMax === 5 * day ? 'five' : '',
+  ],
+])('%s: the number in %s is that of the code', (page, pattern, number) => {
+  const [, found] = pattern.exec(read(page).replaceAll('\n', ' ')) ?? []
+  expect(found).toBe(String(number))
+})
