@@ -11,6 +11,7 @@ import {
   createPool,
   inTenant,
   inTransaction,
+  pooledConnections,
   withStartupOptions,
 } from '../../src/db/pool.ts'
 import { AppError } from '../../src/errors.ts'
@@ -168,8 +169,11 @@ test('a connection that is cut while nobody uses it or between two queries does 
 })
 
 test('a connection of a snapshot that is cut while the other is waited for does not end the process', async () => {
-  const small = new pg.Pool({ connectionString: database.serviceUrl, max: 1, connectionTimeoutMillis: 500 })
-  small.on('error', () => {})
+  const small = new pg.Pool({
+    ...pooledConnections(database.serviceUrl, 'service'),
+    max: 1,
+    connectionTimeoutMillis: 500,
+  })
   const heard = new Promise<pg.PoolClient>((resolve) => small.once('acquire', resolve))
   const opening = openSnapshot(small, '1').catch((error: unknown) => error)
   const first = await heard
@@ -179,6 +183,15 @@ test('a connection of a snapshot that is cut while the other is waited for does 
   await cut
   expect(await opening).toMatchObject({ code: 'ERR-UNAVAILABLE' })
   await small.end()
+})
+
+test('a snapshot with a connection that is cut before its end returns both connections', async () => {
+  const two = createPool(database.serviceUrl, { max: 2, applicationName: 'snapshot test' })
+  const snapshot = await openSnapshot(two, '1')
+  await terminate(await backendOf(snapshot.second))
+  await expect(snapshot.close()).rejects.toThrow()
+  await (await openSnapshot(two, '1')).close()
+  await two.end()
 })
 
 async function addSchema(client: pg.PoolClient, id: number): Promise<number | null> {
