@@ -1,8 +1,6 @@
 /**
  * Triggers a full export, waits for its file, downloads it, and checks size and SHA-256.
- *
- *   GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... GRANDLIVRE_SECRET=glv_secret_... \
- *     npx node examples/full-export.ts --out out JSON TRA
+ * `npx node examples/full-export.ts --help` shows how to run it.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
@@ -12,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import {
   ask,
+  environmentHelp,
   type Partner,
   partnerFrom,
   print,
@@ -21,6 +20,21 @@ import {
   showProgress,
   sizeOf,
 } from './partner.ts'
+
+const help = `Usage: npx node examples/full-export.ts [options] [format ...]
+
+Exports a whole folder on the service, downloads the file of each format, and
+checks its size and SHA-256. Formats: JSON (default) and TRA.
+
+Options:
+  --out <folder>  where the files go (default: out)
+  --help          show this help
+
+${environmentHelp}
+
+Example:
+  GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... \\
+    GRANDLIVRE_SECRET=glv_secret_... npx node examples/full-export.ts JSON TRA`
 
 /**
  * Polls often at first, since a small folder is exported in less than a second, then less often: a token may send 20
@@ -116,8 +130,12 @@ export async function download({ url, size, rows, sha256 }: Done, name: string):
 }
 
 async function exportFolderToFiles(): Promise<void> {
-  const options = { out: { type: 'string', default: 'out' } } as const
+  const options = {
+    out: { type: 'string', default: 'out' },
+    help: { type: 'boolean', default: false },
+  } as const
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  if (values.help) return print(help)
   const formats = positionals.length === 0 ? ['JSON'] : positionals
   const partner = partnerFrom(process.env)
   await mkdir(values.out, { recursive: true })

@@ -11,6 +11,12 @@ export interface Partner {
   secret: string
 }
 
+/** The variables that `partnerFrom` reads, for the help of a program. */
+export const environmentHelp = `Environment:
+  GRANDLIVRE_URL     address of the service
+  GRANDLIVRE_TOKEN   access token of a company: glv_api_...
+  GRANDLIVRE_SECRET  partner secret: glv_secret_...`
+
 /** @throws {Error} naming the variables, if one is missing */
 export function partnerFrom(env: NodeJS.ProcessEnv): Partner {
   const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = env
@@ -33,13 +39,28 @@ export async function ask(
     const response = await send(partner, path, headers)
     const { statusCode: status = 0 } = response
     if (status === 200 || status === 304) return response
-    const { error } = (await json(response)) as { error: { code: string; message: string } }
+    const { error } = (await json(response)) as ErrorBody
     const retryAfter = response.headers['retry-after']
     if (status !== 429 || retryAfter === undefined)
-      throw new Error(`GET ${path}: ${status} ${error.code}: ${error.message}`)
+      throw new Error(
+        [`GET ${path}: ${status} ${error.code}: ${error.message}`, ...issuesOf(error)].join('\n'),
+      )
     showProgress(`The rate limit is reached: waiting ${retryAfter} s`)
     await delay(Number(retryAfter) * 1000)
   }
+}
+
+interface ErrorBody {
+  error: {
+    code: string
+    message: string
+    details?: { issues?: { parameter: string; message: string }[] }
+  }
+}
+
+/** A line for each problem of a request (400 ERR-VALIDATION). */
+function issuesOf({ details }: ErrorBody['error']): string[] {
+  return (details?.issues ?? []).map(({ parameter, message }) => `  ${parameter} ${message}`)
 }
 
 function send({ url, token, secret }: Partner, path: string, headers: Record<string, string>) {
@@ -112,18 +133,19 @@ function columns(label: string, cells: string[]): string {
   return `${label.padEnd(labelCharacters)}${padded.join(' ')}`.trimEnd()
 }
 
-/** Runs a script to its end: an error is one line and exit code 1. */
-export async function run(script: () => Promise<void>): Promise<void> {
+/** Runs a program to its end. An error is printed, without a stack, and gives exit code 1. */
+export async function run(program: () => Promise<void>): Promise<void> {
   // A closed output (`| head`) is not an error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   try {
-    await script()
+    await program()
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const isFull = code === 'ENOSPC'
-    process.stderr.write(
-      isFull ? 'The disk is full: free some space, or choose another --out\n' : `${message}\n`,
-    )
+    process.stderr.write(`${explain(error as NodeJS.ErrnoException)}\n`)
     process.exitCode = 1
   }
+}
+
+function explain({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOSPC') return 'The disk is full: free some space, or choose another --out'
+  return code?.startsWith('ERR_PARSE_ARGS') ? `${message}\n--help shows the options.` : message
 }

@@ -1,12 +1,7 @@
 /**
  * Pulls the newest fiscal year of a folder into a file, one movement per line, and verifies that it is complete: it
  * compares its own row count and SHA-256 with the trailers. A broken transfer is resumed after the last complete line,
- * provided that the ledger has not changed.
- *
- *   GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... GRANDLIVRE_SECRET=glv_secret_... \
- *     npx node examples/pull-year.ts --out out
- *
- * --tour shows more: the year compressed, cut off half-way on purpose, and requested again unchanged.
+ * provided that the ledger has not changed. `npx node examples/pull-year.ts --help` shows how to run it.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -19,6 +14,7 @@ import { parseArgs } from 'node:util'
 import { createZstdDecompress } from 'node:zlib'
 import {
   ask,
+  environmentHelp,
   type Partner,
   partnerFrom,
   print,
@@ -28,6 +24,23 @@ import {
   showProgress,
   sizeOf,
 } from './partner.ts'
+
+const help = `Usage: npx node examples/pull-year.ts [options]
+
+Pulls the newest fiscal year of a folder into a file, one movement per line, and
+verifies that it is complete. A broken transfer is resumed.
+
+Options:
+  --out <folder>  where the file goes (default: out)
+  --tour          show more: the year compressed, cut off half-way on purpose,
+                  and requested again unchanged
+  --help          show this help
+
+${environmentHelp}
+
+Example:
+  GRANDLIVRE_URL=http://127.0.0.1:8080 GRANDLIVRE_TOKEN=glv_api_... \\
+    GRANDLIVRE_SECRET=glv_secret_... npx node examples/pull-year.ts --out out`
 
 export interface Order {
   /** Path of the movements, with its query. */
@@ -129,7 +142,7 @@ async function receive(
       await pipeline(response, count, createZstdDecompress(), keep)
     else await pipeline(response, count, keep)
   } finally {
-    // If the whole body has already arrived, leaving it unread would keep the connection open for ever.
+    // If the whole body has already arrived, leaving it unread would keep the connection open forever.
     if (bytes >= cutAtBytes) socket.destroy()
   }
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = response.trailers
@@ -203,8 +216,10 @@ async function pullYear(): Promise<void> {
   const options = {
     out: { type: 'string', default: 'out' },
     tour: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   } as const
-  const { out, tour } = parseArgs({ options }).values
+  const { out, tour, help: showHelp } = parseArgs({ options }).values
+  if (showHelp) return print(help)
   const partner = partnerFrom(process.env)
   await mkdir(out, { recursive: true })
   const exercices = (await json(await ask(partner, '/api/v1/mad/exercices?version=1.0.0'))) as Exercice[]

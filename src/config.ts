@@ -53,7 +53,7 @@ export type FileStore =
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** The default folder for data. */
+/** Default of PORT. The demo, which may choose, takes the next free one. */
 export const defaultPort = 8080
 
 /** Reports every mistake of the environment at once, so that an operator can correct them together. */
@@ -212,7 +212,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Limits that the code decides, not the operator. Time-outs are in timing.ts. */
+/** Limits that the code decides, not the operator. Those in time that a test shortens are in timing.ts. */
 export const limits = {
   /**
    * Bytes that a thread renders before it sends them. Smaller chunks cost messages, larger ones delay the first byte.

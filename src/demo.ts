@@ -14,6 +14,7 @@ import { type Config, defaultPort, readConfig } from './config.ts'
 import { checkTra } from './formats/tra/check/check.ts'
 import { createLog } from './log.ts'
 import { type Credentials, ensureDemoFolder, writeCredentials } from './sample/demo-folder.ts'
+import { movementsMax } from './sample/seed.ts'
 import { startService } from './start.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -25,7 +26,6 @@ interface Options {
 
 /** Fewer movements give no meaningful sizes and rates. */
 const movementsMin = 1_000
-const movementsMax = 5_000_000
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
@@ -33,7 +33,9 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`)
 async function runDemo(options: Options): Promise<void> {
   const movements = /^\d{1,9}$/.test(options.movements) ? Number(options.movements) : Number.NaN
   if (!(movements >= movementsMin && movements <= movementsMax))
-    throw new Error(`--movements takes a whole number from 1000 to 5000000, not "${options.movements}"`)
+    throw new Error(
+      `--movements takes a whole number from ${movementsMin} to ${movementsMax}, not "${options.movements}"`,
+    )
   const config = readConfig()
   if (config.databaseUrl !== undefined)
     throw new Error(
@@ -229,7 +231,11 @@ const program = new Command('npm run demo --')
   .description(
     'Starts the service on an embedded database, fills a folder, and exports it as a partner would.',
   )
-  .option('--movements <count>', 'size of the made-up ledger, from 1,000 to 5,000,000', '100000')
+  .option(
+    '--movements <count>',
+    `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}`,
+    '100000',
+  )
   .option('--out <folder>', 'where the exported files go', 'out')
   .option('--once', 'stop after the tour instead of running on', false)
   .action(runDemo)

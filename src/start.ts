@@ -91,10 +91,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   bound?.(url)
   const start = () =>
     startBackground({ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log })
-  const background = await startWhenOpen({
-    ...{ config, away, readiness, log, start },
-    pauseMs: timing.databaseAwayMs,
-  })
+  const pauseMs = timing.databaseAwayMs
+  const background = await startWhenOpen({ config, away, readiness, pauseMs, log, start })
   opened.resolve(app)
   // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {

@@ -22,6 +22,13 @@ function mistakesOf(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
+test('the time zone is a name, not an offset, whose sign PostgreSQL reads the other way round', () => {
+  for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
+    expect(readConfig({ TIME_ZONE: zone }).timeZone).toBe(zone)
+  for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
+    expect(mistakesOf({ TIME_ZONE: zone })).toEqual([expect.stringContaining('TIME_ZONE')])
+})
+
 test('webhooks may not reach private networks unless the operator allows it', () => {
   const allowed = (value: string) => readConfig({ WEBHOOK_ALLOW_INSECURE: value }).webhookAllowInsecure
   expect(readConfig({}).webhookAllowInsecure).toBe(false)
@@ -105,7 +112,7 @@ describe('the key that signs links', () => {
   const settingsOf = (key: string, env: NodeJS.ProcessEnv = {}) =>
     storeSettings(readConfig(env), Buffer.from(key, 'hex'), 'http://127.0.0.1:8080')
 
-  test('is derived from the master key: equal in all processes, and none of its bytes', () => {
+  test('is derived from the master key alone, and differs from it', () => {
     const settings = settingsOf(masterKey) as { signingKey: string }
     expect(settings.signingKey).toMatch(/^[0-9a-f]{64}$/)
     expect(settings.signingKey).not.toBe(masterKey)

@@ -75,3 +75,25 @@ test('the specification lists exactly the kinds of events', () => {
   const kinds = [...table!.matchAll(/^\| `(\w+)` \|/gm)].map(([, kind]) => kind)
   expect(kinds).toEqual(eventKinds)
 })
+
+test('the map lists every file of src, and nothing else', () => {
+  const rows = read('src/README.md').matchAll(/^\| (`.*?) \|/gm)
+  // Names after the first of a row are in its folder.
+  const listed = [...rows].flatMap(([, cell]) => {
+    const [first = '', ...others] = [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+    const folder = first.slice(0, first.replace(/\/$/, '').lastIndexOf('/') + 1)
+    return [first, ...others.map((name) => (name.startsWith(folder) ? name : folder + name))]
+  })
+  const asPattern = (name: string) =>
+    new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}${name.endsWith('/') ? '' : '$'}`)
+  const patterns = listed.map((name) => ({ name, pattern: asPattern(name) }))
+  // SQL is beside its user, and is not listed.
+  const files = filesIn('src', /\.(ts|sql)$/)
+    .map((path) => relative('src', path))
+    .filter((path) => !path.endsWith('.sql.ts'))
+  expect(files.filter((path) => !patterns.some(({ pattern }) => pattern.test(path)))).toEqual([])
+  const all = filesIn('src', /\.\w+$/).map((path) => relative('src', path))
+  expect(
+    patterns.filter(({ pattern }) => !all.some((path) => pattern.test(path))).map(({ name }) => name),
+  ).toEqual([])
+})

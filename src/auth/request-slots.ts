@@ -53,10 +53,10 @@ export class RequestSlots {
     const slot = await this.#inTurn(() => this.#lockFreeSlot(`${route} ${folderId}`))
     if (slot === undefined)
       throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
-    let left = false
+    let isReleased = false
     return () => {
-      if (left) return
-      left = true
+      if (isReleased) return
+      isReleased = true
       void this.#inTurn(() => this.#unlock(slot))
     }
   }

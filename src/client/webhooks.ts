@@ -74,7 +74,7 @@ export type VerifiedWebhook =
 export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
   const { headers, body, now = Date.now(), toleranceMs = 5 * 60_000 } = request
   const secrets = [request.secret].flat()
-  // Everybody knows an empty secret. Most likely a setting is missing.
+  // An empty secret proves nothing. Most likely a setting is missing.
   if (secrets.length === 0 || secrets.some((secret) => typeof secret !== 'string' || secret === ''))
     throw new TypeError('verifyWebhook needs the partner secret')
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
@@ -99,7 +99,7 @@ function refused(reason: WebhookRefusal): VerifiedWebhook {
   return { valid: false, reason, message: reasons[reason] }
 }
 
-/** Undefined also for a header that was sent twice: nothing tells which value is right. */
+/** Undefined also for a header that was sent twice: either value may be the wrong one. */
 function headerOf(headers: WebhookRequest['headers'], name: string): string | undefined {
   if (isHeaders(headers)) return headers.get(name) ?? undefined
   const found = Object.keys(headers).filter((key) => key.toLowerCase() === name)

@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { type FecImported, importFec } from '../ledger/fec/import-fec.ts'
-
 import { checkLine } from './terminal/check-line.ts'
 import { nextSteps } from './terminal/next-steps.ts'
 import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
-import { type SeededFolder, seed } from '../sample/seed.ts'
+import { movementsMax, movementsMin, type SeededFolder, seed } from '../sample/seed.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { nextSteps } from './terminal/next-steps.ts'
 import { createProgressBar } from './terminal/progress-bar.ts'
@@ -15,7 +15,7 @@ export function addSeedCommand(program: Command, terminal: Terminal): void {
     )
     .requiredOption(
       '--movements <count>',
-      'exact number of movements, from 10 to 5,000,000',
+      `exact number of movements, from ${movementsMin} to ${movementsMax.toLocaleString('en')}`,
       wholeNumber('--movements'),
     )
     .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)

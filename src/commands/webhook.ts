@@ -31,7 +31,9 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
   const webhook = program.command('webhook').description('subscriptions to events, and their deliveries')
   webhook
     .command('create')
-    .description('subscribe a third party to all schemas, one schema, or folders of it; no token sees it')
+    .description(
+      'subscribe a third party to all schemas, one schema, or folders of it; its tokens do not see it',
+    )
     .requiredOption('--partner <code>', 'the third party, whose secret signs')
     .requiredOption('--url <address>', 'where events are posted, https')
     .requiredOption('--events <kinds>', `separated by commas: ${eventKinds.join(', ')}`)

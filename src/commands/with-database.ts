@@ -63,10 +63,10 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
 /** Runs a command in one transaction as the owner of the tables. The returned lines are printed after the commit. */
 export function asOwner(
   terminal: Terminal,
-  run: (client: PoolClient, config: Config, database: Database) => Promise<string[]>,
+  run: (client: PoolClient, config: Config) => Promise<string[]>,
 ): Promise<void> {
-  return withDatabase(terminal, async ({ pool, config, database }) => {
-    const lines = await inTransaction(pool, (client) => run(client, config, database))
+  return withDatabase(terminal, async ({ pool, config }) => {
+    const lines = await inTransaction(pool, (client) => run(client, config))
     terminal.out.write(lines.map((line) => `${line}\n`).join(''))
   })
 }

@@ -15,6 +15,9 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
+/** As /readyz names it. */
+export const theDatabase = 'the database'
+
 /**
  * What the database lacks, in the words of /readyz; undefined for any other error. Includes lost connections, SQLSTATE
  * class 53 (a full disk, no memory, no connection left), and unsafe connections.
@@ -27,14 +30,14 @@ export function missingOf(error: unknown): string | undefined {
   if (code === '53100') return 'disk space of the database'
   if (code === '53300' || /^timeout exceeded/.test(error.message)) return 'a free connection to the database'
   if (code.startsWith('53')) return 'resources of the database'
-  return isConnectionLoss(error) ? 'the database' : undefined
+  return isConnectionLoss(error) ? theDatabase : undefined
 }
 
 /** 503 with Retry-After: a restart of PostgreSQL takes a few seconds. */
 export function unavailable(cause: unknown): AppError {
   return new AppError('ERR-UNAVAILABLE', {
     headers: { 'Retry-After': '5' },
-    missing: missingOf(cause) ?? 'the database',
+    missing: missingOf(cause) ?? theDatabase,
     cause,
   })
 }

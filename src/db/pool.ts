@@ -6,7 +6,6 @@ import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
-import { isId } from './id.ts'
 import { idLiteral } from './literal.ts'
 import { unavailable, unavailableIfMissing } from './outage.ts'
 
@@ -117,6 +116,11 @@ export function withStartupOptions(url: string, options: string): string {
   return `${address}?${parameters.toString().replaceAll('+', '%20')}`
 }
 
+/** The statement that limits the rest of its transaction to the rows of one tenant. @param schemaId decimal digits */
+export function setTenant(schemaId: string): string {
+  return `set local grandlivre.schema_id = '${idLiteral(schemaId)}'`
+}
+
 /**
  * One transaction that sees and writes the rows of one tenant.
  * @param schemaId decimal digits
@@ -129,8 +133,7 @@ export async function inTenant<T>(
 ): Promise<T> {
   // The id is part of the text, not a parameter: only a text of several statements begins the transaction and sets the
   // tenant in one round trip.
-  assert(isId(schemaId), 'a tenant is named by its id')
-  return transaction(pool, `begin; set local grandlivre.schema_id = '${schemaId}'`, run)
+  return transaction(pool, `begin; ${setTenant(schemaId)}`, run)
 }
 
 /**
@@ -144,10 +147,11 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
   schemaId: string,
   text: string,
 ): Promise<Row[]> {
+  const statements = `${setTenant(schemaId)}; ${text}`
   const client = await connect(pool)
   let broken: Error | undefined
   try {
-    const results = await client.query(`set local grandlivre.schema_id = '${idLiteral(schemaId)}'; ${text}`)
+    const results = await client.query(statements)
     // The types of pg declare only messages of one statement.
     return (results as unknown as pg.QueryResult<Row>[])[1]!.rows
   } catch (error) {
@@ -219,7 +223,7 @@ async function transaction<T>(
 
 /**
  * Returns the error if the connection must be discarded, which also ends its transaction: it is lost, or a COPY or
- * cursor was left unfinished and a rollback would wait for ever.
+ * cursor was left unfinished and a rollback would wait forever.
  */
 async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {

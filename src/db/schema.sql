@@ -1,5 +1,5 @@
 -- The schema after all migrations, for reading: nothing runs this file. After a change of the schema, `npm run schema`
--- writes it anew; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
+-- rewrites it; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
 -- Left out: rows, owners, and the schema pgboss, which the library of the queue makes and migrates.
 
 CREATE SCHEMA grandlivre;

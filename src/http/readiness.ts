@@ -4,7 +4,7 @@
  * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
  * for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
  */
-import { missingOf, unavailable } from '../db/outage.ts'
+import { missingOf, theDatabase, unavailable } from '../db/outage.ts'
 
 export interface Need {
   /** `the store of files` */
@@ -17,9 +17,6 @@ interface Missing {
   name: string
   error: unknown
 }
-
-/** As db/outage.ts names it. Its check finds it missing; requests may lack anything else while every check succeeds. */
-const theDatabase = 'the database'
 
 export class Readiness {
   readonly #needs: readonly Need[]
@@ -56,7 +53,10 @@ export class Readiness {
     if (this.#closedBy !== undefined) throw unavailable(this.#closedBy)
   }
 
-  /** Records the cause of a failed answer, if it is one to remember. */
+  /**
+   * Records the cause of a failed answer, if it is one to remember: a lost database is found by its own check, anything
+   * else may be missing while every check succeeds.
+   */
   recordFailure(error: unknown): void {
     const missing = missingOf(error)
     if (missing !== undefined && missing !== theDatabase)

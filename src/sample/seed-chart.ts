@@ -26,7 +26,6 @@ export const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR'] as const
 export type PaymentCode = (typeof paymentCodes)[number]
 
 const vatRates = { TN: 2000, TI: 1000, TR: 550, TS: 210, EXO: 0 } as const
-export type VatCode = keyof typeof vatRates
 
 /** A third party, whose account is lettered: a supplier (401), a customer (411) or an employee (421). */
 export interface ThirdParty {

@@ -19,7 +19,7 @@ export async function lockReference(client: ClientBase, reference: string): Prom
 export async function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
     `insert into grandlivre.third_parties (id, code, name, kind, disconnected_at, disconnected_reason)
-     values ($1, 'SEED', 'Éditeur « Démo » & Cie', 'partner', now(), 'Stands in seeded folders only')
+     values ($1, 'SEED', 'Éditeur « Démo » & Cie', 'partner', now(), 'Exists in seeded folders only')
      on conflict (code) do update set code = excluded.code
      returning id`,
     [id],

@@ -1,5 +1,5 @@
 /**
- * Signs the address of a stored file. Anyone with the address can download the file until it expires; nobody can derive
+ * Signs the address of a stored file. Anyone with the address can download the file until it expires, and cannot derive
  * another address from it. Pure: the time is an argument.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'

@@ -217,7 +217,7 @@ class FileWriter implements ObjectWriter {
     await this.#discard()
   }
 
-  /** A second call waits for the first: an export reported as lost has left nothing behind. */
+  /** A second call waits for the first: an export reported as lost has left nothing. */
   #discard(): Promise<void> {
     if (this.#ended === undefined) {
       this.#ended = 'aborted'

@@ -212,7 +212,7 @@ export class S3Writer implements ObjectWriter {
     return this.#state === 'completed'
   }
 
-  /** A second call waits for the first: an export reported as lost has left nothing behind. */
+  /** A second call waits for the first: an export reported as lost has left nothing. */
   #discard(): Promise<void> {
     if (this.#state !== 'aborted') {
       const mayBeThere = this.#state === 'completing'

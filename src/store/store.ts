@@ -34,14 +34,14 @@ export type StoreSettings =
 export interface ObjectStore {
   /**
    * Begins an object.
-   * @param key see checkKey; new for each attempt, because two writers of one key are not told apart
+   * @param key see checkKey; new for each attempt, because two writers of one key cannot be distinguished
    * @throws {StoreError}
    */
   create(key: string, contentType: string): Promise<ObjectWriter>
   /**
    * Returns an absolute address, valid for `seconds`, that downloads the object as an attachment of that name. Needs no
    * network. Valid for GET; a local folder also allows HEAD. S3 signs the method, so there a request for the first byte
-   * (`Range: bytes=0-0`) tells the size.
+   * (`Range: bytes=0-0`) reports the size.
    */
   signedUrl(key: string, fileName: string, seconds: number): Promise<string>
   /** No error if the object does not exist. */
@@ -61,7 +61,7 @@ export interface ObjectStore {
   check(): Promise<void>
 }
 
-/** After the first failure every further call fails with the same error, and nothing is left behind. */
+/** After the first failure every further call fails with the same error, and nothing is left. */
 export interface ObjectWriter {
   /** Resolves when the writer accepts more. The bytes have been copied by then, so the caller may reuse the buffer. */
   write(bytes: Uint8Array): Promise<void>

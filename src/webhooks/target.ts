@@ -1,5 +1,5 @@
 /**
- * Restricts deliveries to the public internet, never to an address inside the operator's network. Whoever holds a token
+ * Restricts deliveries to the public internet, never to an address inside the operator's network. Anyone with a token
  * chooses the target, so the service must not give access to a database, a neighbour or a cloud's metadata server.
  *
  *   registration    vetUrl checks the text; vetTarget then checks the addresses that its name has now

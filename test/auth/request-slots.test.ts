@@ -25,7 +25,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** The slots of another process: on their own connection. */
+/** Slots as each process has them: on a connection of their own. Another test shares slots with a second process. */
 function open(limit = 3, url = database.serviceUrl): RequestSlots {
   const slots = new RequestSlots(url, limit, silent)
   opened.push(slots)
@@ -82,13 +82,13 @@ test('each route and folder has as many slots as the limit allows', async () => 
   expect(await locks()).toBe(9)
 })
 
-test('processes on one database share the slots, and count concurrent claims exactly', async () => {
-  const processes = [open(), open(), open()]
+test('instances on one database share the slots, and count concurrent claims exactly', async () => {
+  const instances = [open(), open(), open()]
   const taken = await Promise.allSettled(
-    processes.flatMap((slots) => [slots, slots]).map((p) => p.acquire('/r', '1')),
+    instances.flatMap((slots) => [slots, slots]).map((slots) => slots.acquire('/r', '1')),
   )
   expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
-  for (const slots of processes) expect(await isFull(slots)).toBe(true)
+  for (const slots of instances) expect(await isFull(slots)).toBe(true)
 })
 
 test('a slot released twice is one free slot', async () => {
@@ -103,17 +103,17 @@ test('a slot released twice is one free slot', async () => {
   taken!()
 })
 
-test('a released slot is free for the next request of the same process', async () => {
+test('a released slot is free for the next request of the same instance', async () => {
   const slots = open(1)
   for (let round = 0; round < 50; round += 1) (await slots.acquire('/r', '1'))()
   await until(async () => (await locks()) === 0)
 })
 
-test('the slots of a process that ends are free', async () => {
-  const [dying, other] = [open(), open()]
-  await acquire(dying, 3)
+test('the slots of an instance that closes are free', async () => {
+  const [closing, other] = [open(), open()]
+  await acquire(closing, 3)
   expect(await isFull(other)).toBe(true)
-  await dying.close()
+  await closing.close()
   expect(await isFull(other)).toBe(false)
 })
 

@@ -1,7 +1,7 @@
 /** What the role that serves requests may see and do. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
+import { askInTenant, createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
 import { fillTenant, folderId } from '../support/ledgers/small-ledger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -31,12 +31,13 @@ test('every table of a tenant has row-level security with a policy, and a key th
     `select c.relname
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'schema_id'
      where c.relnamespace = 'grandlivre'::regnamespace and c.relkind in ('r', 'p')
-       -- Of these, the ones for all schemas have no tenant.
-       and c.relname <> 'subscriptions'
        and not (c.relrowsecurity and exists (select from pg_policy where polrelid = c.oid)
-                and exists (select from pg_index where indrelid = c.oid and indisprimary and indkey[0] = a.attnum))`,
+                -- A subscription for all schemas has no tenant.
+                and (c.relname = 'subscriptions' or exists (
+                  select from pg_index where indrelid = c.oid and indisprimary and indkey[0] = a.attnum)))`,
   )
   expect(rows).toEqual([])
+  expect((await tenantTables()).length).toBeGreaterThan(20)
 })
 
 test('a query that forgets its tenant sees no row', async () => {
@@ -48,8 +49,10 @@ test('a query that forgets its tenant sees no row', async () => {
 
 test('a tenant sees all of its own rows and no others', async () => {
   for (const table of await tenantTables()) {
-    const seen = await inTenant(requests, '2000', (client) => client.query(`select schema_id from ${table}`))
+    const statement = `select schema_id from ${table}`
+    const seen = await inTenant(requests, '2000', (client) => client.query(statement))
     expect(seen.rows, table).toEqual([{ schema_id: '2000' }])
+    expect(await askInTenant(requests, '1000', statement), table).toEqual([{ schema_id: '1000' }])
   }
 })
 
@@ -60,7 +63,17 @@ test('the tenant of a transaction does not carry over to the next one on the con
   expect(await count(requests, 'folders')).toBe(0)
 })
 
-test('any table made writable for the role is writable for its own tenant only', async () => {
+test('the tenant of a single statement does not carry over to the next one on the connection', async () => {
+  const backend = 'select pg_backend_pid() as id'
+  const before = (await requests.query(backend)).rows
+  expect(await askInTenant(requests, '1000', 'select name from folders')).toHaveLength(1)
+  expect(await count(requests, 'folders')).toBe(0)
+  expect((await requests.query(backend)).rows, 'the same connection').toEqual(before)
+  await expect(askInTenant(requests, '1000', 'select 1 / 0')).rejects.toThrow('division by zero')
+  expect(await count(requests, 'folders')).toBe(0)
+})
+
+test('a table that is made writable for the role is writable for its own tenant only', async () => {
   await owner.query('grant insert, update on rate_windows to grandlivre_service')
   await inTenant(requests, '1000', async (client) => {
     const others = await client.query('update rate_windows set requests = 9 where schema_id = 2000')

@@ -90,7 +90,7 @@ test('maintenance is switched on and off', async () => {
   expect((await keyInfo(credentials(token, secret))).status).toBe(200)
 })
 
-test('the process ends with the exit code of its command, and keeps results and errors apart', async () => {
+test('the process ends with the exit code of its command, and writes results and errors to separate streams', async () => {
   const [done, mistaken] = await Promise.all(
     [['migrate'], ['token', 'revoke', '5']].map((words) => startCli(database.ownerUrl, ...words).ended),
   )
@@ -98,11 +98,11 @@ test('the process ends with the exit code of its command, and keeps results and 
   expect(mistaken).toEqual({ code: 1, out: '', error: 'There is no token 5 in use: see token list\n' })
 })
 
-test('migrate says at which version the database is', async () => {
+test('migrate prints the version of the database', async () => {
   expect((await cli('migrate')).out).toMatch(/^The database is at version \d+, that of this code\.\n$/)
 })
 
-test('a command that waits for another one to migrate is interrupted at once', async () => {
+test('Ctrl-C interrupts a command that waits for another migration', async () => {
   await staff.client.query('begin; select pg_advisory_lock(7301001)')
   try {
     const { child, ended } = startCli(database.ownerUrl, 'migrate')
@@ -125,12 +125,12 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       /--code takes .* not "acme"/,
     ],
     [
-      'a name that is no line of text',
+      'a name of several lines',
       ['partner', 'create', '--code', 'LINES', '--name', 'a\nb'],
       /--name must be one line of text/,
     ],
     [
-      'a reason that would colour a terminal',
+      'a reason with a terminal escape',
       ['partner', 'disconnect', '--code', 'TAKEN', '--reason', 'x\x1b[31m'],
       /--reason must be one line of text/,
     ],
@@ -145,16 +145,20 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       /--folder-reference must be one line of text/,
     ],
     [
-      'a name of a folder without end',
+      'a folder name of more than 500 characters',
       ['import', 'fec', 'ledger.txt', '--name', 'x'.repeat(501)],
       /--name takes at most 500 characters, not 501/,
     ],
     [
-      'a reason without end',
+      'a reason of more than 500 characters',
       ['export', 'cancel', 'export_x', '--reason', 'x'.repeat(501)],
       /--reason takes at most 500 characters, not 501/,
     ],
-    ['no reason', ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '], /--reason must not be empty/],
+    [
+      'an empty reason',
+      ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '],
+      /--reason must not be empty/,
+    ],
     [
       'a partner to disconnect that does not exist',
       ['partner', 'disconnect', '--code', 'NO', '--reason', 'x'],
@@ -171,29 +175,27 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       /partner create/,
     ],
     [
-      'no such folder',
+      'a folder that does not exist',
       ['token', 'issue', '--partner', 'NO', '--level', 'api', '--folder', '999'],
       /no folder 999/,
     ],
     [
-      'no such firm',
+      'a firm that does not exist',
       ['token', 'issue', '--partner', 'NO', '--level', 'firm', '--firm', '111'],
       /no firm 111/,
     ],
     [
-      'a firm for a company',
+      'a company token with --firm',
       ['token', 'issue', '--partner', 'NO', '--level', 'api', '--firm', '110'],
       /takes --folder/,
     ],
     [
-      'both at once',
+      'a firm token with --firm and --folder',
       ['token', 'issue', '--partner', 'NO', '--level', 'firm', '--firm', '110', '--folder', '111'],
       /takes --firm <id> and no other scope/,
     ],
-    ['what is no id', ['token', 'revoke', 'first'], /a number such as 1000, not "first"/],
-    ['an id of too many digits', ['token', 'revoke', '1'.repeat(17)], /a number such as 1000/],
     [
-      'an id beyond all ids',
+      'an id larger than any id',
       ['token', 'revoke', '9007199254740992'],
       /There is no token 9007199254740992 in use/,
     ],
@@ -204,13 +206,24 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     expect(error.trimEnd().split('\n')).toHaveLength(1)
   })
 
+  test.each([
+    [['token', 'revoke', 'first'], `value 'first' is invalid for argument 'id'`],
+    [['token', 'revoke', '1'.repeat(17)], `value '${'1'.repeat(17)}' is invalid for argument 'id'`],
+    [['export', 'list', '--folder', '0'], `option '--folder <id>' argument '0' is invalid`],
+    [['webhook', 'attempts', '1', '-'], `value '-' is invalid for argument 'delivery'`],
+  ])('an id that is none is named with its option or argument: %j', async (words, message) => {
+    const { code, out, error } = await cli(...words)
+    expect([code, out]).toEqual([1, ''])
+    expect(error).toContain(`${message}. An id has 1 to 16 digits and is not 0.\n`)
+  })
+
   test('a code that is taken', async () => {
     await staff.thirdParty('TAKEN')
     const { code, error } = await cli('partner', 'create', '--code', 'TAKEN', '--name', 'x')
     expect([code, error]).toEqual([1, 'The third party TAKEN already exists: choose another --code\n'])
   })
 
-  test('words that are no command, a missing option, an impossible choice', async () => {
+  test('an unknown command, a missing option, an impossible choice', async () => {
     const wrong = [['nonsense'], ['partner', 'create', '--name', 'x'], ['maintenance', 'perhaps']]
     for (const words of wrong) {
       const { code, out, error } = await cli(...words)

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-describe('staff', () => {
+describe('the command export', () => {
   test('lists and shows exports', async () => {
     const { id, sha256 } = await stage.exported()
     const list = await cli(
@@ -35,7 +35,7 @@ describe('staff', () => {
     expect(none).toMatchObject({ code: 1, error: 'There is no export export_none: see export list\n' })
   })
 
-  test('cancels a running export: it has failed, its process stops, nothing stays in the store', async () => {
+  test('cancels a running export, which fails, stops reading and leaves nothing in the store', async () => {
     await stage.passAnHour()
     const files = await stage.storedKeys()
     const blocker = await stage.holdExports()
@@ -52,7 +52,7 @@ describe('staff', () => {
     expect(cancelled).toEqual({ code: 0, out: `The export ${body.id} is cancelled.\n`, error: '' })
     const { reason, status } = await ended(stage.url, stage.company, body.id)
     expect([status, reason]).toEqual(['FAILED', expect.stringContaining('They say: the disk is replaced.')])
-    // It stops by itself while the database still lets it wait.
+    // It stops while its query still waits for the lock.
     await until(async () => (await blocker.waiting()) === 0)
     const lines = () =>
       [...stage.service.lines, ...stage.second.lines].filter((line) => line.includes(body.id))

@@ -1,4 +1,4 @@
-/** import fec on the command line: what it says, where, and with which exit code. */
+/** The command `import fec`: what it prints, on which stream, and its exit code. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,11 +33,11 @@ async function written(name: string, bytes: Buffer): Promise<string> {
 
 async function importFec(...words: string[]): Promise<CommandResult> {
   const ran = await cli(database.ownerUrl, 'import', 'fec', ...words)
-  // On a busy machine it may come to telling how far it is.
+  // A slow import also prints its progress.
   return { ...ran, error: ran.error.replace(/^(?:checking|loading): .*\n/gm, '') }
 }
 
-test('an import prints folder, exercice, counts and sums; its options reach it', async () => {
+test('an import prints folder, exercice, counts and sums, and applies its options', async () => {
   const file = await written('books.txt', fecFile(ledger))
   const named = ['--siren', '123456789', '--name', 'Café', '--start', '2023-01-01', '--end', '2023-12-31']
   const { code, out, error } = await importFec(file, ...named)
@@ -59,7 +59,7 @@ test('an import prints folder, exercice, counts and sums; its options reach it',
   expect((await importFec(file, '--folder', rows[0].id, '--replace')).code).toBe(0)
 })
 
-test('the problems of a refused file are on stderr, each on a line, with exit code 1', async () => {
+test('the problems of a refused file are on stderr, one per line, with exit code 1', async () => {
   const file = await written('123456789FEC20231231.txt', fecFile(changed(5, 'Debit', '20,0O')))
   const { code, out, error } = await importFec(file)
   expect([code, out]).toEqual([1, ''])
@@ -76,7 +76,7 @@ test.each([
   ['a seed', ['seed', '--movements', '100']],
 ])('%s, interrupted after its commit, has printed what it loaded', async (_, words) => {
   const file = await written('123456789FEC20231231.txt', fecFile(ledger))
-  // Keeps it from what comes after the commit: statistics.
+  // Blocks the step after the commit: the statistics.
   await client.query('begin; lock table grandlivre.accounts in share update exclusive mode')
   const run = startCli(database.ownerUrl, ...words, ...(words[0] === 'import' ? [file] : []))
   await until(() => run.soFar.out.includes('Exercice') || run.child.exitCode !== null)

@@ -11,7 +11,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** No database is asked: there is none at this address. */
+/** Needs no database: there is none at this address. */
 function inspect(file: string): ReturnType<typeof cli> {
   return cli('postgres://nobody@127.0.0.1:1/none', 'inspect', 'tra', file)
 }
@@ -22,7 +22,7 @@ function written(name: string, ...parts: Buffer[]): string {
   return file
 }
 
-test('a sound file is summed up: header, records, journals, dates', async () => {
+test('a valid file gets a summary: header, records, journals, dates', async () => {
   const { code, out, error } = await inspect(written('sound.tra', ...smallParameters(), ...smallEntries()))
   expect([code, error]).toEqual([0, ''])
   for (const line of [
@@ -48,7 +48,7 @@ test('problems are printed with line and column, and the exit code is 1', async 
   expect(out).toContain('BQ       Banque          1  1200,00     0,00  1200,00')
 })
 
-test('what a file writes for terminals is shown, not obeyed', async () => {
+test('terminal escapes in a file are shown, not obeyed', async () => {
   const [header, folder, ...others] = smallParameters()
   const hostile = Buffer.from(folder!.toString('latin1').replace('Soci\xe9t\xe9', 'A\x1b[2J\x9bB'), 'latin1')
   const { code, out } = await inspect(written('hostile.tra', header!, hostile, ...others, ...smallEntries()))
@@ -58,7 +58,7 @@ test('what a file writes for terminals is shown, not obeyed', async () => {
   expect(out).toContain('line 2, column 8 "0x1b"')
 })
 
-test('another file is said to be none, in one line', async () => {
+test('a file that is not TRA gets one line', async () => {
   const { code, out } = await inspect(written('export.json', Buffer.from('{"metadata":{}}')))
   expect(code).toBe(1)
   expect(out).toBe(
@@ -66,7 +66,7 @@ test('another file is said to be none, in one line', async () => {
   )
 })
 
-test('without a file it says so', async () => {
+test('a missing file and a folder are reported', async () => {
   const file = join(directory, 'none.tra')
   expect(await inspect(file)).toEqual({ code: 1, out: '', error: `There is no file ${file}\n` })
   expect(await inspect(directory)).toMatchObject({ code: 1, error: `There is no file ${directory}\n` })

@@ -5,13 +5,13 @@ import { answerWith } from '../support/receiver.ts'
 import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-/** Public, so that it may be registered; nothing is sent to it, as no dispatcher runs where it is. */
+/** A public address, so that it may be registered. Nothing is sent to it: its tests run no dispatcher. */
 const publicUrl = 'https://1.1.1.1/hook'
 
 interface Stage extends WebhookStage {
-  /** @returns what it printed, when it went well */
+  /** Expects success. @returns the output */
   run(...words: string[]): Promise<string>
-  /** @returns the one line that says what to do */
+  /** Expects a refusal. @returns its one line */
   refused(...words: string[]): Promise<string>
 }
 
@@ -122,9 +122,9 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
   expect(await run('webhook', 'show', id)).not.toContain('because')
   await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
-  const behind = await run('webhook', 'show', id)
-  expect(behind).toMatch(/^events after these +1$/m)
-  expect(behind).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
+  const waiting = await run('webhook', 'show', id)
+  expect(waiting).toMatch(/^events after these +1$/m)
+  expect(waiting).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
   await sql(
     `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
   )
@@ -134,10 +134,10 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(await sql('select from subscriptions')).toEqual([])
 })
 
-test('a failed delivery is seen with its attempts, and replayed as it was', async (context) => {
+test('a failed delivery is listed with its attempts, and replayed unchanged', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/gone')
-  // What it answers must not write to the terminal of staff.
+  // The escapes in its answer must not reach the terminal of staff.
   receiver.behave('/gone', (response) => void response.writeHead(410).end('\u001b[2Jgone\n\u202eaway'))
   stage.dispatch()
   await stage.publish([documentEvent('a'), documentEvent('b')])
@@ -150,7 +150,7 @@ test('a failed delivery is seen with its attempts, and replayed as it was', asyn
   expect(attempts).toMatch(/^1 +20[^ ]+Z +410 +\d+ ms +[^\n]*\[2Jgone +away$/m)
   for (const character of ['\u001b', '\u202e']) expect(attempts).not.toContain(character)
 
-  // Of a delivery whose retries were used up they begin anew.
+  // A replay starts the retries anew, even if they were used up.
   await stage.sql('update deliveries set attempts = 12')
   receiver.behave('/gone', answerWith(500))
   await run('webhook', 'enable', id)
@@ -171,7 +171,7 @@ test('a failed delivery is seen with its attempts, and replayed as it was', asyn
   expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
 })
 
-test('what a disabled subscription missed is replayed by the span in which it happened, and nothing else', async (context) => {
+test('a replay of a time span sends exactly the events that a disabled subscription missed in it', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/one', { folderIds: ['111'] })
   const everywhere = await stage.subscribe('/all', { schemaId: null, folderIds: [] })
@@ -209,7 +209,7 @@ test('what a disabled subscription missed is replayed by the span in which it ha
   expect(received).toHaveLength(1_210)
   await until(() => receiver.accepted('/all').length === 1_262)
 
-  // Once more, all that is kept of all tenants: to be dropped by their ids.
+  // Again, everything that is kept, of all tenants: receivers drop repeats by their ids.
   const before = receiver.accepted('/all').map(({ webhookId }) => webhookId)
   const yesterday = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10)
   await until(async () => (await stage.sql(`select from deliveries where state = 'pending'`)).length === 0)
@@ -219,7 +219,7 @@ test('what a disabled subscription missed is replayed by the span in which it ha
   expect(again.map(({ webhookId }) => webhookId).sort()).toEqual(before.sort())
 })
 
-test('a secret is rotated: both are shown to be good for a while, and webhooks are signed with the new one', async (context) => {
+test('rotate-secret says how long the old secret is accepted, and the new one signs at once', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   await stage.subscribe('/one')
   stage.dispatch()

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => database?.drop())
 
-/** A socket whose bytes arrive in pieces of such sizes, in turn, each in a turn of the event loop of its own. */
+/** A socket whose bytes arrive in pieces of the given sizes, in rotation, one piece per turn of the event loop. */
 class ChoppedSocket extends Duplex {
   sizes: number[] = []
   readonly #socket = new Socket()
@@ -37,7 +37,7 @@ class ChoppedSocket extends Duplex {
     for await (const chunk of this.#socket) {
       for (let at = 0; at < chunk.length; ) {
         const size = this.sizes[turn++ % this.sizes.length] ?? chunk.length
-        // A copy, as what a socket gives has its buffer to itself.
+        // A copy: like a chunk of a real socket, it has a buffer of its own.
         this.push(Buffer.from(new Uint8Array(chunk.subarray(at, at + size)).buffer))
         at += size
         if (this.sizes.length > 0) await nextTurn()
@@ -58,7 +58,7 @@ class ChoppedSocket extends Duplex {
     this.#socket.write(chunk, done)
   }
   override _final(done: () => void): void {
-    // Of a server that went away in mid-write nothing is left to end.
+    // A server that disconnected during a write leaves nothing to end.
     if (this.#socket.destroyed) done()
     else this.#socket.end(() => done())
   }
@@ -107,8 +107,8 @@ const expected = (rows: number) =>
     (n + 1) % 3 === 0 ? '\\N' : 'a\\tb',
   ])
 
-describe('rows that are kept', () => {
-  test.each([7, 64, 1000])('come again before the next, with pieces of %i bytes', async (size) => {
+describe('kept rows', () => {
+  test.each([7, 64, 1000])('are repeated before the next ones, in pieces of %i bytes', async (size) => {
     await withClient(async (client, socket) => {
       socket.sizes = [size, 1, 3 * size]
       const rows = client.query(new CopyRows(text(300), 3))
@@ -119,7 +119,7 @@ describe('rows that are kept', () => {
       let next = 1
       let held = 0
       while (await rows.fill()) {
-        // Every row is looked at with the six before it; rows of other batches are kept for that.
+        // Every row is read together with the six before it, which are kept across batches.
         for (let row = 0; row < rows.count; row++) {
           expect(idAt(row)).toBe(next++)
           const first = Math.max(0, row - 6)
@@ -157,7 +157,7 @@ describe('rows come whole', () => {
     })
   })
 
-  test('many at once, without any, and each longer than what the socket gives', async () => {
+  test('many at once, none, and rows longer than a chunk of the socket', async () => {
     await withClient(async (client) => {
       expect(await read(client.query(new CopyRows(text(20_000), 3)))).toEqual(expected(20_000))
       expect(await read(client.query(new CopyRows(text(0), 3)))).toEqual([])
@@ -181,7 +181,7 @@ describe('rows come whole', () => {
     })
   })
 
-  test('and leave the connection fit for the next query, however it is cut', async () => {
+  test('and leave the connection ready for the next query, however they are cut', async () => {
     await withClient(async (client, socket) => {
       for (const sizes of [[1], [3], [5, 1], [1_000_000]]) {
         socket.sizes = sizes
@@ -194,10 +194,10 @@ describe('rows come whole', () => {
   })
 })
 
-describe('a failure is never taken for the end', () => {
+describe('a failure never looks like the end', () => {
   const failing = `copy (select i, 100 / (4 - i) from generate_series(1, 10) as i order by i) to stdout`
 
-  test('of the query, before and amid rows, cut at every byte', async () => {
+  test('of the query, before and among rows, cut at every byte', async () => {
     await withClient(async (client, socket) => {
       for (const [statement, message] of [
         [failing, 'division by zero'],
@@ -243,7 +243,19 @@ describe('a failure is never taken for the end', () => {
   })
 })
 
-test('a reader that does not read holds the database back', async () => {
+test('two readers never share an array, even if the one before was asked again after its end', async () => {
+  await withClient(async (client) => {
+    const ended = client.query(new CopyRows(text(3), 3))
+    const { fields } = ended
+    expect(await read(ended)).toHaveLength(3)
+    expect(await ended.fill()).toBe(false)
+    const [one, other] = [new CopyRows(text(1), 3), new CopyRows(text(1), 3)]
+    expect(one.fields, 'the array of the ended reader is used again').toBe(fields)
+    expect(other.fields).not.toBe(fields)
+  })
+})
+
+test('a reader that stops reading stops the database', async () => {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   try {
@@ -253,7 +265,7 @@ test('a reader that does not read holds the database back', async () => {
       new CopyRows(`copy (select i, repeat('x', 1000) from generate_series(1, 30000) as i) to stdout`, 2),
     )
     expect(await rows.fill()).toBe(true)
-    // Nobody reads on: the socket is paused by itself, and stays so.
+    // Without further reads the socket pauses itself, and stays paused.
     while (!socket.isPaused()) await nextTurn()
     expect(socket.bytesRead - before).toBeLessThan(3 * 1024 * 1024)
     expect((await read(rows)).length).toBeGreaterThan(25_000)

@@ -1,4 +1,4 @@
-/** Rows by a cursor: in batches, and told of whatever ends them too soon. */
+/** Rows read by a cursor: in batches, and with an error if the query or the connection ends early. */
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readByCursor } from '../../src/db/cursor.ts'
@@ -20,10 +20,10 @@ afterEach(async () => {
   await database.drop()
 })
 
-/** More than the first rows that the stream fetches by itself. */
+/** Callers ask for more rows than the stream fetches ahead. */
 const numbers = 'select i::int as number from generate_series(1, $1) as i'
 
-test('come in batches, the last with what is left, and the connection is free again', async () => {
+test('rows come in batches, the last with the rest, and the connection is free again', async () => {
   const listeners = () => [client.listenerCount('error'), client.listenerCount('end')]
   const before = listeners()
   const batches: number[][] = []
@@ -35,7 +35,7 @@ test('come in batches, the last with what is left, and the connection is free ag
   expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
 })
 
-test('a reader that leaves early is not held up, whatever becomes of the connection', async () => {
+test('a reader that stops early does not wait, even if the connection is lost', async () => {
   const { rows: own } = await client.query('select pg_backend_pid() as pid')
   for await (const batch of readByCursor(client, numbers, [100_000], 10)) {
     expect(batch).toHaveLength(10)
@@ -44,7 +44,7 @@ test('a reader that leaves early is not held up, whatever becomes of the connect
   }
 })
 
-test('a query that fails behind some rows fails its reader, and the connection goes on', async () => {
+test('a query that fails after some rows rejects the read, and the connection stays usable', async () => {
   const rows = readByCursor(
     client,
     'select 1 / (250 - i) as quotient from generate_series(1, $1) as i',
@@ -55,7 +55,7 @@ test('a query that fails behind some rows fails its reader, and the connection g
   expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
 })
 
-test('a connection that is cut between two batches fails the reader', async () => {
+test('a connection lost between two batches rejects the read', async () => {
   const { rows: own } = await client.query('select pg_backend_pid() as pid')
   const rows = readByCursor(client, numbers, [100_000])
   await rows.next()
@@ -66,7 +66,7 @@ test('a connection that is cut between two batches fails the reader', async () =
   expect([String(error), isConnectionLoss(error)]).toEqual([expect.any(String), true])
 })
 
-test('a connection that is cut while rows are waited for fails the reader', async () => {
+test('a connection lost while rows are awaited rejects the read', async () => {
   const { rows: own } = await client.query('select pg_backend_pid() as pid')
   const waiting = Array.fromAsync(
     readByCursor(client, 'select pg_sleep($1) from generate_series(1, 9)', [60]),

@@ -1,4 +1,4 @@
-/** Who may run the embedded database, and from where. */
+/** Which users can run the embedded database, and from which folders. */
 import { execFileSync } from 'node:child_process'
 import { chown, cp, mkdir, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,23 +9,26 @@ import { ask, project, setEmbeddedStage } from '../support/stages/embedded-stage
 const isRoot = process.getuid?.() === 0
 const stage = setEmbeddedStage()
 
-test.runIf(isRoot && canReach(project))('runs for an ordinary user, from a folder of that user', async () => {
-  await mkdir(stage.dataDir, { mode: 0o700 })
-  await chown(stage.dataDir, 65534, 65534)
-  const user = await stage.startProcess({ uid: 65534, gid: 65534 })
-  expect(await ask(user.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
-  await user.leave()
-})
+test.runIf(isRoot && canReach(project))(
+  'the embedded database runs for an ordinary user, from a folder of that user',
+  async () => {
+    await mkdir(stage.dataDir, { mode: 0o700 })
+    await chown(stage.dataDir, 65534, 65534)
+    const user = await stage.startProcess({ uid: 65534, gid: 65534 })
+    expect(await ask(user.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
+    await user.leave()
+  },
+)
 
 test.runIf(isRoot).for(['022', '077'])(
-  'runs for root from a home folder that no other user can enter, umask %s',
+  'the embedded database runs for root from a home folder that no other user can enter, umask %s',
   async (umask) => {
     const home = join(stage.folder, 'home')
     const temporary = join(stage.folder, 'temporary')
     await mkdir(home, { mode: 0o700 })
     await mkdir(temporary, { mode: 0o755 })
     await copyProject(home)
-    // As an installation under this umask leaves it.
+    // As an installation with this umask leaves it.
     if (umask === '077') execFileSync('chmod', ['-R', 'go=', home])
     stage.dataDir = join(home, 'data')
     const user = await stage.startProcess({ project: home, temporary, umask })
@@ -35,18 +38,18 @@ test.runIf(isRoot).for(['022', '077'])(
     expect(path.startsWith(temporary)).toBe(true)
     expect((await stat(path)).mode & 0o777).toBe(0o700)
     await user.leave()
-    // The same places again, and nothing copied twice.
+    // The next start uses the same folders, and copies nothing again.
     const again = await stage.startProcess({ project: home, temporary, umask })
     expect(await ask(again.ownerUrl, 'show data_directory')).toEqual([row])
     expect(await readdir(temporary)).toHaveLength(2)
     await again.leave()
-    // Temporary folders are emptied some day; that the books are gone must not pass for a new beginning.
+    // Systems empty their temporary folders. Lost books must not look like an empty database.
     await rename(path, `${path}-gone`)
     await expect(stage.startProcess({ project: home, temporary, umask })).rejects.toThrow(
       'The embedded database is gone',
     )
     await rename(`${path}-gone`, path)
-    // A place that somebody else has made is not used.
+    // A folder of another user is not used.
     await chown(join(path, '..'), 12345, 12345)
     await expect(stage.startProcess({ project: home, temporary })).rejects.toThrow('belongs to another user')
   },

@@ -1,4 +1,4 @@
-/** Values as SQL literals mean what they say, whatever they are, asked of the real database. */
+/** SQL literals keep their values: the real database returns them unchanged. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
@@ -55,21 +55,21 @@ const hostile = [
 ]
 
 test.each(['on', 'off'])(
-  'a text comes back as it was, with standard_conforming_strings %s',
+  'a text is returned unchanged, with standard_conforming_strings %s',
   async (setting) => {
     await client.query(`set standard_conforming_strings = ${setting}; set escape_string_warning = off`)
     for (const text of hostile) {
-      const { rows } = await client.query(`select ${textLiteral(text)} as value, 'intact' as behind`)
-      expect(rows).toEqual([{ value: text, behind: 'intact' }])
+      const { rows } = await client.query(`select ${textLiteral(text)} as value, 'intact' as after`)
+      expect(rows).toEqual([{ value: text, after: 'intact' }])
     }
-    // As COPY takes it, where nothing can be bound.
+    // As in COPY, which takes no parameters.
     const { rows } = await client.query(`select ${hostile.map(textLiteral).join(` || '|' || `)} as value`)
     expect(rows[0].value).toBe(hostile.join('|'))
     await client.query('reset all')
   },
 )
 
-test('a text with NUL has none', () => {
+test('a text with NUL has no literal', () => {
   expect(() => textLiteral('a\0b')).toThrow('NUL')
 })
 

@@ -1,4 +1,4 @@
-/** Migrations, and the two ways to use a PostgreSQL server of one's own. */
+/** Migrations, and the two ways to use your own PostgreSQL server. */
 import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-test('are applied in order, once', async () => {
+test('migrations are applied in order, each once', async () => {
   expect(await migrate(database.ownerUrl)).toEqual(versions)
   expect(await migrate(database.ownerUrl)).toEqual([])
   const rows = await ask(
@@ -40,12 +40,12 @@ test('are applied in order, once', async () => {
   expect(rows).toEqual(files.sort().map((name, index) => ({ version: index + 1, name })))
 })
 
-test('processes that migrate at the same moment apply each migration once between them', async () => {
+test('calls that migrate at the same moment apply each migration once', async () => {
   const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.ownerUrl)))
   expect(applied.flat().sort()).toEqual(versions)
 })
 
-test('a database that is newer than the code is refused with what to do', async () => {
+test('a database that is newer than the code is refused, with the remedy', async () => {
   await migrate(database.ownerUrl)
   await ask(
     database.ownerUrl,
@@ -56,7 +56,7 @@ test('a database that is newer than the code is refused with what to do', async 
   await expect(openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).rejects.toThrow(refusal)
 })
 
-test('one that fails leaves no trace of any, and all are applied when it is repaired', async () => {
+test('a migration that fails leaves no trace of any, and all are applied once it is repaired', async () => {
   const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
   await writeFile(
     `${migrations}0001_first.sql`,
@@ -71,7 +71,7 @@ test('one that fails leaves no trace of any, and all are applied when it is repa
     `select to_regclass('grandlivre.first') is not null as first, to_regclass('grandlivre.second') as second`,
   )
   expect(row).toEqual({ first: false, second: null })
-  // Nor does one that cannot be recorded.
+  // Nor does a migration that cannot be recorded.
   await writeFile(
     `${migrations}0002_second.sql`,
     `create table second (); insert into grandlivre.migrations (version, name) values (2, 'x')`,
@@ -81,19 +81,24 @@ test('one that fails leaves no trace of any, and all are applied when it is repa
   expect(await migrate(database.ownerUrl, { folder: migrations })).toEqual([1, 2])
 })
 
-test('a number that is missing or given twice is our mistake, and nothing is applied', async () => {
+test('a number that is missing or given twice is refused, and nothing is applied', async () => {
   const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
   await writeFile(`${migrations}0001_first.sql`, '')
   await writeFile(`${migrations}0001_same.sql`, '')
   await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
     '0001_same.sql does not carry the next number',
   )
+  await rm(`${migrations}0001_same.sql`)
+  await writeFile(`${migrations}0003_third.sql`, '')
+  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
+    '0003_third.sql does not carry the next number',
+  )
   expect(await ask(database.ownerUrl, `select to_regnamespace('grandlivre') as schema`)).toEqual([
     { schema: null },
   ])
 })
 
-/** A server on which nothing is prepared, with logins such as operators make. */
+/** A server on which nothing is prepared, with logins like those of operators. */
 let server: EmbeddedDatabase
 
 beforeAll(async () => {
@@ -126,7 +131,7 @@ test('one login, not a superuser: it migrates, and requests run as a role that o
   expect(await identity(again)).toEqual(await identity(books))
 })
 
-test('two logins: the owner migrates, the service takes the role and finds the version right', async () => {
+test('two logins: the owner migrates, the service takes the role and checks the version', async () => {
   await migrate(urlOf('books_owner'))
   await expect(open('web')).rejects.toThrow(
     'may not act as grandlivre_service. As an administrator of the server: grant',
@@ -143,14 +148,14 @@ test('two logins: the owner migrates, the service takes the role and finds the v
   )
 })
 
-test('a login that may neither migrate nor finds anything is told to migrate', async () => {
+test('a login that may not migrate an empty database gets the command that does', async () => {
   await expect(open('web')).rejects.toThrow('npm run cli -- migrate')
 })
 
 test.each([
-  ['a server that is not there', 'postgres://a:b@127.0.0.1:1/c', 'connect ECONNREFUSED'],
-  ['an address that is none', 'postgres://a:b@127.0.0.1:port/c', 'Invalid URL'],
-])('%s is told with the name of the setting', async (_, databaseUrl, cause) => {
+  ['an unreachable server', 'postgres://a:b@127.0.0.1:1/c', 'connect ECONNREFUSED'],
+  ['an invalid address', 'postgres://a:b@127.0.0.1:port/c', 'Invalid URL'],
+])('%s is reported with the name of the setting', async (_, databaseUrl, cause) => {
   await expect(openDatabase({ dataDir: folder, databaseUrl })).rejects.toThrow(
     `The server of DATABASE_URL refuses the connection: ${cause}`,
   )

@@ -1,4 +1,4 @@
-/** Which errors are the database's trouble, and what of it is missing. */
+/** Which errors count as an outage of the database, and what each of them lacks. */
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { UnsafeConnection } from '../../src/db/check-connection.ts'
@@ -26,17 +26,20 @@ test.each([
   const error = unavailableIfMissing(failure(code))
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({ status: 503, missing, headers: { 'Retry-After': '5' } })
-  // Named alike where it is wrapped again.
+  // A wrapped error names the same.
   expect(missingOf(error)).toBe(missing)
 })
 
-test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])('%s is no outage, and stays as it is', (code) => {
-  const error = failure(code)
-  expect(missingOf(error)).toBeUndefined()
-  expect(unavailableIfMissing(error)).toBe(error)
-})
+test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])(
+  '%s is not an outage, and stays unchanged',
+  (code) => {
+    const error = failure(code)
+    expect(missingOf(error)).toBeUndefined()
+    expect(unavailableIfMissing(error)).toBe(error)
+  },
+)
 
-test('a pool that has no connection in time, and an unsafe connection, are not taken for a lost one', () => {
+test('a pool without a free connection, an unsafe connection and a lost one are distinct', () => {
   const full = new Error('timeout exceeded when trying to connect')
   expect(missingOf(full)).toBe('a free connection to the database')
   const refusal = new Error('unsupported startup parameter: options')
@@ -44,7 +47,7 @@ test('a pool that has no connection in time, and an unsafe connection, are not t
     expect(missingOf(unavailable(unsafe))).toBe('a safe connection to the database')
 })
 
-test('a name with several addresses is named with the reason of each', async () => {
+test('a server with several addresses is reported with the reason of each', async () => {
   const addresses = ['127.0.0.1', '::1'].map((address) => ({ address, family: address === '::1' ? 6 : 4 }))
   const { promise, resolve } = Promise.withResolvers<Error>()
   connect({ host: 'two.example', port: 1, lookup: (_, __, done) => done(null, addresses) }).on(

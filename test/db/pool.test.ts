@@ -7,6 +7,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/outage.ts'
 import {
+  askInTenant,
   createOwnerPool,
   createPool,
   inTenant,
@@ -31,7 +32,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-test('options of the address and further ones add up, for pg as for psql', async () => {
+test('options are added to those of the address, in an encoding that psql reads, too', async () => {
   const url = withStartupOptions(
     `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service`,
     '-c lock_timeout=77',
@@ -48,7 +49,7 @@ test('options of the address and further ones add up, for pg as for psql', async
   ])
 })
 
-test('days are written year-month-day, whatever form the server gives them', async () => {
+test('dates are year-month-day, whatever the date style of the server', async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1)
   await pool.query(`alter database ${name} set datestyle = 'German'`)
   const later = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'days' })
@@ -57,7 +58,7 @@ test('days are written year-month-day, whatever form the server gives them', asy
   expect(rows).toEqual([{ day: '2026-03-01' }])
 })
 
-test('a transaction is kept when its function ends well and undone when it fails', async () => {
+test('a transaction is committed if its function succeeds, and rolled back if it fails', async () => {
   expect(await inTransaction(pool, (client) => addSchema(client, 1))).toBe(1)
   const failure = inTransaction(pool, async (client) => {
     await addSchema(client, 2)
@@ -70,7 +71,7 @@ test('a transaction is kept when its function ends well and undone when it fails
   expect((await pool.query('select schema_id from schemas')).rows).toEqual([{ schema_id: '1' }])
 })
 
-test('a transaction that hides the failure of a statement is not taken for kept', async () => {
+test('a transaction that hides a failed statement fails', async () => {
   const hiding = inTransaction(pool, async (client) => {
     await addSchema(client, 7)
     await client.query('select nothing').catch(() => {})
@@ -78,14 +79,15 @@ test('a transaction that hides the failure of a statement is not taken for kept'
   await expect(hiding).rejects.toThrow('continued after a statement of its transaction had failed')
 })
 
-test('a failed transaction does not cost its connection', async () => {
+test('a failed transaction keeps its connection', async () => {
   const before = await backend()
   await expect(inTenant(pool, '1', () => Promise.reject(new AppError('ERR-NOT-FOUND')))).rejects.toThrow()
   await expect(inTenant(pool, '1', (client) => client.query('select nothing'))).rejects.toThrow()
   expect(await backend()).toBe(before)
 })
 
-test('a transaction that fails within a COPY gives its connection up and undoes everything', async () => {
+test('a transaction that fails within a COPY closes its connection, and nothing of it stays', async () => {
+  const before = await backend()
   const failure = inTransaction(pool, async (client) => {
     await addSchema(client, 3)
     const copy = client.query(copyFrom('copy schemas (schema_id, name) from stdin'))
@@ -95,16 +97,18 @@ test('a transaction that fails within a COPY gives its connection up and undoes 
   })
   await expect(failure).rejects.toThrow('line 2 is wrong')
   expect((await pool.query('select count(*)::int as count from schemas')).rows).toEqual([{ count: 0 }])
+  expect(await backend()).not.toBe(before)
 })
 
-test('a tenant that is no number is our mistake', async () => {
-  await expect(inTenant(pool, `1'; drop table schemas; --`, async () => {})).rejects.toThrow(
-    'named by its id',
-  )
+test('a tenant that is not an id is refused', async () => {
+  const tenant = `1'; drop table schemas; --`
+  const refusal = 'an id consists of at most 16 digits'
+  await expect(inTenant(pool, tenant, async () => {})).rejects.toThrow(refusal)
+  await expect(askInTenant(pool, tenant, 'select')).rejects.toThrow(refusal)
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a quiet connection is asked within a minute whether it lives',
+  'TCP keep-alive probes a quiet connection within a minute',
   async () => {
     const client = await pool.connect()
     const { rows } = await client.query(
@@ -121,14 +125,14 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test('a server that is not there is ERR-UNAVAILABLE with the moment to come back', async () => {
+test('an unreachable server is ERR-UNAVAILABLE with Retry-After', async () => {
   const nowhere = createPool('postgres://a:b@127.0.0.1:1/c', { max: 1, applicationName: 'test' })
   const error = await inTenant(nowhere, '1', async () => {}).catch((error: unknown) => error)
   await nowhere.end()
   expect(error).toMatchObject({ code: 'ERR-UNAVAILABLE', status: 503, headers: { 'Retry-After': '5' } })
 })
 
-test('a server that takes connections and then says nothing is as good as none', async () => {
+test('a server that accepts connections and stays silent counts as unreachable', async () => {
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const sockets: Socket[] = []
@@ -147,7 +151,7 @@ test('a server that takes connections and then says nothing is as good as none',
   silent.close()
 })
 
-test('a connection that is cut in a transaction is ERR-UNAVAILABLE, and the next one is made anew', async () => {
+test('a connection lost in a transaction is ERR-UNAVAILABLE, and the next transaction gets a new one', async () => {
   const failure = inTransaction(pool, async (client) => {
     await terminate(await backendOf(client))
     await client.query('select 1')
@@ -156,7 +160,15 @@ test('a connection that is cut in a transaction is ERR-UNAVAILABLE, and the next
   expect(await inTransaction(pool, (client) => addSchema(client, 5))).toBe(1)
 })
 
-test('a connection that is cut while nobody uses it or between two queries does not end the process', async () => {
+test('a single statement whose connection is cut is ERR-UNAVAILABLE, and the next one is answered', async () => {
+  const cut = askInTenant(pool, '1', 'select pg_terminate_backend(pg_backend_pid())')
+  await expect(cut).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
+  // The pool has one connection: a failed statement must not keep it.
+  await expect(askInTenant(pool, '1', 'select nothing')).rejects.toThrow('column "nothing" does not exist')
+  expect(await askInTenant(pool, '1', 'select 7 as number')).toEqual([{ number: 7 }])
+})
+
+test('a connection lost while idle or between two queries does not end the process', async () => {
   await terminate(await backend())
   const failure = inTransaction(pool, async (client) => {
     const cut = new Promise((resolve) => client.once('end', resolve))
@@ -168,7 +180,7 @@ test('a connection that is cut while nobody uses it or between two queries does 
   expect(await inTransaction(pool, (client) => addSchema(client, 6))).toBe(1)
 })
 
-test('a connection of a snapshot that is cut while the other is waited for does not end the process', async () => {
+test('a snapshot that loses one connection while it waits for the other does not end the process', async () => {
   const small = new pg.Pool({
     ...pooledConnections(database.serviceUrl, 'service'),
     max: 1,
@@ -207,7 +219,7 @@ async function backendOf(client: pg.PoolClient): Promise<number> {
   return rows[0]!.pid
 }
 
-/** Ends a connection from outside and waits until PostgreSQL has forgotten it. */
+/** Returns once the backend of the connection is gone. */
 async function terminate(pid: number): Promise<void> {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()

@@ -1,6 +1,5 @@
 /**
- * What the migrations and functions/ lead to: src/db/schema.sql, from whatever version a database comes, and in the
- * order of versions alone.
+ * Migrations and functions/ lead to src/db/schema.sql, from every earlier version of a database, and only upwards.
  */
 import { appendFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,11 +11,11 @@ import { readSchemaText } from '../support/schema-text.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 const shipped = resolve(import.meta.dirname, '../../src/db/migrations')
-/** The last version before functions/: of these a database was left by its numbered files alone. */
+/** The last version before functions/: numbered files alone made databases up to it. */
 const lastWithoutFunctions = 6
 
 const head = `-- The schema after all migrations, for reading: nothing runs this file. After a change of the schema, \`npm run schema\`
--- writes it anew; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
+-- rewrites it; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
 -- Left out: rows, owners, and the schema pgboss, which the library of the queue makes and migrates.
 
 `
@@ -32,7 +31,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-test('schema.sql is the schema after all migrations (where it is not: npm run schema)', async () => {
+test('schema.sql is the schema after all migrations (if it is not: npm run schema)', async () => {
   await migrate(database.ownerUrl)
   const file = resolve(import.meta.dirname, '../../src/db/schema.sql')
   await expect(head + (await schemaOf(database))).toMatchFileSnapshot(file)
@@ -52,20 +51,24 @@ test.each([3, lastWithoutFunctions])(
 )
 
 test('each function has one current definition, in functions/', async () => {
-  const defined: string[] = []
-  for (const name of await readdir(join(shipped, 'functions')))
-    for (const [, found] of (await readFile(join(shipped, 'functions', name), 'utf8')).matchAll(
-      /^create or replace function (\w+)/gm,
-    ))
-      defined.push(found!)
+  const defined = await functionsIn(join(shipped, 'functions'))
   await migrate(database.ownerUrl)
   const rows = await ask(
     `select proname as name from pg_proc where pronamespace = 'grandlivre'::regnamespace order by proname`,
   )
-  expect(defined.sort()).toEqual(rows.map(({ name }) => name))
+  expect(defined).toEqual(rows.map(({ name }) => name))
 })
 
-test('a function that changes without a migration is our mistake, and nothing is applied', async () => {
+// Otherwise a function of functions/ alone, removed later, would remain in existing databases, and no new database would
+// show it to the test above.
+test('each function is created by a numbered file, and then defined in functions/', async () => {
+  const created = new Set(await functionsIn(shipped))
+  const defined = await functionsIn(join(shipped, 'functions'))
+  expect(defined).not.toEqual([])
+  expect(defined.filter((name) => !created.has(name))).toEqual([])
+})
+
+test('a function that changes without a migration is refused, and nothing is applied', async () => {
   await cp(shipped, folder, { recursive: true })
   await changeTenant('0')
   await expect(migrate(database.ownerUrl, { folder: `${folder}/` })).rejects.toThrow(
@@ -74,7 +77,7 @@ test('a function that changes without a migration is our mistake, and nothing is
   expect(await ask(`select to_regnamespace('grandlivre') as schema`)).toEqual([{ schema: null }])
 })
 
-test('a changed function reaches a database of the version before, with its rights, and stays', async () => {
+test('a changed function reaches a database of the previous version, keeps its rights, and stays', async () => {
   await migrate(database.ownerUrl)
   const before = await schemaOf(database)
   await cp(shipped, folder, { recursive: true })
@@ -90,7 +93,7 @@ test('a changed function reaches a database of the version before, with its righ
     )
   expect(changed).not.toBe(before)
   expect(after).toBe(changed)
-  // A process of the version before starts once more: it neither goes on nor puts its own function back.
+  // A process of the previous version is refused, and does not restore its own function.
   await expect(migrate(database.ownerUrl)).rejects.toThrow(
     `is at version ${next} and this code knows versions up to`,
   )
@@ -122,7 +125,7 @@ test('a function that cannot be created is named, and nothing is applied', async
   ])
 })
 
-test('a migration can rest on a function of its own version: a trigger on an empty one, filled by functions/', async () => {
+test('a migration can use a function of its own version: it makes a trigger on an empty one, which functions/ replaces', async () => {
   await cp(shipped, folder, { recursive: true })
   await writeFile(
     join(folder, 'functions/a_new_one.sql'),
@@ -137,6 +140,14 @@ test('a migration can rest on a function of its own version: a trigger on an emp
   await expect(ask(`insert into grandlivre.schemas values (1, 'x')`)).rejects.toThrow('refused')
 })
 
+/** Names of the functions that the SQL files of a folder create, sorted. */
+async function functionsIn(path: string): Promise<string[]> {
+  const files = (await readdir(path)).filter((name) => name.endsWith('.sql'))
+  const texts = await Promise.all(files.map((name) => readFile(join(path, name), 'utf8')))
+  const names = texts.flatMap((text) => [...text.matchAll(/^create (?:or replace )?function (\w+)/gm)])
+  return names.map(([, name]) => name!).sort()
+}
+
 /** The numbered files alone. */
 async function copyVersionsUpTo(version: number): Promise<void> {
   for (const name of await readdir(shipped))
@@ -144,7 +155,7 @@ async function copyVersionsUpTo(version: number): Promise<void> {
       await cp(join(shipped, name), join(folder, name))
 }
 
-/** Another tenant() in the copy of functions/, which gives a tenant where none is set. */
+/** Changes tenant() in the copy of functions/: it returns the fallback where no tenant is set. */
 async function changeTenant(fallback: string): Promise<void> {
   const path = join(folder, 'functions/tenancy.sql')
   const text = await readFile(path, 'utf8')
@@ -156,7 +167,7 @@ async function changeTenant(fallback: string): Promise<void> {
   await writeFile(path, changed)
 }
 
-/** The next migration in the copy, with the line that the refusal asks for. @returns its version */
+/** Adds the next migration to the copy, with the line that the refusal asks for. @returns its version */
 async function recordFunctions(sql = ''): Promise<number> {
   const refusal = await migrate(database.ownerUrl, { folder: `${folder}/` }).catch(
     (error: Error) => error.message,

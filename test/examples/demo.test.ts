@@ -40,32 +40,32 @@ function demo(...words: string[]): Promise<[number | null, string | null]> {
   return once(child, 'close') as Promise<[number | null, string | null]>
 }
 
-test('it ends well, and the files that it names are there', async () => {
+test('the demo succeeds, and names exactly the files that it wrote', async () => {
   expect([await demo('--once', '--movements', '1000'), output.error]).toEqual([[0, null], ''])
   const named = [...output.out.matchAll(/^ {2}\S+\/(\S+)$/gm)].map(([, name]) => name)
   expect(named).toHaveLength(5)
   expect(await readdir(join(folder, 'out'))).toEqual(named.toSorted())
 })
 
-test('it takes another size at once, and a terminal that is closed stops all of it', async () => {
+test('the demo refills its folder with another size, and a closed terminal stops all of it', async () => {
   const ended = demo('--movements', '1500')
   await until(() => output.out.includes('Ctrl-C stops the service') || child.exitCode !== null)
   expect(output.error).toBe('')
   expect(output.out).toMatch(/^Full export in JSON, made .* 1,500$/m)
-  // Of a terminal; the paths are those of this test.
+  // Lines fit a terminal, apart from the paths of this test.
   const lines = output.out.replaceAll(folder, '').split('\n')
   expect(lines.filter((line) => line.length > 79)).toEqual([])
   child.kill('SIGHUP')
   expect(await ended).toEqual([0, null])
 })
 
-test('a reader who has seen enough of it leaves no database running', async () => {
+test('a closed pipe leaves no database running', async () => {
   const ended = demo('--once', '--movements', '1500')
   child.stdout!.destroy()
   expect([await ended, output.error]).toEqual([[0, null], ''])
 })
 
-test('what is wrong is one line that says what to do', async () => {
+test('a mistake is one line that says what to do', async () => {
   const wrong = [
     [['--movements', '999'], /^--movements takes a whole number from 1000 to 5000000, not "999"\n$/],
     [['--out', '/dev/null'], /^The files cannot go to \/dev\/null, choose another --out: .*\n$/],

@@ -17,7 +17,7 @@ const running = '"status":"INIT","progress":{"rows":1,"rowsTotal":null,"bytes":9
 
 let server: Server
 let url: string
-/** Bodies of the statuses, one a request; the first answers the trigger. */
+/** Bodies of the statuses, one per request; the first answers the trigger. */
 let statuses: string[]
 let requests: (string | undefined)[]
 
@@ -55,14 +55,14 @@ test('an export is polled until it is done; its sums keep every digit', async ()
   expect(requests).toEqual(['/api/v1/mad/all?version=1.0.0&format=TRA', status, status])
 })
 
-test('an export that was there is not polled, and one that failed is refused with its reason', async () => {
+test('an export that is already done is not polled, and a failed one is refused with its reason', async () => {
   statuses = [doneText(), '"status":"FAILED","reason":"They say: no disk"', `"status":"DONE"`]
   expect(await exportFolder(partner(), 'JSON')).toMatchObject({ wasThere: true })
   await expect(exportFolder(partner(), 'JSON')).rejects.toThrow('export_1 failed: They say: no disk')
   await expect(exportFolder(partner(), 'JSON')).rejects.toThrow('has no totals')
 })
 
-test('a file is downloaded, and refused where its size or SHA-256 is another', async () => {
+test('a file is downloaded, and refused if its size or SHA-256 differs', async () => {
   const file = join(folder, 'full-export.json')
   const sums = { debit: '0', credit: '0', wasThere: false, ms: 0 }
   await download({ ...done(), ...sums }, file)

@@ -1,4 +1,4 @@
-/** What the example of a partner makes of services that lie, break off and limit. */
+/** How the example of a partner treats answers that are wrong, break off, or limit its rate. */
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, globalAgent, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -26,7 +26,7 @@ const body = lines.join('')
 let close: (() => void) | undefined
 afterEach(() => close?.())
 
-/** A service that may lie. */
+/** A service that gives any answer, a wrong one too. */
 async function serve(answer: (outgoing: ServerResponse, incoming: IncomingMessage) => void) {
   close?.()
   const server = createServer((incoming, outgoing) => answer(outgoing, incoming))
@@ -52,7 +52,7 @@ function send(outgoing: ServerResponse, text: string, trailers: Record<string, s
 
 const order = { path: '/movements?version=1.0.0', file, label: 'Movements' }
 
-test('a body that agrees with its trailers is taken, also where an older file is longer', async () => {
+test('a body that matches its trailers is accepted, and replaces a longer file', async () => {
   writeFileSync(file, body.repeat(2))
   const partner = await serve((outgoing) => send(outgoing, body))
   expect(await pull(partner, order)).toMatchObject({
@@ -63,7 +63,7 @@ test('a body that agrees with its trailers is taken, also where an older file is
   expect(readFileSync(file, 'utf8')).toBe(body)
 })
 
-test('a compressed body is counted and proven as it was before compression', async () => {
+test('a compressed body is checked against its trailers after decompression', async () => {
   const compressed = zstdCompressSync(body)
   const partner = await serve((outgoing, { headers }) => {
     expect(headers['accept-encoding']).toBe('zstd')
@@ -80,31 +80,34 @@ test.each([
   ['bytes', { ...proof(body), 'X-Content-SHA256': '0'.repeat(64) }, 'the body has the SHA-256'],
   ['rows', { ...proof(body), 'X-Row-Count': '4' }, '3 movements arrived, and the trailer says 4'],
   ['trailers', { 'X-Row-Count': '3' }, 'its trailer says undefined'],
-])('a body is refused where %s are missing', async (_, trailers, complaint) => {
+])('a body is refused if its %s are wrong or missing', async (_, trailers, complaint) => {
   const partner = await serve((outgoing) => send(outgoing, body, trailers))
   await expect(pull(partner, order)).rejects.toThrow(complaint)
 })
 
 test.each([
-  ['the service breaks off', {}],
-  ['the partner does', { cutAtBytes: Buffer.byteLength(lines[0]! + lines[1]!) + 5 }],
-])('where %s, the rest is asked for after the last whole line, of the same ledger', async (_, options) => {
-  const asked: (string | undefined)[][] = []
-  const partner = await serve((outgoing, { url, headers }) => {
-    asked.push([url, headers['if-match']])
-    if (asked.length === 2) return send(outgoing, lines[2]!)
-    outgoing.writeHead(200, { ETag: '"e"' })
-    outgoing.write(lines[0]! + lines[1]! + lines[2]!.slice(0, 9), () => outgoing.destroy())
-  })
-  expect(await pull(partner, { ...order, ...options })).toMatchObject({ connections: 2 })
-  expect(asked).toEqual([
-    [order.path, undefined],
-    [`${order.path}&after=2`, '"e"'],
-  ])
-  expect(readFileSync(file, 'utf8')).toBe(body)
-})
+  ['the service', {}],
+  ['the partner', { cutAtBytes: Buffer.byteLength(lines[0]! + lines[1]!) + 5 }],
+])(
+  'if %s breaks off, the rest is requested after the last whole line, of the same ledger',
+  async (_, options) => {
+    const asked: (string | undefined)[][] = []
+    const partner = await serve((outgoing, { url, headers }) => {
+      asked.push([url, headers['if-match']])
+      if (asked.length === 2) return send(outgoing, lines[2]!)
+      outgoing.writeHead(200, { ETag: '"e"' })
+      outgoing.write(lines[0]! + lines[1]! + lines[2]!.slice(0, 9), () => outgoing.destroy())
+    })
+    expect(await pull(partner, { ...order, ...options })).toMatchObject({ connections: 2 })
+    expect(asked).toEqual([
+      [order.path, undefined],
+      [`${order.path}&after=2`, '"e"'],
+    ])
+    expect(readFileSync(file, 'utf8')).toBe(body)
+  },
+)
 
-test('a transfer that breaks off before its first line begins anew, and is given up after ten times', async () => {
+test('a transfer that breaks off before its first line starts again, ten times in all', async () => {
   let asked = 0
   const partner = await serve((outgoing, { url }) => {
     asked += 1
@@ -116,7 +119,7 @@ test('a transfer that breaks off before its first line begins anew, and is given
   expect(asked).toBe(10)
 })
 
-test('a ledger that changed between two connections is refused with the words of the service', async () => {
+test('a ledger that changed between two connections is refused with the error of the service', async () => {
   const partner = await serve((outgoing, { headers }) => {
     if (headers['if-match'] === undefined) return send(outgoing, body)
     outgoing.writeHead(412).end('{"error":{"code":"ERR-PRECONDITION-FAILED","message":"Begin anew"}}')
@@ -126,8 +129,21 @@ test('a ledger that changed between two connections is refused with the words of
   )
 })
 
-test('a line that drops leaves no connection, even where all of the answer had come', async () => {
-  // More than one piece of the socket: the second comes while the first is written to the file.
+test('a refused request shows every problem that the service found', async () => {
+  const issues =
+    '[{"parameter":"idExercice","message":"must be an id"},{"parameter":"x","message":"is unknown"}]'
+  const partner = await serve((outgoing) =>
+    outgoing
+      .writeHead(400)
+      .end(`{"error":{"code":"ERR-VALIDATION","message":"See issues","details":{"issues":${issues}}}}`),
+  )
+  await expect(pull(partner, order)).rejects.toThrow(
+    /400 ERR-VALIDATION: See issues\n {2}idExercice must be an id\n {2}x is unknown$/,
+  )
+})
+
+test('a dropped transfer leaves no open connection, even if the whole answer had arrived', async () => {
+  // More than one chunk: the second arrives while the first is written to the file.
   const many = Array.from({ length: 100 }, (_, id) => movement(id, 'x'.repeat(900), '0', '0'))
   const whole = many.join('')
   const partner = await serve((outgoing, { url }) => {
@@ -138,7 +154,7 @@ test('a line that drops leaves no connection, even where all of the answer had c
   for (let time = 0; time < 20; time += 1) {
     await pull(partner, { ...order, cutAtBytes: whole.length / 2 })
     expect(readFileSync(file, 'utf8')).toBe(whole)
-    // Beside them one that is free for the next request, which Node closes after seconds.
+    // Node also keeps an idle one for the next request, and closes it after seconds.
     const inUse = Object.entries(globalAgent.sockets).flatMap(([name, of]) =>
       name.includes(`:${port}:`) ? (of ?? []) : [],
     )
@@ -168,7 +184,7 @@ test('after 429 the partner asks again when Retry-After has passed', async () =>
   expect(asked).toBe(2)
 })
 
-test('address, token and secret come from the environment, all three', () => {
+test('address, token and secret all come from the environment', () => {
   const env = { GRANDLIVRE_URL: 'https://ledger.example.com/', GRANDLIVRE_TOKEN: 't', GRANDLIVRE_SECRET: 's' }
   expect(partnerFrom(env)).toEqual({ url: 'https://ledger.example.com', token: 't', secret: 's' })
   for (const name of Object.keys(env)) expect(() => partnerFrom({ ...env, [name]: '' })).toThrow(name)

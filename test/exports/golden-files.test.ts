@@ -40,7 +40,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-test('the MAD file, with a line end added before each item', async () => {
+test('the MAD file equals its fixture, which adds a line end before each item', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const chunks = renderMadFile(snapshot, {
     selection: wholeFolder(folder, 'Europe/Paris'),
@@ -63,7 +63,7 @@ test('the MAD file, with a line end added before each item', async () => {
   expect(JSON.parse(folded)).toEqual(JSON.parse(text))
 })
 
-test('the movements of the whole folder, one per line', async () => {
+test('the movements of the whole folder equal their fixture, one per line', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const { chunks } = await produceSelected(
     snapshot,
@@ -82,13 +82,13 @@ test('the movements of the whole folder, one per line', async () => {
   expectFixture('movements.ndjson', Buffer.concat(parts))
 })
 
-test('the TRA file, without any problem', async () => {
+test('the TRA file equals its fixture, and has no problem', async () => {
   expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
 })
 
-test('the events of the import and of an export, as one delivery', async () => {
+test('the events of the import and of an export equal their fixture, as one delivery', async () => {
   const { schemaId } = folder
   const document = { id: exportId, status: 'completed' } as const
   await owner.query('begin')

@@ -8,6 +8,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { type Chosen, traBytes } from '../support/fixtures/tra-bytes.ts'
 import { ended, type JobAnswer, statusUrl, trigger } from '../support/full-export.ts'
+import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
 import { type ExportStage, folderReference, setExportStage } from '../support/stages/export-stage.ts'
@@ -190,14 +191,34 @@ describe('books that do not fit', () => {
     expect((await request(statusUrl(url, job.id), headers())).body).toEqual(job)
   })
 
-  test('with a sixth axis leave it out and log it', async () => {
+  test('with a sixth axis give a file without it, and a warning in the log', async () => {
     await passAnHour()
-    for (const id of [63, 64, 65, 66])
+    const key = [first.schemaId, first.folderId]
+    for (const id of [63, 64, 65, 66]) {
       await sql(
         'insert into grandlivre.axes (schema_id, folder_id, id, code, name) values ($1, $2, $3, $4, $4)',
-        [first.schemaId, first.folderId, id, `AXIS${id}`],
+        [...key, id, `AXIS${id}`],
       )
+      await sql(
+        `insert into grandlivre.sections (schema_id, folder_id, id, axis_id, code, name, account_roots, closed)
+         values ($1, $2, $3, $4, $5, $5, '{}', false)`,
+        [...key, 600 + id, id, `SECTION${id}`],
+      )
+    }
+    await addEntry(stage.staff.client, first, { id: '77001' }, [
+      {
+        id: '77002',
+        accountId: '110',
+        debit: 100n,
+        shares: [665n, 100n, 1_000_000n, 666n, 100n, 1_000_000n],
+      },
+      { id: '77003', credit: 100n },
+    ])
     const job = await exported('format=TRA')
+    expect(job.status).toBe('DONE')
+    const bytes = await fetched(job)
+    expect(bytes.equals(await expected(bytes))).toBe(true)
+    expect([bytes.includes('SECTION65'), bytes.includes('SECTION66')]).toEqual([true, false])
     const line = stage.service.lines.find(
       (each) => each.includes('export.axesLeftOut') && each.includes(job.id),
     )

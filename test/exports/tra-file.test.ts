@@ -189,7 +189,10 @@ describe('a file', () => {
       credit: BigInt(sums.credit),
     })
     expect(rowsTotal).toBe(totals.rows)
-    for (const [i, later] of counts.slice(1).entries()) expect(later.bytes).toBeGreaterThan(counts[i]!.bytes)
+    for (const [i, later] of counts.slice(1).entries()) {
+      expect(later.bytes).toBeGreaterThan(counts[i]!.bytes)
+      expect(later.rows).toBeGreaterThanOrEqual(counts[i]!.rows)
+    }
   })
 })
 

@@ -114,6 +114,25 @@ test.each([
   await new Promise((done) => server.close(done))
 })
 
+test('a client that stops reading its answer is cut off', async () => {
+  const cutOff = Promise.withResolvers<void>()
+  const endless = () =>
+    new ReadableStream({
+      pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+      cancel: () => cutOff.resolve(),
+    })
+  const timing = { ...defaultTiming.listener, idleMs: 100 }
+  const server = createListener(() => new Response(endless()), createLog('silent'), timing)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await cutOff.promise
+  socket.destroy()
+  await new Promise((done) => server.close(done))
+})
+
 describe('a connection that has sent nothing yet', () => {
   test('is not answered, however late its first request comes', async () => {
     const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 100, checkMs: 50 }

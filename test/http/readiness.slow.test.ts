@@ -102,6 +102,25 @@ describe('a database that is away when the process starts', () => {
     }
   })
 
+  test('serves no request while it is back with another schema version', async () => {
+    const proxy = await startProxy(url)
+    await proxy.cut()
+    const service = await startTestService({ ownerUrl: proxy.url })
+    try {
+      await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
+      await proxy.restore()
+      expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
+      expect(await missing(service)).toBe('the database of DATABASE_URL')
+      await ask(url, 'delete from grandlivre.migrations where version = 9999')
+      await until(async () => (await missing(service)) === '')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    } finally {
+      await ask(url, 'delete from grandlivre.migrations where version = 9999')
+      await service.stop()
+      await proxy.cut()
+    }
+  })
+
   test('is also waited for if it goes away during the start', async () => {
     const proxy = await startProxy(url)
     const prepare = async () => {

@@ -41,7 +41,7 @@ const later: typeof refusals = {
   },
 }
 
-test('a refused file leaves nothing behind, not even a folder', async () => {
+test('a refused file leaves no row, not even a folder', async () => {
   const nothing = await rowCounts(pool())
   for (const [name, { file, line, column, value }] of Object.entries(later)) {
     const error = await importFile(file).catch((refused: unknown) => refused)

@@ -1,4 +1,4 @@
-/** docker-compose.yml: what it publishes, and that it knows no secret. Read as text, as no YAML is parsed here. */
+/** docker-compose.yml: what it publishes, and that it holds no secret. It is read as text, without a YAML parser. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const services = [
   .../^services:\n((?:[ \n].*\n|\n)+)/m.exec(compose)![1]!.matchAll(/^ {2}(\w+):\n((?: {4}.*\n|\n)+)/gm),
 ].map(([, name, lines]) => ({ name: name!, lines: lines! }))
 
-/** What the environment has to give: `${NAME}`, `${NAME:-default}`, `${NAME:?message}`, one in the other, too. */
+/** Variables from the environment, nested ones too: `${NAME}`, `${NAME:-default}`, `${NAME:?message}`. */
 const variables = [...compose.matchAll(/\$\{(\w+)(:?[-?+])?/g)].map(([, name, operator]) => ({
   name: name!,
   operator,
@@ -24,19 +24,19 @@ const variables = [...compose.matchAll(/\$\{(\w+)(:?[-?+])?/g)].map(([, name, op
 
 const demanded = [...new Set(variables.filter(({ name }) => isSecret(name)).map(({ name }) => name))].sort()
 
-test('publishes the service and the files that partners download, and nothing else', () => {
+test('the composition publishes the service and the files that partners download, and nothing else', () => {
   expect(services.map(({ name }) => name)).toEqual(['database', 'files', 'service'])
   const publishing = services.filter(({ lines }) => /^ {4}(ports|network_mode):/m.test(lines))
   expect(publishing.map(({ name }) => name)).toEqual(['files', 'service'])
 })
 
-test('publishes no files where they are in an S3 server of another place', () => {
+test('the composition publishes no files if they are on an S3 server elsewhere', () => {
   const files = services.find(({ name }) => name === 'files')!
   const ports = [.../^ {4}ports:\n((?: {6}.*\n)+)/m.exec(files.lines)![1]!.matchAll(/- '(.*)'/g)]
   expect(ports.map(([, port]) => port)).toEqual([`\${S3_ENDPOINT:+127.0.0.1:}9000:9000`])
 })
 
-test('demands every secret and has a default for none', () => {
+test('the composition demands every secret and has a default for none', () => {
   expect(demanded).toEqual(['MASTER_KEY', 'POSTGRES_PASSWORD', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
   expect(variables.filter(({ name, operator }) => isSecret(name) && operator !== ':?')).toEqual([])
   const settings = [...compose.matchAll(/^ {6}(\w+): (.*)$/gm)].filter(([, name]) => isSecret(name!))
@@ -46,7 +46,7 @@ test('demands every secret and has a default for none', () => {
   expect(compose).toMatch(/postgres:\/\/grandlivre:\$\{POSTGRES_PASSWORD:\?/)
 })
 
-test('is started by the command of the documentation, which makes what is demanded and changes nothing', (context) => {
+test('the command in the documentation makes the secrets that are missing, and changes none', (context) => {
   const [, make] = /^```sh\n(\(umask [\s\S]*?\)) && docker compose up --build\n```/m.exec(docs)!
   expect(/ in ([A-Z0-9_ ]+); do/.exec(make!)![1]!.split(' ')).toEqual(demanded)
   try {
@@ -63,7 +63,7 @@ test('is started by the command of the documentation, which makes what is demand
   expect(made()).toEqual(demanded.map((name) => expect.stringMatching(`^${name}=[0-9a-f]{64}$`)))
   expect(new Set(made().map((line) => line.split('=')[1])).size).toBe(demanded.length)
   expect(statSync(file).mode & 0o777).toBe(0o600)
-  // Nothing of it changes, and its last line may be without an end.
+  // Existing lines stay, even if the last one has no line end.
   writeFileSync(file, 'S3_ENDPOINT=https://s3.example.com\nS3_SECRET_KEY=\nMASTER_KEY=kept')
   run()
   run()

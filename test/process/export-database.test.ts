@@ -14,10 +14,10 @@ test('exports read from EXPORT_DATABASE_URL as the service role, whatever its lo
     (await download(movementsUrl(service.url, { idExercice: '12' }), stage.company, method)).status
   try {
     expect(await status()).toBe(200)
-    // What the role may not read the export cannot; the owner still could.
+    // The export can no longer read what is revoked from the role; the owner could.
     await stage.staff.client.query('revoke select on grandlivre.movements from grandlivre_service')
     expect(await status()).toBe(500)
-    // A look at the headers reads none of it.
+    // HEAD reads no movements.
     expect(await status('HEAD')).toBe(200)
   } finally {
     await service.stop()
@@ -25,25 +25,25 @@ test('exports read from EXPORT_DATABASE_URL as the service role, whatever its lo
   }
 })
 
-test('an answer is named after the ledger it was read from, not after the one that was looked at before', async () => {
+test('an ETag names the ledger that was read, not the one that was looked up before', async () => {
   const stage = await setExportStage()
-  // As a replica that lags: the same folder at another version.
+  // Like a replica that lags: the same folder at another version.
   const replica = await createTestDatabase()
   const staff = await createTenants(replica.ownerUrl)
   await staff.thirdParty('PARTNER')
   const { rows } = await staff.client.query('select id from grandlivre.third_parties')
   const { schemaId, folderId } = folders.first
-  await fillLedger(staff.client, { schemaId, folderId, label: 'behind', thirdPartyId: rows[0].id })
+  await fillLedger(staff.client, { schemaId, folderId, label: 'lagging', thirdPartyId: rows[0].id })
   const service = await startTestService(stage.database, { exportDatabaseUrl: replica.ownerUrl })
   const ask = (headers = {}, method = 'GET') =>
     download(movementsUrl(service.url, { idExercice: '12' }), { ...stage.company, ...headers }, method)
   try {
-    const lookedAt = String((await ask({}, 'HEAD')).headers.etag)
+    const lookedUp = String((await ask({}, 'HEAD')).headers.etag)
     const { text, headers } = await ask()
-    expect(text).toContain('behind')
-    expect(headers.etag).not.toBe(lookedAt)
+    expect(text).toContain('lagging')
+    expect(headers.etag).not.toBe(lookedUp)
     expect((await ask({ 'If-None-Match': headers.etag })).headers.etag).toBe(headers.etag)
-    const resumed = await ask({ 'If-Match': lookedAt })
+    const resumed = await ask({ 'If-Match': lookedUp })
     expect([resumed.status, resumed.json.error.code]).toEqual([412, 'ERR-PRECONDITION-FAILED'])
   } finally {
     await service.stop()

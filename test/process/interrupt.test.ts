@@ -20,7 +20,7 @@ beforeEach(async () => {
   await chmod(folder, 0o755)
   dataDir = join(folder, 'data')
   await copyCluster(dataDir)
-  // Longer than any test here waits for it.
+  // Large enough to outlast every test here.
   const words = ['src/cli.ts', 'seed', '--movements', '5000000']
   const env = { PATH: process.env['PATH'], DATA_DIR: dataDir }
   child = spawn(process.execPath, words, { env, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -48,7 +48,7 @@ test.each([
   await expect(access(join(dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
 })
 
-test('on a server that others use, an interrupted command ends its transaction and lets the server be', async () => {
+test('on a server that others use, an interrupted command ends its transaction and leaves the server running', async () => {
   await loading()
   const database = await startEmbeddedDatabase({ dataDir })
   child.kill('SIGINT')
@@ -61,7 +61,7 @@ test('on a server that others use, an interrupted command ends its transaction a
   await database.stop()
 })
 
-test('a lost database is reported in words for the command line', async () => {
+test('a lost database is reported in one line that says what to do', async () => {
   await loading()
   process.kill((await postmasterPid())!, 'SIGINT')
   const [code] = await once(child, 'close')

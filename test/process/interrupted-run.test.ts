@@ -16,7 +16,7 @@ test.concurrent.each([
   ['Ctrl-C, which reaches the whole group of the terminal', 'SIGINT', 'group'],
   ['SIGTERM', 'SIGTERM', 'process'],
   ['SIGKILL', 'SIGKILL', 'process'],
-] as const)('%s: neither servers nor files', { timeout: 180_000 }, async (_, signal, whom) => {
+] as const)('%s leaves neither servers nor files', { timeout: 180_000 }, async (_, signal, whom) => {
   const temporary = await mkdtemp(join(tmpdir(), 'grandlivre-interrupted-'))
   await chmod(temporary, 0o755)
   // Tests with a server of their own beside that of the run.
@@ -33,7 +33,7 @@ test.concurrent.each([
     await until(async () => (await readdir(temporary)).length === 0)
     for (const { port } of started) await until(() => isFree(port))
   } finally {
-    // First what could start more of them: a run that the test has given up on. Its group, as it is detached.
+    // First the run, if it still goes on: it could start more. Its group, since it is detached.
     kill(-run.pid!)
     for (const { pid } of await servers(temporary)) kill(pid)
     await rm(temporary, { recursive: true, force: true })

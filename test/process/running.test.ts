@@ -8,16 +8,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revokeToken } from '../../src/auth/tokens.ts'
 import { readConfig } from '../../src/config.ts'
-import { type SeededFolder, seed } from '../../src/sample/seed.ts'
+import type { SeededFolder } from '../../src/sample/seed.ts'
 import { startService } from '../../src/start.ts'
+import { seededYear } from '../support/ledgers/seeded-year.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, testMasterKey } from '../support/service.ts'
 import { until } from '../support/until.ts'
-
-/** Far more than the buffers between thread and client hold, so that a client that does not read keeps it running. */
-const movements = 40_000
 
 /** The tests share one token, and the windows of its limit are in the database. */
 const noRateLimit = { RATE_LIMIT_REQUESTS: '100000' }
@@ -30,9 +28,11 @@ let signed: Record<string, string>
 let path: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  // An export whose client does not read keeps running.
+  const ledger = await copyLedger(seededYear(15_000))
+  database = ledger.database
+  folder = ledger.facts
   staff = await createTenants(database.ownerUrl)
-  folder = await seed(database.ownerUrl, { movements, year: 2025 })
   secret = await staff.thirdParty('ONE')
   signed = credentials(await staff.token('ONE', 'api', folder), secret)
   path = `/api/v1/mad/movements?version=1.0.0&idExercice=${folder.exercices[1]!.id}`
@@ -43,6 +43,44 @@ afterAll(async () => {
   await database?.drop()
 })
 
+/** Data folders of the processes that tests start. */
+const dataDirs: string[] = []
+
+afterAll(async () => {
+  for (const name of dataDirs) await rm(name, { recursive: true, force: true })
+})
+
+/** The service in a process of its own, from its entry point. */
+async function start(settings: Record<string, string> = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
+  dataDirs.push(dataDir)
+  const env = {
+    PATH: process.env['PATH'],
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+    PORT: '0',
+    DATA_DIR: dataDir,
+    DATABASE_URL: database.ownerUrl,
+    MASTER_KEY: testMasterKey.toString('hex'),
+    ...noRateLimit,
+    ...settings,
+  }
+  const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = { out: '', error: '' }
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.error += chunk
+  })
+  return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
+}
+
+async function listening(output: { out: string }, child: ChildProcess): Promise<string> {
+  await until(() => output.out.includes('service.listening') || child.exitCode !== null)
+  const line = output.out.split('\n').find((text) => text.includes('service.listening'))
+  return JSON.parse(line!).url
+}
+
 /** An export whose client reads nothing until it is read. */
 async function stalled(url: string, headers = signed): Promise<IncomingMessage> {
   const outgoing = get(url + path, { headers, agent: false })
@@ -52,10 +90,11 @@ async function stalled(url: string, headers = signed): Promise<IncomingMessage> 
 }
 
 describe('exports of one folder at once', () => {
-  test('are limited over all processes, and a client that leaves makes room', async () => {
+  test('share the slots of all processes, and a client that leaves frees one', async () => {
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 2 }
-    const services = await Promise.all([1, 2].map(() => startTestService(database, { rateLimit })))
-    const urls = services.map(({ url }) => url)
+    const own = await startTestService(database, { rateLimit })
+    const { child, output, ended } = await start({ RATE_LIMIT_CONCURRENT: '2' })
+    const urls = [own.url, await listening(output, child)]
     try {
       const running = await Promise.all(urls.map((url) => stalled(url)))
       expect(running.map(({ statusCode }) => statusCode)).toEqual([200, 200])
@@ -70,11 +109,13 @@ describe('exports of one folder at once', () => {
       running[1]!.destroy()
       await until(async () => (await request(urls[0]! + path, signed)).status === 200)
     } finally {
-      for (const { stop } of services) await stop()
+      child.kill('SIGKILL')
+      await ended
+      await own.stop()
     }
   })
 
-  test('give their places back however they end', async () => {
+  test('free their slots however they end', async () => {
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
     const { url, stop } = await startTestService(database, { rateLimit })
     try {
@@ -93,7 +134,7 @@ describe('exports of one folder at once', () => {
     }
   })
 
-  test('leave no place taken for a client that left before it had one', async () => {
+  test('hold no slot for a client that left before it got one', async () => {
     const proxy = await startProxy(database.ownerUrl)
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
     const { url, lines, stop } = await startTestService({ ownerUrl: proxy.url }, { rateLimit })
@@ -108,7 +149,7 @@ describe('exports of one folder at once', () => {
       leaving.destroy()
       await until(() => lines.some((line) => line.includes('"requestId":"leaving"')))
       proxy.thaw()
-      // Its place is asked for some time in between.
+      // Its slot is requested at some point meanwhile.
       for (let round = 0; round < 5; round += 1) await until(async () => (await status()) === 200)
     } finally {
       proxy.thaw()
@@ -118,7 +159,7 @@ describe('exports of one folder at once', () => {
   })
 })
 
-test('an export that runs when its token is revoked ends, and is the last of it', async () => {
+test('an export that runs when its token is revoked finishes, and the next request is refused', async () => {
   const { url, stop } = await startTestService(database)
   try {
     const token = await staff.token('ONE', 'api', folder)
@@ -157,7 +198,7 @@ test('a start that fails after binding its port says why, and leaves nothing run
   })
 })
 
-test('a start says so when the database does not let it in, without the password', async () => {
+test('a start that the database refuses says why, without the password', async () => {
   const ownerUrl = database.ownerUrl.replace(/:[^:@]+@/, ':hidden@')
   const refused = await startTestService({ ownerUrl }).catch((error: Error) => error.message)
   expect(refused).toContain(
@@ -166,7 +207,7 @@ test('a start says so when the database does not let it in, without the password
   expect(refused).not.toContain('hidden')
 })
 
-test('a connection that is never idle is served once more by a service that stops', async () => {
+test('a stopping service answers one more request of a busy connection, and closes it', async () => {
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.ownerUrl,
@@ -187,49 +228,14 @@ test('a connection that is never idle is served once more by a service that stop
   ask('/healthz')
   let answers = ''
   for await (const chunk of socket.setEncoding('utf8')) answers += chunk
-  // Of the two others only the first.
+  // Of the two further requests only the first is answered.
   expect(answers.match(/HTTP\/1\.1 200 OK\r\n/g)).toHaveLength(2)
   expect(answers.match(/\r\nconnection: close\r\n/gi)).toHaveLength(1)
   expect(await drained).toBe(true)
 })
 
 describe('the process', () => {
-  const folders: string[] = []
-
-  afterAll(async () => {
-    for (const name of folders) await rm(name, { recursive: true, force: true })
-  })
-
-  async function start(settings: Record<string, string> = {}) {
-    const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
-    folders.push(dataDir)
-    const env = {
-      PATH: process.env['PATH'],
-      PORT: '0',
-      DATA_DIR: dataDir,
-      DATABASE_URL: database.ownerUrl,
-      MASTER_KEY: testMasterKey.toString('hex'),
-      ...noRateLimit,
-      ...settings,
-    }
-    const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-    const output = { out: '', error: '' }
-    child.stdout.on('data', (chunk) => {
-      output.out += chunk
-    })
-    child.stderr.on('data', (chunk) => {
-      output.error += chunk
-    })
-    return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
-  }
-
-  async function listening(output: { out: string }, child: ChildProcess): Promise<string> {
-    await until(() => output.out.includes('service.listening') || child.exitCode !== null)
-    const line = output.out.split('\n').find((text) => text.includes('service.listening'))
-    return JSON.parse(line!).url
-  }
-
-  test('lets running answers end after SIGTERM, takes no new ones, and exits 0', async () => {
+  test('lets running answers end after SIGTERM, accepts no new requests, and exits 0', async () => {
     const { child, output, ended } = await start()
     const url = await listening(output, child)
     const response = await stalled(url)
@@ -256,7 +262,7 @@ describe('the process', () => {
     const response = await stalled(await listening(output, child))
     child.kill('SIGINT')
     await until(() => output.out.includes('service.stopping'))
-    // What follows at once may be an echo of the first.
+    // A signal that follows at once may be an echo of the first.
     await until(() => child.exitCode !== null || !child.kill('SIGINT'))
     expect(await ended).toEqual([1, null])
     response.destroy()
@@ -272,14 +278,6 @@ describe('the process', () => {
       `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set PORT (0 picks a free one)\n`,
     )
     blocker.close()
-  })
-
-  test('takes no offset for a time zone, whose sign PostgreSQL reads the other way round', () => {
-    const read = (zone: string) => readConfig({ TIME_ZONE: zone }).timeZone
-    for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
-      expect(read(zone)).toBe(zone)
-    for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
-      expect(() => read(zone)).toThrow('TIME_ZONE')
   })
 
   test('names every wrong setting at once', async () => {

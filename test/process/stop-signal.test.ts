@@ -6,8 +6,10 @@ import { get, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { startProcess } from '../support/process.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
+import { ask } from '../support/stages/embedded-stage.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
@@ -72,6 +74,12 @@ test('a command that hears a Ctrl-C twice undoes what was not finished, and stop
   signalTwice()
   expect([130, 143]).toContain((await ended)[0])
   expect(output.error).toContain('Interrupted: what was not finished is undone\n')
+  const database = await startEmbeddedDatabase({ dataDir, durable: false })
+  try {
+    expect(await ask(database.ownerUrl, 'select from grandlivre.folders')).toEqual([])
+  } finally {
+    await database.stop()
+  }
 })
 
 test('a service that gets SIGTERM while it starts stops its database as well', async () => {

@@ -15,7 +15,7 @@ import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support
 import { startTestService } from '../support/service.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
 
-/** A server with a login of each kind, and a database for each, which has what the login needs. */
+/** A server with a login of each kind, each with a database of its own. */
 let folder: string
 let server: EmbeddedDatabase
 
@@ -48,7 +48,7 @@ function urlOf(login: Login): string {
   return url.href
 }
 
-/** What a start comes to: its complaint, or nothing where it starts. */
+/** The error message of a start; undefined if it succeeds. */
 async function complaintOf(databaseUrl: string): Promise<string | undefined> {
   try {
     const service = await startTestService({ ownerUrl: databaseUrl })
@@ -103,7 +103,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
   })
   afterAll(() => bouncer?.stop())
 
-  test.each(logins)('refuses the login %s by name, and leaves no lock', async (login) => {
+  test.each(logins)('is refused for the login %s, and leaves no lock', async (login) => {
     // Migrated, as the database of a service that has run before.
     await migrate(urlOf(login))
     const complaint = await complaintOf(bouncer.through(urlOf(login)))
@@ -120,7 +120,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
     expect(await requestsOf(login)).toEqual(bound)
   })
 
-  test('refuses an empty database, in which nothing is made', async () => {
+  test('is refused for an empty database, in which nothing is created', async () => {
     await ask(server.ownerUrl, 'create database empty owner books_owner')
     const url = urlOf('books_owner').replace('/of_books_owner', '/empty')
     await expect(migrate(bouncer.through(url))).rejects.toThrow('pooler')
@@ -130,11 +130,11 @@ describe.skipIf(!isPgBouncerInstalled).each([
   })
 })
 
-// The trap: with a search path of its own a login finds the schema even where the start-up options are dropped.
+// The trap: a login with its own search path finds the schema even if the start-up options are dropped.
 test.skipIf(!isPgBouncerInstalled).each([
   ['grandlivre', false],
   ['elsewhere', true],
-] as const)('a pooler is refused where the login has the search path %s', async (path, isWrong) => {
+] as const)('a pooler is refused even if the login has the search path %s', async (path, isWrong) => {
   await ask(server.ownerUrl, `alter role books_owner set search_path = ${path}`)
   const bouncer = await startPgBouncer([urlOf('books_owner')], { poolMode: 'session', dropsOptions: true })
   try {
@@ -149,7 +149,7 @@ test.skipIf(!isPgBouncerInstalled).each([
 })
 
 test.skipIf(!isPgBouncerInstalled)(
-  'the process ends with the sentences, also where only exports go through a pooler',
+  'the process ends with the reasons, even if only exports go through a pooler',
   async () => {
     const bouncer = await startPgBouncer(logins.map(urlOf), { poolMode: 'session', dropsOptions: true })
     const DATA_DIR = join(folder, 'service')
@@ -175,7 +175,7 @@ test.skipIf(!isPgBouncerInstalled)(
   },
 )
 
-describe('a server on which nothing stands between', () => {
+describe('a direct connection', () => {
   beforeEach(() => migrate(urlOf('books_owner')))
 
   afterEach(async () => {
@@ -189,14 +189,14 @@ describe('a server on which nothing stands between', () => {
 
   const complaint = () => complaintOf(urlOf('books_owner'))
 
-  test.each(['bypassrls', 'superuser'])('is refused where the service role has %s', async (attribute) => {
+  test.each(['bypassrls', 'superuser'])('is refused if the service role has %s', async (attribute) => {
     await ask(server.ownerUrl, `alter role grandlivre_service ${attribute}`)
     expect(await complaint()).toMatch(
       /- Row-level security does not bind grandlivre_service on \w+, \w+, \w+ and \d+ more\. As an administrator: alter role grandlivre_service nosuperuser nobypassrls/,
     )
   })
 
-  test('is refused where row-level security of a single table is off', async () => {
+  test('is refused if row-level security of a single table is off', async () => {
     await ask(urlOf('books_owner'), 'alter table grandlivre.banks disable row level security')
     expect(await complaint()).toContain('does not bind grandlivre_service on banks.')
   })
@@ -204,7 +204,7 @@ describe('a server on which nothing stands between', () => {
   test.each([
     ['search_path', 'public', 'The search path is public and not grandlivre'],
     ['datestyle', 'German', 'The date style is German, DMY and not ISO'],
-  ])('is refused where a trigger at login sets another %s', async (name, value, sentence) => {
+  ])('is refused if a login trigger sets another %s', async (name, value, sentence) => {
     const admin = urlOf('grandlivre').replace('of_grandlivre', 'of_books_owner')
     await ask(
       admin,
@@ -216,7 +216,7 @@ describe('a server on which nothing stands between', () => {
   })
 })
 
-test('a migration that waits for another names the holder of the lock after its time, and leaves no lock', async () => {
+test('a migration that waits too long for another names the holder of the lock, and leaves no lock', async () => {
   const url = urlOf('books_owner')
   await migrate(url)
   const holder = new pg.Client({ connectionString: url, application_name: 'a leaked one' })
@@ -236,10 +236,10 @@ test('a migration that waits for another names the holder of the lock after its 
   expect(await migrate(url)).toEqual([])
 })
 
-test('the message leaves out what the server hides of the holder of the lock', async () => {
+test('the message leaves out what the server hides about the holder of the lock', async () => {
   const url = urlOf('books_owner')
   await migrate(url)
-  // A login that may not look at the connections of the administrator.
+  // The login of the migration may not see the connections of the administrator.
   const holder = new pg.Client(urlOf('grandlivre').replace('of_grandlivre', 'of_books_owner'))
   await holder.connect()
   await holder.query('select pg_advisory_lock(7301001)')

@@ -45,8 +45,8 @@ export function startCli(
   const env = {
     PATH: process.env['PATH'],
     ...environmentOf(ownerUrl),
-    // Like the npm scripts: half of a short command's time goes into stripping types.
-    NODE_COMPILE_CACHE: '.cache/compile',
+    // Half of a short command's time would go into stripping types.
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
   }
   const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const soFar = { code: 0, out: '', error: '' }

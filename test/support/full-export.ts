@@ -67,7 +67,7 @@ export async function ended(
     job = body as JobAnswer
     if (job.progress) seen(job.progress)
     return job.status !== 'INIT'
-  }, 100)
+  })
   return job!
 }
 

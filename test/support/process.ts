@@ -30,7 +30,7 @@ export async function startProcess(
     MASTER_KEY: testMasterKey.toString('hex'),
     RATE_LIMIT_REQUESTS: '100000',
     EXPORT_THREADS: '1',
-    NODE_COMPILE_CACHE: '.cache/compile',
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     ...settings,
   }
   const program = ['test/support/service-main.ts', JSON.stringify(timing)]

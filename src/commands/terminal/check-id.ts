@@ -1,12 +1,13 @@
+import { InvalidArgumentError } from 'commander'
 import { readId } from '../../db/id.ts'
 
 /**
  * Parses an argument or option: the id without leading zeros, as rows and other programs have it.
- * @throws {Error} if it is not an id
+ * @throws {InvalidArgumentError} if it is not an id; commander names the argument or option
  */
 export function checkId(given: string): string {
-  const id = readId(given) ?? '0'
-  if (id === '0') throw new Error(`An id is a number such as 1000, not "${given}"`)
+  const id = readId(given)
+  if (id === undefined || id === '0') throw new InvalidArgumentError('An id has 1 to 16 digits and is not 0.')
   return id
 }
 

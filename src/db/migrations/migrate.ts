@@ -12,11 +12,11 @@
  *   each restart. So functions change only together with the version: a change needs a numbered file, which may hold
  *   nothing but the line `-- functions: sha256 ...` of the new content, and without it the code does not start
  *   (schema-files.ts says the line). A login that may not migrate sees by the number alone that functions are missing.
- * - A numbered file relies on no function: when it runs, a fresh database has none yet, and an existing one has older
- *   ones. A function that it needs, such as that of a new trigger, it creates with `create or replace` and an empty
- *   body, and functions/ fills it in the same transaction: no other connection sees the empty one, nor new tables with
- *   old functions. It drops a function that is removed, or whose parameters or columns change, with `drop function if
- *   exists`.
+ * - A numbered file relies on no function: when it runs, functions have the bodies of earlier versions. It creates a new
+ *   one with `create or replace` and an empty body, and functions/ fills it in the same transaction: no other connection
+ *   sees the empty one, nor new tables with old functions. It drops a function that is removed, or whose parameters or
+ *   columns change, with `drop function if exists`. So the numbered files alone know every function that a database may
+ *   have, and tests find a definition without its first creation, and a function without its drop.
  * - While processes of two versions run on one database, those of the older call the newer functions. So a function
  *   keeps whatever the previous version relies on, or a new function gets a new name.
  */

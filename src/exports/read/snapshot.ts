@@ -3,8 +3,8 @@
  * committed meanwhile. Both connections see one tenant and are read-only.
  */
 import type pg from 'pg'
-import { idLiteral, textLiteral } from '../../db/literal.ts'
-import { connect } from '../../db/pool.ts'
+import { textLiteral } from '../../db/literal.ts'
+import { connect, setTenant } from '../../db/pool.ts'
 
 export interface Snapshot {
   first: pg.PoolClient
@@ -40,16 +40,17 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
     }
   }
   try {
-    const setTenant = `set local grandlivre.schema_id = ${textLiteral(idLiteral(schemaId))}`
     const begun = await first.query(
-      `begin isolation level repeatable read read only; ${setTenant};
+      `begin isolation level repeatable read read only; ${setTenant(schemaId)};
        select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at`,
     )
     // The types of pg do not cover queries of several statements.
     const { snapshot, at } = (begun as unknown as pg.QueryResult<{ snapshot: string; at: string }>[])[2]!
       .rows[0]!
     const sameSnapshot = `set transaction snapshot ${textLiteral(snapshot)}`
-    await second.query(`begin isolation level repeatable read read only; ${sameSnapshot}; ${setTenant}`)
+    await second.query(
+      `begin isolation level repeatable read read only; ${sameSnapshot}; ${setTenant(schemaId)}`,
+    )
     return { first, second, at: Number(at), close }
   } catch (error) {
     await close(error as Error)

@@ -31,9 +31,9 @@ const unchanged = {
   },
 }
 
-function answersOf(json: z.ZodType, line: z.ZodType) {
+function answersOf(json: z.ZodType, line: z.ZodType, headers = { ...etagHeaders, ...streamHeaders }) {
   const content = { [mediaTypes.json]: { schema: json }, [mediaTypes.ndjson]: { schema: line } }
-  return { headers: { ...etagHeaders, ...streamHeaders }, description: proof, content }
+  return { headers, description: proof, content }
 }
 
 function collectionRoute(collection: FolderCollection, summary: string, schema: z.ZodType): Route {
@@ -87,7 +87,7 @@ const society = tokenRoute({
   levels: ['firm'],
   summary: 'The folders of the firm',
   query: z.strictObject({}),
-  answers: { 200: answersOf(z.array(item.Society), item.Society) },
+  answers: { 200: answersOf(z.array(item.Society), item.Society, streamHeaders) },
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId } = principal
     const representation = representationFor(c)

@@ -27,15 +27,20 @@ export const errorAnswerHeaders: Headers = {
   'WWW-Authenticate': text('With 401: Bearer'),
 }
 
-/** On an answer with an ETag, and on its 304. */
-export const etagHeaders: Headers = {
-  ETag: text('Names these bytes. It changes when the ledger of the folder changes'),
+const cacheHeaders: Headers = {
   'Cache-Control': text('private, no-cache'),
   Vary: text('The headers that the answer depends on'),
 }
 
-/** On a streamed answer, in addition to `etagHeaders`. */
+/** On the 304 of an answer with an ETag. */
+export const etagHeaders: Headers = {
+  ETag: text('Names these bytes. It changes when the ledger of the folder changes'),
+  ...cacheHeaders,
+}
+
+/** On a streamed answer. One with an ETag has `etagHeaders`, too. */
 export const streamHeaders: Headers = {
+  ...cacheHeaders,
   'Content-Disposition': text('attachment, with a file name'),
   'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
   Trailer: text('X-Row-Count, X-Content-SHA256'),

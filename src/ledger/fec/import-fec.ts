@@ -3,7 +3,7 @@
  *
  * The file is read three times: for its encoding (at disk speed), to check everything and collect what must be known
  * before the first row (accounts, and which entries and letterings balance), and to load it by COPY in one transaction.
- * If only the dates of its lines tell the fiscal year, it is read once more before the checks.
+ * If only the dates of its lines determine the fiscal year, it is read once more before the checks.
  *
  * Mapping of columns (see survey/accounts.ts, survey/entries.ts, survey/journals.ts for the first ones):
  * - EcritureDate is the entry's date and, since it legally means "date de comptabilisation", also accounted_at.

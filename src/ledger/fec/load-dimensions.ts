@@ -106,7 +106,7 @@ function companyRow(key: FolderKey, accountId: string, name: string): CompanyRow
   return { ...key, accountId, name, ...unknown, ...noActivity, ibans: [], contacts: [], miscellaneous: null }
 }
 
-/** The whole label becomes the last name: nothing tells which word is the first name. */
+/** The whole label becomes the last name: a FEC does not mark the first name. */
 function employeeRow(key: FolderKey, accountId: string, name: string): EmployeeRow {
   return {
     ...key,

@@ -4,7 +4,7 @@
  *
  * Each step is one transaction that records the attempt, moves the position and stores the next body. The body is sent
  * after its commit. A process that dies in between sends the stored body again: no event is lost, and one is repeated
- * only if nobody knows whether it arrived.
+ * only if its outcome was not recorded.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'

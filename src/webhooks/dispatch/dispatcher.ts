@@ -159,7 +159,7 @@ export class Dispatcher {
       this.#rounds.notified.notify(schemaId)
       this.#wake.resolve()
     }
-    // Nobody was notified of what happened until now.
+    // Notifications from before the session were missed.
     this.#rounds.notified.restart()
     const session = await ListenerSession.open(this.#parts.serviceUrl, notify)
     this.#session = session

@@ -188,7 +188,7 @@ test.each([
   ['1.234,56', undefined],
   ['1e3', undefined],
   ['0x10', undefined],
-])('the amount "%s"', (text, expected) => {
+])('the amount "%s" is %s hundredths (undefined: refused)', (text, expected) => {
   expect(parseAmount(text)).toBe(expected)
 })
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
+import { collectionNames } from '../../support/plain/plain-mad.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 
 let stage: ExportStage
@@ -24,6 +25,33 @@ async function etag(query: Record<string, string> = selected, headers: Record<st
   return String((await ask(query, headers)).headers.etag)
 }
 
+interface GetRoute {
+  path: string
+  parameters: string[]
+  /** Whether the document promises an ETag. */
+  hasEtag: boolean
+}
+
+/** The routes that the API's document lists and whose address is fixed. */
+async function getRoutes(): Promise<GetRoute[]> {
+  const { json: document } = await download(`${stage.service.url}/api/v1/openapi.json`, {})
+  // biome-ignore lint/suspicious/noExplicitAny: a JSON document
+  const listed: [string, any][] = Object.entries(document.paths)
+  return listed
+    .filter(([path, { get }]) => get && !path.includes('{'))
+    .map(([path, { get }]) => ({
+      path,
+      parameters: (get.parameters ?? []).map(({ name }: { name: string }) => name),
+      hasEtag: get.responses['200'].headers.ETag !== undefined,
+    }))
+}
+
+/** The route of movements, entries or a collection, for the whole of exercice 12 where it takes one. */
+function urlOf(name: string): string {
+  const query = name === 'movements' || name === 'entries' ? { idExercice: '12' } : {}
+  return movementsUrl(stage.service.url, query).replace('/movements', `/${name}`)
+}
+
 const change = (sql: string) => stage.staff.client.query(sql)
 const ofFolder = `schema_id = 100 and folder_id = 111`
 
@@ -41,6 +69,8 @@ describe('an ETag', () => {
       [{ ...selected, source: 'API' }],
       [{ ...selected, idExercice: '11' }],
       [{ startDate: '2024-07-01', endDate: '2025-06-30' }],
+      [{ startDate: '2024-07-02', endDate: '2025-06-30' }],
+      [{ startDate: '2024-07-01', endDate: '2025-06-29' }],
       [{ startDate: '2024-07-01', endDate: '2025-06-30', dateFilter: 'platform' }],
     ]
     const tags: string[] = []
@@ -59,6 +89,27 @@ describe('an ETag', () => {
     expect(await etag(selected, { ...stage.firm, 'society-id': '111' })).toBe(await etag(selected))
     const period = { startDate: '2024-07-01', endDate: '2025-06-30' }
     expect(await etag({ ...period, dateFilter: 'document' })).toBe(await etag(period))
+  })
+
+  test('is sent by every route that promises one, and by no other', async () => {
+    const routes = await getRoutes()
+    const headers = { ...stage.firm, 'society-id': '111' }
+    const trigger = `${stage.service.url}/api/v1/mad/all?version=1.0.0&format=JSON`
+    const exportId: string = (await download(trigger, headers)).json.id
+    const values: Record<string, string> = { version: '1.0.0', format: 'JSON', exportId, idExercice: '12' }
+    const sending: string[] = []
+    for (const { path, parameters } of routes) {
+      const url = new URL(path, stage.service.url)
+      // The full export in JSON takes no exercice.
+      for (const [name, value] of Object.entries(values))
+        if (parameters.includes(name) && !(name === 'idExercice' && parameters.includes('format')))
+          url.searchParams.set(name, value)
+      const answer = await download(url.href, headers)
+      expect(answer.status, path).toBe(200)
+      if (answer.headers.etag) sending.push(path)
+    }
+    expect(sending).toEqual(routes.filter(({ hasEtag }) => hasEtag).map(({ path }) => path))
+    expect(sending).toEqual(['movements', ...collectionNames, 'entries'].map((name) => `/api/v1/mad/${name}`))
   })
 
   test('differs between folders', async () => {
@@ -111,28 +162,29 @@ describe('an ETag', () => {
     expect(await etag()).not.toBe(before)
   })
 
-  test('changes on every route when a partner with entries in the folder is renamed, and in no other folder', async () => {
+  test('changes on every route that has one when a partner with entries in the folder is renamed, and in no other folder', async () => {
     await stage.staff.thirdParty('OTHER')
     await change(`update grandlivre.entries set third_party_id = (select id from grandlivre.third_parties where code = 'OTHER')
       where schema_id = 100 and folder_id = 112 and source = 'API'`)
-    const address = movementsUrl(stage.service.url, { idExercice: '12' })
-    const seen = async (folder: string, headers: Record<string, string> = {}) => {
-      const answers = ['movements', 'entries'].map((route) =>
-        download(address.replace('movements', route), { ...stage.firm, 'society-id': folder, ...headers }),
+    const names = (await getRoutes())
+      .filter(({ hasEtag }) => hasEtag)
+      .map(({ path }) => path.split('/').at(-1)!)
+    const seen = async (folderId: string, headers: Record<string, string> = {}) =>
+      Promise.all(
+        names.map((name) => download(urlOf(name), { ...stage.firm, 'society-id': folderId, ...headers })),
       )
-      return Promise.all(answers)
-    }
-    const tags = async (folder: string) => (await seen(folder)).map(({ headers }) => headers.etag)
+    const tags = async (folderId: string) => (await seen(folderId)).map(({ headers }) => headers.etag)
     const before = { first: await tags('111'), second: await tags('112') }
     await change(`update grandlivre.third_parties set name = 'Nouveau nom' where code = 'OTHER'`)
     expect(await tags('111')).toEqual(before.first)
     const renamed = await seen('112', { 'If-None-Match': before.second.join(', ') })
-    expect(renamed.map(({ status }) => status)).toEqual([200, 200])
-    for (const { text } of renamed) expect(text).toContain('{"name":"Nouveau nom","code":"OTHER"}')
+    expect(renamed.map(({ status }) => status)).toEqual(names.map(() => 200))
+    const shown = names.filter((_, i) => renamed[i]!.text.includes('{"name":"Nouveau nom","code":"OTHER"}'))
+    expect(shown).toEqual(['movements', 'entries'])
     const after = await tags('112')
     await change(`update grandlivre.third_parties set code = 'PARTNER-2' where code = 'PARTNER'`)
     expect(await tags('112')).toEqual(after)
-    for (const [i, tag] of (await tags('111')).entries()) expect(tag).not.toBe(before.first[i])
+    for (const [i, tag] of (await tags('111')).entries()) expect(tag, names[i]).not.toBe(before.first[i])
     await change(`update grandlivre.third_parties set code = 'PARTNER' where code = 'PARTNER-2'`)
   })
 

@@ -33,11 +33,13 @@ export function line(columns: Column[], mandatoryEnd: number): string {
     const given = windows1252(text ?? '').slice(0, length)
     bytes.write(side === 'right' ? given.padStart(length) : given.padEnd(length), at - 1, 'latin1')
   }
-  const written = bytes.toString('latin1').replace(/ +$/, '')
-  return written.padEnd(mandatoryEnd)
+  // trimEnd would also remove no-break spaces, and / +$/ takes seconds for long runs of spaces inside a line.
+  const end = bytes.findLastIndex((byte) => byte !== space) + 1
+  return bytes.toString('latin1', 0, end).padEnd(mandatoryEnd)
 }
 
 const lineColumnsMax = 1407
+const space = ' '.charCodeAt(0)
 
 export function amount(minor: string | bigint): string {
   const [, sign, digits] = /^(-?)(\d+)$/.exec(String(minor))!

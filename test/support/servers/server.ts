@@ -4,7 +4,7 @@
  * (interrupted-run.ts).
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,9 +34,12 @@ export interface RunServer {
   stop(): Promise<void>
 }
 
+/** Twice what a run has been seen to use. */
+const memoryBytes = 4 * 1024 ** 3
+
 /** Makes the folder the temporary folder of this process, and thus of the tests and of what they start. */
 export async function startServer(): Promise<RunServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
+  const folder = await mkdtemp(join(await quickestFolder(), 'grandlivre-test-'))
   // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.
   await chmod(folder, 0o755)
   const cleaner = startCleaner(folder)
@@ -62,6 +65,17 @@ export async function startServer(): Promise<RunServer> {
       cleaner.kill()
     },
   }
+}
+
+/**
+ * Memory where Linux has room for it, unless TMPDIR names a folder. The tests create hundreds of databases of 300
+ * files each: on an ext4 disk with four tests at work, one costs 110 to 450 ms of processor time, in memory 20 ms.
+ */
+async function quickestFolder(): Promise<string> {
+  if (process.env['TMPDIR'] !== undefined) return tmpdir()
+  const memory = '/dev/shm'
+  const disk = await statfs(memory).catch(() => undefined)
+  return disk && disk.bavail * disk.bsize >= memoryBytes ? memory : tmpdir()
 }
 
 /** In its own process group, because Ctrl-C reaches the whole group of the terminal. */

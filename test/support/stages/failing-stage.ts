@@ -6,7 +6,6 @@ import pg from 'pg'
 import { expect } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { type Swept, sweepExports } from '../../../src/jobs/retention/retention.ts'
-import { type SeededFolder, seed } from '../../../src/sample/seed.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import type { ObjectStore } from '../../../src/store/store.ts'
 import { defaultTiming, type Timing } from '../../../src/timing.ts'
@@ -18,9 +17,10 @@ import {
   statusUrl,
   triggerAmongMany,
 } from '../full-export.ts'
+import { seededYear } from '../ledgers/seeded-year.ts'
 import { createTenants, credentials } from '../ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../process.ts'
-import { copyLedger, type Ledger, type TestDatabase } from '../servers/database.ts'
+import { copyLedger, type TestDatabase } from '../servers/database.ts'
 import { type Gate, startGate } from '../servers/gate.ts'
 import { request } from '../service.ts'
 import { until } from '../until.ts'
@@ -37,7 +37,7 @@ export interface Files {
 export interface StageOptions {
   /** Dropped at the end. By default a new one on the server of the run. */
   database?: TestDatabase
-  /** By default some twelve megabytes of JSON, far more than the buffers on the way hold. */
+  /** By default 15,000. */
   movements?: number
   /** By default a folder. */
   files?: Files
@@ -46,7 +46,10 @@ export interface StageOptions {
 }
 
 export interface FailingStage {
+  /** Of the company token. */
   headers: Record<string, string>
+  /** Of the firm token, for the same folder. */
+  firmHeaders: Record<string, string>
   schemaId: string
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
@@ -91,14 +94,9 @@ const withoutPauses = `
   create trigger without_pause before insert on pgboss.job for each row when (new.state = 'retry')
     execute function public.without_pause()`
 
-const year = (movements: number): Ledger<SeededFolder> => ({
-  name: `year_of_${movements}`,
-  fill: ({ ownerUrl }) => seed(ownerUrl, { movements, year: 2025 }),
-})
-
 export async function setFailingStage(options: StageOptions = {}): Promise<FailingStage> {
   const { movements = 15_000, isReal = false } = options
-  const ledger = year(movements)
+  const ledger = seededYear(movements)
   const { database, facts: folder } = options.database
     ? { database: options.database, facts: await ledger.fill(options.database) }
     : await copyLedger(ledger)
@@ -106,6 +104,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   const secret = await staff.thirdParty('ONE')
   if (!isReal) await staff.client.query(withoutPauses)
   const headers = credentials(await staff.token('ONE', 'api', folder), secret)
+  const firm = credentials(await staff.token('ONE', 'firm', folder), secret)
   await staff.end()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-failing-'))
   const files = options.files ?? (await folderIn(dataDir))
@@ -127,6 +126,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     (await request(statusUrl(service.url, exportId), headers)).body.progress as Progress | undefined
   return {
     headers,
+    firmHeaders: { ...firm, 'society-id': folder.folderId },
     schemaId: folder.schemaId,
     sql,
     noticeSilence: async (exportIds) => {
@@ -165,7 +165,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
           now = await progress(service, exportId)
           if (!now) throw new Error('the export ended before its time')
           return (await renewedAt()) !== before
-        }, 50)
+        })
         return now!
       }
       // More bytes than the database sends per movement (some 130), so that all intended movements get

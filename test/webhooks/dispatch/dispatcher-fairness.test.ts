@@ -122,7 +122,7 @@ test('each of many subscriptions gets its first turn before any gets its second'
   await until(() => crowd.requested.length === 112)
   for (let requests = 113; requests <= 300; requests++) {
     crowd.answerOne()
-    await until(() => crowd.requested.length === requests, 2)
+    await until(() => crowd.requested.length === requests)
   }
   expect(new Set(crowd.requested).size).toBe(300)
   crowd.answerAll()
@@ -156,10 +156,10 @@ test('a notified event is found without searching thousands of subscriptions of 
   for (const name of names) {
     const before = clockReads
     await stage.publish(documents([name]))
-    await until(() => namesOf(stage.receiver.accepted('/one')).includes(name), 2)
+    await until(() => namesOf(stage.receiver.accepted('/one')).includes(name))
     counts.push(clockReads - before)
     // Otherwise the same turn would deliver the next event as well.
-    await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'), 2)
+    await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
   }
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(names)
   // A search reads the clock three times or more, and a full round takes 61 searches: one round at the start,

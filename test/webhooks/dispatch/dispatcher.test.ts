@@ -20,7 +20,7 @@ test('a subscriber gets one request at a time and no event twice, however many d
     await stage.subscribe(path)
     stage.receiver.behave(path, (response) => void setTimeout(() => response.writeHead(204).end(), 5))
   }
-  for (let process = 0; process < 3; process++) stage.dispatch()
+  for (let dispatcher = 0; dispatcher < 3; dispatcher++) stage.dispatch()
   for (let first = 0; first < 300; first += 10) await stage.publish(documents(numbered(10, first)))
   for (const path of paths) {
     await until(() => stage.receiver.accepted(path).length >= 300)
@@ -106,7 +106,7 @@ test('a stopping dispatcher sends nothing for subscriptions that have a slot and
   for (const path of paths) await until(() => stage.receiver.accepted(path).length === 1)
 })
 
-test('a stopping dispatcher cuts off a silent receiver, whose delivery the next process sends again', async (context) => {
+test('a stopping dispatcher cuts off a silent receiver, whose delivery the next dispatcher sends again', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', () => {})

@@ -1,4 +1,4 @@
-/** Locks of subscriptions, held by several processes, on a real database. */
+/** Locks of subscriptions, held by several sessions, on a real database. */
 import { expect, test } from 'vitest'
 import { ListenerSession } from '../../../src/webhooks/dispatch/listener-session.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'

@@ -3,7 +3,12 @@ import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { codeOf, postUrl, startWebhookRoutes, type WebhookRoutes } from '../support/stages/webhook-routes.ts'
+import {
+  codeOf,
+  postUrl,
+  startWebhookRoutes,
+  type WebhookRoutes,
+} from '../../support/stages/webhook-routes.ts'
 
 let routes: WebhookRoutes
 beforeAll(async () => {
