@@ -75,13 +75,9 @@ interface Standing {
 }
 
 async function readStanding(client: ClientBase): Promise<Standing> {
-  // A pool removes its listener from a connection in use, and an unhandled `error` event ends the process.
-  const ignore = () => {}
-  client.on('error', ignore)
-  try {
-    const { rows } = await client.query<Standing>(
-      lookUp({
-        text: `select pg_backend_pid() as "processId", current_user::text as role,
+  const { rows } = await client.query<Standing>(
+    lookUp({
+      text: `select pg_backend_pid() as "processId", current_user::text as role,
        current_setting('search_path') as "searchPath", current_setting('datestyle') as "dateStyle",
        array(
          select c.relname::text from pg_class c
@@ -90,12 +86,9 @@ async function readStanding(client: ClientBase): Promise<Standing> {
              select from pg_attribute a where a.attrelid = c.oid and a.attname = 'schema_id' and not a.attisdropped))
            and not row_security_active(c.oid)
          order by 1) as unbound`,
-      }),
-    )
-    return rows[0]!
-  } finally {
-    client.off('error', ignore)
-  }
+    }),
+  )
+  return rows[0]!
 }
 
 const withoutPooler =

@@ -21,6 +21,18 @@ export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 
 /** Responses and files contain days as PostgreSQL prints them, and its administrator may have set another style. */
 export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
 
+/**
+ * The client of every pool. It listens for `error` as long as it lives: a connection that is lost emits it, whether a
+ * query runs or not, and without a listener the process would end. The next query reports the loss to its caller. The
+ * pool itself listens to idle connections only.
+ */
+class PooledClient extends pg.Client {
+  constructor(options?: pg.ClientConfig) {
+    super(options)
+    this.on('error', () => {})
+  }
+}
+
 export interface PoolOptions {
   /** Maximum of connections. Further callers wait up to `limits.databaseConnectMs`. */
   max: number
@@ -50,7 +62,7 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
     min: options.kept ?? 0,
     application_name: options.applicationName,
   })
-  // The pool removes a connection that fails while idle. Without a listener Node would end the process.
+  // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
   pool.on('error', () => {})
   return pool
 }
@@ -58,6 +70,7 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
 /** Options of a pool whose connections are checked before use. Also for a pool that a library creates. */
 export function pooledConnections(url: string, actor: Actor) {
   return {
+    Client: PooledClient,
     connectionString: withStartupOptions(url, ourSettings),
     connectionTimeoutMillis: limits.databaseConnectMs,
     verify: (client, done) => {
@@ -112,9 +125,6 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
 ): Promise<Row[]> {
   const statements = `${setTenant(schemaId)}; ${text}`
   const client = await connect(pool)
-  // As in `transaction`.
-  const ignore = () => {}
-  client.on('error', ignore)
   let broken: Error | undefined
   try {
     const results = await client.query(statements)
@@ -124,7 +134,6 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
     broken = error as Error
     throw unavailableIfMissing(error)
   } finally {
-    client.off('error', ignore)
     client.release(broken)
   }
 }
@@ -172,10 +181,6 @@ async function transaction<T>(
   run: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await connect(pool)
-  // Between two queries there is no other listener, and an unhandled `error` event of a lost connection would end the
-  // process.
-  const ignore = () => {}
-  client.on('error', ignore)
   let broken: Error | undefined
   try {
     await client.query(begin)
@@ -188,7 +193,6 @@ async function transaction<T>(
     broken = await rollBack(client)
     throw unavailableIfMissing(error)
   } finally {
-    client.off('error', ignore)
     client.release(broken)
   }
 }

@@ -36,8 +36,6 @@ export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
 /** Does nothing while another process sweeps. */
 async function sweepAlone({ database, name, sweep }: Sweeping, stopped: AbortSignal): Promise<void> {
   const client = await connect(database)
-  const ignore = () => {}
-  client.on('error', ignore)
   let broken: Error | undefined
   try {
     if (!(await lock(client, name))) return
@@ -48,7 +46,6 @@ async function sweepAlone({ database, name, sweep }: Sweeping, stopped: AbortSig
     broken = error as Error
     throw error
   } finally {
-    client.off('error', ignore)
     client.release(broken)
   }
 }

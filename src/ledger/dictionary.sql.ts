@@ -1,28 +1,43 @@
 /** Reads the rows that movements refer to, all at once: a folder has few of each. */
 import type pg from 'pg'
-import { idLiteral } from '../db/literal.ts'
 import type { DictionaryRows } from '../formats/mad/dictionary.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
+/** The table of a row, then its columns; the last one is null where a table has no fourth. */
+type Row = [table: string, id: string, code: string, name: string, further: string]
+
+const ofFolder = 'where schema_id = $1 and folder_id = $2'
+
 /**
- * Inside the caller's transaction, in one round trip. Six statements in one message cost the database 0.35 ms, one
- * after the other 0.72; as parts of one `union all` 0.49.
+ * One named statement, which PostgreSQL plans once per connection: 0.09 ms of the database. Six statements in one
+ * message, planned each time, cost 0.28.
  */
-export async function readDictionary(client: pg.ClientBase, folder: FolderKey): Promise<DictionaryRows> {
-  const ofFolder = `where schema_id = ${idLiteral(folder.schemaId)} and folder_id = ${idLiteral(folder.folderId)}`
-  const results = await client.query(
-    [
-      `select id, code, name, type from journals ${ofFolder}`,
-      `select id, number, name from accounts ${ofFolder}`,
-      `select id, code from payments ${ofFolder}`,
-      `select id, code, name from axes ${ofFolder}`,
-      `select id, axis_id as "axisId", code, name from sections ${ofFolder}`,
-      'select id, code, name from third_parties',
-    ].join('; '),
-  )
-  // The types of pg know only messages of one statement.
-  const [journals, accounts, payments, axes, sections, thirdParties] = (
-    results as unknown as pg.QueryResult[]
-  ).map(({ rows }) => rows)
-  return { journals, accounts, payments, axes, sections, thirdParties } as unknown as DictionaryRows
+const everyTable = {
+  name: 'dictionary',
+  text: [
+    `select 'journals', id, code, name, type from journals ${ofFolder}`,
+    `select 'accounts', id, number, name, null from accounts ${ofFolder}`,
+    `select 'payments', id, code, null, null from payments ${ofFolder}`,
+    `select 'axes', id, code, name, null from axes ${ofFolder}`,
+    `select 'sections', id, code, name, axis_id::text from sections ${ofFolder}`,
+    `select 'third_parties', id, code, name, null from third_parties`,
+  ].join(' union all '),
+  rowMode: 'array' as const,
+}
+
+/** Inside the caller's transaction, in one round trip. */
+export async function readDictionary(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<DictionaryRows> {
+  const { rows } = await client.query<Row>({ ...everyTable, values: [schemaId, folderId] })
+  const of = (table: string) => rows.filter(([name]) => name === table)
+  return {
+    journals: of('journals').map(([, id, code, name, type]) => ({ id, code, name, type })),
+    accounts: of('accounts').map(([, id, number, name]) => ({ id, number, name })),
+    payments: of('payments').map(([, id, code]) => ({ id, code })),
+    axes: of('axes').map(([, id, code, name]) => ({ id, code, name })),
+    sections: of('sections').map(([, id, code, name, axisId]) => ({ id, axisId, code, name })),
+    thirdParties: of('third_parties').map(([, id, code, name]) => ({ id, code, name })),
+  }
 }

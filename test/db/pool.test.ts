@@ -12,6 +12,7 @@ import {
   createPool,
   inTenant,
   inTransaction,
+  pooledConnections,
   withStartupOptions,
 } from '../../src/db/pool.ts'
 import { AppError } from '../../src/errors.ts'
@@ -180,8 +181,11 @@ test('a connection lost while idle or between two queries does not end the proce
 })
 
 test('a snapshot that loses one connection while it waits for the other does not end the process', async () => {
-  const small = new pg.Pool({ connectionString: database.serviceUrl, max: 1, connectionTimeoutMillis: 500 })
-  small.on('error', () => {})
+  const small = new pg.Pool({
+    ...pooledConnections(database.serviceUrl, 'service'),
+    max: 1,
+    connectionTimeoutMillis: 500,
+  })
   const heard = new Promise<pg.PoolClient>((resolve) => small.once('acquire', resolve))
   const opening = openSnapshot(small, '1').catch((error: unknown) => error)
   const first = await heard
@@ -191,6 +195,15 @@ test('a snapshot that loses one connection while it waits for the other does not
   await cut
   expect(await opening).toMatchObject({ code: 'ERR-UNAVAILABLE' })
   await small.end()
+})
+
+test('a snapshot with a connection that is cut before its end returns both connections', async () => {
+  const two = createPool(database.serviceUrl, { max: 2, applicationName: 'snapshot test' })
+  const snapshot = await openSnapshot(two, '1')
+  await terminate(await backendOf(snapshot.second))
+  await expect(snapshot.close()).rejects.toThrow()
+  await (await openSnapshot(two, '1')).close()
+  await two.end()
 })
 
 async function addSchema(client: pg.PoolClient, id: number): Promise<number | null> {

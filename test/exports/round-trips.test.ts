@@ -53,7 +53,7 @@ async function startLink(databaseUrl: string): Promise<Server> {
       const sent = bytes.toString('latin1')
       from ||= /application_name\0([^\0]+)\0/.exec(sent)?.[1] ?? ''
       // The slot of the previous request may be freed while the next request arrives.
-      if (isHolding && !held && applications.includes(from) && !sent.includes('pg_advisory_unlock')) {
+      if (isHolding && !held && applications.includes(from) && !sent.includes('unlock slot')) {
         held = []
         const answer = () => {
           for (const part of held ?? []) near.write(part)
@@ -105,16 +105,17 @@ async function expectTrips(
 }
 
 function whatIn(sent: string): string {
+  // Later executions of a named statement contain only its name.
   const marks: Record<string, RegExp> = {
     'who calls': /enter/,
-    'a slot': /grandlivre place/,
+    'a slot': /lock slot/,
     'the snapshot': /pg_export_snapshot/,
     'the same snapshot': /set transaction snapshot/,
     rows: /copy \(/,
-    'what they refer to': /from third_parties/,
+    'what they refer to': /dictionary/,
     spans: /with spans/,
     'whose folder': /firm_id = /,
-    'the selection': /ledger_version/,
+    'the selection': /ledger_version|resolve (movements|entries)/,
   }
   return Object.entries(marks).find(([, mark]) => mark.test(sent))?.[0] ?? sent
 }

@@ -29,11 +29,14 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   const close = async (error?: Error): Promise<void> => {
     if (closed) return
     closed = true
-    if (!error) await Promise.all(clients.map((client) => client.query('commit')))
-    for (const client of clients) {
-      // A discarded connection may still fail while it is closing, so it keeps its listener.
-      if (!error) client.off('error', ignore)
-      client.release(error)
+    let broken = error
+    try {
+      if (!error) await Promise.all(clients.map((client) => client.query('commit')))
+    } catch (failure) {
+      broken = failure as Error
+      throw failure
+    } finally {
+      for (const client of clients) client.release(broken)
     }
   }
   try {
@@ -55,23 +58,13 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   }
 }
 
-/** A connection that dies outside a query only emits `error`; the next query reports the error to the export. */
-const ignore = () => {}
-
 async function connectTwo(pool: pg.Pool): Promise<pg.PoolClient[]> {
-  const connecting = [connect(pool), connect(pool)].map(async (connected) => {
-    const client = await connected
-    // Added at once: an `error` without a listener, while the other connection opens, would end the process.
-    return client.on('error', ignore)
-  })
+  const connecting = [connect(pool), connect(pool)]
   try {
     return await Promise.all(connecting)
   } catch (error) {
-    for (const one of await Promise.allSettled(connecting)) {
-      if (one.status === 'rejected') continue
-      one.value.off('error', ignore)
-      one.value.release()
-    }
+    for (const one of await Promise.allSettled(connecting))
+      if (one.status === 'fulfilled') one.value.release()
     throw error
   }
 }
