@@ -29,7 +29,7 @@ const servers = 'test/support/set-up.ts'
 export default defineConfig({
   test: {
     // Most files spend most of their time waiting, so more of them run at once than there are cores.
-    maxWorkers: 4,
+    maxWorkers: 5,
     // Concurrent tests of one file. Each starts its own processes: with eight of them in several files at
     // once, services on two cores fell silent for fifteen seconds and lost their exports.
     maxConcurrency: 3,

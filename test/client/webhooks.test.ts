@@ -5,6 +5,7 @@ import { verifyWebhook, type WebhookRequest } from 'grandlivre/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { publish } from '../../src/events/publish.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { environment } from '../support/process.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
@@ -158,7 +159,7 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     staff = await createTenants(database.ownerUrl)
     partnerSecret = await staff.thirdParty('ONE')
     service = await startTestService(database, { webhookAllowInsecure: true })
-    const env = { PATH: process.env['PATH'], WEBHOOK_SECRET: partnerSecret, PORT: '0' }
+    const env = { ...environment, WEBHOOK_SECRET: partnerSecret, PORT: '0' }
     child = spawn(process.execPath, [`examples/${name}.ts`], { env, stdio: ['ignore', 'pipe', 'ignore'] })
     child.stdout!.setEncoding('utf8').on('data', (text) => {
       out += text

@@ -5,6 +5,7 @@ import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { environment } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 let folder: string
@@ -27,7 +28,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** @returns its exit code and signal */
 function demo(...words: string[]): Promise<[number | null, string | null]> {
-  const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'data'), PORT: '0' }
+  const env = { ...environment, DATA_DIR: join(folder, 'data'), PORT: '0' }
   const argv = ['src/demo.ts', '--out', join(folder, 'out'), ...words]
   child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   output = { out: '', error: '' }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
+import { environment } from '../support/process.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
 import { until } from '../support/until.ts'
 
@@ -22,7 +23,7 @@ beforeEach(async () => {
   await copyCluster(dataDir)
   // Large enough to outlast every test here.
   const words = ['src/cli.ts', 'seed', '--movements', '5000000']
-  const env = { PATH: process.env['PATH'], DATA_DIR: dataDir }
+  const env = { ...environment, DATA_DIR: dataDir }
   child = spawn(process.execPath, words, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   complaint = ''
   child.stderr!.on('data', (chunk: Buffer) => (complaint += chunk))

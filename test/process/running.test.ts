@@ -12,6 +12,7 @@ import type { SeededFolder } from '../../src/sample/seed.ts'
 import { startService } from '../../src/start.ts'
 import { seededYear } from '../support/ledgers/seeded-year.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
+import { environment } from '../support/process.ts'
 import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, testMasterKey } from '../support/service.ts'
@@ -55,8 +56,7 @@ async function start(settings: Record<string, string> = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-process-'))
   dataDirs.push(dataDir)
   const env = {
-    PATH: process.env['PATH'],
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+    ...environment,
     PORT: '0',
     DATA_DIR: dataDir,
     DATABASE_URL: database.ownerUrl,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
-import { startProcess } from '../support/process.ts'
+import { environment, startProcess } from '../support/process.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
@@ -34,7 +34,7 @@ afterEach(async () => {
 })
 
 function run(...words: string[]): Promise<[number | null, string | null]> {
-  const env = { PATH: process.env['PATH'], DATA_DIR: dataDir, PORT: '0' }
+  const env = { ...environment, DATA_DIR: dataDir, PORT: '0' }
   child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   output = { out: '', error: '' }
   child.stdout!.on('data', (chunk) => {

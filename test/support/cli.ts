@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Writable } from 'node:stream'
 import { runCli } from '../../src/commands/run-cli.ts'
+import { environment } from './process.ts'
 import { testMasterKey } from './service.ts'
 
 export interface CommandResult {
@@ -42,12 +43,7 @@ export function startCli(
   ownerUrl: string,
   ...words: string[]
 ): { child: ChildProcess; soFar: CommandResult; ended: Promise<CommandResult> } {
-  const env = {
-    PATH: process.env['PATH'],
-    ...environmentOf(ownerUrl),
-    // Half of a short command's time would go into stripping types.
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-  }
+  const env = { ...environment, ...environmentOf(ownerUrl) }
   const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const soFar = { code: 0, out: '', error: '' }
   child.stdout.on('data', (chunk) => {

@@ -5,6 +5,15 @@ import type { Timing } from '../../src/timing.ts'
 import { testMasterKey } from './service.ts'
 import { until } from './until.ts'
 
+/**
+ * For every process of the project that a test starts. Without the compile cache of the run, each would spend a
+ * second of processor time on stripping types.
+ */
+export const environment = {
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+}
+
 export interface ServiceProcess {
   url: string
   child: ChildProcess
@@ -25,12 +34,11 @@ export async function startProcess(
   timing: Partial<Timing> = {},
 ): Promise<ServiceProcess> {
   const env = {
-    PATH: process.env['PATH'],
+    ...environment,
     PORT: '0',
     MASTER_KEY: testMasterKey.toString('hex'),
     RATE_LIMIT_REQUESTS: '100000',
     EXPORT_THREADS: '1',
-    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     ...settings,
   }
   const program = ['test/support/service-main.ts', JSON.stringify(timing)]

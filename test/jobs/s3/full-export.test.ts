@@ -14,20 +14,13 @@ import { until } from '../../support/until.ts'
 
 const timeout = 300_000
 
-/** About 24 MB: three parts. */
-const threeParts = { movements: 30_000 }
-
 interface Scene extends FailingStage {
   proxy: S3Proxy
 }
 
-async function setScene(
-  server: S3Server,
-  { onTestFinished }: TestContext,
-  size: { movements?: number } = {},
-): Promise<Scene> {
+async function setScene(server: S3Server, { onTestFinished }: TestContext): Promise<Scene> {
   const files = await openS3Files(server)
-  const stage = await setFailingStage({ files, ...size })
+  const stage = await setFailingStage({ files })
   onTestFinished(async () => {
     await stage.close()
     await files.proxy.close()
@@ -134,7 +127,7 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export needs only one attempt if each part is refused once', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context, threeParts)
+    const stage = await setScene(server(), context)
     const refused = new Set<number>()
     stage.proxy.inflict(({ part }) => {
       if (part === undefined || refused.has(part)) return undefined
@@ -144,7 +137,7 @@ function describeRefusal(server: () => S3Server): void {
     const service = await stage.start()
     const id = await stage.begin(service)
     await stage.expectRightFile(service, id)
-    expect([...refused].sort()).toEqual([1, 2, 3])
+    expect([...refused].sort()).toEqual([1, 2])
     expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
     expect(await stage.stored()).toHaveLength(1)
   })
@@ -152,12 +145,12 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export succeeds in its second attempt if a part is refused throughout the first', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context, threeParts)
-    stage.proxy.inflict((request) => (sends(request, 3, 1) ? 503 : undefined))
+    const stage = await setScene(server(), context)
+    stage.proxy.inflict((request) => (sends(request, 2, 1) ? 503 : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)
     await stage.expectRightFile(service, id)
-    expect(stage.proxy.seen.filter((request) => sends(request, 3, 1)).length).toBeGreaterThan(1)
+    expect(stage.proxy.seen.filter((request) => sends(request, 2, 1)).length).toBeGreaterThan(1)
     expect(service.logged('export.interrupted', id)).toBe(true)
     expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
     expect(await stage.stored()).toHaveLength(1)
@@ -166,7 +159,7 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export fails if a part is refused throughout the last attempt', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context, threeParts)
+    const stage = await setScene(server(), context)
     // The only thread is busy until the entry of the next export is prepared.
     const { service, gate } = await stage.startGated()
     const first = await stage.begin(service)
@@ -186,7 +179,7 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export fails at once if the store denies access for a part', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context, threeParts)
+    const stage = await setScene(server(), context)
     stage.proxy.inflict(({ part }) => (part === 2 ? { status: 403, code: 'AccessDenied' } : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)
