@@ -74,8 +74,8 @@ test('a crash loop leaves at most one part file of a running export, and none of
 /** A service that makes two exports at once. Unless at full speed, they pause until `open` is called. */
 async function start(stage: FailingStage): Promise<{ service: ServiceProcess; open: () => void }> {
   const settings = { EXPORT_THREADS: '2' }
-  if (atFullSpeed) return { service: await stage.start(settings), open: () => {} }
-  const { service, gate } = await stage.startGated(settings)
+  if (atFullSpeed) return { service: await stage.startProcess(settings), open: () => {} }
+  const { service, gate } = await stage.startGatedProcess(settings)
   return { service, open: gate.open }
 }
 

@@ -35,7 +35,7 @@ test.concurrent('an export fails when its process is killed in the last attempt'
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const { service, gate } = await stage.startGated()
+  const { service, gate } = await stage.startGatedProcess()
   const id = await stage.begin(service)
   await stage.readUpTo(0.3, gate, service, id)
   await stage.sql('update pgboss.job set retry_count = retry_limit')
@@ -56,7 +56,7 @@ test.concurrent('a frozen process that lost its export cannot finish it', {
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const { service, gate } = await stage.startGated()
+  const { service, gate } = await stage.startGatedProcess()
   const id = await stage.begin(service)
   await stage.readUpTo(0.5, gate, service, id)
   service.child.kill('SIGSTOP')
@@ -120,7 +120,7 @@ test.concurrent('SIGTERM requeues an export without using up an attempt', {
   let id: string | undefined
   // Four times, although there are only three attempts.
   for (let i = 0; i < 4; i++) {
-    const { service, gate } = await stage.startGated()
+    const { service, gate } = await stage.startGatedProcess()
     const current = id ?? (await stage.begin(service))
     id = current
     await until(() => service.logged('export.started', current))
@@ -196,12 +196,13 @@ test.concurrent('100 identical triggers at once, by two tokens across two proces
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const processes = await Promise.all([1, 2].map(() => stage.start({ RATE_LIMIT_CONCURRENT: '100' })))
+  const settings = { RATE_LIMIT_CONCURRENT: '100' }
+  const services = [await stage.start(settings), await stage.startProcess(settings)]
   // A lock stops them all where they would insert the export, and releases them at the same instant.
   await stage.sql('begin')
   await stage.sql('lock table grandlivre.exports in share mode')
   const triggers = Array.from({ length: 100 }, (_, i) =>
-    triggerAmongMany(processes[i % 2]!.url, i % 3 ? stage.headers : stage.firmHeaders),
+    triggerAmongMany(services[i % 2]!.url, i % 3 ? stage.headers : stage.firmHeaders),
   )
   const waiting = async () =>
     (
@@ -218,8 +219,8 @@ test.concurrent('100 identical triggers at once, by two tokens across two proces
   const ids = new Set(answers.map(({ body }) => body.id))
   expect(ids.size).toBe(1)
   const id = answers[0]!.body.id
-  for (const service of processes) await stage.expectRightFile(service, id)
-  expect(processes.filter(({ logged }) => logged('export.started'))).toHaveLength(1)
+  for (const service of services) await stage.expectRightFile(service, id)
+  expect(services.filter(({ logged }) => logged('export.started'))).toHaveLength(1)
   expect(
     await stage.sql(
       `select (select count(*)::int from grandlivre.exports) as rows,
@@ -234,9 +235,9 @@ test.concurrent('two processes share the exports, and one continues when the oth
   timeout,
 }, async (context) => {
   const stage = await stageOf(context)
-  const [one, other] = [await stage.startGated(), await stage.startGated()]
+  const [one, other] = [await stage.startGatedProcess(), await stage.startGated()]
   const begun = [await stage.begin(one.service), await stage.begin(other.service)]
-  const ofProcess = ({ service }: typeof one) => begun.filter((id) => service.logged('export.started', id))
+  const ofProcess = ({ service }: typeof other) => begun.filter((id) => service.logged('export.started', id))
   expect([ofProcess(one).length, ofProcess(other).length]).toEqual([1, 1])
   const [lost, kept] = [ofProcess(one)[0]!, ofProcess(other)[0]!]
   const seen: Progress[] = [await stage.readUpTo(0.5, one.gate, one.service, lost)]

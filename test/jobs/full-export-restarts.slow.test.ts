@@ -25,7 +25,7 @@ test.concurrent('another process finishes the exports of processes killed at 10,
   const stage = await stageOf(context)
   const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
   for (const part of [0.1, 0.5, 0.9]) {
-    const { service, gate } = await stage.startGated()
+    const { service, gate } = await stage.startGatedProcess()
     const id = await stage.begin(service)
     expect(service.logged('export.started', id)).toBe(true)
     victims.push({ service, gate, part, id, seen: [] })
@@ -77,7 +77,7 @@ async function expectStillExports(stage: FailingStage, service: ServiceProcess):
 
 test.concurrent('an export survives a restart of the database', { timeout }, async (context) => {
   const { stage, database } = await restartableStageOf(context)
-  const { service, gate } = await stage.startGated()
+  const { service, gate } = await stage.startGatedProcess()
   const id = await stage.begin(service)
   const seen = [await stage.readUpTo(0.5, gate, service, id)]
   await database.stop()
@@ -92,7 +92,7 @@ test.concurrent('an export survives a restart of the database', { timeout }, asy
 
 test.concurrent('an export survives a database that is away for a while', { timeout }, async (context) => {
   const { stage, database } = await restartableStageOf(context)
-  const { service, gate } = await stage.startGated()
+  const { service, gate } = await stage.startGatedProcess()
   const id = await stage.begin(service)
   const seen = [await stage.readUpTo(0.5, gate, service, id)]
   await database.stop()

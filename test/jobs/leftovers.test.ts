@@ -110,7 +110,7 @@ test('the file of a killed process is removed even if its export was cancelled m
 }) => {
   const scene = await setFailingStage()
   onTestFinished(() => scene.close())
-  const { service, gate } = await scene.startGated()
+  const { service, gate } = await scene.startGatedProcess()
   const id = await scene.begin(service)
   await scene.readUpTo(0.3, gate, service, id)
   await service.kill()

@@ -14,15 +14,31 @@ export const environment = {
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
 }
 
-export interface ServiceProcess {
+export interface RunningService {
   url: string
-  child: ChildProcess
   /** Whether it has logged that event, of that export if given. */
   logged(event: string, exportId?: string): boolean
+}
+
+export interface ServiceProcess extends RunningService {
+  child: ChildProcess
   /** Exit code and signal. */
   ended: Promise<[number | null, string | null]>
   /** Kills it if it still runs, and waits for its end. */
   kill(): Promise<void>
+}
+
+/** Of every service under test, unless its own settings differ. */
+export const serviceSettings = {
+  PORT: '0',
+  MASTER_KEY: testMasterKey.toString('hex'),
+  RATE_LIMIT_REQUESTS: '100000',
+  EXPORT_THREADS: '1',
+}
+
+/** See RunningService. @param lines its log */
+export function logged(lines: string[], event: string, exportId = ''): boolean {
+  return lines.some((line) => line.includes(`"event":"${event}"`) && line.includes(exportId))
 }
 
 /**
@@ -33,14 +49,7 @@ export async function startProcess(
   settings: Record<string, string>,
   timing: Partial<Timing> = {},
 ): Promise<ServiceProcess> {
-  const env = {
-    ...environment,
-    PORT: '0',
-    MASTER_KEY: testMasterKey.toString('hex'),
-    RATE_LIMIT_REQUESTS: '100000',
-    EXPORT_THREADS: '1',
-    ...settings,
-  }
+  const env = { ...environment, ...serviceSettings, ...settings }
   const program = ['test/support/service-main.ts', JSON.stringify(timing)]
   const child = spawn(process.execPath, program, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
@@ -59,8 +68,7 @@ export async function startProcess(
   return {
     url: JSON.parse(listening).url,
     child,
-    logged: (event, exportId = '') =>
-      lines().some((line) => line.includes(`"event":"${event}"`) && line.includes(exportId)),
+    logged: (event, exportId) => logged(lines(), event, exportId),
     ended,
     kill: async () => {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')

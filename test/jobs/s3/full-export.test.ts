@@ -63,7 +63,7 @@ function describeProcess(server: () => S3Server): void {
     const stage = await setScene(server(), context)
     const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
     for (const part of [0.1, 0.5, 0.9]) {
-      const { service, gate } = await stage.startGated()
+      const { service, gate } = await stage.startGatedProcess()
       victims.push({ service, gate, part, id: await stage.begin(service), seen: [] })
     }
     // Only once all are busy: a process with a free slot would claim what a killed one leaves.
@@ -89,7 +89,7 @@ function describeProcess(server: () => S3Server): void {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)
-    const { service, gate } = await stage.startGated()
+    const { service, gate } = await stage.startGatedProcess()
     const id = await stage.begin(service)
     const seen = [await stage.readUpTo(0.5, gate, service, id)]
     // The locked row cannot be updated.

@@ -71,7 +71,7 @@ function describeOutage(server: () => S3Server): void {
     timeout,
   }, async (context) => {
     const stage = await setScene(server(), context)
-    const { service, gate } = await stage.startGated()
+    const { service, gate } = await stage.startGatedProcess()
     const id = await stage.begin(service)
     await stage.readUpTo(0.5, gate, service, id)
     // The stopped export cannot remove what it stored, and would try for more than a minute.

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import pg from 'pg'
 import { expect } from 'vitest'
+import { readConfig } from '../../../src/config.ts'
 import { createPool } from '../../../src/db/pool.ts'
 import { type Swept, sweepExports } from '../../../src/jobs/retention/retention.ts'
 import { openStore } from '../../../src/store/open-store.ts'
@@ -19,10 +20,16 @@ import {
 } from '../full-export.ts'
 import { seededYear } from '../ledgers/seeded-year.ts'
 import { createTenants, credentials } from '../ledgers/tenants.ts'
-import { type ServiceProcess, startProcess } from '../process.ts'
+import {
+  logged,
+  type RunningService,
+  type ServiceProcess,
+  serviceSettings,
+  startProcess as startServiceProcess,
+} from '../process.ts'
 import { copyLedger, type TestDatabase } from '../servers/database.ts'
 import { type Gate, startGate } from '../servers/gate.ts'
-import { request } from '../service.ts'
+import { request, startTestService } from '../service.ts'
 import { until } from '../until.ts'
 
 /** The store of a stage. */
@@ -32,6 +39,11 @@ export interface Files {
   store: ObjectStore
   /** Names of everything in it, finished or not. */
   stored(): Promise<string[]>
+}
+
+export interface Gated<Service> {
+  service: Service
+  gate: Gate
 }
 
 export interface StageOptions {
@@ -60,17 +72,21 @@ export interface FailingStage {
   noticeSilence(exportIds: string[]): Promise<void>
   /** Terminates the connections of exports, like a restart of the database. */
   terminateConnections(): Promise<void>
-  /** Starts a service and waits until it is ready; all services of a stage share its store. */
-  start(settings?: Record<string, string>): Promise<ServiceProcess>
-  /** Starts a service whose exports read only as far as its gate lets them. */
-  startGated(settings?: Record<string, string>): Promise<{ service: ServiceProcess; gate: Gate }>
+  /** Starts a service in this process, in half a second less than in one of its own. All share the stage's store. */
+  start(settings?: Record<string, string>): Promise<RunningService>
+  /** Starts a service in its own process, which the test may kill or freeze. */
+  startProcess(settings?: Record<string, string>): Promise<ServiceProcess>
+  /** Like `start`; its exports read only as far as its gate lets them. */
+  startGated(settings?: Record<string, string>): Promise<Gated<RunningService>>
+  /** Like `startProcess`; its exports read only as far as its gate lets them. */
+  startGatedProcess(settings?: Record<string, string>): Promise<Gated<ServiceProcess>>
   /** Triggers an export, a new one each time, and waits until a service has claimed it. */
-  begin(service: ServiceProcess): Promise<string>
+  begin(service: RunningService): Promise<string>
   /** Lets an export read until its status reports about this share of it as done. */
-  readUpTo(part: number, gate: Gate, service: ServiceProcess, exportId: string): Promise<Progress>
-  progress(service: ServiceProcess, exportId: string): Promise<Progress | undefined>
+  readUpTo(part: number, gate: Gate, service: RunningService, exportId: string): Promise<Progress>
+  progress(service: RunningService, exportId: string): Promise<Progress | undefined>
   /** Waits for DONE, then checks the file against the status and the folder. */
-  expectRightFile(service: ServiceProcess, exportId: string, seen?: Progress[]): Promise<JobAnswer>
+  expectRightFile(service: RunningService, exportId: string, seen?: Progress[]): Promise<JobAnswer>
   /** Names of everything in the store, finished or not. */
   stored(): Promise<string[]>
   /** Runs retention as if all leftovers were old enough, and checks that only files of exports remain. */
@@ -108,21 +124,45 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   await staff.end()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-failing-'))
   const files = options.files ?? (await folderIn(dataDir))
-  const processes: ServiceProcess[] = []
+  const services: RunningService[] = []
+  const ends: (() => Promise<void>)[] = []
   const gates: Gate[] = []
   // One connection, so that a test can hold a transaction open; a new one after a restart of the database.
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1, idleTimeoutMillis: 0 })
   owner.on('error', () => {})
   const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
-  const start = async (settings: Record<string, string> = {}) => {
-    const service = await startProcess(
-      { DATABASE_URL: database.ownerUrl, DATA_DIR: dataDir, ...files.settings, ...settings },
-      isReal ? {} : quick,
-    )
-    processes.push(service)
+  const settingsWith = (settings: Record<string, string>) => ({
+    DATABASE_URL: database.ownerUrl,
+    DATA_DIR: dataDir,
+    ...files.settings,
+    ...settings,
+  })
+  const timing = isReal ? {} : quick
+  const start = async (settings: Record<string, string> = {}): Promise<RunningService> => {
+    const config = readConfig({ ...serviceSettings, ...settingsWith(settings) })
+    const { url, lines, stop } = await startTestService(database, config, {
+      timing: { ...defaultTiming, ...timing },
+    })
+    ends.push(stop)
+    const service: RunningService = { url, logged: (...of) => logged(lines, ...of) }
+    services.push(service)
     return service
   }
-  const progress = async (service: ServiceProcess, exportId: string) =>
+  const startProcess = async (settings: Record<string, string> = {}) => {
+    const service = await startServiceProcess(settingsWith(settings), timing)
+    ends.push(service.kill)
+    services.push(service)
+    return service
+  }
+  const gated = async <Service>(
+    startWith: (settings: Record<string, string>) => Promise<Service>,
+    settings: Record<string, string> = {},
+  ) => {
+    const gate = await startGate(database.serviceUrl)
+    gates.push(gate)
+    return { gate, service: await startWith({ EXPORT_DATABASE_URL: gate.url, ...settings }) }
+  }
+  const progress = async (service: RunningService, exportId: string) =>
     (await request(statusUrl(service.url, exportId), headers)).body.progress as Progress | undefined
   return {
     headers,
@@ -143,16 +183,14 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
       )
     },
     start,
-    startGated: async (settings = {}) => {
-      const gate = await startGate(database.serviceUrl)
-      gates.push(gate)
-      return { gate, service: await start({ EXPORT_DATABASE_URL: gate.url, ...settings }) }
-    },
+    startProcess,
+    startGated: (settings) => gated(start, settings),
+    startGatedProcess: (settings) => gated(startProcess, settings),
     begin: async (service) => {
       await sql('update grandlivre.exports set latest = false')
       const { status, body } = await triggerAmongMany(service.url, headers)
       expect(status).toBe(200)
-      await until(() => processes.some(({ logged }) => logged('export.started', body.id)))
+      await until(() => services.some((one) => one.logged('export.started', body.id)))
       return body.id
     },
     readUpTo: async (part, gate, service, exportId) => {
@@ -210,8 +248,9 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
       return swept
     },
     close: async () => {
-      for (const { kill } of processes) await kill()
+      // First, so that no export still waits when its service stops.
       for (const gate of gates) await gate.close()
+      for (const end of ends) await end()
       await rm(dataDir, { recursive: true, force: true })
       await owner.end()
       await database.drop()
