@@ -1,15 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-const pauseMs = { least: 2, most: 250 }
+/** Between two looks at something in this process. */
+const memoryMs = 5
+/** Between two requests; see until. */
+const requestMs = { least: 50, most: 250 }
 
 /**
- * Polls a condition until it holds; the test's own timeout ends a hopeless wait. Pauses are a
- * quarter of the time already waited: many tests wait at once, and steady requests would slow down what they wait for.
+ * Polls a condition until it holds; the test's own timeout ends a hopeless wait. If the condition is a promise, it asks
+ * a server, and the pause grows to a quarter of the time already waited: many tests wait at once, and steady requests
+ * would slow down what they wait for.
  */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const start = Date.now()
-  while (!(await holds())) {
+  for (;;) {
+    const held = holds()
+    if (await held) return
     const quarter = (Date.now() - start) / 4
-    await delay(Math.min(Math.max(pauseMs.least, quarter), pauseMs.most))
+    const pause = Math.min(Math.max(requestMs.least, quarter), requestMs.most)
+    await delay(typeof held === 'boolean' ? memoryMs : pause)
   }
 }
