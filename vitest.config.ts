@@ -28,8 +28,8 @@ const servers = 'test/support/set-up.ts'
 
 export default defineConfig({
   test: {
-    // Most files spend most of their time waiting, so more of them run at once than there are cores. Measured on two
-    // cores: four leave 12 % of them idle, five 8 %, six take longer.
+    // Most files spend most of their time waiting, so more of them run at once than there are cores. On two cores,
+    // four left 12 % of the processor idle, and five 8 %.
     maxWorkers: 5,
     // Concurrent tests of one file. Each starts its own processes: with eight of them in several files at
     // once, services on two cores fell silent for fifteen seconds and lost their exports.
