@@ -72,19 +72,19 @@ export const furtherCharactersMax = 2000
  * Other names that programs write, in lower case, as letter case is ignored. In a file that also has the column under
  * its own name, such a name is that of a further column.
  */
-const misspellings: Record<string, FecColumn> = {
-  ecrturelet: 'EcritureLet',
-  ecriturelettrage: 'EcritureLet',
-  datelettrage: 'DateLet',
-  compteauxnum: 'CompAuxNum',
-  compteauxlib: 'CompAuxLib',
-  libelle: 'EcritureLib',
-  montantdevises: 'Montantdevise',
-  devise: 'Idevise',
-  iddevise: 'Idevise',
-  datereglement: 'DateRglt',
-  modereglement: 'ModeRglt',
-}
+const misspellings: ReadonlyMap<string, FecColumn> = new Map([
+  ['ecrturelet', 'EcritureLet'],
+  ['ecriturelettrage', 'EcritureLet'],
+  ['datelettrage', 'DateLet'],
+  ['compteauxnum', 'CompAuxNum'],
+  ['compteauxlib', 'CompAuxLib'],
+  ['libelle', 'EcritureLib'],
+  ['montantdevises', 'Montantdevise'],
+  ['devise', 'Idevise'],
+  ['iddevise', 'Idevise'],
+  ['datereglement', 'DateRglt'],
+  ['modereglement', 'ModeRglt'],
+])
 
 const columnNamed = new Map<string, FecColumn>(columns.map((column) => [column.toLowerCase(), column]))
 
@@ -141,7 +141,7 @@ function placeColumns(names: string[], problems: FecProblems): Pick<FecHeader, '
   const ownNames = new Set(names.map((name) => columnNamed.get(name.toLowerCase())))
   for (const [index, name] of names.entries()) {
     const key = name.toLowerCase()
-    const other = misspellings[key]
+    const other = misspellings.get(key)
     const column = columnNamed.get(key) ?? (other && !ownNames.has(other) ? other : undefined)
     if (name === '') problems.add(1, 'header', '', `the column ${index + 1} has no name`)
     else if (name.length > nameCharactersMax)
@@ -159,7 +159,14 @@ function placeColumns(names: string[], problems: FecProblems): Pick<FecHeader, '
     } else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} appears twice`)
     else position[column] = index
   }
-  return { position, further }
+  // Beside Debit and Credit they say nothing of their own; programs sort by Sens.
+  if (position.Debit >= 0 && position.Credit >= 0)
+    for (const column of ['Montant', 'Sens'] as const) {
+      if (position[column] < 0) continue
+      further.push({ name: column, position: position[column] })
+      position[column] = -1
+    }
+  return { position, further: further.toSorted((one, other) => one.position - other.position) }
 }
 
 /** Columns of a cash basis and further ones, in the order of the file. */
