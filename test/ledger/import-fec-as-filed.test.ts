@@ -8,7 +8,7 @@ import { fecImports } from '../support/ledgers/fec-imports.ts'
 import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts'
 import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
 
-const { importFile, importRows, pool } = fecImports()
+const { importFile, pool } = fecImports()
 
 const dialects = readdirSync(fixturePath('fec'))
   .filter((name) => name.endsWith('.expected.txt'))
@@ -45,7 +45,9 @@ async function outcome(imported: FecImported): Promise<object> {
     renumberedAccounts: imported.renumberedAccounts,
     filedColumns: imported.filedColumns,
     droppedTimes: Object.fromEntries(imported.droppedTimes),
-    accounts: accounts.map(({ number, name, filed, party }) => `${number} ${name} (${filed}) ${party ?? ''}`.trim()),
+    accounts: accounts.map(({ number, name, filed, party }) =>
+      `${number} ${name} (${filed}) ${party ?? ''}`.trim(),
+    ),
     entries: entries.map(({ entry, movements }) => [entry, ...movements]),
     attachments: attached.map((row) => row.attachments),
   }
@@ -77,6 +79,9 @@ test('every form of a ledger file is kept as the same lines', async () => {
   for (const [name, form] of Object.entries(forms)) {
     const imported = await importFile(fecFile(ledger, form), { replace: true })
     const kept = await keptFec(pool(), imported.exerciceId)
-    expect(kept.map((fields) => fields.slice(0, columns.length)), name).toEqual(plain)
+    expect(
+      kept.map((fields) => fields.slice(0, columns.length)),
+      name,
+    ).toEqual(plain)
   }
 })
