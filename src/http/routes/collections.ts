@@ -37,13 +37,13 @@ function collectionRoute(collection: FolderCollection, summary: string, schema: 
 
 async function answerCollection(collection: FolderCollection, call: FolderCall<unknown>): Promise<Response> {
   const { c, services, principal, folderId } = call
-  const { schemaId, firmId } = principal
+  const { schemaId } = principal
   const representation = representationFor(c)
   const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [] }
   const selected = await readSelected(services.database, folder)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const { timeZone } = services.config
-  const owner = { schemaId, folderId, firmId, today: dayIn(timeZone, Date.now()), timeZone }
+  const owner = { schemaId, folderId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
     fileName: `${selected.reference ?? folderId}_${collection}`,
@@ -76,9 +76,8 @@ const society = tokenRoute({
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId } = principal
     const representation = representationFor(c)
-    const owner = { schemaId, firmId, folderId: '0', today: '', timeZone: '' }
     return streamExport(c, services, {
-      task: { what: 'society', owner, ...representation },
+      task: { what: 'society', owner: { schemaId, firmId }, ...representation },
       fileName: 'society',
       ledger: undefined,
     })
