@@ -14,7 +14,7 @@ import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.t
 import { conditionalRequest } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
 import { Entry } from '../schemas/movement-schema.ts'
-import { streamedAnswer, streamedAnswers } from '../schemas/streamed-answers.ts'
+import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { entriesQuery } from './movements-query.ts'
 import { answerSelected } from './selected.ts'
@@ -30,7 +30,7 @@ function collectionRoute(collection: FolderCollection, summary: string, schema: 
     summary,
     query: madQuery,
     headers: conditionalRequest,
-    answers: streamedAnswers(json, schema),
+    answers: conditionalAnswers(json, schema),
     answer: (call) => answerCollection(collection, call),
   })
 }
@@ -61,7 +61,7 @@ const entries = folderRoute({
   summary: 'Entries of a fiscal year or a period with their movements, streamed',
   query: entriesQuery,
   headers: conditionalRequest,
-  answers: streamedAnswers(z.array(Entry), Entry),
+  answers: conditionalAnswers(z.array(Entry), Entry),
   answer: (call) => answerSelected(call, 'entries'),
 })
 
