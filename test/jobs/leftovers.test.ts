@@ -33,7 +33,9 @@ afterAll(async () => {
 })
 
 const fileOf = (exportId: string, name: string) => `exports/${schemaId}/${exportId}/${name}`
-const ofAttempt = (attempt: number) => `${attempt}-${'0'.repeat(16)}.json`
+/** A file of each kind, in turn. */
+const ofAttempt = (attempt: number) =>
+  `${attempt}-${'0'.repeat(16)}.${['json', 'json.gz', 'tra.zst'][attempt % 3]}`
 
 const stored = async () =>
   (await Array.fromAsync(stage.store.list(new Date(Date.now() + 3_600_000)))).map(({ key }) => key).sort()
