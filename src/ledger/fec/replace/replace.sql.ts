@@ -18,6 +18,11 @@ export interface ReplacedExercice extends FolderKey {
   exerciceId: string
 }
 
+export interface RowCounts {
+  entries: number
+  movements: number
+}
+
 /** Creates the tables that the loader fills. */
 export async function createFiledTables(client: ClientBase): Promise<void> {
   for (const table of ['entries', 'movements'])
@@ -199,7 +204,7 @@ export async function placeLines(client: ClientBase): Promise<void> {
 export async function deleteUnmatched(
   client: ClientBase,
   { schemaId, folderId, exerciceId }: ReplacedExercice,
-): Promise<{ entries: number; movements: number }> {
+): Promise<RowCounts> {
   const deleted = async (table: string, matches: string) => {
     const { rowCount } = await client.query(
       `delete from grandlivre.${table} t where ${ofExercice('t')}
@@ -223,16 +228,19 @@ const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
 const entryContent = entryColumns.filter((column) => ![...keys, 'created_at'].includes(column))
 const movementContent = movementColumns.filter((column) => !keys.includes(column))
 
-/** Writes entries and movements that stay where the file has something else. */
+/**
+ * Writes entries and movements that stay where the file has something else.
+ * @returns how many
+ */
 export async function updateMatched(
   client: ClientBase,
   { schemaId, folderId, exerciceId }: ReplacedExercice,
-): Promise<void> {
+): Promise<RowCounts> {
   // A number that was given here stays.
   const filed = (column: string) => (column === 'number' ? 'coalesce(f.number, e.number)' : `f.${column}`)
   const comparable = (value: string) =>
     /\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value
-  await client.query(
+  const changedEntries = await client.query(
     `update grandlivre.entries e set ${entryContent.map((column) => `${column} = ${filed(column)}`).join(', ')}
      from pg_temp.entry_matches m join pg_temp.filed_entries f on f.id = m.filed_id
      where ${ofExercice('e')} and m.id = e.id and not m.is_new
@@ -243,7 +251,7 @@ export async function updateMatched(
   const place = 'case when l.former is null then l.place else m.place end'
   const sides = (line: string, places: string) =>
     [...movementContent.map((column) => comparable(`${line}.${column}`)), places].join(', ')
-  await client.query(
+  const changedMovements = await client.query(
     `update grandlivre.movements m
      set ${movementContent.map((column) => `${column} = f.${column}`).join(', ')}, place = ${place}
      from pg_temp.line_matches l join pg_temp.filed_movements f on f.id = l.filed_id
@@ -251,13 +259,14 @@ export async function updateMatched(
        and (${sides('m', 'm.place')}) is distinct from (${sides('f', place)})`,
     [schemaId, folderId, exerciceId],
   )
+  return { entries: changedEntries.rowCount!, movements: changedMovements.rowCount! }
 }
 
 /** Rows per statement: foreign keys and the ledger version are checked at the end of each. */
 const batchRows = 10_000
 
 /** @returns how many entries and movements were inserted */
-export async function insertNew(client: ClientBase): Promise<{ entries: number; movements: number }> {
+export async function insertNew(client: ClientBase): Promise<RowCounts> {
   const inserted = async (
     table: 'entries' | 'movements',
     matches: string,

@@ -22,14 +22,16 @@ import {
   moveLines,
   placeLines,
   type ReplacedExercice,
+  type RowCounts,
   readFormerRanks,
   updateMatched,
 } from './replace.sql.ts'
 
-/** Rows of the exercice that were written. Rows that changed in place are in none of these. */
+/** Rows of the exercice that were written. */
 export interface Replacement {
-  deleted: { entries: number; movements: number }
-  inserted: { entries: number; movements: number }
+  deleted: RowCounts
+  updated: RowCounts
+  inserted: RowCounts
   isScattered: boolean
 }
 
@@ -48,9 +50,9 @@ export async function replaceByDifference(
   if (await areLinesMoved(client)) await moveFewest(client, lines)
   await placeLines(client)
   const deleted = await deleteUnmatched(client, exercice)
-  await updateMatched(client, exercice)
+  const updated = await updateMatched(client, exercice)
   const inserted = await insertNew(client)
-  return { deleted, inserted, isScattered: await isScattered(client) }
+  return { deleted, updated, inserted, isScattered: await isScattered(client) }
 }
 
 async function moveFewest(client: ClientBase, lines: number): Promise<void> {
