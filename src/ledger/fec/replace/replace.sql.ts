@@ -76,7 +76,7 @@ export async function digestBoth(client: ClientBase, exercice: ReplacedExercice)
 
 /** As filed: an entry that was filed without a number may have got one here. */
 const filedNumber = `coalesce(e.filed ->> 'EcritureNum', e.number, '')`
-const contentOfLines = `md5(string_agg(l.content::text, '' order by l.place))::uuid as content, min(l.place) as place`
+const contentOfLines = `md5(string_agg(l.content::text, '' order by l.content))::uuid as content, min(l.place) as place`
 
 /**
  * Matches entries of the file that have no match yet with those of the ledger that have none, if these columns are

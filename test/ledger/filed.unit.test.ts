@@ -1,0 +1,107 @@
+/** What is stored beside a line: nothing where the ledger gives it back, and once where an entry shares it. */
+import { expect, test } from 'vitest'
+import { asJson, type Field, fieldsApart, nothing, sharedFields } from '../../src/ledger/fec/filed.ts'
+import type { DatedLine } from '../../src/ledger/fec/survey/entries.ts'
+
+const line: DatedLine = {
+  number: 2,
+  journalCode: 'HA',
+  journalName: 'Achats',
+  entryNumber: '7',
+  date: '2023-01-31',
+  accountNumber: '401000',
+  accountName: 'Fournisseurs',
+  thirdPartyNumber: 'FIT',
+  thirdPartyName: 'Fit',
+  pieceReference: 'F 12',
+  pieceDate: '2023-01-31',
+  description: 'Café',
+  debit: 0n,
+  credit: 12_000n,
+  letteringCode: 'B',
+  letteredOn: undefined,
+  validatedOn: '2023-02-28',
+  amountInCurrency: undefined,
+  amountInCurrencyAsFiled: '',
+  currency: undefined,
+  currencyAsFiled: '',
+  settledOn: undefined,
+  paymentMode: '',
+  operationNature: '',
+  clientId: '',
+  further: [],
+}
+const ledger = {
+  entry: { number: '7', date: '2023-01-31', validatedAt: '2023-02-28' },
+  journal: { label: 'Achats' },
+  account: { filedName: 'Fournisseurs', auxiliaryNumber: 'FIT', auxiliaryName: 'Fit' },
+}
+
+test('a line that the ledger gives back has nothing stored', () => {
+  expect(fieldsApart(line, ledger, [], nothing)).toEqual([])
+  expect(asJson([])).toBeNull()
+})
+
+test('every other field is stored under the name of its column, in the standard form', () => {
+  const other: DatedLine = {
+    ...line,
+    ...{ journalName: 'ACHATS', entryNumber: '', date: '2023-01-01', originalDate: '2022-06-15' },
+    ...{ accountName: '', thirdPartyNumber: 'X', thirdPartyName: 'x', pieceDate: undefined },
+    ...{
+      letteredOn: '2023-03-01',
+      validatedOn: undefined,
+      amountInCurrencyAsFiled: '-10,5',
+      currencyAsFiled: '€',
+    },
+    ...{
+      settledOn: '2023-04-01',
+      paymentMode: 'CH',
+      operationNature: 'B',
+      clientId: '7',
+      further: ['', 'r"1'],
+    },
+  }
+  const fields = fieldsApart(other, ledger, ['PJ', '__proto__'], nothing)
+  expect(asJson(fields)).toBe(
+    '{"JournalLib":"ACHATS","EcritureNum":"","EcritureDate":"20220615","CompteLib":"","CompAuxNum":"X","CompAuxLib":"x",' +
+      '"PieceDate":"","DateLet":"20230301","ValidDate":"","Montantdevise":"-10,5","Idevise":"€","DateRglt":"20230401",' +
+      '"ModeRglt":"CH","NatOp":"B","IdClient":"7","__proto__":"r\\"1"}',
+  )
+  // A blank number is said even of an entry that has none: it may get one here.
+  const unnumbered = { ...ledger, entry: { ...ledger.entry, number: null } }
+  expect(fieldsApart({ ...line, entryNumber: '' }, unnumbered, [], nothing)).toEqual([['EcritureNum', '']])
+})
+
+test('what all lines of an entry share is stored with it; of one that goes on, only what entries share', () => {
+  const fields: Field[][] = [
+    [
+      ['PieceDate', '20230130'],
+      ['DateLet', '20230301'],
+      ['NatOp', 'B'],
+    ],
+    [
+      ['NatOp', 'S'],
+      ['DateLet', '20230301'],
+      ['PieceDate', '20230130'],
+    ],
+  ]
+  expect([...sharedFields(fields, true)]).toEqual([
+    ['PieceDate', '20230130'],
+    ['DateLet', '20230301'],
+  ])
+  expect([...sharedFields(fields, false)]).toEqual([['PieceDate', '20230130']])
+  expect([...sharedFields([...fields, []], true)]).toEqual([])
+})
+
+test('a later line of an entry says where it differs from what the entry shares', () => {
+  const shared = new Map([
+    ['PieceDate', '20230130'],
+    ['ValidDate', ''],
+  ])
+  expect(fieldsApart(line, ledger, [], shared)).toEqual([
+    ['PieceDate', '20230131'],
+    ['ValidDate', '20230228'],
+  ])
+  const same = { ...line, pieceDate: '2023-01-30', validatedOn: undefined }
+  expect(fieldsApart(same, ledger, [], shared)).toEqual([])
+})
