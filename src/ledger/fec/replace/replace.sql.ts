@@ -182,21 +182,25 @@ export async function moveLines(client: ClientBase, filedIds: readonly number[])
  * need none: their ids are higher.
  */
 export async function placeLines(client: ClientBase): Promise<void> {
+  // Window functions alone: of what these give, PostgreSQL cannot estimate a join.
   await client.query(
     `with lines as (
-       select filed_id, is_new, former, count(former) over (order by filed_id) as anchor from pg_temp.line_matches
+       select filed_id, is_new, former, count(former) over upwards as anchor,
+              max(former) over upwards as before, min(former) over downwards as after
+       from pg_temp.line_matches
+       window upwards as (order by filed_id), downwards as (order by filed_id desc)
      ), gaps as (
-       select anchor, count(*) filter (where former is null) as size, max(former) as place,
-              bool_and(is_new or former is not null) as is_new
-       from lines group by anchor
-     ), between_anchors as (
-       select l.filed_id, row_number() over (partition by l.anchor order by l.filed_id) as rank, g.size,
-              coalesce(g.place, n.place - 1) as before, coalesce(n.place, g.place + 1) as after
-       from lines l join gaps g on g.anchor = l.anchor left join gaps n on n.anchor = l.anchor + 1
-       where l.former is null and not (g.is_new and n.place is null)
+       select filed_id, former, before, after,
+              row_number() over (partition by anchor, former is null order by filed_id) as rank,
+              count(*) filter (where former is null) over gap as size,
+              bool_and(is_new or former is not null) over gap as is_new
+       from lines window gap as (partition by anchor)
      )
-     update pg_temp.line_matches l set place = trim_scale(before + (after - before) * rank / (size + 1))
-     from between_anchors b where b.filed_id = l.filed_id`,
+     update pg_temp.line_matches l
+     set place = trim_scale(coalesce(g.before, g.after - 1)
+           + (coalesce(g.after, g.before + 1) - coalesce(g.before, g.after - 1)) * g.rank / (g.size + 1))
+     from gaps g
+     where g.filed_id = l.filed_id and g.former is null and not (g.is_new and g.after is null)`,
   )
 }
 
