@@ -22,6 +22,18 @@ export const fileFormats = {
     streamed: { json: 'application/json', ndjson: 'application/x-ndjson' },
   },
   TRA: { ending: 'tra', mediaType: 'text/plain; charset=windows-1252', covers: 'selection', streamed: {} },
+  CSV: {
+    ending: 'csv',
+    mediaType: 'text/csv; charset=utf-8; header=present',
+    covers: 'selection',
+    streamed: {},
+  },
+  PARQUET: {
+    ending: 'parquet',
+    mediaType: 'application/vnd.apache.parquet',
+    covers: 'selection',
+    streamed: {},
+  },
 } as const satisfies Record<string, FileFormatFacts>
 
 export type FileFormat = keyof typeof fileFormats

@@ -48,3 +48,6 @@ alter table exports
   add column file_sha256 text check (file_sha256 ~ '^[0-9a-f]{64}$'),
   -- What the file leaves out or alters: counts by name.
   add column notes json;
+
+alter table exports drop constraint exports_format_check,
+  add constraint exports_format_check check (format in ('JSON', 'TRA', 'CSV', 'PARQUET'));

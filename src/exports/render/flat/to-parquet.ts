@@ -1,0 +1,113 @@
+/**
+ * Turns our CSV into Parquet in a process of its own: DuckDB has 68 MB of code, needs 300 MB for any ledger, and may
+ * run out of memory, which must end an export and not the service.
+ *
+ * DuckDB opens files by name. Under the names /dev/stdin and /dev/stdout it can open pipes, but not the sockets that
+ * Node gives its children, so a shell puts a `cat` on either side. Nothing is on disk, so a kill leaves nothing there.
+ * The process ends with the channel to this one (write-parquet.ts), so a kill leaves no process either.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { getCompileCacheDir } from 'node:module'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * The process failed. `retryable`: it ended without a word, as when the system was short of memory. Otherwise the
+ * message is DuckDB's, which would say the same again.
+ */
+export class ParquetFailure extends Error {
+  override name = 'ParquetFailure'
+  readonly retryable: boolean
+
+  constructor(message: string, retryable: boolean) {
+    super(message)
+    this.retryable = retryable
+  }
+}
+
+const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.url))
+
+/** Only the process in the middle keeps the channel, descriptor 3. */
+const pipeline = 'cat 3>&- | "$0" "$@" | cat 3>&-'
+
+/** The heap of JavaScript, where nearly nothing happens. */
+const nodeOptions = ['--max-old-space-size=64', '--max-semi-space-size=1']
+
+/** What the process says before it ends: the rows of its file, or why there is none. */
+interface Outcome {
+  rows?: number
+  error?: string
+}
+
+/**
+ * @param csv each chunk is copied before the next is asked for
+ * @param rows how many it had, once it has ended
+ * @throws {ParquetFailure}
+ */
+export async function* toParquet(
+  csv: AsyncIterable<Uint8Array>,
+  rows: () => number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const child = startProcess()
+  try {
+    const outcome = outcomeOf(child)
+    // Rejects if no process could be started.
+    await once(child, 'spawn')
+    const fed = feed(child, csv)
+    for await (const bytes of child.stdout) yield bytes
+    const failure = await fed
+    if (failure) throw failure
+    const { rows: written, error } = await outcome
+    if (error !== undefined) throw new ParquetFailure(error, false)
+    if (written !== rows()) throw new ParquetFailure('the process that writes Parquet was ended', true)
+  } finally {
+    kill(child)
+  }
+}
+
+type Process = ChildProcessByStdio<Writable, Readable, null>
+
+/** In a group of its own, so that all three processes can be killed. It gets no settings, hence no secrets. */
+function startProcess(): Process {
+  const cache = getCompileCacheDir()
+  const child = spawn('/bin/sh', ['-c', pipeline, process.execPath, ...nodeOptions, program], {
+    detached: true,
+    env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+    stdio: ['pipe', 'pipe', 'ignore', 'ipc'],
+  }) as Process
+  child.on('error', () => {})
+  child.stdin.on('error', () => {})
+  return child
+}
+
+/** Empty if it was killed before it said anything. */
+function outcomeOf(child: Process): Promise<Outcome> {
+  return new Promise((resolve) => {
+    child.once('message', (outcome: Outcome) => resolve(outcome))
+    child.once('close', () => resolve({}))
+  })
+}
+
+/**
+ * Sends the CSV. If the process ends first, stops without an error: its outcome says why.
+ * @returns the error of the CSV; then the process is killed, which would take the part for the whole
+ */
+async function feed(child: Process, csv: AsyncIterable<Uint8Array>): Promise<Error | undefined> {
+  const { stdin } = child
+  try {
+    for await (const chunk of csv)
+      if (!(await new Promise((resolve) => stdin.write(chunk, (error) => resolve(!error))))) return undefined
+    stdin.end()
+    return undefined
+  } catch (error) {
+    kill(child)
+    return error as Error
+  }
+}
+
+function kill(child: Process): void {
+  const { pid, exitCode, signalCode } = child
+  // Once it has ended, its number may belong to another.
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL')
+}
