@@ -216,7 +216,7 @@ test('fields of a filed ledger come from the line, its entry, its account and da
   await client.query(`update grandlivre.movements set filed = case id % 5
       when 0 then '{"PieceDate":"20231231","CompAuxNum":"\\"line\\""}'::json
       when 1 then '{"CompAuxNum":"","CompAuxLib":"of the line"}'
-      else '{"PieceDate":""}' end where ${ofFolder} and id % 5 = 0`)
+      else '{"PieceDate":""}' end where ${ofFolder} and id % 7 = 0`)
   const rows = await rowsOf(otherTenant)
   expect(rows).toEqual(await readPlainFlat(client, otherTenant))
   const found = (name: string) => new Set(rows.map((row) => record(row)[name]))
