@@ -14,7 +14,8 @@ try {
   const { rowsChanged } = await connection.run(copyToParquet)
   process.send?.({ rows: rowsChanged })
 } catch (error) {
-  process.send?.({ error: String(error) })
+  // Further lines quote the row.
+  process.send?.({ error: String(error).split('\n', 1)[0] })
 }
 process.off('disconnect', endAtOnce)
 process.disconnect?.()

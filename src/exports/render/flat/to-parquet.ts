@@ -28,8 +28,11 @@ export class ParquetFailure extends Error {
 
 const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.url))
 
-/** Only the process in the middle keeps the channel, descriptor 3. */
-const pipeline = 'cat 3>&- | "$0" "$@" | cat 3>&-'
+/**
+ * Only the process in the middle keeps the channel, descriptor 3. If it is killed, so are the others: the first `cat`
+ * would wait for CSV.
+ */
+const pipeline = 'cat 3>&- | { "$0" "$@" || kill -9 0; } | cat 3>&-'
 
 /** The heap of JavaScript, where nearly nothing happens. */
 const nodeOptions = ['--max-old-space-size=64', '--max-semi-space-size=1']
@@ -50,15 +53,19 @@ export async function* toParquet(
   rows: () => number,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const child = startProcess()
+  let failure: unknown
   try {
     const outcome = outcomeOf(child)
     // Rejects if no process could be started.
     await once(child, 'spawn')
-    const fed = feed(child, csv)
+    feed(child, csv).catch((thrown) => {
+      failure = thrown
+      // It would take the part for the whole.
+      kill(child)
+    })
     for await (const bytes of child.stdout) yield bytes
-    const failure = await fed
-    if (failure) throw failure
     const { rows: written, error } = await outcome
+    if (failure) throw failure
     if (error !== undefined) throw new ParquetFailure(error, false)
     if (written !== rows()) throw new ParquetFailure('the process that writes Parquet was ended', true)
   } finally {
@@ -90,20 +97,13 @@ function outcomeOf(child: Process): Promise<Outcome> {
 }
 
 /**
- * Sends the CSV. If the process ends first, stops without an error: its outcome says why.
- * @returns the error of the CSV; then the process is killed, which would take the part for the whole
+ * Sends the CSV. If the process ends first, it stops without an error: the outcome says why.
+ * @throws the error of the CSV
  */
-async function feed(child: Process, csv: AsyncIterable<Uint8Array>): Promise<Error | undefined> {
-  const { stdin } = child
-  try {
-    for await (const chunk of csv)
-      if (!(await new Promise((resolve) => stdin.write(chunk, (error) => resolve(!error))))) return undefined
-    stdin.end()
-    return undefined
-  } catch (error) {
-    kill(child)
-    return error as Error
-  }
+async function feed({ stdin }: Process, csv: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const chunk of csv)
+    if (!(await new Promise((resolve) => stdin.write(chunk, (error) => resolve(!error))))) return
+  stdin.end()
 }
 
 function kill(child: Process): void {
