@@ -1,11 +1,9 @@
 /**
- * The entry point of the process that turns CSV into Parquet (exports/render/flat/to-parquet.ts). It tells the process
- * that started it how it ended, and ends with it.
+ * The entry point of the process that turns CSV into Parquet (exports/render/flat/to-parquet.ts), and tells the process
+ * that started it how that ended.
  */
 import { copyToParquet, duckDbSettings } from './exports/render/flat/parquet.sql.ts'
 
-const endAtOnce = () => process.kill(process.pid, 'SIGKILL')
-process.on('disconnect', endAtOnce)
 try {
   // Here, so that its absence is told too.
   const { DuckDBInstance } = await import('@duckdb/node-api')
@@ -17,5 +15,4 @@ try {
   // Further lines quote the row.
   process.send?.({ error: String(error).split('\n', 1)[0] })
 }
-process.off('disconnect', endAtOnce)
 process.disconnect?.()

@@ -79,8 +79,8 @@ function wholeNumber(digits: string): string {
 
 /**
  * Why an export failed: the database or the store was unreachable for too long; the store refused; the folder was
- * deleted, or does not fit the format; the program that writes Parquet failed; a bug; the processes of all attempts died; staff cancelled it; no process
- * claimed it or kept working on it (`forgotten`).
+ * deleted, or does not fit the format; the program that writes Parquet failed; a bug; the processes of all attempts
+ * died; staff cancelled it; no process claimed it or kept working on it (`forgotten`).
  */
 export type FailureCause =
   | 'database'

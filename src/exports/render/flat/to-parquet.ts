@@ -4,7 +4,7 @@
  *
  * DuckDB opens files by name. Under the names /dev/stdin and /dev/stdout it can open pipes, but not the sockets that
  * Node gives its children, so a shell puts a `cat` on either side. Nothing is on disk, so a kill leaves nothing there.
- * The process ends with the channel to this one (write-parquet.ts), so a kill leaves no process either.
+ * If the service is killed, input and output of the three processes end, and they do.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
