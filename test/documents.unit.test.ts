@@ -7,6 +7,7 @@ import { limits, readConfig } from '../src/config.ts'
 import { kinds } from '../src/events/kinds.ts'
 import { sourceCodes } from '../src/exports/selection.ts'
 import { fileFormatNames } from '../src/formats/file-formats.ts'
+import { flatColumns } from '../src/formats/flat/columns.ts'
 import { routes } from '../src/http/app.ts'
 import { openApiDocument } from '../src/http/schemas/openapi.ts'
 import { readFixture } from './support/fixtures/fixture-files.ts'
@@ -103,9 +104,15 @@ test('the specification lists exactly the parameters of the exports', () => {
   expect([...new Set([...ofMovements, ...listed('Entries')])].toSorted()).toEqual(parametersOf('entries'))
 })
 
+test('the specification lists the columns of flat files, with their types and contents', () => {
+  expect(rowsOf('docs/spec/exports.md', 'CSV and Parquet files')).toEqual(
+    flatColumns.map(({ name, type, description }) => [`\`${name}\``, `\`${type}\``, description]),
+  )
+})
+
 test('the specification lists exactly the formats of files and the source codes', () => {
   const row = rowsOf('docs/spec/exports.md', 'Full exports').find(([name]) => name === '`format`')!
-  expect(quoted(row[1])).toEqual(fileFormatNames)
+  expect(quoted(row[1]!.split('.')[0])).toEqual(fileFormatNames)
   expect(quoted(sectionOf('docs/spec/resources.md', 'Source codes'))).toEqual(sourceCodes)
 })
 

@@ -36,7 +36,7 @@ export const flatColumns: readonly FlatColumn[] = [
   { name: 'journal_id', type: 'BIGINT', description: 'Id of its journal' },
   { name: 'journal_code', type: 'VARCHAR', description: 'Code of the journal' },
   { name: 'journal_name', type: 'VARCHAR', description: 'Name of the journal' },
-  { name: 'journal_type', type: 'VARCHAR', description: 'Code of its [type](resources.md#journal-types), such as `ACH`' },
+  { name: 'journal_type', type: 'VARCHAR', description: 'Code of its [type](resources.md#journal): `ACH`' },
   { name: 'source', type: 'VARCHAR', description: '[Source code](resources.md#source-codes)' },
   { name: 'currency', type: 'VARCHAR', description: 'Currency of the entry; amounts are in that of the books' },
   { name: 'currency_rate', type: 'DECIMAL(18,6)', description: 'Price of one unit of that currency; absent in that of the books' },

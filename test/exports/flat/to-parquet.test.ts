@@ -1,9 +1,10 @@
 /** The process that turns CSV into Parquet, when it, its input or its reader ends too early. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ParquetFailure, toParquet } from '../../../src/exports/render/flat/to-parquet.ts'
+import { ParquetFailure } from '../../../src/exports/render/flat/parquet-failure.ts'
+import { toParquet } from '../../../src/exports/render/flat/to-parquet.ts'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
-import { askParquet, isRunning, parquetWriters } from '../../support/parquet.ts'
+import { askParquet, isRunning, parquetWriters } from '../../support/fixtures/parquet.ts'
 import { until } from '../../support/until.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

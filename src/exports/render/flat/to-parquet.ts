@@ -11,20 +11,7 @@ import { once } from 'node:events'
 import { getCompileCacheDir } from 'node:module'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-
-/**
- * The process failed. `retryable`: it ended without a word, as when the system was short of memory. Otherwise the
- * message is DuckDB's, which would say the same again.
- */
-export class ParquetFailure extends Error {
-  override name = 'ParquetFailure'
-  readonly retryable: boolean
-
-  constructor(message: string, retryable: boolean) {
-    super(message)
-    this.retryable = retryable
-  }
-}
+import { ParquetFailure } from './parquet-failure.ts'
 
 const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.url))
 
