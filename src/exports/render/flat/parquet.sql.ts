@@ -5,17 +5,23 @@
 import { flatColumns, sharesType } from '../../../formats/flat/columns.ts'
 import { parquetRowBytesMax } from '../../../formats/flat/parquet-limits.ts'
 
-/** One thread keeps the order of rows and the memory low; nothing is written to disk, nothing is downloaded. */
+/**
+ * With one thread, rows stay in their order, which DuckDB need not be told to keep: then groups can be limited in bytes.
+ * Nothing is written to disk, nothing is downloaded. 600,000 movements of the sample ledger need 217 MB with the
+ * process, 300,000 rows of 4 KB at most 290.
+ */
 export const duckDbSettings = {
   threads: '1',
-  memory_limit: '150MB',
+  preserve_insertion_order: 'false',
+  memory_limit: '200MB',
   temp_directory: '',
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
 }
 
-/** Rows of a group, which DuckDB holds in memory. */
+/** DuckDB holds a group in memory, several times over. Without the limit in bytes, rows of 2 KB were too much. */
 const groupRows = 50_000
+const groupBytes = 30_000_000
 
 /** Shares arrive as JSON. */
 const csvType = (type: string): string => (type === sharesType ? 'VARCHAR' : type)
@@ -31,4 +37,5 @@ export const copyToParquet = `copy (
     from read_csv('/dev/stdin', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
       new_line = '\\r\\n', nullstr = '', allow_quoted_nulls = false, columns = {${csvColumns}},
       max_line_size = ${parquetRowBytesMax}, buffer_size = ${parquetRowBytesMax})
-  ) to '/dev/stdout' (format parquet, compression zstd, row_group_size ${groupRows})`
+  ) to '/dev/stdout' (format parquet, compression zstd, row_group_size ${groupRows}, 
+    row_group_size_bytes ${groupBytes})`
