@@ -14,6 +14,7 @@ import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
 import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
+import { flatFile } from '../support/fixtures/flat-bytes.ts'
 import { traBytes } from '../support/fixtures/tra-bytes.ts'
 import { plainBuffer } from '../support/plain/plain-buffer.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -86,6 +87,10 @@ test('the TRA file equals its fixture, and has no problem', async () => {
   expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
+})
+
+test('the CSV file equals its fixture', async () => {
+  expectFixture('ledger.csv', (await flatFile(pool, folder, 'CSV')).bytes)
 })
 
 test('the events of the import and of an export equal their fixture, as one delivery', async () => {
