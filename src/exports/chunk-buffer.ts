@@ -6,11 +6,21 @@ import { limits } from '../config.ts'
  */
 export type ChunkBuffer = (bytesNeeded?: number) => Uint8Array<ArrayBuffer>
 
-/** One buffer for all chunks: only where each chunk has been copied before the next is rendered. */
+/** One buffer for all chunks: only where each chunk is used up before the next is rendered. */
 export function sameChunkBuffer(): ChunkBuffer {
   let buffer = new Uint8Array(limits.chunkBytes)
   return (bytesNeeded = 0) => {
     if (buffer.length < bytesNeeded) buffer = new Uint8Array(bytesNeeded)
     return buffer
+  }
+}
+
+/** Two buffers in turn: where each chunk is used up before the next but one is rendered. */
+export function twoChunkBuffers(): ChunkBuffer {
+  const buffers = [sameChunkBuffer(), sameChunkBuffer()] as const
+  let turn: 0 | 1 = 0
+  return (bytesNeeded) => {
+    turn = turn === 0 ? 1 : 0
+    return buffers[turn](bytesNeeded)
   }
 }
