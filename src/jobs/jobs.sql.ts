@@ -109,8 +109,6 @@ export interface ExportView {
   reason: string | null
   /** ISO 8601, UTC: the end of the hour in which the same trigger returns this export. */
   answersUntil: string
-  /** Whether its retention period is over: the file was removed or is about to be. */
-  expired: boolean
 }
 
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
@@ -130,7 +128,7 @@ export async function readLatest(
   { schemaId, folderId, identity }: Identity,
 ): Promise<ExportView> {
   const { rows } = await client.query<ExportView>(
-    `select ${viewColumns}, false as expired
+    `select ${viewColumns}
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where e.schema_id = $1 and e.folder_id = $2 and e.identity = $3 and e.latest`,
     [schemaId, folderId, identity],
@@ -139,13 +137,18 @@ export async function readLatest(
   return rows[0]
 }
 
+export interface ReportedExport extends ExportView {
+  /** Whether its retention period is over: the file was removed or is about to be. */
+  expired: boolean
+}
+
 /** Undefined if the folder has no such export. */
 export async function readExport(
   client: ClientBase,
   { schemaId, exportId, folderId }: ExportKey & { folderId: string },
   retentionDays: number,
-): Promise<ExportView | undefined> {
-  const { rows } = await client.query<ExportView>(
+): Promise<ReportedExport | undefined> {
+  const { rows } = await client.query<ReportedExport>(
     `select ${viewColumns}, coalesce(e.finished_at <= now() - make_interval(days => $4), false) as expired
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where e.schema_id = $1 and e.folder_id = $2 and e.id = $3`,
@@ -316,7 +319,7 @@ export interface ExportRecord extends ExportView {
   finishedAt: string | null
 }
 
-const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId",
+const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id as "requestId",
   e.encoding, e.columns, e.attempt, ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt",
   ${utc('e.finished_at')} as "finishedAt"`
 

@@ -1,7 +1,7 @@
 /** The service accepts exactly the values that its OpenAPI document allows. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Answer, request } from '../support/service.ts'
-import { postUrl, startWebhookRoutes, type WebhookRoutes } from '../support/stages/webhook-routes.ts'
+import { postUrl, setWebhookRoutes } from '../support/stages/webhook-routes.ts'
 
 interface Schema {
   type?: string
@@ -24,16 +24,13 @@ interface Parameter {
   allowEmptyValue?: boolean
 }
 
-let routes: WebhookRoutes
+const routes = setWebhookRoutes()
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document
 let document: any
 
 beforeAll(async () => {
-  routes = await startWebhookRoutes()
   document = (await request(`${routes.service.url}/api/v1/openapi.json`)).body
 })
-
-afterAll(() => routes?.close())
 
 /** Validates as JSON Schema does, for the keywords that the document uses. */
 function fits(schema: Schema, value: unknown): boolean {
