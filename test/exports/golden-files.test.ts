@@ -6,6 +6,7 @@ import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { renderMadFile } from '../../src/exports/render/mad-file.ts'
+import { produceBalance } from '../../src/exports/run/produce-balance.ts'
 import { produceSelected } from '../../src/exports/run/produce-selected.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
@@ -81,6 +82,24 @@ test('the movements of the whole folder equal their fixture, one per line', asyn
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))
   await snapshot.close()
   expectFixture('movements.ndjson', Buffer.concat(parts))
+})
+
+test('the balance of the whole folder equals its fixture, one account per line', async () => {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const { chunks } = await produceBalance(
+    snapshot,
+    {
+      what: 'balance',
+      selection: { ...wholeFolder(folder, 'Europe/Paris'), draft: false },
+      form: 'ndjson',
+      encoding: 'identity',
+    },
+    plainBuffer(),
+  )
+  const parts: Buffer[] = []
+  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+  await snapshot.close()
+  expectFixture('balance.ndjson', Buffer.concat(parts))
 })
 
 test('the TRA file equals its fixture, and has no problem', async () => {

@@ -70,6 +70,28 @@ describe('an export', () => {
     }
   })
 
+  test('in Parquet has the sums of each account that the balance route has, to the cent', async () => {
+    const file = await download(await exported({ format: 'PARQUET', idExercice: '12' }))
+    const [found] = await askParquet(
+      file.bytes,
+      `select account_id, account_number, sum(debit), sum(credit), sum(debit) - sum(credit) from file
+       where not draft and journal_type <> 'OD_EXC' group by all order by account_number`,
+    )
+    const { body } = await request(
+      `${stage.service.url}/api/v1/mad/balance?version=1.0.0&idExercice=12`,
+      stage.company,
+    )
+    expect(body.length).toBeGreaterThan(5)
+    expect(found).toEqual(
+      // biome-ignore lint/suspicious/noExplicitAny: parsed items
+      body.map(({ account, debit, credit, balance }: any) => [
+        account.producerId,
+        account.number,
+        ...[debit, credit, balance].map((amount) => amount.toFixed(2)),
+      ]),
+    )
+  })
+
   test('takes the parameters of a selection, and no others', async () => {
     const refused = async (query: Record<string, string>) => {
       const { status, body } = await trigger(stage.service.url, stage.company, query)
