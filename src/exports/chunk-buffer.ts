@@ -7,7 +7,7 @@ import { limits } from '../config.ts'
 export type ChunkBuffer = (bytesNeeded?: number) => Uint8Array<ArrayBuffer>
 
 /**
- * One buffer for all chunks: only where each chunk has been copied before the next is rendered. After a large item it
+ * One buffer for all chunks: only where each chunk is used up before the next is rendered. After a large item it
  * keeps that size, and later chunks may be as large.
  */
 export function sameChunkBuffer(): ChunkBuffer {
@@ -15,5 +15,15 @@ export function sameChunkBuffer(): ChunkBuffer {
   return (bytesNeeded = 0) => {
     if (buffer.length < bytesNeeded) buffer = new Uint8Array(bytesNeeded)
     return buffer
+  }
+}
+
+/** Two buffers in turn: where each chunk is used up before the next but one is rendered. */
+export function twoChunkBuffers(): ChunkBuffer {
+  const buffers = [sameChunkBuffer(), sameChunkBuffer()] as const
+  let turn: 0 | 1 = 0
+  return (bytesNeeded) => {
+    turn = turn === 0 ? 1 : 0
+    return buffers[turn](bytesNeeded)
   }
 }

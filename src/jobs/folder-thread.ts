@@ -10,7 +10,7 @@ import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
 import type pg from 'pg'
-import { sameChunkBuffer } from '../exports/chunk-buffer.ts'
+import { twoChunkBuffers } from '../exports/chunk-buffer.ts'
 import { dayIn } from '../exports/read/day.ts'
 import { countMovements, ofFile } from '../exports/read/movements.sql.ts'
 import { openSnapshot, type Snapshot } from '../exports/read/snapshot.ts'
@@ -148,8 +148,7 @@ async function writeContent(
     version: task.version,
     now: snapshot.at,
     ...task.options,
-    // The writer has copied a chunk before the next is rendered.
-    buffer: sameChunkBuffer(),
+    buffer: twoChunkBuffers(),
     counted: (now) => {
       totals = now
     },
@@ -158,13 +157,18 @@ async function writeContent(
       notes = given
     },
   })
+  // A chunk is compressed and written by other threads while it is hashed here and the next is rendered. One after the
+  // other, a JSON file in zstd took 1.4 times as long.
+  let written = Promise.resolve()
   for await (const chunk of chunks) {
-    // Hashed during the write, which waits for another thread or for the network.
-    const written = writer.write(chunk)
-    hash.update(chunk)
     await written
+    written = writer.write(chunk)
+    // Reported by the next await, unless rendering fails first.
+    written.catch(() => {})
+    hash.update(chunk)
     task.progress[0] = totals.rows
     task.progress[2] = totals.bytes
   }
+  await written
   return { ...totals, sha256: hash.digest('hex'), notes, axesLeftOut }
 }

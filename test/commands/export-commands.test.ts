@@ -47,11 +47,14 @@ describe('the command export', () => {
     expect(none).toMatchObject({ code: 1, error: 'There is no export export_none: see export list\n' })
   })
 
-  test('cancels a running export, which fails, stops reading and leaves nothing in the store', async () => {
+  test.each([
+    ['a running export', {}],
+    ['one whose file is compressed', { compression: 'zstd' }],
+  ])('cancels %s, which fails, stops reading and leaves nothing in the store', async (_, query) => {
     await stage.passAnHour()
     const files = await stage.storedKeys()
     const blocker = await stage.holdExports()
-    const { body } = await trigger(stage.url, stage.company)
+    const { body } = await trigger(stage.url, stage.company, query)
     await until(async () => (await blocker.waiting()) > 0)
     const cancelled = await cli(
       stage.database.ownerUrl,

@@ -66,6 +66,13 @@ describe.each([
     expect(await stage.leftovers()).not.toContainEqual(expect.stringContaining('.part'))
   })
 
+  test('nothing is accepted after an abort, however small', async () => {
+    const { writer } = await begin()
+    await writePieces(writer, content)
+    await writer.abort()
+    await expect(writer.write(content.subarray(0, 10))).rejects.toThrow('aborted')
+  })
+
   test('a failure of the store ends the write, and every later one', async () => {
     const object = await stage.store.create(`1000/${compression}_broken.json`, 'application/json')
     const writer = new CompressedWriter(object, compression)

