@@ -20,7 +20,6 @@
  */
 
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
@@ -29,6 +28,7 @@ import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
 import { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.ts'
+import { fileSize } from '../source-file.ts'
 import { analyzeLedger } from './import-fec.sql.ts'
 import { loadDimensions } from './load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './load-entries.ts'
@@ -91,7 +91,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const name = readFileName(options.file)
   const knownPeriod = fiscalYear(name.end, options)
   const requested = requestedFolder(name, options)
-  const bytesTotal = await sizeOf(options.file)
+  const bytesTotal = await fileSize(options.file)
 
   const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
   const problems = new FecProblems()
@@ -181,12 +181,4 @@ async function* readLines(
     lines += batch.length
     options.onProgress?.({ step, bytes: file.bytesRead, bytesTotal, lines })
   }
-}
-
-async function sizeOf(file: string): Promise<number> {
-  const found = await stat(file).catch((cause: unknown) => {
-    throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
-  })
-  if (!found.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
-  return found.size
 }
