@@ -2,18 +2,18 @@
  * Merges the entries and movements of a snapshot into the entry lines of a TRA file, chunk by chunk. Both streams
  * ascend by entry id. Movements of other entries are skipped; entries without movements have no line.
  */
-import type { CopyRows } from '../../db/copy-rows.ts'
-import { MoneySum } from '../../formats/money-sum.ts'
-import { readId } from '../../formats/text-bytes.ts'
-import type { TraDictionary } from '../../formats/tra/dictionary.ts'
+import type { CopyRows } from '../../../db/copy-rows.ts'
+import { MoneySum } from '../../../formats/money-sum.ts'
+import { readId } from '../../../formats/text-bytes.ts'
+import type { TraDictionary } from '../../../formats/tra/dictionary.ts'
 import {
   type EntryLines,
   isDebitLine,
   traEntryOffsets,
   traMovementOffsets,
-} from '../../formats/tra/entry-lines.ts'
-import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../formats/tra/piece-type.ts'
-import type { ChunkBuffer } from '../chunk-buffer.ts'
+} from '../../../formats/tra/entry-lines.ts'
+import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../../formats/tra/piece-type.ts'
+import type { ChunkBuffer } from '../../chunk-buffer.ts'
 
 const { entry_id: ofEntry, account_id: account, debit, credit } = traMovementOffsets
 const { id, journal_id: journal } = traEntryOffsets

@@ -4,25 +4,25 @@
  */
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
-import { CopyRows } from '../../db/copy-rows.ts'
-import { partyKind } from '../../formats/party-kind.ts'
-import { renderTraDictionary, type TraDictionary } from '../../formats/tra/dictionary.ts'
-import { EntryLines, traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
-import { axesMax } from '../../formats/tra/folder-records.ts'
-import { letteringCodes } from '../../formats/tra/lettering-codes.ts'
-import type { ChunkBuffer } from '../chunk-buffer.ts'
-import { entrySegments } from '../read/entry-segments.ts'
+import { CopyRows } from '../../../db/copy-rows.ts'
+import { partyKind } from '../../../formats/party-kind.ts'
+import { renderTraDictionary, type TraDictionary } from '../../../formats/tra/dictionary.ts'
+import { EntryLines, traEntryColumns, traMovementColumns } from '../../../formats/tra/entry-lines.ts'
+import { axesMax } from '../../../formats/tra/folder-records.ts'
+import { letteringCodes } from '../../../formats/tra/lettering-codes.ts'
+import type { ChunkBuffer } from '../../chunk-buffer.ts'
+import { entrySegments } from '../../read/entry-segments.ts'
 import {
   copyEntries,
   copyMovements,
   findEntrySpans,
   ofFile,
   type ResolvedSelection,
-} from '../read/movements.sql.ts'
-import type { Snapshot } from '../read/snapshot.ts'
-import { findOddLetterings } from '../read/tra-file.sql.ts'
-import { countChunks } from './count-chunks.ts'
-import type { FileOptions } from './file-options.ts'
+} from '../../read/movements.sql.ts'
+import type { Snapshot } from '../../read/snapshot.ts'
+import { findOddLetterings } from '../../read/tra-file.sql.ts'
+import { countChunks } from '../count-chunks.ts'
+import type { FileOptions } from '../file-options.ts'
 import { renderTraEntries, TraTally } from './render-tra-entries.ts'
 import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
 

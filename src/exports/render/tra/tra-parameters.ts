@@ -1,7 +1,7 @@
 /** The parameter records of a TRA file (docs/spec/tra.md#parameters), rendered from the folder. */
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../../errors.ts'
 import type {
   AccountView,
   AxisView,
@@ -10,10 +10,10 @@ import type {
   JournalView,
   PaymentView,
   VatCodeView,
-} from '../../formats/collection-rows.ts'
-import { partyKind } from '../../formats/party-kind.ts'
-import { paymentMode } from '../../formats/payment.ts'
-import type { FolderKey } from '../../formats/rows.ts'
+} from '../../../formats/collection-rows.ts'
+import { partyKind } from '../../../formats/party-kind.ts'
+import { paymentMode } from '../../../formats/payment.ts'
+import type { FolderKey } from '../../../formats/rows.ts'
 import {
   caeLine,
   cgnLine,
@@ -22,7 +22,7 @@ import {
   jalLine,
   ribLine,
   satLine,
-} from '../../formats/tra/account-records.ts'
+} from '../../../formats/tra/account-records.ts'
 import {
   axesMax,
   devLines,
@@ -37,12 +37,12 @@ import {
   ps5Line,
   regLine,
   tvaLine,
-} from '../../formats/tra/folder-records.ts'
-import { bareLine } from '../../formats/tra/layouts/fixed-width.ts'
-import { layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
-import { type CollectiveAccounts, collectiveAccounts } from '../../formats/tra/nature.ts'
-import { journalCodes, sectionCodes, vatCodes } from '../../formats/tra/short-codes.ts'
-import { UnsupportedByFormat } from '../../formats/unsupported.ts'
+} from '../../../formats/tra/folder-records.ts'
+import { bareLine } from '../../../formats/tra/layouts/fixed-width.ts'
+import { layouts, type TraRecord } from '../../../formats/tra/layouts/layouts.ts'
+import { type CollectiveAccounts, collectiveAccounts } from '../../../formats/tra/nature.ts'
+import { journalCodes, sectionCodes, vatCodes } from '../../../formats/tra/short-codes.ts'
+import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
 import {
   readAccounts,
   readAxes,
@@ -51,9 +51,9 @@ import {
   readFolder,
   readJournals,
   readPayments,
-} from '../../ledger/collections.sql.ts'
-import { minuteIn } from '../read/day.ts'
-import type { ResolvedSelection } from '../read/movements.sql.ts'
+} from '../../../ledger/collections.sql.ts'
+import { minuteIn } from '../../read/day.ts'
+import type { ResolvedSelection } from '../../read/movements.sql.ts'
 import {
   type AccountNumber,
   findForeignCurrencies,
@@ -61,8 +61,8 @@ import {
   readCorrespondenceAccounts,
   readKeeping,
   readVatCodes,
-} from '../read/tra-file.sql.ts'
-import { isWholeFolder, type Selection } from '../selection.ts'
+} from '../../read/tra-file.sql.ts'
+import { isWholeFolder, type Selection } from '../../selection.ts'
 
 /** The source of parameter records and entry lines that is kept in memory: a folder has few of each. */
 export interface TraFolder {

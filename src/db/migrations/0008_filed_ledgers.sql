@@ -1,0 +1,50 @@
+-- What a ledger file says beyond what movements and entries show, and the new parameters of full exports
+-- (docs/spec/imports.md, docs/spec/exports.md).
+--
+-- A field of a FEC is stored only where it differs from the field that the ledger would give. So a ledger that comes
+-- from nowhere else pays nothing: a null takes no bytes, and these columns have no default. `filed` is json, not jsonb:
+-- COPY then writes it as it is stored.
+
+-- The number of an entry (EcritureNum): as filed, or given when the entry is validated. Null: a draft without one, or a
+-- FEC imported before this migration.
+alter table entries add column number text check (number <> '');
+
+-- FEC columns by name: of all lines of the entry, and of a line where it differs from those of its entry.
+alter table entries add column filed json;
+alter table movements add column filed json;
+
+-- The place of a movement in the file that its exercice was imported from. Null: its id. Only lines that a later import
+-- inserts or moves have one, between those of their neighbours.
+alter table movements add column place numeric;
+
+-- Names of the columns beyond the standard's, in the order of the file. Null: not imported from a FEC, or before this
+-- migration.
+alter table exercices add column filed_columns text[];
+-- Whether the lines of some entry are scattered over the file, so that its order is not that of entries.
+alter table exercices add column scattered boolean not null default false;
+
+-- CompteNum and CompteLib; of an account of a supplier, customer or employee those of its collective account, with its
+-- own CompAuxNum and CompAuxLib. Both numbers identify the account in later files.
+alter table accounts
+  add column filed_number text,
+  add column filed_name text,
+  add column auxiliary_number text check (auxiliary_number <> ''),
+  add column auxiliary_name text,
+  add check ((filed_number is null) = (filed_name is null)),
+  add check (auxiliary_number is null or filed_number is not null),
+  add check ((auxiliary_number is null) = (auxiliary_name is null));
+create unique index accounts_as_filed on accounts (schema_id, folder_id, filed_number, auxiliary_number)
+  nulls not distinct where filed_number is not null;
+
+-- JournalLib.
+alter table journals add column filed_name text;
+
+alter table exports
+  add column compression text check (compression in ('gzip', 'zstd')),
+  add column encoding text check (encoding in ('utf-8')),
+  add column columns text check (columns in ('extended')),
+  -- The file as stored; `bytes` and `sha256` are its content's.
+  add column file_bytes bigint,
+  add column file_sha256 text check (file_sha256 ~ '^[0-9a-f]{64}$'),
+  -- What the file leaves out or alters: counts by name.
+  add column notes json;
