@@ -3,15 +3,18 @@
  * texts, days and amounts checked. Amounts become minor units, from the digits of the text.
  */
 import { z } from 'zod'
-import { sourceCodes } from '../../source-codes.ts'
 import { paymentModes } from '../../payment.ts'
+import { sourceCodes } from '../../source-codes.ts'
 import { journalTypeLabels } from '../journal.ts'
 import { type Json, JsonNumber } from './json-items.ts'
 
 /** PostgreSQL stores no NUL, and UTF-8 has no half of a surrogate pair. */
 const text = z
   .string('a text is expected')
-  .refine((value) => !value.includes('\0') && value.isWellFormed(), 'a text without NUL and half characters is expected')
+  .refine(
+    (value) => !value.includes('\0') && value.isWellFormed(),
+    'a text without NUL and half characters is expected',
+  )
 const textOrNull = text.nullable()
 
 /** Below 2^53 (docs/spec/interface.md#values). */
@@ -20,7 +23,9 @@ const id = z
   .regex(/^[1-9]\d{0,15}$/, 'an id is expected: 1 to 16 digits, not 0')
   .refine((digits) => Number.isSafeInteger(Number(digits)), 'an id below 9007199254740992 is expected')
 
-const day = z.iso.date('a day is expected: YYYY-MM-DD').refine((value) => value > '0001', 'a year from 1 on is expected')
+const day = z.iso
+  .date('a day is expected: YYYY-MM-DD')
+  .refine((value) => value > '0001', 'a year from 1 on is expected')
 const dayOrNull = day.nullable()
 
 /** Of a bigint of PostgreSQL. */
@@ -41,7 +46,11 @@ const decimal = (decimals: number, what: string) =>
   z.instanceof(JsonNumber, { error: `${what} is expected` }).transform((number, context) => {
     const found = units(number.text, decimals)
     if (found !== undefined) return found
-    context.issues.push({ code: 'custom', message: `${what} is expected, in full digits`, input: number.text })
+    context.issues.push({
+      code: 'custom',
+      message: `${what} is expected, in full digits`,
+      input: number.text,
+    })
     return z.NEVER
   })
 
@@ -49,6 +58,7 @@ const money = decimal(2, 'an amount with at most two decimals')
 
 const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.object(shape, 'an object is expected')
 const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
+const filledList = <Item extends z.ZodType>(item: Item) => list(item).min(1, 'at least one item is expected')
 const boolean = z.boolean('true or false is expected')
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `one of ${values.join(', ')} is expected`)
@@ -232,7 +242,7 @@ const movement = object({
       producerId: id,
       code: text,
       name: text,
-      sections: list(
+      sections: filledList(
         object({
           producerId: id,
           amount: money,
@@ -298,7 +308,11 @@ function problemOfJson(value: Json, path: (string | number)[] = []): JsonProblem
   if (value instanceof JsonNumber)
     return /^-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?$/.test(value.text)
       ? undefined
-      : { path, message: 'a number of at most 300 digits and an exponent of 3 is expected', input: value.text }
+      : {
+          path,
+          message: 'a number of at most 300 digits and an exponent of 3 is expected',
+          input: value.text,
+        }
   if (typeof value === 'string') {
     const message = text.safeParse(value).error?.issues[0]?.message
     return message === undefined ? undefined : { path, message, input: value }

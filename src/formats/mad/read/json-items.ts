@@ -107,25 +107,14 @@ export class JsonItems {
   }
 
   #take(token: Token): void {
-    switch (token.name) {
-      case 'startObject':
-        return this.#open('object')
-      case 'startArray':
-        return this.#open('list')
-      case 'endObject':
-      case 'endArray':
-        return this.#close()
-      case 'keyValue':
-        if (this.#skipped === 0) this.#name(token.value)
-        return
-      case 'numberValue':
-        return this.#put(this.#skipped > 0 ? null : new JsonNumber(token.value))
-      case 'stringValue':
-      case 'nullValue':
-      case 'trueValue':
-      case 'falseValue':
-        return this.#put(token.value)
-    }
+    const { name } = token
+    if (name === 'keyValue') {
+      if (this.#skipped === 0) this.#name(token.value)
+    } else if (name === 'startObject') this.#open('object')
+    else if (name === 'startArray') this.#open('list')
+    else if (name === 'endObject' || name === 'endArray') this.#close()
+    else if (this.#skipped === 0 && 'value' in token)
+      this.#put(name === 'numberValue' ? new JsonNumber(token.value) : token.value)
   }
 
   #name(key: string): void {
@@ -170,7 +159,6 @@ export class JsonItems {
   }
 
   #put(value: Json): void {
-    if (this.#skipped > 0) return
     this.#add(value)
     this.#ended(value)
   }
@@ -210,7 +198,9 @@ function placeIn({ place, kind }: Frame, key: string): string {
 
 /** Whether what the value contains is given out item by item: the file, its data, and the lists in them. */
 function isCut(place: string, kind: Frame['kind'], above: Frame | undefined): boolean {
-  return kind === 'object' ? place === '' || place === 'data' : above?.kind === 'object' && above.place === 'data'
+  return kind === 'object'
+    ? place === '' || place === 'data'
+    : above?.kind === 'object' && above.place === 'data'
 }
 
 /**
