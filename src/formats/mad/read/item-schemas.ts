@@ -288,7 +288,8 @@ export const entry = object({
   }),
 })
 
-export const metadata = object({ version: text })
+/** The rest tells of the export, not of the ledger. */
+export const metadata = z.looseObject({ version: text }, 'an object is expected')
 
 export type FileFolder = z.output<typeof accountingFolder>
 export type FileAddress = z.output<typeof address>
