@@ -1,13 +1,11 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { Config } from '../../config.ts'
-import { inUnits } from '../../formats/minor-units.ts'
-import { type FecImported, importFec } from '../../ledger/fec/import-fec.ts'
+import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
-import { nextSteps } from '../terminal/next-steps.ts'
 import { createProgressBar, showFileProgress } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { withDatabase } from '../with-database.ts'
+import { fecReport } from './fec-report.ts'
 
 export function addImportFec(group: Command, terminal: Terminal): void {
   group
@@ -29,6 +27,7 @@ export function addImportFec(group: Command, terminal: Terminal): void {
       'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
     )
     .option('--replace', 'replace the entries that the exercice already holds')
+    .option('--drafts', 'entries without a validation date await validation')
     .action((file, options) => importFile(terminal, file, options))
 }
 
@@ -39,6 +38,7 @@ interface Options {
   start?: string
   end?: string
   replace?: boolean
+  drafts?: boolean
 }
 
 async function importFile(terminal: Terminal, file: string, { folder, ...options }: Options): Promise<void> {
@@ -55,36 +55,10 @@ async function importFile(terminal: Terminal, file: string, { folder, ...options
       onProgress: showFileProgress(bar),
       onLoaded: (imported) => {
         bar.clear()
-        terminal.out.write(`${report(imported, (performance.now() - started) / 1000, config).join('\n')}\n`)
+        terminal.out.write(
+          `${fecReport(imported, (performance.now() - started) / 1000, config).join('\n')}\n`,
+        )
       },
     })
   })
-}
-
-function report(imported: FecImported, seconds: number, config: Config): string[] {
-  const { period, letteredLines, unbalancedEntries, movedOpeningLines } = imported
-  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
-  const lettered = letteredLines.complete + letteredLines.partial
-  const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
-  const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
-  const loaded = [
-    `${count(imported.lines, 'lines')} in ${count(imported.entries, 'entries')}`,
-    count(imported.accounts, 'accounts'),
-    count(imported.journals, 'journals'),
-    `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
-  ]
-  return [
-    `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
-    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
-    loaded.join(', '),
-    `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
-    `${count(lettered, 'lettered lines')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
-    ...(unbalancedEntries > 0
-      ? [`Entries that do not balance on their own, as in the file: ${unbalancedEntries}`]
-      : []),
-    ...(movedOpeningLines > 0
-      ? [`Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`]
-      : []),
-    ...nextSteps(config, imported.folderId, imported.exerciceId),
-  ]
 }

@@ -21,7 +21,7 @@ const alwaysThere = [
   'Idevise',
 ] as const
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
-/** For ledgers kept on a cash basis; any file may have any of them. */
+/** For ledgers kept on a cash basis, beyond the 18 of the standard; any file may have any of them. */
 const optional = ['DateRglt', 'ModeRglt', 'NatOp', 'IdClient'] as const
 
 export type FecColumn =
@@ -63,24 +63,30 @@ export const charactersMax: Readonly<Record<FecColumn, number>> = {
   IdClient: 255,
 }
 
-/** Other names that programs write, in lower case, as letter case is ignored. */
-const misspellings: Record<string, FecColumn> = {
-  ecrturelet: 'EcritureLet',
-  ecriturelettrage: 'EcritureLet',
-  datelettrage: 'DateLet',
-  compteauxnum: 'CompAuxNum',
-  compteauxlib: 'CompAuxLib',
-  libelle: 'EcritureLib',
-  montantdevises: 'Montantdevise',
-  devise: 'Idevise',
-  datereglement: 'DateRglt',
-  modereglement: 'ModeRglt',
-}
+/** Columns of a file, and characters of the name of a column beyond those above and of its values (an address is long). */
+export const columnsMax = 64
+const nameCharactersMax = 64
+export const furtherCharactersMax = 2000
 
-const columnOf = new Map<string, FecColumn>([
-  ...columns.map((column): [string, FecColumn] => [column.toLowerCase(), column]),
-  ...Object.entries(misspellings),
+/**
+ * Other names that programs write, in lower case, as letter case is ignored. In a file that also has the column under
+ * its own name, such a name is that of a further column.
+ */
+const misspellings: ReadonlyMap<string, FecColumn> = new Map([
+  ['ecrturelet', 'EcritureLet'],
+  ['ecriturelettrage', 'EcritureLet'],
+  ['datelettrage', 'DateLet'],
+  ['compteauxnum', 'CompAuxNum'],
+  ['compteauxlib', 'CompAuxLib'],
+  ['libelle', 'EcritureLib'],
+  ['montantdevises', 'Montantdevise'],
+  ['devise', 'Idevise'],
+  ['iddevise', 'Idevise'],
+  ['datereglement', 'DateRglt'],
+  ['modereglement', 'ModeRglt'],
 ])
+
+const columnNamed = new Map<string, FecColumn>(columns.map((column) => [column.toLowerCase(), column]))
 
 /** The byte-order mark of UTF-8, also as the other encodings read it: some programs put it before any text. */
 const byteOrderMark = /^(?:\uFEFF|ï»¿|´╗┐)/
@@ -91,11 +97,13 @@ export interface FecHeader {
   fieldCount: number
   /** Index of each column, from 0; -1 if the file does not have it. */
   position: Record<FecColumn, number>
+  /** The columns that no rule names, in the order of the file. Their names differ from those above and each other. */
+  further: { name: string; position: number }[]
 }
 
 /**
  * @param line the first line, without its line end
- * @throws {FecError} naming every column that is missing, unknown or repeated
+ * @throws {FecError} naming every column that is missing or repeated, and names that are blank or too long
  */
 export function parseHeader(line: string): FecHeader {
   const separator = ['\t', '|', ';'].toSorted(
@@ -112,13 +120,10 @@ export function parseHeader(line: string): FecHeader {
   }
 
   const problems = new FecProblems()
-  const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
-  for (const [index, name] of names.entries()) {
-    const column = columnOf.get(name.toLowerCase())
-    if (column === undefined) problems.add(1, 'header', name, 'unknown column of a FEC')
-    else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} appears twice`)
-    else position[column] = index
-  }
+  if (names.length > columnsMax)
+    problems.add(1, 'header', '', `at most ${columnsMax} columns are expected, this file has ${names.length}`)
+  problems.throwIfAny()
+  const { position, further } = placeColumns(names, problems)
   for (const column of [...alwaysThere, ...amountColumnsOf(position)])
     if (position[column] < 0) problems.add(1, 'header', '', `the column ${column} is missing`)
   const strays = amountColumns.filter(
@@ -127,7 +132,49 @@ export function parseHeader(line: string): FecHeader {
   for (const column of strays)
     problems.add(1, 'header', column, 'either Debit and Credit or Montant and Sens, not columns of both')
   problems.throwIfAny()
-  return { separator, fieldCount: names.length, position }
+  return { separator, fieldCount: names.length, position, further }
+}
+
+function placeColumns(names: string[], problems: FecProblems): Pick<FecHeader, 'position' | 'further'> {
+  const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
+  const further: FecHeader['further'] = []
+  const ownNames = new Set(names.map((name) => columnNamed.get(name.toLowerCase())))
+  for (const [index, name] of names.entries()) {
+    const key = name.toLowerCase()
+    const other = misspellings.get(key)
+    const column = columnNamed.get(key) ?? (other && !ownNames.has(other) ? other : undefined)
+    if (name === '') problems.add(1, 'header', '', `the column ${index + 1} has no name`)
+    else if (name.length > nameCharactersMax)
+      problems.add(
+        1,
+        'header',
+        name,
+        `a name has at most ${nameCharactersMax} characters, not ${name.length}`,
+      )
+    else if (column === undefined) {
+      if (further.some((one) => one.name.toLowerCase() === key))
+        problems.add(1, 'header', name, `the column ${name} appears twice`)
+      // Copied, because a slice of a decoded chunk would keep the whole chunk in memory.
+      else further.push({ name: Buffer.from(name).toString(), position: index })
+    } else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} appears twice`)
+    else position[column] = index
+  }
+  // Beside Debit and Credit they say nothing of their own; programs sort by Sens.
+  if (position.Debit >= 0 && position.Credit >= 0)
+    for (const column of ['Montant', 'Sens'] as const) {
+      if (position[column] < 0) continue
+      further.push({ name: column, position: position[column] })
+      position[column] = -1
+    }
+  return { position, further: further.toSorted((one, other) => one.position - other.position) }
+}
+
+/** Columns of a cash basis and further ones, in the order of the file. */
+export function columnsBeyondStandard({ position, further }: FecHeader): string[] {
+  const ofCash = optional.map((name) => ({ name, position: position[name] }))
+  return [...ofCash.filter((column) => column.position >= 0), ...further]
+    .toSorted((one, other) => one.position - other.position)
+    .map(({ name }) => name)
 }
 
 /** The pair of amount columns that this header uses, judged by the ones it has. */

@@ -15,11 +15,25 @@ export function parseAmount(text: string, decimals = 2): bigint | undefined {
   return sign === '-' ? -units : units
 }
 
-/** `20230131` as `2023-01-31`, if there is such a day. */
-export function parseDay(text: string): string | undefined {
-  if (!/^(19|20)\d{6}$/.test(text)) return undefined
-  const day = `${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}`
-  return isDay(day) ? day : undefined
+/** Forms of a day, and where year, month and day of the month are in each. */
+const dayForms = {
+  YYYYMMDD: { pattern: /^(19|20)\d{6}$/, year: 0, month: 4, day: 6 },
+  'DD/MM/YYYY': { pattern: /^\d\d\/\d\d\/(19|20)\d\d$/, year: 6, month: 3, day: 0 },
+  'YYYY-MM-DD': { pattern: /^(19|20)\d\d-\d\d-\d\d$/, year: 0, month: 5, day: 8 },
+}
+export type DayForm = keyof typeof dayForms
+
+/** The form of a text that looks like a day, whether it is one of the calendar or not. */
+export function dayFormOf(text: string): DayForm | undefined {
+  return (Object.keys(dayForms) as DayForm[]).find((form) => dayForms[form].pattern.test(text))
+}
+
+/** `20230131` (or the same day in another form) as `2023-01-31`, if there is such a day. */
+export function parseDay(text: string, form: DayForm = 'YYYYMMDD'): string | undefined {
+  const { pattern, year, month, day } = dayForms[form]
+  if (!pattern.test(text)) return undefined
+  const found = `${text.slice(year, year + 4)}-${text.slice(month, month + 2)}-${text.slice(day, day + 2)}`
+  return isDay(found) ? found : undefined
 }
 
 /** Whether `YYYY-MM-DD` is a day of the calendar. */
@@ -39,4 +53,13 @@ export function parseCurrency(text: string): string | undefined {
 export function parseSide(text: string): 'debit' | 'credit' | undefined {
   if (/^(D|\+?1|\+)$/i.test(text)) return 'debit'
   return /^(C|-1?)$/i.test(text) ? 'credit' : undefined
+}
+
+/**
+ * The digits of an amount as the standard writes them: a comma, a sign only if it is negative, no zeros before the
+ * whole part. `text` is one that `parseAmount` takes.
+ */
+export function standardAmount(text: string): string {
+  const [, sign, whole = '', fraction] = /^([+-]?)0*(\d*)(?:[.,](\d*))?$/.exec(text)!
+  return `${sign === '-' ? '-' : ''}${whole || '0'}${fraction ? `,${fraction}` : ''}`
 }

@@ -7,9 +7,17 @@
  * Text is trimmed: many programs pad columns with blanks.
  */
 
-import { charactersMax, type FecColumn, type FecHeader, parseHeader } from './columns.ts'
+import {
+  charactersMax,
+  columnsBeyondStandard,
+  type FecColumn,
+  type FecHeader,
+  furtherCharactersMax,
+  parseHeader,
+} from './columns.ts'
+import { DayColumn, isNoDay } from './day-column.ts'
 import { decodeLines, type FecEncoding } from './encoding.ts'
-import { parseAmount, parseCurrency, parseDay, parseSide } from './fields.ts'
+import { parseAmount, parseCurrency, parseSide, standardAmount } from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
 
 /** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
@@ -35,16 +43,38 @@ export interface FecLine {
   validatedOn: string | undefined
   /** In thousandths of a unit of `currency`: no currency in use has finer coins. */
   amountInCurrency: bigint | undefined
+  /** Its digits in the standard's form (`-100,5`), or empty. */
+  amountInCurrencyAsFiled: string
   /** ISO 4217; undefined if the line names none. */
   currency: string | undefined
+  currencyAsFiled: string
   settledOn: string | undefined
   paymentMode: string
+  operationNature: string
+  clientId: string
+  /** The values of the further columns, in the order of `FecFindings.furtherColumns`. */
+  further: readonly string[]
+}
+
+/** What a pass over a file finds beside its lines: the names of further columns before the first, the rest after all. */
+export class FecFindings {
+  furtherColumns: readonly string[] = []
+  /** Columns of a cash basis (DateRglt and so on) and further ones, in the order of the file. */
+  columnsBeyondStandard: readonly string[] = []
+  dayColumns: ReadonlyMap<string, DayColumn> = new Map()
+
+  /** By column, how many of its days had a time after them. */
+  get droppedTimes(): ReadonlyMap<string, number> {
+    const counts = [...this.dayColumns].map(([name, { droppedTimes }]) => [name, droppedTimes] as const)
+    return new Map(counts.filter(([, count]) => count > 0))
+  }
 }
 
 /** A longer line is not one of a FEC: real lines have a few hundred bytes. */
 const lineBytesMax = 64 * 1024
 
 /**
+ * @param findings what else the caller learns of the file
  * @param problems may be shared with checks of the caller, so that all problems are reported together; the caller then
  *   ends with `problems.throwIfAny()`. Batches leave out lines with a problem.
  * @throws {FecError} for a malformed header, as soon as there are 20 problems, or at the end
@@ -53,6 +83,7 @@ export async function* parseFec(
   bytes: AsyncIterable<Uint8Array>,
   encoding: FecEncoding,
   problems = new FecProblems(),
+  findings = new FecFindings(),
 ): AsyncGenerator<FecLine[]> {
   let reader: LineReader | undefined
   let number = 0
@@ -61,7 +92,11 @@ export async function* parseFec(
     for (const text of texts) {
       number += 1
       if (reader === undefined) {
-        reader = new LineReader(parseHeader(text), problems)
+        const header = parseHeader(text)
+        reader = new LineReader(header, problems)
+        findings.furtherColumns = header.further.map(({ name }) => name)
+        findings.columnsBeyondStandard = columnsBeyondStandard(header)
+        findings.dayColumns = reader.dayColumns
         continue
       }
       const line = isBlank(text) ? undefined : reader.read(number, text)
@@ -105,13 +140,16 @@ function isBlank(line: string): boolean {
   return text === '' || text === '\x1a'
 }
 
+const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRglt'] as const
+type DayColumnName = (typeof dayColumns)[number]
+const noFurther: readonly string[] = []
+
 class LineReader {
   readonly #header: FecHeader
   readonly #problems: FecProblems
-  /** Cache: a ledger has a few hundred days in millions of fields. It holds valid days only. */
-  readonly #days = new Map<string, string>()
+  readonly dayColumns = new Map<FecColumn, DayColumn>(dayColumns.map((column) => [column, new DayColumn()]))
   /** The limit of each column that the file has. */
-  readonly #bounds: { column: FecColumn; position: number; max: number }[]
+  readonly #bounds: { column: string; position: number; max: number }[]
   #number = 0
   #fields: string[] = []
   #valid = true
@@ -120,9 +158,12 @@ class LineReader {
 
   constructor(header: FecHeader, problems: FecProblems) {
     this.#header = header
-    this.#bounds = (Object.entries(header.position) as [FecColumn, number][])
-      .filter(([, position]) => position >= 0)
-      .map(([column, position]) => ({ column, position, max: charactersMax[column] }))
+    this.#bounds = [
+      ...(Object.entries(header.position) as [FecColumn, number][])
+        .filter(([, position]) => position >= 0)
+        .map(([column, position]) => ({ column, position, max: charactersMax[column] })),
+      ...header.further.map(({ name, position }) => ({ column: name, position, max: furtherCharactersMax })),
+    ]
     this.#problems = problems
   }
 
@@ -141,6 +182,7 @@ class LineReader {
     }
     this.#boundFields()
     if (!this.#valid) return undefined
+    const inCurrency = this.#text('Montantdevise')
     const amounts = this.#header.position.Montant < 0 ? this.#debitAndCredit() : this.#amountAndSide()
     const line: FecLine = {
       number,
@@ -159,12 +201,19 @@ class LineReader {
       letteringCode: this.#text('EcritureLet'),
       letteredOn: this.#optionalDay('DateLet'),
       validatedOn: this.#optionalDay('ValidDate'),
-      amountInCurrency: this.#text('Montantdevise') === '' ? undefined : this.#amount('Montantdevise', 3),
+      amountInCurrency: inCurrency === '' ? undefined : this.#amount('Montantdevise', 3),
+      amountInCurrencyAsFiled: '',
       currency: this.#currency(),
+      currencyAsFiled: this.#text('Idevise'),
       settledOn: this.#optionalDay('DateRglt'),
       paymentMode: this.#text('ModeRglt'),
+      operationNature: this.#text('NatOp'),
+      clientId: this.#text('IdClient'),
+      further: this.#further(),
     }
-    return this.#valid ? line : undefined
+    if (!this.#valid) return undefined
+    if (inCurrency !== '') line.amountInCurrencyAsFiled = standardAmount(inCurrency)
+    return line
   }
 
   /** A trailing separator adds a blank field. */
@@ -182,13 +231,19 @@ class LineReader {
     }
   }
 
-  #refuse(column: FecColumn | 'line', value: string, message: string): void {
+  #refuse(column: string, value: string, message: string): void {
     this.#valid = false
     this.#problems.add(this.#number, column, value, message)
   }
 
   #text(column: FecColumn): string {
-    return this.#fields[this.#header.position[column]]?.trim() ?? ''
+    const position = this.#header.position[column]
+    return position < 0 ? '' : this.#fields[position]!.trim()
+  }
+
+  #further(): readonly string[] {
+    const { further } = this.#header
+    return further.length === 0 ? noFurther : further.map(({ position }) => this.#fields[position]!.trim())
   }
 
   #required(column: FecColumn): string {
@@ -197,19 +252,16 @@ class LineReader {
     return text
   }
 
-  #day(column: FecColumn): string | undefined {
+  #day(column: DayColumnName): string | undefined {
     const text = this.#text(column)
-    const known = this.#days.get(text)
-    if (known !== undefined) return known
-    const day = parseDay(text)
-    if (day === undefined) this.#refuse(column, text, 'a day of the calendar written YYYYMMDD is expected')
-    else this.#days.set(text, day)
+    const days = this.dayColumns.get(column)!
+    const day = days.read(text)
+    if (day === undefined) this.#refuse(column, text, days.expected)
     return day
   }
 
-  /** Programs that pad with zeros write 00000000 if there is no day. */
-  #optionalDay(column: FecColumn): string | undefined {
-    return /^0*$/.test(this.#text(column)) ? undefined : this.#day(column)
+  #optionalDay(column: DayColumnName): string | undefined {
+    return isNoDay(this.#text(column)) ? undefined : this.#day(column)
   }
 
   #amount(column: FecColumn, decimals = 2): bigint {

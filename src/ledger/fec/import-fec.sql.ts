@@ -1,6 +1,7 @@
 /** Single statements of an import; rows by the thousand go through load.ts. */
 import type { ClientBase } from 'pg'
-import type { FolderKey } from '../../formats/rows.ts'
+import type { FolderKey, Period } from '../../formats/rows.ts'
+import type { KnownAccount } from './survey/accounts.ts'
 
 /** Makes imports of the same new ledger wait for each other, before there is a folder to lock. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
@@ -39,40 +40,107 @@ export async function deleteEntriesOfExercice(
     )
 }
 
-async function idsBy(client: ClientBase, text: string, key: FolderKey): Promise<Map<string, string>> {
-  const { rows } = await client.query<{ name: string; id: string }>(text, [key.schemaId, key.folderId])
-  return new Map(rows.map((row) => [row.name, row.id]))
-}
-
-/** A folder's accounts by number. */
-export async function accountsByNumber(
-  client: ClientBase,
-  key: FolderKey,
-): Promise<Map<string, { id: string; name: string }>> {
-  const { rows } = await client.query(
-    `select number, id, name from grandlivre.accounts where schema_id = $1 and folder_id = $2`,
+export async function knownAccounts(client: ClientBase, key: FolderKey): Promise<KnownAccount[]> {
+  const { rows } = await client.query<KnownAccount>(
+    `select id, number, name, filed_number as "filedNumber", filed_name as "filedName",
+            auxiliary_number as "auxiliaryNumber", auxiliary_name as "auxiliaryName"
+     from grandlivre.accounts where schema_id = $1 and folder_id = $2`,
     [key.schemaId, key.folderId],
   )
-  return new Map(rows.map(({ number, ...account }) => [number, account]))
+  return rows
 }
 
-/** Ids of a folder's journals by code. */
-export function journalIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
-  return idsBy(
-    client,
-    `select code as name, id from grandlivre.journals where schema_id = $1 and folder_id = $2`,
-    key,
+/** Gives accounts that the folder has the identity and names that a FEC filed. */
+export async function fileAccounts(
+  client: ClientBase,
+  key: FolderKey,
+  filed: Pick<KnownAccount, 'id' | 'filedNumber' | 'filedName' | 'auxiliaryNumber' | 'auxiliaryName'>[],
+): Promise<void> {
+  if (filed.length === 0) return
+  await client.query(
+    `update grandlivre.accounts a set filed_number = f.filed_number, filed_name = f.filed_name,
+       auxiliary_number = f.auxiliary_number, auxiliary_name = f.auxiliary_name
+     from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+       as f (id, filed_number, filed_name, auxiliary_number, auxiliary_name)
+     where a.schema_id = $1 and a.folder_id = $2 and a.id = f.id`,
+    [
+      key.schemaId,
+      key.folderId,
+      filed.map(({ id }) => id),
+      filed.map(({ filedNumber }) => filedNumber),
+      filed.map(({ filedName }) => filedName),
+      filed.map(({ auxiliaryNumber }) => auxiliaryNumber),
+      filed.map(({ auxiliaryName }) => auxiliaryName),
+    ],
   )
+}
+
+/** A folder's journals by code, with the label that a FEC gave them. */
+export async function knownJournals(
+  client: ClientBase,
+  key: FolderKey,
+): Promise<Map<string, { id: string; filedName: string | null }>> {
+  const { rows } = await client.query<{ code: string; id: string; filedName: string | null }>(
+    `select code, id, filed_name as "filedName" from grandlivre.journals
+     where schema_id = $1 and folder_id = $2`,
+    [key.schemaId, key.folderId],
+  )
+  return new Map(rows.map((row) => [row.code, row]))
+}
+
+export async function fileJournals(
+  client: ClientBase,
+  key: FolderKey,
+  filed: { id: string; filedName: string }[],
+): Promise<void> {
+  if (filed.length === 0) return
+  await client.query(
+    `update grandlivre.journals j set filed_name = f.filed_name
+     from unnest($3::bigint[], $4::text[]) as f (id, filed_name)
+     where j.schema_id = $1 and j.folder_id = $2 and j.id = f.id`,
+    [key.schemaId, key.folderId, filed.map(({ id }) => id), filed.map(({ filedName }) => filedName)],
+  )
+}
+
+/** Remembers how an imported exercice was filed. Writes nothing if that is known already. */
+export async function fileExercice(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  exerciceId: string,
+  filed: { columns: readonly string[]; isScattered: boolean },
+): Promise<void> {
+  await client.query(
+    `update grandlivre.exercices set filed_columns = $4, scattered = $5
+     where schema_id = $1 and folder_id = $2 and id = $3
+       and (filed_columns, scattered) is distinct from ($4::text[], $5::boolean)`,
+    [schemaId, folderId, exerciceId, filed.columns, filed.isScattered],
+  )
+}
+
+/** The exercices of a folder whose FEC an earlier version imported, oldest first. */
+export async function findEarlierImports(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<Period[]> {
+  const { rows } = await client.query<Period>(
+    `select x.start_date::text as start, x.end_date::text as end from grandlivre.exercices x
+     where x.schema_id = $1 and x.folder_id = $2 and x.filed_columns is null and exists (
+       select from grandlivre.entries e
+       where (e.schema_id, e.folder_id, e.exercice_id) = (x.schema_id, x.folder_id, x.id)
+         and e.source = 'FEC' and e.number is null and e.validated_at is not null)
+     order by x.start_date`,
+    [schemaId, folderId],
+  )
+  return rows
 }
 
 /** Ids of a folder's payment modes by internal code; the oldest of several with one code. */
-export function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
-  return idsBy(
-    client,
-    `select code as name, min(id) as id from grandlivre.payments where schema_id = $1 and folder_id = $2
-     group by code`,
-    key,
+export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
+  const { rows } = await client.query<{ code: string; id: string }>(
+    `select code, min(id) as id from grandlivre.payments where schema_id = $1 and folder_id = $2 group by code`,
+    [key.schemaId, key.folderId],
   )
+  return new Map(rows.map(({ code, id }) => [code, id]))
 }
 
 /** Updates the planner's statistics; otherwise it would take an exercice of a million entries for an empty one. */

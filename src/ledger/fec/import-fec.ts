@@ -5,32 +5,23 @@
  * before the first row (accounts, and which entries and letterings balance), and to load it by COPY in one transaction.
  * If only the dates of its lines determine the fiscal year, it is read once more before the checks.
  *
- * Mapping of columns (see survey/accounts.ts, survey/entries.ts, survey/journals.ts for the first ones):
- * - EcritureDate is the entry's date and, since it legally means "date de comptabilisation", also accounted_at.
- *   ValidDate would not do: many programs validate a whole year on one day long after its end.
- * - ValidDate is validated_at. A FEC holds validated entries only, so EcritureDate replaces it where it is empty.
- * - PieceRef is the movement's invoice number, EcritureLib its description, EcritureLet its lettering.
- * - Montantdevise and Idevise give the entry's currency and rate if they name a currency other than the folder's.
- * - ModeRglt is the movement's payment if it is one of the six known modes.
- * - A line of an opening journal dated before the fiscal year moves to its first day; its own date becomes the
- *   movement's free number.
- * - PieceDate, DateLet, DateRglt, NatOp and IdClient are checked where they are dates, and not stored: the ledger has
- *   no column for them.
- * - created_at is the time of the import.
+ * What each column becomes: docs/spec/imports.md. A decision of note: EcritureDate is the entry's date and, since it
+ * legally means "date de comptabilisation", also accounted_at. ValidDate would not do: many programs validate a whole
+ * year on one day long after its end.
  */
 
 import { createReadStream } from 'node:fs'
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
-import { type FecLine, parseFec } from '../../formats/fec/parse.ts'
+import { FecFindings, type FecLine, parseFec } from '../../formats/fec/parse.ts'
 import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
 import { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.ts'
 import { fileSize } from '../source-file.ts'
-import { analyzeLedger } from './import-fec.sql.ts'
-import { loadDimensions } from './load-dimensions.ts'
+import { analyzeLedger, fileExercice, findEarlierImports } from './import-fec.sql.ts'
+import { type Dimensions, loadDimensions } from './load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './load-entries.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
@@ -54,6 +45,8 @@ export interface FecImportOptions {
   end?: string
   /** Replaces the entries of the exercice. */
   replace?: boolean
+  /** Entries without a validation date await validation; otherwise they are validated on their own date. */
+  drafts?: boolean
   onProgress?: (progress: FecProgress) => void
   /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
   onLoaded?: (imported: FecImported) => void
@@ -80,6 +73,15 @@ export interface FecImported extends LoadCounts {
   encoding: FecEncoding
   accounts: number
   journals: number
+  renumberedAccounts: Dimensions['renumberedAccounts']
+  /** Lines whose auxiliary stays with the movement, by the root of their account. */
+  auxiliaryLines: ReadonlyMap<string, number>
+  /** Columns beyond the 18 of the standard, in the order of the file. */
+  filedColumns: readonly string[]
+  /** By column, how many days had a time after them. */
+  droppedTimes: ReadonlyMap<string, number>
+  /** Exercices of the folder that an earlier version imported, which kept less. */
+  earlierImports: Period[]
 }
 
 /**
@@ -95,49 +97,66 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
 
   const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
   const problems = new FecProblems()
-  const read = (step: FecProgress['step']) => readLines(options, encoding, step, bytesTotal, problems)
+  const read = (step: FecProgress['step'], findings?: FecFindings) =>
+    readLines(options, encoding, step, bytesTotal, problems, findings)
   const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
   const survey = new FecSurvey(period, problems)
   for await (const lines of read('checking')) for (const line of lines) survey.add(line)
   survey.end()
 
-  const imported = await inTransaction(pool, async (client) => {
-    const ids = new IdSource(client)
-    const folder = await findOrCreateFolder(client, ids, requested)
-    const prepared = await prepareExercice(client, ids, folder, period, options.replace ?? false)
-    const { exerciceId } = prepared
-    const dimensions = await loadDimensions(client, ids, folder, survey)
-    const createdAt = new Date().toISOString()
-    const { schemaId, folderId, currency } = folder
-    const target = { schemaId, folderId, currency, exerciceId, createdAt, ...dimensions }
-    const loader = new EntryLoader(client, ids, survey, target)
-    for await (const lines of read('loading')) await loader.add(lines)
-    const counts = await loader.end()
-    if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
-      throw new Error('The file changed while it was imported: nothing was loaded, import it again')
-    const { firmId, name: folderName, created: folderCreated } = folder
-    await publishImport(client, {
-      schemaId,
-      folderId,
-      folderCreated,
-      replaced: prepared.isReplaced,
-      deleted: [],
-      created: prepared.isNew ? [exerciceId] : [],
-      filled: [exerciceId],
-    })
-    const whole = { schemaId, firmId, folderId, folderName, folderCreated, exerciceId, period, encoding }
-    const isPeriodInferred = knownPeriod === undefined
-    return {
-      ...whole,
-      isPeriodInferred,
-      ...counts,
-      accounts: survey.accounts.size,
-      journals: survey.journals.size,
-    }
-  })
+  const isPeriodInferred = knownPeriod === undefined
+  const imported = await inTransaction(pool, async (client) => ({
+    ...(await load(client, survey, requested, options, (findings) => read('loading', findings))),
+    ...{ encoding, period, isPeriodInferred },
+  }))
   options.onLoaded?.(imported)
   await analyzeLedger(pool)
   return imported
+}
+
+/** In a transaction: what the survey found good goes into its folder and exercice. */
+async function load(
+  client: pg.ClientBase,
+  survey: FecSurvey,
+  requested: RequestedFolder,
+  { replace = false, drafts = false }: FecImportOptions,
+  read: (findings: FecFindings) => AsyncIterable<FecLine[]>,
+): Promise<Omit<FecImported, 'encoding' | 'period' | 'isPeriodInferred'>> {
+  const ids = new IdSource(client)
+  const folder = await findOrCreateFolder(client, ids, requested)
+  const { schemaId, firmId, folderId, name: folderName, currency, created: folderCreated } = folder
+  const { exerciceId, isNew, isReplaced } = await prepareExercice(client, ids, folder, survey.period, replace)
+  const dimensions = await loadDimensions(client, ids, folder, survey)
+  const findings = new FecFindings()
+  const createdAt = new Date().toISOString()
+  const target = { schemaId, folderId, currency, exerciceId, createdAt, ...dimensions, findings, drafts }
+  const loader = new EntryLoader(client, ids, survey, target)
+  for await (const lines of read(findings)) await loader.add(lines)
+  const counts = await loader.end()
+  if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
+    throw new Error('The file changed while it was imported: nothing was loaded, import it again')
+  const { columnsBeyondStandard: filedColumns, droppedTimes } = findings
+  await fileExercice(client, folder, exerciceId, { columns: filedColumns, isScattered: counts.isScattered })
+  await publishImport(client, {
+    schemaId,
+    folderId,
+    folderCreated,
+    replaced: isReplaced,
+    deleted: [],
+    created: isNew ? [exerciceId] : [],
+    filled: [exerciceId],
+  })
+  return {
+    ...{ schemaId, firmId, folderId, folderName, folderCreated, exerciceId },
+    ...counts,
+    accounts: survey.accounts.size,
+    journals: survey.journals.size,
+    renumberedAccounts: dimensions.renumberedAccounts,
+    auxiliaryLines: survey.auxiliaryLines,
+    filedColumns,
+    droppedTimes,
+    earlierImports: await findEarlierImports(client, folder),
+  }
 }
 
 function requestedFolder(name: FecFileName, options: FecImportOptions): RequestedFolder {
@@ -173,10 +192,11 @@ async function* readLines(
   step: FecProgress['step'],
   bytesTotal: number,
   problems: FecProblems,
+  findings?: FecFindings,
 ): AsyncGenerator<FecLine[]> {
   const file = createReadStream(options.file, { highWaterMark: readBytes })
   let lines = 0
-  for await (const batch of parseFec(file, encoding, problems)) {
+  for await (const batch of parseFec(file, encoding, problems, findings)) {
     yield batch
     lines += batch.length
     options.onProgress?.({ step, bytes: file.bytesRead, bytesTotal, lines })

@@ -1,20 +1,45 @@
 /** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
 import type { ClientBase } from 'pg'
-import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
+import type { AccountRow, CompanyRow, EmployeeRow, FolderKey, JournalRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { accounts, companies, employees, journals, payments, TableWriter } from '../load.ts'
-import { accountsByNumber, journalIds, paymentIds } from './import-fec.sql.ts'
-import { type FecAccount, numberAccounts } from './survey/accounts.ts'
+import { accounts, companies, employees, journals, payments, type TableOf, TableWriter } from '../load.ts'
+import type { LedgerFields } from './filed.ts'
+import { fileAccounts, fileJournals, knownAccounts, knownJournals, paymentIds } from './import-fec.sql.ts'
+import {
+  type FecAccount,
+  isRenumbered,
+  type KnownAccount,
+  nameOf,
+  numberAccounts,
+} from './survey/accounts.ts'
 import { journalTypeByUse } from './survey/journals.ts'
 import type { FecJournal, FecSurvey } from './survey/survey.ts'
 
 export interface Dimensions {
-  /** Ids by the key of FecAccount. */
-  accounts: Map<string, string>
-  /** Ids by code. */
-  journals: Map<string, string>
+  /** By the key of FecAccount. */
+  accounts: Map<string, LedgerFields['account'] & { id: string }>
+  /** By code. */
+  journals: Map<string, LedgerFields['journal'] & { id: string }>
   /** Ids by internal code. */
   payments: Map<string, string>
+  /** New accounts that could not get the number of the file, and CompteNum and CompAuxNum of each. */
+  renumberedAccounts: { filed: string; number: string }[]
+}
+
+type FiledNames = Pick<KnownAccount, 'filedNumber' | 'filedName' | 'auxiliaryNumber' | 'auxiliaryName'>
+const filedAccounts: TableOf<AccountRow & FiledNames> = {
+  name: accounts.name,
+  columns: {
+    ...accounts.columns,
+    filedNumber: 'text',
+    filedName: 'text',
+    auxiliaryNumber: 'text',
+    auxiliaryName: 'text',
+  },
+}
+const filedJournals: TableOf<JournalRow & { filedName: string }> = {
+  name: journals.name,
+  columns: { ...journals.columns, filedName: 'text' },
 }
 
 /** Existing accounts, journals and payment modes keep the names their users gave them. */
@@ -26,10 +51,10 @@ export async function loadDimensions(
 ): Promise<Dimensions> {
   const key = { schemaId, folderId }
   await ids.reserve(survey.accounts.size + survey.journals.size + survey.paymentCodes.size)
-  const accountIdOf = await loadAccounts(client, ids, key, survey.accounts)
-  const journalIdOf = await loadJournals(client, ids, key, survey.journals, accountIdOf)
+  const loaded = await loadAccounts(client, ids, key, survey.accounts)
+  const journalsByCode = await loadJournals(client, ids, key, survey.journals, loaded.accounts)
   const paymentIdOf = await loadPayments(client, ids, key, survey.paymentCodes)
-  return { accounts: accountIdOf, journals: journalIdOf, payments: paymentIdOf }
+  return { ...loaded, journals: journalsByCode, payments: paymentIdOf }
 }
 
 async function loadAccounts(
@@ -37,26 +62,39 @@ async function loadAccounts(
   ids: IdSource,
   key: FolderKey,
   found: ReadonlyMap<string, FecAccount>,
-): Promise<Map<string, string>> {
-  const existing = await accountsByNumber(client, key)
-  const accountWriter = new TableWriter(client, accounts)
+): Promise<Pick<Dimensions, 'accounts' | 'renumberedAccounts'>> {
+  const numbered = numberAccounts(found.values(), await knownAccounts(client, key))
+  const accountWriter = new TableWriter(client, filedAccounts)
   const companyWriter = new TableWriter(client, companies)
   const employeeWriter = new TableWriter(client, employees)
-  const idOf = new Map<string, string>()
-  for (const [{ key: accountKey, name, party }, number] of numberAccounts(found.values(), existing)) {
-    const known = existing.get(number)?.id
-    const id = known ?? ids.next()
-    idOf.set(accountKey, id)
-    if (known !== undefined) continue
+  const byKey: Dimensions['accounts'] = new Map()
+  const toFile: (FiledNames & { id: string })[] = []
+  for (const { account, number, known } of numbered) {
+    const { filedNumber, filedName, auxiliaryNumber, auxiliaryName, party } = account
+    const isFiled = known !== undefined && known.filedNumber !== null
+    const filed = isFiled
+      ? { ...known, filedName: known.filedName ?? '' }
+      : { filedNumber, filedName, auxiliaryNumber, auxiliaryName }
+    const id = known?.id ?? ids.next()
+    byKey.set(account.key, { ...filed, id })
+    if (known !== undefined) {
+      if (!isFiled) toFile.push({ ...filed, id })
+      continue
+    }
+    const name = nameOf(account)
     const links = { counterpartAccountId: null, correspondanceAccountId: null }
-    accountWriter.add({ ...key, id, number, name, closed: false, ...links })
+    accountWriter.add({ ...key, id, number, name, closed: false, ...links, ...filed })
     if (party === 'company') companyWriter.add(companyRow(key, id, name))
     if (party === 'employee') employeeWriter.add(employeeRow(key, id, name))
   }
+  await fileAccounts(client, key, toFile)
   await accountWriter.flush()
   await companyWriter.flush()
   await employeeWriter.flush()
-  return idOf
+  const renumberedAccounts = numbered
+    .filter(isRenumbered)
+    .map(({ account, number }) => ({ filed: account.key.replace('\t', ' '), number }))
+  return { accounts: byKey, renumberedAccounts }
 }
 
 async function loadJournals(
@@ -64,22 +102,30 @@ async function loadJournals(
   ids: IdSource,
   key: FolderKey,
   found: ReadonlyMap<string, FecJournal>,
-  accountIdOf: ReadonlyMap<string, string>,
-): Promise<Map<string, string>> {
-  const idOf = await journalIds(client, key)
-  const writer = new TableWriter(client, journals)
-  for (const { code, name, type: typeByName, use, treasury } of found.values()) {
-    if (idOf.has(code)) continue
-    const id = ids.next()
-    idOf.set(code, id)
+  accountsByKey: Dimensions['accounts'],
+): Promise<Dimensions['journals']> {
+  const known = await knownJournals(client, key)
+  const byCode: Dimensions['journals'] = new Map()
+  const writer = new TableWriter(client, filedJournals)
+  const toFile: { id: string; filedName: string }[] = []
+  for (const { code, label, type: typeByName, use, treasury } of found.values()) {
+    const existing = known.get(code)
+    const id = existing?.id ?? ids.next()
+    byCode.set(code, { id, label: existing?.filedName ?? label })
+    if (existing !== undefined) {
+      if (existing.filedName === null) toFile.push({ id, filedName: label })
+      continue
+    }
     const type = typeByName ?? journalTypeByUse(use)
     const [mostUsed] = [...treasury].toSorted(([, one], [, other]) => other - one)
     const hasCounterpart = (type === 'BQ' || type === 'CAISSE') && mostUsed !== undefined
-    const counterpartAccountId = hasCounterpart ? accountIdOf.get(mostUsed[0])! : null
-    writer.add({ ...key, id, code, name, type, counterpartAccountId, locked: false })
+    const counterpartAccountId = hasCounterpart ? accountsByKey.get(mostUsed[0])!.id : null
+    const name = label || code
+    writer.add({ ...key, id, code, name, type, counterpartAccountId, locked: false, filedName: label })
   }
+  await fileJournals(client, key, toFile)
   await writer.flush()
-  return idOf
+  return byCode
 }
 
 async function loadPayments(

@@ -1,25 +1,61 @@
-/** The second pass over a FEC: turns its lines into entries and movements, in batches, in the caller's transaction. */
+/**
+ * The second pass over a FEC: turns its lines into entries and movements, in batches, in the caller's transaction. Ids
+ * of movements ascend in the order of the file's lines.
+ */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
-import type { EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
+import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from '../load.ts'
+import {
+  analyzeWhileLoading,
+  entries,
+  movements,
+  movementsBeforeAnalyze,
+  type TableOf,
+  TableWriter,
+} from '../load.ts'
+import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
+import {
+  asJson,
+  type Field,
+  fieldsApart,
+  type LedgerFields,
+  nothing,
+  type SharedFields,
+  sharedFields,
+} from './filed.ts'
 import { accountKey } from './survey/accounts.ts'
 import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.ts'
 import { paymentCode } from './survey/payments.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-/** Where lines go, with ids of accounts by the key of FecAccount, of journals and payments by code. */
+/** Where lines go: accounts by the key of FecAccount, journals by code, ids of payments by code. */
 export interface LoadTarget extends FolderKey {
   exerciceId: string
   /** The folder's own currency. */
   currency: string
   /** Time of the import, ISO 8601. */
   createdAt: string
-  accounts: ReadonlyMap<string, string>
-  journals: ReadonlyMap<string, string>
+  accounts: ReadonlyMap<string, LedgerFields['account'] & { id: string }>
+  journals: ReadonlyMap<string, LedgerFields['journal'] & { id: string }>
   payments: ReadonlyMap<string, string>
+  /** Names of the file's further columns, known from its first line on. */
+  findings: { readonly furtherColumns: readonly string[] }
+  /** Whether entries without a validation date await validation. */
+  drafts: boolean
+}
+
+/** Entries and movements with what the FEC filed. */
+type FiledEntryRow = EntryRow & { number: string | null; filed: string | null }
+type FiledMovementRow = MovementRow & { filed: string | null }
+const filedEntries: TableOf<FiledEntryRow> = {
+  name: entries.name,
+  columns: { ...entries.columns, number: 'text', filed: 'text' },
+}
+const filedMovements: TableOf<FiledMovementRow> = {
+  name: movements.name,
+  columns: { ...movements.columns, filed: 'text' },
 }
 
 export interface LoadCounts {
@@ -31,6 +67,28 @@ export interface LoadCounts {
   letteredLines: { complete: number; partial: number }
   /** Lines of opening journals that were moved to the first day of the fiscal year. */
   movedOpeningLines: number
+  /** Entries whose first line has no ValidDate. */
+  entriesWithoutValidDate: number
+  /** Those of them that await validation. */
+  drafts: number
+  attachments: number
+  /** Whether the order of entry and movement ids is another than that of the file. */
+  isScattered: boolean
+}
+
+/** What later pieces of an entry need of its first. */
+interface OpenEntry {
+  id: string
+  fields: LedgerFields['entry']
+  shared: SharedFields
+  balance: bigint
+}
+
+/** A line on its way into the ledger. */
+interface BookedLine {
+  line: DatedLine
+  entryId: string
+  filed: Field[]
 }
 
 /** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
@@ -42,10 +100,11 @@ export class EntryLoader {
   readonly #survey: FecSurvey
   readonly #ids: IdSource
   readonly #finder: EntryFinder
-  readonly #entries: TableWriter<EntryRow>
-  readonly #movements: TableWriter<MovementRow>
+  readonly #entries: TableWriter<FiledEntryRow>
+  readonly #movements: TableWriter<FiledMovementRow>
   /** Entries that may get more pieces. */
-  readonly #open = new Map<string, { id: string; balance: bigint }>()
+  readonly #open = new Map<string, OpenEntry>()
+  #lastEntryId = 0
   #pending = 0
   #isAnalyzed = false
   readonly counts: LoadCounts = {
@@ -56,6 +115,10 @@ export class EntryLoader {
     unbalancedEntries: 0,
     letteredLines: { complete: 0, partial: 0 },
     movedOpeningLines: 0,
+    entriesWithoutValidDate: 0,
+    drafts: 0,
+    attachments: 0,
+    isScattered: false,
   }
 
   constructor(client: ClientBase, ids: IdSource, survey: FecSurvey, target: LoadTarget) {
@@ -64,73 +127,111 @@ export class EntryLoader {
     this.#survey = survey
     this.#ids = ids
     this.#finder = new EntryFinder(survey.groups)
-    this.#entries = new TableWriter(client, entries)
-    this.#movements = new TableWriter(client, movements)
+    this.#entries = new TableWriter(client, filedEntries)
+    this.#movements = new TableWriter(client, filedMovements)
   }
 
   async add(lines: FecLine[]): Promise<void> {
-    for (const line of lines)
-      for (const piece of this.#finder.add(this.#survey.dated(line))) await this.#addPiece(piece)
+    for (const line of lines) {
+      const pieces = this.#finder.add(this.#survey.dated(line))
+      // Most lines do not complete a piece, and an `await` for each would take time.
+      if (pieces.length > 0) await this.#addPieces(pieces)
+    }
   }
 
   async end(): Promise<LoadCounts> {
-    for (const piece of this.#finder.end()) await this.#addPiece(piece)
+    const pieces = this.#finder.end()
+    if (pieces.length > 0) await this.#addPieces(pieces)
     await this.#flush()
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
     return this.counts
   }
 
-  async #addPiece(piece: EntryPiece): Promise<void> {
-    await this.#ids.reserve(piece.lines.length + 1)
-    const balance = piece.lines.reduce((sum, line) => sum + line.debit - line.credit, 0n)
-    const entryId = this.#entryOf(piece, balance)
-    for (const line of piece.lines) this.#movements.add(this.#movementRow(line, entryId))
-    this.#pending += piece.lines.length
+  /** @param pieces together, consecutive lines of the file */
+  async #addPieces(pieces: EntryPiece[]): Promise<void> {
+    const count = pieces.reduce((sum, { lines }) => sum + lines.length, 0)
+    await this.#ids.reserve(count + pieces.length)
+    const booked = pieces.flatMap((piece) => this.#book(piece))
+    // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
+    if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
+    for (const line of booked) {
+      this.#movements.add(this.#movementRow(line))
+      const entryId = Number(line.entryId)
+      if (entryId < this.#lastEntryId) this.counts.isScattered = true
+      this.#lastEntryId = entryId
+    }
+    this.#pending += count
     if (this.#pending < (this.#isAnalyzed ? batchMovements : movementsBeforeAnalyze)) return
     await this.#flush()
     if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
     this.#isAnalyzed = true
   }
 
-  #entryOf(piece: EntryPiece, balance: bigint): string {
-    const open = piece.key === undefined ? undefined : this.#open.get(piece.key)
+  #book({ key, lines }: EntryPiece): BookedLine[] {
+    const balance = lines.reduce((sum, line) => sum + line.debit - line.credit, 0n)
+    const open = key === undefined ? undefined : this.#open.get(key)
     if (open !== undefined) {
       open.balance += balance
-      return open.id
+      const { id, fields, shared } = open
+      return lines.map((line) => ({ line, entryId: id, filed: this.#fieldsApart(line, fields, shared) }))
     }
     const id = this.#ids.next()
-    this.#entries.add(this.#entryRow(piece.lines, id))
+    const first = lines[0]!
+    if (first.validatedOn === undefined) this.counts.entriesWithoutValidDate += 1
+    const validatedAt = first.validatedOn ?? (this.#target.drafts ? null : first.date)
+    if (validatedAt === null) this.counts.drafts += 1
+    const fields = { number: first.entryNumber || null, date: first.date, validatedAt }
+    const apart = lines.map((line) => this.#fieldsApart(line, fields, nothing))
+    const shared = sharedFields(apart, key === undefined)
+    this.#entries.add(this.#entryRow(lines, id, fields, shared))
     this.counts.entries += 1
-    if (piece.key !== undefined) this.#open.set(piece.key, { id, balance })
+    if (key !== undefined) this.#open.set(key, { id, fields, shared, balance })
     else assert(balance === 0n, 'a whole entry balances')
-    return id
+    return lines.map((line, at) => ({
+      line,
+      entryId: id,
+      filed: shared.size === 0 ? apart[at]! : apart[at]!.filter(([column]) => !shared.has(column)),
+    }))
+  }
+
+  #fieldsApart(line: DatedLine, entry: LedgerFields['entry'], shared: SharedFields): Field[] {
+    const { accounts, journals, findings } = this.#target
+    const account = accounts.get(accountKey(line)!)!
+    const journal = journals.get(line.journalCode)!
+    return fieldsApart(line, { entry, account, journal }, findings.furtherColumns, shared)
   }
 
   /** @param lines of the entry, or of its first piece */
-  #entryRow(lines: DatedLine[], id: string): EntryRow {
+  #entryRow(
+    lines: DatedLine[],
+    id: string,
+    { number, date, validatedAt }: LedgerFields['entry'],
+    shared: SharedFields,
+  ): FiledEntryRow {
     const { schemaId, folderId, exerciceId, createdAt } = this.#target
-    const first = lines[0]!
     return {
       schemaId,
       folderId,
       id,
       exerciceId,
-      journalId: this.#target.journals.get(first.journalCode)!,
-      date: first.date,
+      journalId: this.#target.journals.get(lines[0]!.journalCode)!.id,
+      date,
       dueDate: null,
-      accountedAt: first.date,
+      accountedAt: date,
       createdAt,
-      validatedAt: first.validatedOn ?? first.date,
+      validatedAt,
       source: 'FEC',
       thirdPartyId: null,
       ...currencyAndRate(lines, this.#target.currency),
       comment: null,
       partnerMetadata: null,
       attachments: null,
+      number,
+      filed: asJson(shared),
     }
   }
 
-  #movementRow(line: DatedLine, entryId: string): MovementRow {
+  #movementRow({ line, entryId, filed }: BookedLine): FiledMovementRow {
     const { schemaId, folderId, exerciceId } = this.#target
     const account = accountKey(line)!
     const payment = paymentCode(line.paymentMode)
@@ -144,7 +245,7 @@ export class EntryLoader {
       exerciceId,
       entryId,
       id: this.#ids.next(),
-      accountId: this.#target.accounts.get(account)!,
+      accountId: this.#target.accounts.get(account)!.id,
       description: line.description,
       dueDate: null,
       freeNumber: line.originalDate ?? null,
@@ -154,8 +255,17 @@ export class EntryLoader {
       paymentId: payment === undefined ? null : this.#target.payments.get(payment)!,
       ...this.#lettering(line, account),
       shares: null,
-      attachments: null,
+      attachments: this.#attachments(line),
+      filed: asJson(filed),
     }
+  }
+
+  #attachments({ further }: DatedLine): Attachments | null {
+    const { furtherColumns } = this.#target.findings
+    const values = further.filter((value, at) => value !== '' && isAttachmentColumn(furtherColumns[at]!))
+    const found = values.length === 0 ? null : attachmentsIn(values)
+    if (found !== null) this.counts.attachments += Object.keys(found).length
+    return found
   }
 
   #lettering(line: DatedLine, account: string): Pick<MovementRow, 'letteringState' | 'letteringCode'> {

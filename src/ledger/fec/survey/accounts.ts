@@ -1,112 +1,209 @@
 /**
- * Maps the lines of a FEC to accounts of the ledger, and numbers these.
+ * Maps the lines of a FEC to accounts of the ledger, and numbers these (docs/spec/imports.md#accounts).
  *
- * - Without a third party: the account of CompteNum.
- * - With one (CompAuxNum): the third party's own account, whose number is a root followed by the third party's number.
- *   The root is the first three digits of CompteNum: 401 (supplier), 411 (customer) and 421 (employee) get a company or
- *   employee. Collective accounts with the same root (401000, 401100) are merged here, because they hold the same third
- *   party. Other roots (404 suppliers of fixed assets, 408 invoices not received, 455 partners, 467 ...) keep their
- *   root and get an account per third party without a company: the balance sheet shows them on other lines than 401, so
- *   moving them under 401 would falsify it.
- * - Numbers consist of digits and capitals. If two numbers become equal that way (`AB-1` and `AB1`), the one that
- *   needed no change keeps its number, and the others get X2, X3 and so on in alphabetical order, regardless of the
- *   order of lines. A file of another year may contain other ones, so an account numbered by an earlier import is found
- *   again by its name.
+ * - The account of a line is CompteNum. Below the roots 401 (supplier), 411 (customer) and 421 (employee) a line with
+ *   CompAuxNum is on the third party's own account, and gets a company or employee. On any other account the auxiliary
+ *   stays with the movement: an account of its own would invent a number (60771 for 607000 and 71), which reads as
+ *   another account of the chart.
+ * - (CompteNum, CompAuxNum) as filed identifies an account, in this file and in those of other years. It keeps the number
+ *   it once got, so numbers depend on the folder, but not on the order of lines.
+ * - Accounts that an earlier version imported have no identity. They are found by number, and by name where several
+ *   wanted one number.
  */
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import { partyKind } from '../../../formats/party-kind.ts'
 
 export interface FecAccount {
-  /** Identifies an account within the file: CompteNum, or root, tab and CompAuxNum. */
+  /** Identifies the account: CompteNum, or CompteNum, tab and CompAuxNum. */
   key: string
-  name: string
-  /** Whether the name is its own rather than a substitute. */
-  hasOwnName: boolean
+  filedNumber: string
+  filedName: string
+  /** Null unless the account is a third party's. */
+  auxiliaryNumber: string | null
+  auxiliaryName: string | null
   party: 'company' | 'employee' | undefined
+}
+
+/** An account that the folder has. */
+export interface KnownAccount {
+  id: string
+  number: string
+  name: string
+  /** Null for an account that no FEC named yet. */
+  filedNumber: string | null
+  filedName: string | null
+  auxiliaryNumber: string | null
+  auxiliaryName: string | null
 }
 
 /** The account key of a line; undefined if CompteNum contains no digit or letter. */
 export function accountKey(line: FecLine): string | undefined {
   const number = normalise(line.accountNumber)
   if (number === '') return undefined
-  return line.thirdPartyNumber === '' ? line.accountNumber : `${number.slice(0, 3)}\t${line.thirdPartyNumber}`
+  return hasOwnAccount(line, number) ? `${line.accountNumber}\t${line.thirdPartyNumber}` : line.accountNumber
+}
+
+/** The first three characters of a line's account if its auxiliary stays with the movement. */
+export function rootOfAuxiliary(line: FecLine): string | undefined {
+  if (line.thirdPartyNumber === '') return undefined
+  const number = normalise(line.accountNumber)
+  return hasOwnAccount(line, number) ? undefined : number.slice(0, 3)
+}
+
+function hasOwnAccount({ thirdPartyNumber }: FecLine, number: string): boolean {
+  return thirdPartyNumber !== '' && partyKind(number) !== undefined
 }
 
 export function fecAccount(key: string, line: FecLine): FecAccount {
-  const kind = line.thirdPartyNumber === '' ? undefined : partyKind(key)
-  const party = kind && (kind === 'employee' ? 'employee' : 'company')
-  const account: FecAccount = { key, name: '', hasOwnName: false, party }
+  const isParty = key.includes('\t')
+  const kind = isParty ? partyKind(normalise(line.accountNumber)) : undefined
+  const account: FecAccount = {
+    key: copyOf(key),
+    filedNumber: copyOf(line.accountNumber),
+    filedName: '',
+    auxiliaryNumber: isParty ? copyOf(line.thirdPartyNumber) : null,
+    auxiliaryName: isParty ? '' : null,
+    party: kind && (kind === 'employee' ? 'employee' : 'company'),
+  }
   nameAccount(account, line)
   return account
 }
 
-/**
- * Takes the first name that the file gives the account; a third party without one is named after its collective
- * account.
- */
+/** Takes the first name that the file gives the account, and the first that it gives the third party. */
 export function nameAccount(account: FecAccount, line: FecLine): void {
-  const ownName = line.thirdPartyNumber === '' ? line.accountName : line.thirdPartyName
-  if (account.hasOwnName || (ownName === '' && account.name !== '')) return
-  // Copied, because a slice of a decoded chunk would keep the whole chunk in memory as long as the account.
-  account.name = Buffer.from(ownName || line.accountName || line.accountNumber).toString()
-  account.hasOwnName = ownName !== ''
+  if (account.filedName === '' && line.accountName !== '') account.filedName = copyOf(line.accountName)
+  if (account.auxiliaryName === '' && line.thirdPartyName !== '')
+    account.auxiliaryName = copyOf(line.thirdPartyName)
+}
+
+/** Whether `nameAccount` has nothing left to take. */
+export function isNamed({ filedName, auxiliaryName }: FecAccount): boolean {
+  return filedName !== '' && auxiliaryName !== ''
+}
+
+/** A third party without a name is called as its collective account, an account without one by its number. */
+export function nameOf({ auxiliaryName, filedName, filedNumber }: FecAccount): string {
+  return auxiliaryName || filedName || filedNumber
+}
+
+/** A slice of a decoded chunk would keep the whole chunk in memory as long as the account. */
+function copyOf(text: string): string {
+  return Buffer.from(text).toString()
+}
+
+export interface NumberedAccount {
+  account: FecAccount
+  number: string
+  /** The folder's account. */
+  known: KnownAccount | undefined
+}
+
+/** Numbers all accounts of a file; the result does not depend on their order. */
+export function numberAccounts(
+  accounts: Iterable<FecAccount>,
+  known: readonly KnownAccount[],
+): NumberedAccount[] {
+  const byNumber = new Map(known.map((account) => [account.number, account]))
+  const identified = known.filter(({ filedNumber }) => filedNumber !== null)
+  const byIdentity = new Map(identified.map((account) => [identityOf(account), account]))
+  const taken = new Set(identified.map(({ number }) => number))
+  const numbered: NumberedAccount[] = []
+  const take = (account: FecAccount, number: string) => {
+    taken.add(number)
+    numbered.push({ account, number, known: byNumber.get(number) })
+  }
+  const unidentified: FecAccount[] = []
+  for (const account of accounts) {
+    const same = byIdentity.get(account.key)
+    if (same === undefined) unidentified.push(account)
+    else numbered.push({ account, number: same.number, known: same })
+  }
+  const unknown: FecAccount[] = []
+  for (const account of unidentified.toSorted(byPrecedence)) {
+    const number = numberByName(account, byNumber, taken)
+    if (number === undefined) unknown.push(account)
+    else take(account, number)
+  }
+  for (const account of unknown) take(account, numbersFor(account).find((number) => !taken.has(number))!)
+  return numbered
+}
+
+/** The number under which an earlier version imported the account, told by its name. */
+function numberByName(
+  account: FecAccount,
+  known: ReadonlyMap<string, KnownAccount>,
+  taken: ReadonlySet<string>,
+): string | undefined {
+  for (const number of copiesOf(preferredNumber(account))) {
+    const other = known.get(number)
+    if (other === undefined) return undefined
+    if (!taken.has(number) && other.name === nameOf(account)) return number
+  }
+}
+
+/** Whether a new account could not get the number of the file: another has it, or it has other characters. */
+export function isRenumbered({ account, number, known }: NumberedAccount): boolean {
+  const { filedNumber, auxiliaryNumber } = account
+  return known === undefined && number !== (auxiliaryNumber === null ? filedNumber : preferredNumber(account))
+}
+
+function identityOf({ filedNumber, auxiliaryNumber }: KnownAccount): string {
+  return auxiliaryNumber === null ? filedNumber! : `${filedNumber}\t${auxiliaryNumber}`
 }
 
 /**
- * Numbers all accounts of a file; the result does not depend on their order.
- * @param known accounts that exist in the folder, by number
+ * Which of several accounts gets a number that they all want: one without a third party, since its number comes from the
+ * chart of accounts, then the lowest CompteNum, then one whose number needed no change.
  */
-export function numberAccounts(
-  accounts: Iterable<FecAccount>,
-  known: ReadonlyMap<string, { name: string }>,
-): Map<FecAccount, string> {
-  // Accounts without a third party first: their numbers come from the chart of accounts and must not change.
-  const rank = ({ key }: FecAccount) => (key.includes('\t') ? 2 : 0) + (/[^0-9A-Z\t]/.test(key) ? 1 : 0)
-  const sorted = [...accounts].toSorted(
-    (one, other) => rank(one) - rank(other) || (one.key < other.key ? -1 : 1),
+function byPrecedence(one: FecAccount, other: FecAccount): number {
+  const rank = ({ filedNumber, auxiliaryNumber }: FecAccount) =>
+    auxiliaryNumber !== null ? 2 : isPlain(filedNumber) ? 0 : 1
+  return (
+    rank(one) - rank(other) ||
+    compare(one.filedNumber, other.filedNumber) ||
+    Number(isPlain(other.auxiliaryNumber ?? '')) - Number(isPlain(one.auxiliaryNumber ?? '')) ||
+    compare(one.key, other.key)
   )
-  const numbers = new Map<FecAccount, string>()
-  const taken = new Set<string>()
-  const take = (account: FecAccount, number: string) => {
-    taken.add(number)
-    numbers.set(account, number)
-  }
-  for (const account of sorted)
-    for (const number of numbersFor(account.key)) {
-      if (!known.has(number)) break
-      if (taken.has(number) || known.get(number)!.name !== account.name) continue
-      take(account, number)
-      break
-    }
-  for (const account of sorted)
-    if (!numbers.has(account)) take(account, numbersFor(account.key).find((number) => !taken.has(number))!)
-  return numbers
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
 }
 
 /** The preferred number of an account and then its alternatives, without end. */
-function* numbersFor(key: string): Generator<string, undefined> {
-  const preferred = preferredNumber(key)
-  yield preferred
-  for (let copy = 2; ; copy += 1) yield `${preferred}X${copy}`
+function* numbersFor(account: FecAccount): Generator<string, undefined> {
+  yield preferredNumber(account)
+  const whole = normalise(account.filedNumber) + normalise(account.auxiliaryNumber ?? '')
+  yield* copiesOf(whole.slice(0, preferredCharactersMax))
+}
+
+function* copiesOf(number: string): Generator<string, undefined> {
+  yield number
+  for (let copy = 2; ; copy += 1) yield `${number}X${copy}`
 }
 
 /** An account number has at most 40 characters; the last ones are reserved for X2 and the like. */
 const preferredCharactersMax = 34
 
-function preferredNumber(key: string): string {
-  const [root, thirdParty] = key.split('\t')
-  if (thirdParty === undefined) return normalise(key).slice(0, preferredCharactersMax)
-  const number = normalise(thirdParty) || 'X'
+function preferredNumber({ filedNumber, auxiliaryNumber }: FecAccount): string {
+  const number = normalise(filedNumber)
+  if (auxiliaryNumber === null) return number.slice(0, preferredCharactersMax)
+  const root = number.slice(0, 3)
+  const auxiliary = normalise(auxiliaryNumber) || 'X'
   // Some programs repeat the root in the third party's number: 401FIT, not 401401FIT.
-  return (number.startsWith(root!) ? number : root + number).slice(0, preferredCharactersMax)
+  return (auxiliary.startsWith(root) ? auxiliary : root + auxiliary).slice(0, preferredCharactersMax)
 }
 
 /** Keeps digits and capitals, without accents: `Café-1` is CAFE1. */
 function normalise(number: string): string {
-  if (/^[0-9A-Z]*$/.test(number)) return number
+  if (isPlain(number)) return number
   return number
     .normalize('NFD')
     .toUpperCase()
     .replace(/[^0-9A-Z]/g, '')
+}
+
+function isPlain(number: string): boolean {
+  return /^[0-9A-Z]*$/.test(number)
 }

@@ -48,6 +48,12 @@ export class LineDays {
     }
   }
 
+  /** For messages: the first and the last day. */
+  span(): string {
+    const { first, last } = this.#year.last === '' ? this.#all : this.#year
+    return `${first} to ${last}`
+  }
+
   /**
    * The fiscal year, if the dates touch twelve months: no other year of twelve months contains them all.
    * @throws {Error} with options to give, if the dates are ambiguous
@@ -59,7 +65,7 @@ export class LineDays {
     if (months === 12) return { start, end: twelveMonthsFrom(start) }
     const found =
       'Neither the file name (such as 123456789FEC20231231.txt) nor its lines determine the fiscal year: ' +
-      `they are dated ${first} to ${last}`
+      `they are dated ${this.span()}`
     if (months > 24)
       throw new Error(`${found}, more than the 24 months that a year may have. Import a file for each year`)
     const isCalendarYear = first.slice(0, 4) === last.slice(0, 4)

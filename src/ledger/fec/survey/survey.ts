@@ -4,18 +4,20 @@
  */
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
-import type { FecProblems } from '../../../formats/fec/problem.ts'
+import { type FecProblems, problemsMax } from '../../../formats/fec/problem.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
 import type { JournalType, Period } from '../../../formats/rows.ts'
-import { accountKey, type FecAccount, fecAccount, nameAccount } from './accounts.ts'
+import { accountKey, type FecAccount, fecAccount, isNamed, nameAccount, rootOfAuxiliary } from './accounts.ts'
 import { type DatedLine, EntryGroups } from './entries.ts'
+import { LineDays } from './fiscal-year.ts'
 import { isOpening, type JournalUse, journalTypeByName } from './journals.ts'
 import { OpenBalances } from './open-balances.ts'
 import { paymentCode } from './payments.ts'
 
 export interface FecJournal {
   code: string
-  name: string
+  /** JournalLib of its first line; may be empty. */
+  label: string
   /** From code and label alone; undefined if they are not clear. */
   type: JournalType | undefined
   use: JournalUse
@@ -29,12 +31,18 @@ export class FecSurvey {
   readonly journals = new Map<string, FecJournal>()
   readonly paymentCodes = new Set<string>()
   readonly groups = new EntryGroups()
+  /** Lines whose auxiliary stays with the movement, by the root of their account. */
+  readonly auxiliaryLines = new Map<string, number>()
   readonly #problems: FecProblems
   readonly #letterings = new OpenBalances()
   lines = 0
   debit = 0n
   credit = 0n
   #lastLine = 1
+  readonly #days = new LineDays()
+  #linesOutside = 0
+  /** The first ones. */
+  readonly #outside: Pick<FecLine, 'number' | 'date'>[] = []
 
   constructor(period: Period, problems: FecProblems) {
     this.period = period
@@ -53,17 +61,16 @@ export class FecSurvey {
     }
     const account = this.accounts.get(key)
     if (account === undefined) this.accounts.set(key, fecAccount(key, line))
-    else if (!account.hasOwnName) nameAccount(account, line)
+    else if (!isNamed(account)) nameAccount(account, line)
+    const root = rootOfAuxiliary(line)
+    if (root !== undefined) this.auxiliaryLines.set(root, (this.auxiliaryLines.get(root) ?? 0) + 1)
     this.#addToJournal(line, key)
+    this.#days.add(line)
     const dated = this.dated(line)
-    if (dated.date < this.period.start || dated.date > this.period.end)
-      this.#problems.add(
-        line.number,
-        'EcritureDate',
-        line.date.replaceAll('-', ''),
-        `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected ` +
-          '(--start and --end set another)',
-      )
+    if (dated.date < this.period.start || dated.date > this.period.end) {
+      this.#linesOutside += 1
+      if (this.#outside.length < problemsMax) this.#outside.push({ number: line.number, date: line.date })
+    }
     const payment = paymentCode(line.paymentMode)
     if (payment !== undefined) this.paymentCodes.add(payment)
     if (line.letteringCode !== '')
@@ -73,6 +80,7 @@ export class FecSurvey {
 
   /** @throws {FecError} with every problem found, or if the ledger does not balance */
   end(): void {
+    this.#refuseOutside()
     this.#problems.throwIfAny()
     if (this.debit !== this.credit) {
       const totals = `debit ${inUnits(this.debit)}, credit ${inUnits(this.credit)}`
@@ -98,15 +106,31 @@ export class FecSurvey {
     return !this.#letterings.has(`${account}\n${code}`)
   }
 
+  /** If most lines lie outside the fiscal year, the year is wrong rather than the lines: that is said once. */
+  #refuseOutside(): void {
+    const { start, end } = this.period
+    const expected = `a day of the fiscal year ${start} to ${end} is expected`
+    const isYearWrong = this.#linesOutside * 2 > this.lines
+    for (const { number, date } of isYearWrong ? this.#outside.slice(0, 1) : this.#outside)
+      this.#problems.add(
+        number,
+        'EcritureDate',
+        date.replaceAll('-', ''),
+        isYearWrong
+          ? `${expected}, but ${this.#linesOutside} of ${this.lines} lines are dated outside it. ` +
+              `The lines are dated ${this.#days.span()}: --start and --end set the fiscal year`
+          : `${expected} (--start and --end set another)`,
+      )
+  }
+
   #addToJournal(line: FecLine, account: string): void {
     let journal = this.journals.get(line.journalCode)
     if (journal === undefined) {
       // Copied, as the names of accounts are.
-      const [code, name] = [line.journalCode, line.journalName || line.journalCode].map((text) =>
-        Buffer.from(text).toString(),
-      ) as [string, string]
+      const code = Buffer.from(line.journalCode).toString()
+      const label = Buffer.from(line.journalName).toString()
       const use = { lines: 0, bank: 0, cash: 0, supplier: 0, customer: 0, cost: 0, income: 0 }
-      journal = { code, name, type: journalTypeByName(code, name), use, treasury: new Map() }
+      journal = { code, label, type: journalTypeByName(code, label || code), use, treasury: new Map() }
       this.journals.set(code, journal)
     }
     journal.use.lines += 1

@@ -1,0 +1,83 @@
+/** What the command `import fec` prints: what was loaded, and everything that is not as the file has it. */
+import type { Config } from '../../config.ts'
+import { printable } from '../../formats/fec/problem.ts'
+import { inUnits } from '../../formats/minor-units.ts'
+import type { FecImported } from '../../ledger/fec/import-fec.ts'
+import { nextSteps } from '../terminal/next-steps.ts'
+
+export function fecReport(imported: FecImported, seconds: number, config: Config): string[] {
+  const { period, letteredLines } = imported
+  const lettered = letteredLines.complete + letteredLines.partial
+  const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
+  const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
+  const loaded = [
+    `${counted(imported.lines, 'line')} in ${counted(imported.entries, 'entry', 'entries')}`,
+    counted(imported.accounts, 'account'),
+    counted(imported.journals, 'journal'),
+    `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
+  ]
+  return [
+    `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
+    `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
+    loaded.join(', '),
+    `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
+    `${counted(lettered, 'lettered line')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
+    ...departures(imported),
+    ...nextSteps(config, imported.folderId, imported.exerciceId),
+  ]
+}
+
+/** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */
+function departures(imported: FecImported): string[] {
+  const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
+  const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
+  const sentences: [count: number, sentence: string][] = [
+    [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
+    [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
+    [
+      undated,
+      `${counted(undated, 'entry', 'entries')} without a validation date: ${
+        imported.drafts > 0
+          ? 'awaiting validation'
+          : 'taken as validated on their own date; --drafts keeps them apart'
+      }`,
+    ],
+    [
+      auxiliaryLines.size,
+      'Lines whose auxiliary stays with the movement, since only 401, 411 and 421 have accounts of third parties: ' +
+        [...auxiliaryLines]
+          .toSorted()
+          .map(([root, lines]) => `${lines.toLocaleString('en')} on ${root}`)
+          .join(', '),
+    ],
+    [
+      renumbered.length,
+      `${counted(renumbered.length, 'account')} could not get the number of the file: ${someOf(
+        renumbered.map(({ filed, number }) => `${filed} is ${number}`),
+      )}`,
+    ],
+    [filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${filedColumns.join(', ')}`],
+    [attachments, `Attachments of movements: ${attachments.toLocaleString('en')}`],
+    ...[...imported.droppedTimes].map(([column, count]): [number, string] => [
+      count,
+      `${counted(count, 'time')} of day in ${column} dropped`,
+    ]),
+    ...imported.earlierImports.map(({ start, end }): [number, string] => [
+      1,
+      `The ledger of ${start} to ${end} was imported by an earlier version, which kept less of its file. ` +
+        'To bring it up, import that file again with --replace',
+    ]),
+  ]
+  return sentences.filter(([count]) => count > 0).map(([, sentence]) => printable(sentence))
+}
+
+function counted(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
+}
+
+const shownMax = 10
+
+function someOf(texts: string[]): string {
+  const more = texts.length - shownMax
+  return texts.slice(0, shownMax).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en')} more` : '')
+}

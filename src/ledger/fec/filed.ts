@@ -1,0 +1,100 @@
+/**
+ * The fields of a line that the ledger's own columns do not give back (docs/spec/imports.md#kept-as-filed). They are
+ * stored as JSON beside the entry, where all its lines share them, or beside the movement, and cost nothing where a line
+ * has none. A reader takes a field from the movement's JSON, else from the entry's, else from the ledger.
+ */
+import type { DatedLine } from './survey/entries.ts'
+
+/** A column of the FEC, and the value in the standard's form: days as YYYYMMDD, a comma in amounts, '' for none. */
+export type Field = readonly [column: string, value: string]
+export type SharedFields = ReadonlyMap<string, string>
+
+/** What the ledger gives back for a line. */
+export interface LedgerFields {
+  entry: {
+    /** Null if it was filed without one: then it may get one here, but keeps the blank of its file. */
+    number: string | null
+    /** YYYY-MM-DD. */
+    date: string
+    validatedAt: string | null
+  }
+  journal: { label: string }
+  account: { filedName: string; auxiliaryNumber: string | null; auxiliaryName: string | null }
+}
+
+const none: Field[] = []
+
+/**
+ * @param furtherColumns names for `line.further`
+ * @param shared the fields already stored with the entry, which stand for the ledger's
+ */
+export function fieldsApart(
+  line: DatedLine,
+  { entry, journal, account }: LedgerFields,
+  furtherColumns: readonly string[],
+  shared: SharedFields,
+): Field[] {
+  let fields = none
+  const compare = (column: string, value: string, derived: string | null) => {
+    if (value === (shared.get(column) ?? derived)) return
+    if (fields === none) fields = []
+    fields.push([column, value])
+  }
+  const compareDay = (column: string, day: string | null | undefined, derived: string | null) => {
+    // Nearly always, and faster than to write both days.
+    if (day === derived && shared.size === 0) return
+    compare(column, fecDay(day), fecDay(derived))
+  }
+  compare('JournalLib', line.journalName, journal.label)
+  compare('EcritureNum', line.entryNumber, entry.number)
+  compareDay('EcritureDate', line.originalDate ?? line.date, entry.date)
+  compare('CompteLib', line.accountName, account.filedName)
+  compare('CompAuxNum', line.thirdPartyNumber, account.auxiliaryNumber ?? '')
+  compare('CompAuxLib', line.thirdPartyName, account.auxiliaryName ?? '')
+  compareDay('PieceDate', line.pieceDate, entry.date)
+  compareDay('DateLet', line.letteredOn ?? null, null)
+  compareDay('ValidDate', line.validatedOn ?? null, entry.validatedAt)
+  compare('Montantdevise', line.amountInCurrencyAsFiled, '')
+  compare('Idevise', line.currencyAsFiled, '')
+  compareDay('DateRglt', line.settledOn ?? null, null)
+  compare('ModeRglt', line.paymentMode, '')
+  compare('NatOp', line.operationNature, '')
+  compare('IdClient', line.clientId, '')
+  for (let at = 0; at < furtherColumns.length; at += 1) compare(furtherColumns[at]!, line.further[at]!, '')
+  return fields
+}
+
+/**
+ * The columns that all lines of an entry share in most programs. Of an entry whose other lines are still to come only
+ * these are stored with it: each line that differs has to say so.
+ */
+const ofEntries = new Set(['JournalLib', 'EcritureDate', 'PieceDate', 'ValidDate', 'Idevise', 'NatOp'])
+
+/**
+ * The fields that all these lines have in common.
+ * @param isWhole whether these are all the lines of the entry
+ */
+export function sharedFields(lines: readonly Field[][], isWhole: boolean): SharedFields {
+  const [first = none, ...others] = lines
+  const common = first.filter(
+    ([column, value]) =>
+      (isWhole || ofEntries.has(column)) &&
+      others.every((fields) => fields.some((field) => field[0] === column && field[1] === value)),
+  )
+  return common.length === 0 ? nothing : new Map(common)
+}
+
+export const nothing: SharedFields = new Map()
+
+/** The text of a JSON object, with the columns in their order; null for no field. */
+export function asJson(fields: Iterable<Field>): string | null {
+  let text = ''
+  for (const [column, value] of fields)
+    text += `${text === '' ? '{' : ','}${JSON.stringify(column)}:${JSON.stringify(value)}`
+  return text === '' ? null : `${text}}`
+}
+
+/** `2023-01-31` as `20230131`. */
+function fecDay(day: string | null | undefined): string {
+  return day ? day.slice(0, 4) + day.slice(5, 7) + day.slice(8) : ''
+}
