@@ -45,7 +45,9 @@ async function outcome(imported: FecImported): Promise<object> {
     renumberedAccounts: imported.renumberedAccounts,
     filedColumns: imported.filedColumns,
     droppedTimes: Object.fromEntries(imported.droppedTimes),
-    accounts: accounts.map(({ number, name, filed, party }) => `${number} ${name} (${filed}) ${party ?? ''}`.trim()),
+    accounts: accounts.map(({ number, name, filed, party }) =>
+      `${number} ${name} (${filed}) ${party ?? ''}`.trim(),
+    ),
     entries: entries.map(({ entry, movements }) => [entry, ...movements]),
     attachments: attached.map((row) => row.attachments),
   }
@@ -77,6 +79,9 @@ test('every form of a ledger file is kept as the same lines', async () => {
   for (const [name, form] of Object.entries(forms)) {
     const imported = await importFile(fecFile(ledger, form), { replace: true })
     const kept = await keptFec(pool(), imported.exerciceId)
-    expect(kept.map((fields) => fields.slice(0, columns.length)), name).toEqual(plain)
+    expect(
+      kept.map((fields) => fields.slice(0, columns.length)),
+      name,
+    ).toEqual(plain)
   }
 })

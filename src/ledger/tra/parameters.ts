@@ -1,11 +1,12 @@
 /** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
-import type { TraLine } from '../../formats/tra/check/parse.ts'
+
+import { paymentModes } from '../../formats/payment.ts'
+import type { Address, JournalType } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
+import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
-import { paymentModes } from '../../formats/payment.ts'
-import type { Address, JournalType } from '../../formats/rows.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
 
@@ -109,10 +110,10 @@ export class TraParameters {
     EXO: (line) => this.#addExercice(line),
     ETB: (line) => this.#addEstablishment(line),
     MDP: (line) => this.#addPayment(line),
-    MDR: (line) => this.conditions.set(valueOf(line, 'CODE'), codeOf(line, 'MP1')),
+    MDR: (line) => this.conditions.set(contentOf(line, 'CODE'), codeOf(line, 'MP1')),
     TVA: (line) => this.#addVat(line),
     SAT: (line) => this.#addSection(line),
-    CRR: (line) => this.correspondences.set(valueOf(line, 'CODE'), valueOf(line, 'LIBELLE')),
+    CRR: (line) => this.correspondences.set(contentOf(line, 'CODE'), contentOf(line, 'LIBELLE')),
     CGN: (line) => this.#addGeneralAccount(line),
     CAE: (line) => this.#addThirdParty(line),
     JAL: (line) => this.#addJournal(line),
@@ -131,7 +132,7 @@ export class TraParameters {
   }
 
   #addHeader(line: TraLine): void {
-    this.firmName = valueOf(line, 'RAISON SOCIALE')
+    this.firmName = contentOf(line, 'RAISON SOCIALE')
     const type = codeOf(line, 'TYPE FICHIER')
     if (type !== 'DOS' && type !== 'JRL')
       this.#refuse(line, 'TYPE FICHIER', 'DOS or JRL is expected: a file of entries')
@@ -143,7 +144,7 @@ export class TraParameters {
       this.#refuse(line, 'SIRET', 'a SIREN of 9 or a SIRET of 14 digits is expected')
     const capital = amountOf(line, 'CAPITAL') ?? 0n
     this.folder = {
-      name: valueOf(line, 'NOM'),
+      name: contentOf(line, 'NOM'),
       siret,
       capital,
       address: {
@@ -158,7 +159,7 @@ export class TraParameters {
       },
       phoneNumber: textOf(line, 'TELEPHONE'),
       mail: textOf(line, 'EMAIL'),
-      rcsName: valueOf(line, 'RCS'),
+      rcsName: contentOf(line, 'RCS'),
     }
   }
 
@@ -166,7 +167,7 @@ export class TraParameters {
   #addEstablishment(line: TraLine): void {
     if (this.folder === undefined) return
     const { address } = this.folder
-    const whole = valueOf(line, 'ADRESSE1')
+    const whole = contentOf(line, 'ADRESSE1')
     const parts = streetParts(whole, address.streetName ?? '', fieldOf(layouts.ETB, 'ADRESSE1').length)
     if (parts === undefined) this.unread.add(layouts.ETB, 'ADRESSE1')
     else Object.assign(address, parts)
@@ -214,7 +215,7 @@ export class TraParameters {
     const [rate, other] = [amountOf(line, 'TAUXVENTE') ?? 0n, amountOf(line, 'TAUXACHAT')]
     if (other !== undefined && other !== rate) this.unread.add(layouts.TVA, 'TAUXACHAT')
     if (rate < 0n || rate > 10_000n) this.#refuse(line, 'TAUXVENTE', 'a rate from 0 to 100 is expected')
-    this.vatRates.set(valueOf(line, 'CODE'), Number(rate))
+    this.vatRates.set(contentOf(line, 'CODE'), Number(rate))
   }
 
   #addSection(line: TraLine): void {
@@ -222,16 +223,16 @@ export class TraParameters {
     this.axes = Math.max(this.axes, rank)
     const known = this.sections.get(rank) ?? []
     this.sections.set(rank, known)
-    known.push({ code: valueOf(line, 'CODE'), name: valueOf(line, 'LIBELLE') })
+    known.push({ code: contentOf(line, 'CODE'), name: contentOf(line, 'LIBELLE') })
   }
 
   #addGeneralAccount(line: TraLine): void {
-    const number = valueOf(line, 'CODE')
+    const number = contentOf(line, 'CODE')
     for (const rank of [1, 2, 3, 4, 5])
       if (codeOf(line, `VENTILABLE AXE ${rank}`) === 'X') this.axes = Math.max(this.axes, rank)
     this.general.set(number, {
       number,
-      name: valueOf(line, 'LIBELLE'),
+      name: contentOf(line, 'LIBELLE'),
       closed: codeOf(line, 'FERME') === 'X',
       isCollective: codeOf(line, 'COLLECTIF') === 'X',
       correspondence: textOf(line, 'CORRESP1'),
@@ -239,7 +240,7 @@ export class TraParameters {
   }
 
   #addThirdParty(line: TraLine): void {
-    const code = valueOf(line, 'CODE')
+    const code = contentOf(line, 'CODE')
     const siret = textOf(line, 'SIRET')
     if (siret !== null && !isSiren(siret)) this.unread.add(layouts.CAE, 'SIRET')
     const address = {
@@ -254,8 +255,8 @@ export class TraParameters {
     }
     this.thirdParties.set(code, {
       code,
-      name: valueOf(line, 'LIBELLE'),
-      collective: valueOf(line, 'COLLECTIF'),
+      name: contentOf(line, 'LIBELLE'),
+      collective: contentOf(line, 'COLLECTIF'),
       address: Object.values(address).every((part) => part === null) ? null : address,
       phoneNumber: textOf(line, 'TELEPHONE'),
       firstName: textOf(line, 'PRENOM'),
@@ -269,10 +270,10 @@ export class TraParameters {
     const nature = codeOf(line, 'NATURE')
     const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypes[nature]
     if (type === undefined) this.unread.add(layouts.JAL, 'NATURE')
-    const code = valueOf(line, 'CODE')
+    const code = contentOf(line, 'CODE')
     this.journals.set(code, {
       code,
-      name: valueOf(line, 'LIBELLE'),
+      name: contentOf(line, 'LIBELLE'),
       type: type ?? 'OD',
       account: textOf(line, 'COMPTE'),
       locked: codeOf(line, 'FERME') === 'X',
@@ -286,8 +287,8 @@ export class TraParameters {
     this.banks.push({
       account: textOf(line, 'AUXILIAIRE'),
       rib: rib.length === 23 ? rib : null,
-      iban: valueOf(line, 'CODEIBAN'),
-      bic: valueOf(line, 'CODEBIC'),
+      iban: contentOf(line, 'CODEIBAN'),
+      bic: contentOf(line, 'CODEBIC'),
       isDefault: codeOf(line, 'PRINCIPAL') === 'X',
     })
   }
@@ -305,12 +306,12 @@ function codeOf(line: TraLine, name: string): string {
   return line.code(fieldOf(line.layout, name))
 }
 
-function valueOf(line: TraLine, name: string): string {
+function contentOf(line: TraLine, name: string): string {
   return line.value(fieldOf(line.layout, name))
 }
 
 function textOf(line: TraLine, name: string): string | null {
-  return valueOf(line, name) || null
+  return contentOf(line, name) || null
 }
 
 /** `YYYY-MM-DD`; null if there is none. */

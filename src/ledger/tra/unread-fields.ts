@@ -17,7 +17,8 @@ export class UnreadFields {
 
   /** Counts the fields of a line that are not read. */
   addLine(line: TraLine): void {
-    for (const field of unreadFields.get(line.layout)!) if (!isEmpty(line, field)) this.add(line.layout, field.name)
+    for (const field of unreadFields.get(line.layout)!)
+      if (!isEmpty(line, field)) this.add(line.layout, field.name)
   }
 
   /** Counts a value that is not taken as it is. */

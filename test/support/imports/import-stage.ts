@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
 import { importMad, type MadImported, type MadImportOptions } from '../../../src/ledger/mad/import-mad.ts'
+import { importTra, type TraImported, type TraImportOptions } from '../../../src/ledger/tra/import-tra.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 
 export interface ImportStage {
@@ -15,6 +16,7 @@ export interface ImportStage {
   /** Writes a file. @returns its path */
   written(bytes: Uint8Array | string, name?: string): Promise<string>
   importMad(bytes: Uint8Array | string, options?: Partial<MadImportOptions>): Promise<MadImported>
+  importTra(bytes: Uint8Array | string, options?: Partial<TraImportOptions>): Promise<TraImported>
   close(): Promise<void>
 }
 
@@ -36,6 +38,8 @@ export async function setImportStage(database?: TestDatabase): Promise<ImportSta
     written,
     importMad: async (bytes, options = {}) =>
       importMad(owner, { file: await written(bytes), timeZone: 'Europe/Paris', ...options }),
+    importTra: async (bytes, options = {}) =>
+      importTra(owner, { file: await written(bytes), timeZone: 'Europe/Paris', ...options }),
     close: async () => {
       await owner.end()
       await service.end()

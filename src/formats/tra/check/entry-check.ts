@@ -158,11 +158,7 @@ export class EntryCheck {
     if (this.#first !== undefined && this.#balance !== 0n) {
       const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
       const by = inUnits(this.#balance < 0n ? -this.#balance : this.#balance, ',')
-      this.#first.refuse(
-        this.#sums,
-        pieceNumber,
-        `the ${debit} of this entry exceed its ${less} by ${by}`,
-      )
+      this.#first.refuse(this.#sums, pieceNumber, `the ${debit} of this entry exceed its ${less} by ${by}`)
     }
   }
 
