@@ -54,13 +54,11 @@ export const within = ({ item, path }: Place, ...further: Path): Place => ({
 })
 
 /** The lists of `data` but the entries. */
-const lists = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'] as const
+const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'].map(
+  (name) => `data.${name}`,
+)
 /** What has to be read before the entries can be. */
-export const booksPlaces: readonly string[] = [
-  'metadata',
-  'data.accountingFolder',
-  ...lists.map((name) => `data.${name}`),
-]
+export const booksPlaces: readonly string[] = ['metadata', 'data.accountingFolder', ...listPlaces]
 export const entriesPlace = 'data.entries'
 
 export class Books {
@@ -105,9 +103,12 @@ export class Books {
   }
 
   take(item: FileItem): void {
-    const take = this.#takers[item.place]
-    if (take !== undefined) take(item)
-    else this.problems.addUnknown(pathOf(item), [])
+    const { place, index, value } = item
+    const take = this.#takers[place]
+    const isList = listPlaces.includes(place)
+    if (take === undefined) this.problems.addUnknown(pathOf(item), [])
+    else if (isList === (index !== undefined)) take(item)
+    else this.problems.add(place, [], value, isList ? 'a list is expected' : 'an object is expected')
   }
 
   /** Call after the last item: what items refer to may follow them. @param complete members that the file has */

@@ -17,7 +17,7 @@ export async function* readItems(
   onRead: (bytes: number) => void,
   isEnough: () => boolean = () => false,
 ): AsyncGenerator<FileItem[]> {
-  for await (const text of decoded(file, onRead, () => items.path)) {
+  for await (const text of decoded(file, onRead)) {
     yield await found(file, items, text)
     if (isEnough()) return
   }
@@ -30,24 +30,24 @@ async function found(file: string, items: JsonItems, text: string): Promise<File
   } catch (cause) {
     if (cause instanceof JsonTextError) throw cause
     const place = await findTextError(decoded(file, () => {}))
-    throw new JsonTextError(`${place ?? ''}: not JSON, in ${items.path}`, { cause })
+    throw new JsonTextError(`${place ?? items.path}: not JSON`, { cause })
   }
 }
 
-/** @param path of the text that follows, for the message */
-async function* decoded(
-  file: string,
-  onRead: (bytes: number) => void,
-  path: () => string = () => 'the file',
-): AsyncGenerator<string> {
+async function* decoded(file: string, onRead: (bytes: number) => void): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
+  let from = 0
   const decode = (bytes?: Uint8Array) => {
     try {
       return decoder.decode(bytes, { stream: bytes !== undefined })
     } catch (cause) {
-      throw new JsonTextError(`the file is not UTF-8, in or soon after ${path()}`, { cause })
+      const to = from + (bytes?.length ?? 0)
+      throw new JsonTextError(`the file is not UTF-8: see bytes ${from} to ${to}`, { cause })
     }
   }
-  for await (const bytes of readSource(file, onRead)) yield decode(bytes)
+  for await (const bytes of readSource(file, onRead)) {
+    yield decode(bytes)
+    from += bytes.length
+  }
   decode()
 }

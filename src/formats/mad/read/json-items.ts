@@ -81,7 +81,8 @@ export class JsonItems {
   get path(): string {
     const frame = this.#frames.findLast(({ value }) => value === null)
     if (frame === undefined) return 'the file'
-    return pathOf({ place: frame.place, index: frame.kind === 'list' ? frame.index : undefined })
+    const { kind, place, key, index } = frame
+    return kind === 'list' ? pathOf({ place, index }) : placeIn(frame, key) || 'the file'
   }
 
   /**
@@ -103,7 +104,7 @@ export class JsonItems {
   /** Call after the last part. @throws {JsonTextError} if the text ends before its JSON */
   end(): void {
     if (this.complete.has('')) return
-    throw new JsonTextError(`the file ends within ${this.path}`)
+    throw new JsonTextError(`the file ends before its JSON does, within ${this.path}`)
   }
 
   #take(token: Token): void {
@@ -121,7 +122,8 @@ export class JsonItems {
     const frame = this.#frames.at(-1)!
     const { value } = frame
     const isKnown = value === null ? this.complete.has(placeIn(frame, key)) : Object.hasOwn(value, key)
-    if (isKnown) throw new JsonTextError(`${this.path} has the member ${JSON.stringify(key)} twice`)
+    const owner = value === null ? frame.place || 'the file' : this.path
+    if (isKnown) throw new JsonTextError(`${owner} has the member ${JSON.stringify(key)} twice`)
     frame.key = key
   }
 
@@ -192,7 +194,7 @@ export class JsonItems {
 }
 
 function placeIn({ place, kind }: Frame, key: string): string {
-  if (kind === 'list') return place
+  if (kind === 'list' || key === '') return place
   return place === '' ? key : `${place}.${key}`
 }
 
