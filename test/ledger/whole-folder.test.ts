@@ -49,7 +49,9 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     const [one, other] = [await load(), await load({ name: 'Copie' })]
     expect(new Set([one.schemaId, other.schemaId]).size).toBe(2)
     expect([one.name, other.name]).toEqual(['Brûlerie Noël', 'Copie'])
-    expect(await ledgerContent(stage.owner, other.folderId)).toEqual(await ledgerContent(stage.owner, one.folderId))
+    expect(await ledgerContent(stage.owner, other.folderId)).toEqual(
+      await ledgerContent(stage.owner, one.folderId),
+    )
   })
 
   test('publishes the events of a new folder', async () => {
@@ -85,7 +87,9 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     )
     const before = await rowCounts(stage.owner)
     await expect(load({ folderId })).rejects.toThrow(
-      new RegExp(`^Folder ${folderId} \\(Brûlerie Noël\\) already holds a ledger: \\d+ entries, \\d+ accounts\\. `),
+      new RegExp(
+        `^Folder ${folderId} \\(Brûlerie Noël\\) already holds a ledger: \\d+ entries, \\d+ accounts\\. `,
+      ),
     )
     expect(await rowCounts(stage.owner)).toEqual(before)
     const replaced = await load({ folderId, replace: true })
@@ -102,7 +106,9 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
 
   test('never changes a closed exercice', async () => {
     const { folderId } = await load()
-    await stage.owner.query(`update grandlivre.exercices set closed_at = now() where folder_id = $1`, [folderId])
+    await stage.owner.query(`update grandlivre.exercices set closed_at = now() where folder_id = $1`, [
+      folderId,
+    ])
     await expect(load({ folderId, replace: true })).rejects.toThrow(
       /has closed the exercice 2023-01-01 to 2023-12-31: a closed exercice cannot be changed/,
     )

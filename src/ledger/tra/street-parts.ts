@@ -11,12 +11,10 @@ export function streetParts(
 ): { number: string | null; locatingIndex: string | null; streetType: string | null } | undefined {
   const none = { number: null, locatingIndex: null, streetType: null }
   if (whole === name) return none
-  const isCut = whole.length === columns
   const words = whole.split(' ')
   for (let count = 1; count <= words.length; count++) {
-    const rest = words.slice(count).join(' ')
-    if (rest !== name && !(isCut && rest !== '' && name.startsWith(rest))) continue
     const before = words.slice(0, count)
+    if (`${before.join(' ')} ${name}`.slice(0, columns).trimEnd() !== whole) continue
     const hasNumber = /^\d/.test(before[0]!)
     const hasIndex = hasNumber && /^(?:bis|ter|quater|[a-z])$/i.test(before[1] ?? '')
     const type = before.slice(hasIndex ? 2 : hasNumber ? 1 : 0).join(' ')
