@@ -4,13 +4,16 @@
  * same.
  */
 import type { z } from 'zod'
+import { addressItem } from '../../formats/mad/address.ts'
 import { journalTypeLabels } from '../../formats/mad/journal.ts'
 import {
   accountItems,
   accountingFolder,
+  addressOf,
   axis,
   bank,
   exercice,
+  type FileAddress,
   type FileCompany,
   type FileFolder,
   journalItem,
@@ -73,6 +76,8 @@ export class Books {
   readonly sections = new Map<string, FileSection>()
   /** Of the companies: the file has no list of them. */
   readonly vatCodes = new Map<string, FileVat>()
+  /** Addresses whose full name is not made of their parts. */
+  fullNames = 0
   /** Items by their place, for messages. */
   readonly #placeOf = new Map<object, string>()
   readonly #checks: (() => void)[] = []
@@ -80,9 +85,7 @@ export class Books {
 
   readonly #takers: Readonly<Record<string, (item: FileItem) => void>> = {
     metadata: (item) => this.#takeMetadata(item),
-    'data.accountingFolder': (item) => {
-      this.folder = readItem(accountingFolder, item, this.problems)
-    },
+    'data.accountingFolder': (item) => this.#takeFolder(item),
     'data.payments': (item) => this.#takePayment(item),
     'data.banks': (item) => this.#takeBank(item),
     'data.journals': (item) => this.#takeJournal(item),
@@ -153,6 +156,18 @@ export class Books {
     this.problems.add(pathOf(item), [], item.value, message)
   }
 
+  #takeFolder(item: FileItem): void {
+    this.folder = readItem(accountingFolder, item, this.problems)
+    this.#checkAddress(this.folder?.address)
+  }
+
+  /** The full name is derived; a file of another program may have nothing else. */
+  #checkAddress(address: FileAddress | null | undefined): void {
+    if (!address) return
+    const { fullName } = addressItem(addressOf(address))
+    if (address.fullName !== fullName || address.fullname !== fullName) this.fullNames += 1
+  }
+
   #takePayment(item: FileItem): void {
     const read = readItem(paymentItem, item, this.problems)
     if (read === undefined) return
@@ -199,6 +214,8 @@ export class Books {
     const read: FileAccount | undefined = readItem(accountItems[kind], item, this.problems)
     if (read === undefined) return
     this.#keep(this.accounts, read, item)
+    if ('company' in read) this.#checkAddress(read.company.address)
+    if ('employee' in read) this.#checkAddress(read.employee.address)
     const at = { item: pathOf(item), path: [] }
     this.#checkUnique('account', read.number, within(at, 'number'))
     this.#checks.push(() => this.#checkAccountItem(read, at))

@@ -8,6 +8,7 @@
  */
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
+import { addressOf } from '../../formats/mad/read/item-schemas.ts'
 import { JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
@@ -28,7 +29,7 @@ import {
   lockKeptIds,
   passIds,
 } from './kept-ids.sql.ts'
-import { addressOf, keptIds, loadBooks, newIds } from './load-books.ts'
+import { keptIds, loadBooks, newIds } from './load-books.ts'
 import { type EntryCounts, MadEntryLoader } from './load-entries.ts'
 import { pathOfTaken, refusingTwice } from './places-of-ids.ts'
 import { readItems } from './read-file.ts'
@@ -63,6 +64,8 @@ export interface MadImported extends EntryCounts, PreparedFolder {
   journals: number
   /** Ids of the exercices and their days, earliest first. */
   exercices: { id: string; start: string; end: string }[]
+  /** Addresses whose full name is not made of their parts. */
+  fullNames: number
   /** How often members occur that are not of the format, by their path. */
   unknownMembers: ReadonlyMap<string, number>
 }
@@ -167,8 +170,8 @@ async function load(
     created: exercices.map(({ id }) => id).filter((id) => !before.includes(id)),
     filled: [...counts.filled],
   })
-  const { accounts, journals, problems } = books
-  const sizes = { accounts: accounts.size, journals: journals.size }
+  const { accounts, journals, problems, fullNames } = books
+  const sizes = { accounts: accounts.size, journals: journals.size, fullNames }
   return { ...folder, ...counts, ...sizes, exercices, unknownMembers: problems.unknown }
 }
 

@@ -1,7 +1,7 @@
 /** Loads what entries refer to, in the caller's transaction. */
 import type { ClientBase } from 'pg'
-import type { FileAddress, FileCompany, FileEmployee } from '../../formats/mad/read/item-schemas.ts'
-import type { Address, CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
+import { addressOf, type FileCompany, type FileEmployee } from '../../formats/mad/read/item-schemas.ts'
+import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import * as load from '../load.ts'
 import { TableWriter } from '../load.ts'
@@ -211,10 +211,4 @@ function employeeRow(key: FolderKey, accountId: string, employee: FileEmployee, 
     miscellaneous: miscellaneous && (further as typeof miscellaneous),
     doubtfulAccountId: doubtfulAccount && idOf('accounts', doubtfulAccount.producerId),
   }
-}
-
-/** Without the full names, which are made of the others. */
-export function addressOf(address: FileAddress): Address {
-  const { addressNumber, addressComplement, fullName, fullname, ...others } = address
-  return { ...others, number: addressNumber, complement: addressComplement }
 }

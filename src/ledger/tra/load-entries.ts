@@ -1,6 +1,7 @@
 /** Turns the entry lines of a TRA file into entries and movements, in the caller's transaction. */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
+import { partyKind } from '../../formats/party-kind.ts'
 import type { EntryRow, FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
@@ -54,6 +55,8 @@ export interface TraEntryCounts {
   drafts: number
   /** Entries that are no drafts and have no day of validation. */
   blankValidDates: number
+  /** Lines of third parties that have no account of their own. */
+  thirdPartyLines: number
   /** Exercices that have entries. */
   filled: Set<string>
 }
@@ -85,6 +88,7 @@ export class TraEntryLoader {
     credit: 0n,
     drafts: 0,
     blankValidDates: 0,
+    thirdPartyLines: 0,
     filled: new Set(),
   }
 
@@ -208,6 +212,7 @@ export class TraEntryLoader {
       ? accounts.thirdParties.get(line.value(of.party))
       : accounts.general.get(line.value(of.general))
     assert(accountId !== undefined, 'the check has found the account')
+    if (isThirdParty && partyKind(line.value(of.general)) === undefined) this.counts.thirdPartyLines += 1
     const euros = this.#euros(line)
     const isDebit = line.code(of.side) === 'D'
     const letteringState = letteringStates[line.code(of.letteringState)] ?? 'none'

@@ -7,7 +7,13 @@ import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { traBytes } from '../../support/fixtures/tra-bytes.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
 import { rowCounts } from '../../support/ledgers/ledger-content.ts'
-import { entryWriter, purchase, smallEntries, smallParameters } from '../../support/ledgers/small-tra.ts'
+import {
+  entryWriter,
+  purchase,
+  type SmallEntryLine,
+  smallEntries,
+  smallParameters,
+} from '../../support/ledgers/small-tra.ts'
 
 const small = () => [...smallParameters(), ...smallEntries()]
 const bytesOf = (lines: readonly Buffer[]) => Buffer.concat(lines)
@@ -209,6 +215,36 @@ test('fields that exports leave blank are not read, and counted where a file fil
       ['ENTRY.AFFAIRE', 1],
     ]),
   )
+})
+
+test('a third party below another root is on its collective account, and counted', async () => {
+  const cae = new LineWriter(layouts.CAE)
+    .key('CODE', 'DIVERS1')
+    .text('LIBELLE', 'Divers')
+    .text('NATURE', 'DIV')
+    .key('COLLECTIF', '467000')
+    .line()
+  const cgn = new LineWriter(layouts.CGN)
+    .key('CODE', '467000')
+    .text('LIBELLE', 'Autres')
+    .text('NATURE', 'COD')
+    .text('COLLECTIF', 'X')
+    .line()
+  const parameters = smallParameters()
+  const at = parameters.findIndex((line) => line.toString('latin1').startsWith('***CAE'))
+  const party: SmallEntryLine = { account: '467000', thirdParty: 'DIVERS1', debit: 5n, number: '3' }
+  const entry = [party, { account: '512000', credit: 5n, number: '3' }].map((line) =>
+    entryWriter(line).line(),
+  )
+  const file = bytesOf([...parameters.toSpliced(at, 0, cgn, cae), ...smallEntries(), ...entry])
+  const { folderId, thirdPartyLines } = await stage.importTra(file)
+  expect(thirdPartyLines).toBe(1)
+  const { rows } = await stage.owner.query(
+    `select a.number from grandlivre.movements m join grandlivre.accounts a on (a.folder_id, a.id) = (m.folder_id, m.account_id)
+     where m.folder_id = $1 and m.debit = 5`,
+    [folderId],
+  )
+  expect(rows).toEqual([{ number: '467000' }])
 })
 
 test('the golden file comes out as it went in', async () => {

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { paymentModes } from '../../payment.ts'
+import type { Address } from '../../rows.ts'
 import { sourceCodes } from '../../source-codes.ts'
 import { journalTypeLabels } from '../journal.ts'
 import { type Json, JsonNumber } from './json-items.ts'
@@ -293,6 +294,13 @@ export const metadata = z.looseObject({ version: text }, 'an object is expected'
 
 export type FileFolder = z.output<typeof accountingFolder>
 export type FileAddress = z.output<typeof address>
+
+/** Without the full names, which are made of the others. */
+export function addressOf(address: FileAddress): Address {
+  const { addressNumber, addressComplement, fullName, fullname, ...others } = address
+  return { ...others, number: addressNumber, complement: addressComplement }
+}
+
 export type FileEntry = z.output<typeof entry>
 export type FileMovement = z.output<typeof movement>
 export type FileCompany = z.output<typeof company>
