@@ -1,8 +1,9 @@
 /**
- * The name of a file decides which of three projects runs it:
+ * The name of a file decides which of four projects runs it:
  *
  * - `*.unit.test.ts`: needs only its own process, no server. `npm run test:unit` runs these alone.
- * - `*.slow.test.ts`: waits for real seconds, or measures its own process, which no other file may have used.
+ * - `*.slow.test.ts`: waits for real seconds.
+ * - `*.alone.test.ts`: measures its own process, which no other file may have used.
  * - any other `*.test.ts`: uses the servers of the run. It has its own database on the PostgreSQL of the run,
  *   free ports, and folders below the temporary folder, so that it can run beside all others.
  */
@@ -16,7 +17,7 @@ process.env['NODE_COMPILE_CACHE'] ??= resolve('.cache/compile')
 /** The slowest files start first, and the others fill their waits. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const order = ['slow', 'service', 'unit']
+    const order = ['slow', 'alone', 'service', 'unit']
     const sorted = await super.sort(files)
     return sorted.sort((a, b) => order.indexOf(a.project.name) - order.indexOf(b.project.name))
   }
@@ -24,6 +25,7 @@ class SlowFirst extends BaseSequencer {
 
 /** Processes, not threads: tests kill connections, start their own threads and receive signals. */
 const pool = 'forks'
+// Files that share a process (`isolate: false`) save its start and its imports, a second of processor time each.
 const servers = 'test/support/set-up.ts'
 
 export default defineConfig({
@@ -35,6 +37,9 @@ export default defineConfig({
     // once, services on two cores fell silent for fifteen seconds and lost their exports.
     maxConcurrency: 3,
     sequence: { sequencer: SlowFirst },
+    // Node itself loads the tests, as it loads the service, from the compile cache. Vite would transform each module once
+    // per run and then evaluate it in every process: 1.3 to 2.6 s of processor time more for two files.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // Generous: a waiting test waits for a condition, and only a real hang comes near the limit.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -49,16 +54,25 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.{unit,slow}.test.ts'],
+          exclude: ['test/**/*.{unit,slow,alone}.test.ts'],
           pool,
-          // A new process for each file would spend a third of the time on imports.
           isolate: false,
           globalSetup: servers,
         },
       },
       {
         extends: true,
-        test: { name: 'slow', include: ['test/**/*.slow.test.ts'], pool, globalSetup: servers },
+        test: {
+          name: 'slow',
+          include: ['test/**/*.slow.test.ts'],
+          pool,
+          isolate: false,
+          globalSetup: servers,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: ['test/**/*.alone.test.ts'], pool, globalSetup: servers },
       },
     ],
   },

@@ -31,10 +31,32 @@ interface Job {
 /** The maximum delay in noticing the end; polling more often would add to what is measured. */
 const pollMs = 25
 
+/** The parameters of a trigger. */
+interface FileToMake {
+  name: string
+  parameters: string
+}
+
+const jsonFile = { name: 'JSON', parameters: 'format=JSON' }
+
+/** Of the whole folder, but for the FEC, which is of its last exercice: all but one in a hundred movements. */
+function everyFile({ exerciceId }: Dataset['year']): FileToMake[] {
+  return [
+    jsonFile,
+    { name: 'JSON, zstd', parameters: 'format=JSON&compression=zstd' },
+    { name: 'TRA', parameters: 'format=TRA' },
+    { name: 'TRA, zstd', parameters: 'format=TRA&compression=zstd' },
+    { name: 'FEC', parameters: `format=FEC&idExercice=${exerciceId}` },
+    { name: 'CSV', parameters: 'format=CSV' },
+    { name: 'CSV, zstd', parameters: 'format=CSV&compression=zstd' },
+    { name: 'Parquet', parameters: 'format=PARQUET' },
+  ]
+}
+
 /**
  * @param stack stops what an interruption leaves
- * @returns for each installed store the floor, the movements export and the full exports, which took turns.
- *   The one in TRA goes to the filesystem only.
+ * @returns for each installed store the floor, the movements export and the full exports, which took turns;
+ *   to MinIO only the JSON file.
  */
 export async function measureFullExports(
   dataset: Dataset,
@@ -43,14 +65,14 @@ export async function measureFullExports(
   stack: AsyncDisposableStack,
 ): Promise<Record<string, Row[]>> {
   const measure = async (
-    formats: ('JSON' | 'TRA')[],
+    toMake: FileToMake[],
     files: StoreSettings,
     settings: Record<string, string>,
   ): Promise<Row[]> => {
     const service = await startServiceProcess(dataset.dataDir, settings)
     stack.defer(service.stop)
     const [movements] = waysOfService(service, dataset.year)
-    const fullExports = formats.map((format) => wayOfFullExport(format, service, dataset, files))
+    const fullExports = toMake.map((file) => wayOfFullExport(file, service, dataset, files))
     const ways = [floor, movements!, ...fullExports]
     await checkSameContent(ways)
     const rows = await runRounds(ways, rounds, dataset.databasePid)
@@ -59,20 +81,20 @@ export async function measureFullExports(
     return rows
   }
   const folder = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKey: '' } as const
-  const toFolder = { 'full export to a folder': await measure(['JSON', 'TRA'], folder, {}) }
+  const toFolder = { 'full export to a folder': await measure(everyFile(dataset.year), folder, {}) }
   if (!minioInstalled) {
     say('full export to MinIO: left out, as .cache/bin/minio is not there; .ci/run builds it')
     return toFolder
   }
   const minio = await startMinio(stack)
   const settings = { ...minio.settings, MASTER_KEY: dataset.masterKey }
-  const toMinio = { 'full export to MinIO': await measure(['JSON'], minio.files, settings) }
+  const toMinio = { 'full export to MinIO': await measure([jsonFile], minio.files, settings) }
   await minio.stop()
   return { ...toFolder, ...toMinio }
 }
 
 function wayOfFullExport(
-  format: 'JSON' | 'TRA',
+  { name, parameters }: FileToMake,
   service: ServiceProcess,
   dataset: Dataset,
   files: StoreSettings,
@@ -86,7 +108,7 @@ function wayOfFullExport(
   const run = async (): Promise<Transfer> => {
     await forget(dataset, files)
     const started = performance.now()
-    let job = await ask(`all?version=1.0.0&format=${format}`)
+    let job = await ask(`all?version=1.0.0&${parameters}`)
     if (job.status !== 'INIT')
       throw new Error(`${job.id} existed before, so there would be nothing to measure`)
     while (job.status === 'INIT') {
@@ -96,7 +118,7 @@ function wayOfFullExport(
     if (job.status === 'FAILED') throw new Error(`${job.id} failed: ${job.reason}`)
     return { ms: performance.now() - started, firstByteMs: null, bytes: job.size!, rows: null }
   }
-  return { name: `full export, ${format}`, pid: service.pid, address: undefined, run }
+  return { name: `full export, ${name}`, pid: service.pid, address: undefined, run }
 }
 
 async function forget({ ownerUrl, year }: Dataset, files: StoreSettings): Promise<void> {

@@ -29,7 +29,7 @@ export async function measureLatency(
     if (answer.status !== status) throw new Error(`${url} answered ${answer.status} instead of ${status}`)
     answers.push(answer)
   }
-  const { cpuMs, databaseCpuMs, peakMb } = end()
+  const { cpuMs, databaseCpuMs, peakMb, childPeakMb } = end()
   const { user, system } = process.cpuUsage(before)
   const perRequest = (ms: number | null) => (ms === null ? null : ms / requests)
   const times = answers.map(({ ms }) => ms)
@@ -41,6 +41,7 @@ export async function measureLatency(
     cpuMs: perRequest(cpuMs),
     databaseCpuMs: perRequest(databaseCpuMs),
     peakMb,
+    childPeakMb,
     clientCpuMs: (user + system) / 1e3 / requests,
   }
   return { name, samples: [sample], p99Ms: quantile(times, 0.99) }

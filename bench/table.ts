@@ -58,9 +58,18 @@ function cellsOf(row: Row, among: Row[]): string[] {
     middle(({ bytes }) => (bytes === null ? null : bytes / 1e6)),
     middle(({ cpuMs }) => cpuMs),
     middle(({ databaseCpuMs }) => databaseCpuMs),
-    highest(samples.map(({ peakMb }) => peakMb))?.toFixed(0) ?? '',
+    peakOf(samples),
     middle(({ firstByteMs }) => firstByteMs),
   ]
+}
+
+/** `211`, or `211 + 312` with a process that it started. */
+function peakOf(samples: Sample[]): string {
+  const peaks = [samples.map(({ peakMb }) => peakMb), samples.map(({ childPeakMb }) => childPeakMb)]
+  return peaks
+    .map(highest)
+    .flatMap((peak) => peak?.toFixed(0) ?? [])
+    .join(' + ')
 }
 
 function wholeNumber(value: number): string {

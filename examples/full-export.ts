@@ -1,13 +1,17 @@
 /**
- * Triggers a full export, waits for its file, downloads it, and checks size and SHA-256.
+ * Triggers a full export, waits for its file, downloads it, and checks size and SHA-256, of a compressed file also those
+ * of its content.
  * `npx node examples/full-export.ts --help` shows how to run it.
  */
 import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
 import {
   ask,
   environmentHelp,
@@ -27,8 +31,10 @@ Exports a whole folder on the service, downloads the file of each format, and
 checks its size and SHA-256. Formats: JSON (default) and TRA.
 
 Options:
-  --out <folder>  where the files go (default: out)
-  --help          show this help
+  --compression <how>  have the files compressed: gzip or zstd. They stay so;
+                       the content is read back and checked, too
+  --out <folder>       where the files go (default: out)
+  --help               show this help
 
 ${environmentHelp}
 
@@ -55,8 +61,25 @@ interface Progress {
 type Status = { id: string } & (
   | { status: 'INIT'; progress: Progress }
   | { status: 'FAILED'; reason: string }
-  | { status: 'DONE'; url: string; size: number; rows: number; sha256: string }
+  | {
+      status: 'DONE'
+      url: string
+      /** Of the file. */
+      size: number
+      fileSha256: string
+      /** Of its content: the same, unless the file is compressed. */
+      contentSize: number
+      sha256: string
+      rows: number
+    }
 )
+
+/** How a file can be compressed: the second ending of its name, and what reads it. */
+const compressions = {
+  gzip: { ending: '.gz', decompressor: createGunzip },
+  zstd: { ending: '.zst', decompressor: createZstdDecompress },
+}
+type Compression = keyof typeof compressions
 
 export type Done = Extract<Status, { status: 'DONE' }> & {
   /** Sums as decimal text: as doubles, two large sums that differ by a cent may be equal. */
@@ -69,9 +92,14 @@ export type Done = Extract<Status, { status: 'DONE' }> & {
 }
 
 /** @throws {Error} if the export fails or stops making progress, with the reason from the service */
-export async function exportFolder(partner: Partner, format: string): Promise<Done> {
+export async function exportFolder(
+  partner: Partner,
+  format: string,
+  compression?: Compression,
+): Promise<Done> {
   const started = performance.now()
-  let body = await bodyOf(partner, `/api/v1/mad/all?version=1.0.0&format=${format}`)
+  const compressed = compression === undefined ? '' : `&compression=${compression}`
+  let body = await bodyOf(partner, `/api/v1/mad/all?version=1.0.0&format=${format}${compressed}`)
   let status: Status = JSON.parse(body)
   const path = `/api/v1/mad/all/status?exportId=${status.id}`
   let movedAt = started
@@ -99,63 +127,113 @@ async function bodyOf(partner: Partner, path: string): Promise<string> {
 }
 
 /** The address is enough: it needs neither token nor secret. */
-export async function download({ url, size, rows, sha256 }: Done, name: string): Promise<void> {
+export async function download(done: Done, name: string, compression?: Compression): Promise<void> {
+  const { url, size, contentSize, rows } = done
   const started = performance.now()
   const response = await fetch(url)
   if (response.status !== 200 || !response.body)
     throw new Error(
       `The file of the full export was answered with ${response.status}: ${await response.text()}`,
     )
-  const hash = createHash('sha256')
-  let bytes = 0
   const file = await open(name, 'w')
+  const counted = counter()
   try {
     for await (const chunk of response.body) {
-      bytes += chunk.length
-      hash.update(chunk)
+      counted.add(chunk)
       await file.write(chunk)
-      showProgress(`Its file: ${sizeOf(bytes)} of ${sizeOf(size)}`)
+      showProgress(`Its file: ${sizeOf(counted.bytes)} of ${sizeOf(size)}`)
     }
   } finally {
     await file.close()
   }
-  if (bytes !== size) throw new Error(`The file has ${bytes} bytes, and its status says ${size}`)
-  if (hash.digest('hex') !== sha256) throw new Error('The file has another SHA-256 than its status says')
-  printResult('  downloaded from its address', {
-    ms: performance.now() - started,
-    wireBytes: bytes,
-    bytes,
-    rows,
+  const found = counted.end()
+  expectSame('file', found, { bytes: size, sha256: done.fileSha256 })
+  const ms = performance.now() - started
+  printResult(
+    compression === undefined ? '  downloaded from its address' : `  downloaded, in ${compression}`,
+    {
+      ms,
+      wireBytes: size,
+      bytes: contentSize,
+      rows,
+    },
+  )
+  const content = compression === undefined ? found : await decompress(name, compression)
+  expectSame('content of the file', content, { bytes: contentSize, sha256: done.sha256 })
+}
+
+interface Found {
+  bytes: number
+  sha256: string
+}
+
+function counter() {
+  const hash = createHash('sha256')
+  const counted = {
+    bytes: 0,
+    add: (chunk: Uint8Array) => {
+      counted.bytes += chunk.length
+      hash.update(chunk)
+    },
+    end: (): Found => ({ bytes: counted.bytes, sha256: hash.digest('hex') }),
+  }
+  return counted
+}
+
+function expectSame(what: string, found: Found, stated: Found): void {
+  if (found.bytes !== stated.bytes)
+    throw new Error(`The ${what} has ${found.bytes} bytes, and its status says ${stated.bytes}`)
+  if (found.sha256 !== stated.sha256) throw new Error(`The ${what} has another SHA-256 than its status says`)
+}
+
+/** Reads what a compressed file contains, with one chunk in memory at a time. */
+async function decompress(name: string, compression: Compression): Promise<Found> {
+  const started = performance.now()
+  const counted = counter()
+  const decompressor = compressions[compression].decompressor()
+  await pipeline(createReadStream(name), decompressor, async (content: AsyncIterable<Uint8Array>) => {
+    for await (const chunk of content) counted.add(chunk)
   })
+  printResult('  decompressed', { ms: performance.now() - started, bytes: counted.bytes })
+  return counted.end()
 }
 
 async function exportFolderToFiles(): Promise<void> {
   const options = {
+    compression: { type: 'string' },
     out: { type: 'string', default: 'out' },
     help: { type: 'boolean', default: false },
   } as const
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
   if (values.help) return print(help)
   const formats = positionals.length === 0 ? ['JSON'] : positionals
+  const { compression } = values
+  if (compression !== undefined && !isCompression(compression))
+    throw new Error(`--compression takes ${Object.keys(compressions).join(' or ')}, not "${compression}"`)
   const partner = partnerFrom(process.env)
   await mkdir(values.out, { recursive: true })
-  printHeading('The whole folder')
+  printHeading(compression === undefined ? 'The whole folder' : 'The whole folder, compressed')
   const files: string[] = []
   const sums = new Set<string>()
   for (const format of formats) {
-    const done = await exportFolder(partner, format)
+    const done = await exportFolder(partner, format, compression)
     // An export that existed already has no rate.
-    const { ms, rows, size, debit, credit, wasThere } = done
+    const { ms, rows, contentSize, debit, credit, wasThere } = done
     if (wasThere) printResult(`Full export in ${format}, made before`, { ms, rows })
-    else printResult(`Full export in ${format}, made`, { ms, bytes: size, rows })
-    const file = join(values.out, `full-export.${format.toLowerCase()}`)
-    await download(done, file)
+    else printResult(`Full export in ${format}, made`, { ms, bytes: contentSize, rows })
+    const ending = compression === undefined ? '' : compressions[compression].ending
+    const file = join(values.out, `full-export.${format.toLowerCase()}${ending}`)
+    await download(done, file, compression)
     files.push(file)
     sums.add(debit).add(credit)
   }
   if (sums.size > 1) throw new Error(`Debits and credits differ: ${[...sums].join(', ')}`)
   print(`Debit and credit are both ${[...sums].join('')}. Files:`)
   for (const file of files) print(`  ${file}`)
+}
+
+function isCompression(word: string): word is Compression {
+  return Object.hasOwn(compressions, word)
 }
 
 if (import.meta.main) await run(exportFolderToFiles)

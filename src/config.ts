@@ -213,7 +213,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** Limits that the code decides, not the operator. Those in time that a test shortens are in timing.ts. */
+/** Limits that the code decides, not the operator. Time limits that tests shorten are in timing.ts. */
 export const limits = {
   /**
    * Bytes that a thread renders before it sends them. Smaller chunks cost messages, larger ones delay the first byte.

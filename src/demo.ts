@@ -93,6 +93,9 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
     await runExample('pull-year.ts', ['--tour', '--out', pathOf(out)], credentials!, stop)
     print('')
     await runExample('full-export.ts', ['--out', pathOf(out), 'JSON', 'TRA'], credentials!, stop)
+    print('')
+    const compressed = ['--out', pathOf(out), '--compression', 'zstd', 'TRA']
+    await runExample('full-export.ts', compressed, credentials!, stop)
     await checkTraFile(join(out, 'full-export.tra'), movements)
     if (ends) return
     print('')

@@ -1,6 +1,6 @@
 /** The entry point of an export thread. A thread runs several exports concurrently; each waits for its own reader. */
 import { constants, setPriority } from 'node:os'
-import { workerData } from 'piscina'
+import { workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
 import { createPool, withStartupOptions } from './db/pool.ts'
 import { produce } from './exports/run/produce.ts'

@@ -64,7 +64,8 @@ export interface LogEvents {
   'export.interrupted': ExportFields & { error: unknown }
   'export.requeued': ExportFields & { because: RequeueReason }
   'export.lost': ExportFields
-  'export.done': ExportFields & { rows: number; bytes: number; ms: number }
+  /** `bytes` is before compression, `fileBytes` as stored. */
+  'export.done': ExportFields & { rows: number; bytes: number; fileBytes: number; ms: number }
   /** Codes of analytic axes that have no column in a TRA file. */
   'export.axesLeftOut': ExportFields & { axes: string[] }
   'export.failed': ExportFields & { requestId: string; cause: string; error: unknown }

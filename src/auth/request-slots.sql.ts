@@ -2,7 +2,7 @@
  * Request slots: advisory locks of one session, by names unique in the database. `grandlivre place` is part of the
  * lock's key and must stay: processes of two versions that share a database during an upgrade count together.
  *
- * The two statements of every request are named, so that PostgreSQL plans them once: 0.05 ms of the database instead
+ * The two statements of every request are named, so that PostgreSQL keeps their plans: 0.05 ms of the database instead
  * of 0.11.
  */
 import type { ClientBase } from 'pg'

@@ -97,18 +97,22 @@ async function openServer(databaseUrl: string): Promise<Database> {
   const { ownerUrl, serviceUrl } = urlsOfServer(databaseUrl)
   try {
     // Checked before anything is locked or changed.
-    await checkServiceAddress(serviceUrl, 'DATABASE_URL').catch(unlessRoleIsYetToCome)
+    const isChecked = await checkServiceAddress(serviceUrl, 'DATABASE_URL').then(
+      () => true,
+      unlessRoleIsYetToCome,
+    )
+    let applied: number[] = []
     const client = await connectTo(ownerUrl, 'DATABASE_URL', 'owner')
     try {
       await checkServerVersion(client)
       const mayMigrate = await mayMigrateHere(client)
-      if (mayMigrate) await migrate(ownerUrl)
+      if (mayMigrate) applied = await migrate(ownerUrl)
       await ensureMembership(client)
       if (!mayMigrate) await checkVersion(serviceUrl)
     } finally {
       await client.end()
     }
-    await checkServiceAddress(serviceUrl, 'DATABASE_URL')
+    if (!isChecked || applied.length > 0) await checkServiceAddress(serviceUrl, 'DATABASE_URL')
   } catch (error) {
     // The server may go away, or run out of connections, between any two of these.
     throw isConnectionLoss(error) ? new DatabaseAway('DATABASE_URL', error) : error
@@ -120,9 +124,10 @@ async function openServer(databaseUrl: string): Promise<Database> {
 const roleRefused = ['22023', '42501']
 
 /** Migrations create the role and grant it. */
-function unlessRoleIsYetToCome(error: Error): void {
+function unlessRoleIsYetToCome(error: Error): false {
   const { code } = (error.cause ?? {}) as { code?: string }
   if (!roleRefused.includes(code ?? '')) throw error
+  return false
 }
 
 async function connectTo(url: string, name: string, actor: 'owner' | 'service'): Promise<pg.Client> {

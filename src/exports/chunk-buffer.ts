@@ -1,16 +1,29 @@
 import { limits } from '../config.ts'
 
 /**
- * Returns the buffer of the next chunk. Its length is the maximum size of a chunk, unless a single item needs more
- * bytes: then the item gets a chunk of its own.
+ * Returns the buffer of the next chunk. Its length is the maximum size of the chunk: the usual one, or more if the first
+ * item of the chunk needs more.
  */
 export type ChunkBuffer = (bytesNeeded?: number) => Uint8Array<ArrayBuffer>
 
-/** One buffer for all chunks: only where each chunk has been copied before the next is rendered. */
+/**
+ * One buffer for all chunks: only where each chunk is used up before the next is rendered. After a large item it
+ * keeps that size, and later chunks may be as large.
+ */
 export function sameChunkBuffer(): ChunkBuffer {
   let buffer = new Uint8Array(limits.chunkBytes)
   return (bytesNeeded = 0) => {
     if (buffer.length < bytesNeeded) buffer = new Uint8Array(bytesNeeded)
     return buffer
+  }
+}
+
+/** Two buffers in turn: where each chunk is used up before the next but one is rendered. */
+export function twoChunkBuffers(): ChunkBuffer {
+  const buffers = [sameChunkBuffer(), sameChunkBuffer()] as const
+  let turn: 0 | 1 = 0
+  return (bytesNeeded) => {
+    turn = turn === 0 ? 1 : 0
+    return buffers[turn](bytesNeeded)
   }
 }

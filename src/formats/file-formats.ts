@@ -4,24 +4,51 @@
  * format and does not compile if one is missing. The database lists the formats in a CHECK of its table of exports; a
  * test compares the two.
  */
-interface FileFormatFacts {
+export interface FileFormatFacts {
   /** Ending of its files: lower-case letters and digits, without the dot. */
   ending: string
   mediaType: string
-  /** What a trigger may select: only a whole folder, or also a fiscal year, a period or some journals. */
-  covers: 'folder' | 'selection'
+  /** The parameters of a trigger that it takes, beside those of every format. Without a selection: a whole folder. */
+  takes: readonly FormatParameter[]
+  /** Those of them without which a trigger is refused. */
+  requires: readonly FormatParameter[]
   /** The forms in which routes stream it, with their media types. */
   streamed: Readonly<Record<string, string>>
+}
+
+/** What a trigger selects of a folder: a fiscal year or a period, and journals. */
+const selection = ['idExercice', 'startDate', 'endDate', 'journalIds'] as const
+
+/** Parameters that change the bytes of a file and not what it covers, with their values; the default has no name. */
+export const formatOptions = { encoding: ['utf-8'], columns: ['extended'] } as const
+
+/** The parameters of a trigger that only some formats take. */
+export const formatParameters = [
+  ...selection,
+  ...(Object.keys(formatOptions) as (keyof typeof formatOptions)[]),
+] as const
+export type FormatParameter = (typeof formatParameters)[number]
+
+/** The options of a file; undefined: the default of its format. */
+export type FormatOptions = {
+  [Option in keyof typeof formatOptions]?: (typeof formatOptions)[Option][number] | undefined
 }
 
 export const fileFormats = {
   JSON: {
     ending: 'json',
     mediaType: 'application/json',
-    covers: 'folder',
+    takes: [],
+    requires: [],
     streamed: { json: 'application/json', ndjson: 'application/x-ndjson' },
   },
-  TRA: { ending: 'tra', mediaType: 'text/plain; charset=windows-1252', covers: 'selection', streamed: {} },
+  TRA: {
+    ending: 'tra',
+    mediaType: 'text/plain; charset=windows-1252',
+    takes: selection,
+    requires: [],
+    streamed: {},
+  },
 } as const satisfies Record<string, FileFormatFacts>
 
 export type FileFormat = keyof typeof fileFormats
@@ -40,18 +67,32 @@ export const mediaTypes = Object.assign(
 ) as Readonly<Record<StreamedForm, string>>
 export const streamedForms = Object.keys(mediaTypes) as StreamedForm[]
 
-/**
- * Second endings of compressed files. No compressed file is written yet, but files with these endings belong to the
- * service too.
- */
-const compressions = ['gz', 'zst']
+/** The ways to compress a file of any format: the second ending of its name, and its media type. */
+export const compressions = {
+  gzip: { ending: 'gz', mediaType: 'application/gzip' },
+  zstd: { ending: 'zst', mediaType: 'application/zstd' },
+} as const
+
+export type Compression = keyof typeof compressions
+export const compressionNames = Object.keys(compressions) as Compression[]
+
+/** The end of a file's name, without the first dot: `json`, `tra.gz`. */
+export function endingOf(format: FileFormat, compression: Compression | undefined): string {
+  const { ending } = fileFormats[format]
+  return compression === undefined ? ending : `${ending}.${compressions[compression].ending}`
+}
+
+const fileEndings = fileFormatNames.flatMap((format) =>
+  [undefined, ...compressionNames].map((compression) => ({
+    ending: endingOf(format, compression),
+    mediaType: (compression === undefined ? fileFormats[format] : compressions[compression]).mediaType,
+  })),
+)
 
 /** The end of a file's name, as part of a regular expression. */
-export const endingPattern = `\\.(?:${Object.values(fileFormats)
-  .map(({ ending }) => ending)
-  .join('|')})(?:\\.(?:${compressions.join('|')}))?`
+export const endingPattern = `\\.(?:${fileEndings.map(({ ending }) => ending.replace('.', '\\.')).join('|')})`
 
 /** Media type by the ending of the name; undefined for a file of no format. */
 export function mediaTypeOf(fileName: string): string | undefined {
-  return Object.values(fileFormats).find(({ ending }) => fileName.endsWith(`.${ending}`))?.mediaType
+  return fileEndings.find(({ ending }) => fileName.endsWith(`.${ending}`))?.mediaType
 }

@@ -30,12 +30,14 @@ export const routes: readonly Route[] = [
   fullExportStatus,
   ...collectionRoutes,
   ...webhookRoutes,
-  openApiRoute(() => document),
+  openApiRoute(() => document()),
   healthz,
   readyz,
 ]
 
-const document = openApiDocument(routes)
+let made: ReturnType<typeof openApiDocument> | undefined
+/** Made for the first request: a start would spend a tenth of its processor time on it. */
+const document = () => (made ??= openApiDocument(routes))
 
 export function createApp(services: Services): OpenAPIHono<Edge> {
   const app = new OpenAPIHono<Edge>({

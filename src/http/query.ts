@@ -66,6 +66,20 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
   })
 }
 
+/** One of these words in any letter case, spelled out because a pattern in OpenAPI has no flags. */
+export function anyCase<const Words extends readonly string[]>(words: Words) {
+  const pattern = new RegExp(`^(${words.map((word) => word.replace(/[a-z]/gi, bothCases)).join('|')})$`)
+  return text()
+    .regex(pattern, `must be ${listed(words)}`)
+    .transform(
+      (given): Words[number] => words.find((word) => word.toLowerCase() === given.toLowerCase()) ?? given,
+    )
+}
+
+function bothCases(letter: string): string {
+  return `[${letter.toUpperCase()}${letter.toLowerCase()}]`
+}
+
 /**
  * Values repeated (`a=1&a=2`), separated by commas (`a=1,2`), or both. Surrounding blanks and empty values are dropped.
  * @param item schema of one value; its message is reported for the whole parameter
@@ -146,6 +160,6 @@ function decodes(part: string): boolean {
   }
 }
 
-function listed(words: readonly string[]): string {
+export function listed(words: readonly string[]): string {
   return words.length === 1 ? String(words[0]) : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }

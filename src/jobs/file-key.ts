@@ -5,7 +5,7 @@
  * the export's row decides which object is its file.
  */
 import { randomBytes } from 'node:crypto'
-import { endingPattern, type FileFormat, fileFormats } from '../formats/file-formats.ts'
+import { type Compression, endingOf, endingPattern, type FileFormat } from '../formats/file-formats.ts'
 import type { Claim, ExportKey } from './jobs.sql.ts'
 
 /** The folder in the store for the files of all attempts at an export. */
@@ -14,8 +14,14 @@ export function exportFolder({ schemaId, exportId }: ExportKey): string {
 }
 
 /** Random, so that two writers never share a key, even if both believe that they are the same attempt. */
-export function freshFileKey(claim: Claim, format: FileFormat): string {
-  return `${exportFolder(claim)}/${claim.attempt}-${randomBytes(8).toString('hex')}.${fileFormats[format].ending}`
+export function freshFileKey(claim: Claim, format: FileFormat, compression: Compression | undefined): string {
+  const name = `${claim.attempt}-${randomBytes(8).toString('hex')}`
+  return `${exportFolder(claim)}/${name}.${endingOf(format, compression)}`
+}
+
+/** The ending of a file's name, without the first dot: what the file is, whichever version of the service made it. */
+export function endingOfKey(key: string): string {
+  return key.slice(key.indexOf('.') + 1)
 }
 
 const keyPattern = new RegExp(

@@ -3,6 +3,7 @@
  * it fails. Pure.
  */
 import { createHash } from 'node:crypto'
+import type { Compression, FormatOptions } from '../formats/file-formats.ts'
 
 /** Waiting for a claim, claimed, or ended. Drawn in src/README.md. */
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
@@ -35,7 +36,7 @@ export function statusOf(state: JobState): 'INIT' | 'DONE' | 'FAILED' {
 }
 
 /** The parameters of a trigger. Ids are decimal digits; days are `YYYY-MM-DD`, both inclusive. */
-export interface ExportParameters {
+export interface ExportParameters extends FormatOptions {
   schemaId: string
   folderId: string
   version: string
@@ -45,11 +46,13 @@ export interface ExportParameters {
   period?: { start: string; end: string } | undefined
   /** A set: order and repetition do not matter. Empty: all journals. */
   journalIds?: string[] | undefined
+  compression?: Compression | undefined
 }
 
 /** Equal for triggers of the same export: 64 hexadecimal digits. */
 export function identityOf(parameters: ExportParameters): string {
   const { schemaId, folderId, version, format, exerciceId, period, journalIds = [] } = parameters
+  const { compression = null, encoding = null, columns = null } = parameters
   const named = [
     wholeNumber(schemaId),
     wholeNumber(folderId),
@@ -58,6 +61,8 @@ export function identityOf(parameters: ExportParameters): string {
     exerciceId === undefined ? null : wholeNumber(exerciceId),
     period === undefined ? null : [period.start, period.end],
     setOfIds(journalIds),
+    // Absent where all are: versions before them, which may still run beside this one, name the same export alike.
+    ...((compression ?? encoding ?? columns) ? [[compression, encoding, columns]] : []),
   ]
   return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }

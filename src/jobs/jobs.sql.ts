@@ -7,7 +7,8 @@
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
-import type { FileFormat } from '../formats/file-formats.ts'
+import type { FileNotes } from '../exports/render/file-options.ts'
+import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
 import type { JobState } from './job.ts'
 import { statesBefore } from './job.ts'
 
@@ -22,13 +23,14 @@ export interface Claim extends ExportKey {
   attempt: number
 }
 
-export interface NewExport extends ExportKey {
+export interface NewExport extends ExportKey, FormatOptions {
   folderId: string
   version: string
   format: FileFormat
   exerciceId: string | undefined
   period: { start: string; end: string } | undefined
   journalIds: string[]
+  compression: Compression | undefined
   identity: string
   requestId: string
 }
@@ -54,8 +56,8 @@ export async function retireAfterAnHour(
 export async function insertExport(client: ClientBase, job: NewExport): Promise<boolean> {
   const { rowCount } = await client.query(
     `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
-       journal_ids, identity, request_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       journal_ids, compression, encoding, columns, identity, request_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
      on conflict (schema_id, folder_id, identity) where latest do nothing`,
     [
       job.schemaId,
@@ -67,6 +69,9 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
       job.period?.start,
       job.period?.end,
       job.journalIds,
+      job.compression,
+      job.encoding,
+      job.columns,
       job.identity,
       job.requestId,
     ],
@@ -81,32 +86,40 @@ export interface ExportView {
   /** The folder's current reference. */
   reference: string | null
   format: FileFormat
+  compression: Compression | null
   state: JobState
   /** Digits. */
   rows: string
   /** Null until an attempt has counted. */
   rowsTotal: string | null
+  /** Of the content: the file before compression. */
   bytes: string
-  fileKey: string | null
   sha256: string | null
+  fileKey: string | null
+  /** Of the file as stored. Null until then. */
+  fileBytes: string | null
+  fileSha256: string | null
   /** Minor units, digits. */
   debit: string | null
   credit: string | null
   /** `YYYY-MM-DD` */
   snapshotOn: string | null
+  /** What the format counted of what it left out or altered; null if it counts nothing. */
+  notes: FileNotes | null
   reason: string | null
   /** ISO 8601, UTC: the end of the hour in which the same trigger returns this export. */
   answersUntil: string
-  /** Whether its retention period is over: the file was removed or is about to be. */
-  expired: boolean
 }
 
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
-// One second after the hour, because the format cuts fractions off.
-const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.state, e.rows,
-  e.rows_total as "rowsTotal", e.bytes, e.file_key as "fileKey", e.sha256, e.debit, e.credit,
-  e.snapshot_on::text as "snapshotOn", e.reason,
+// One second after the hour, because the format cuts fractions off. Exports made before files could be compressed have
+// no bytes and hash of the file: those of its content are.
+const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.compression, e.state, e.rows,
+  e.rows_total as "rowsTotal", e.bytes, e.sha256, e.file_key as "fileKey",
+  case when e.state = 'done' then coalesce(e.file_bytes, e.bytes) end as "fileBytes",
+  coalesce(e.file_sha256, e.sha256) as "fileSha256", e.debit, e.credit, e.snapshot_on::text as "snapshotOn",
+  e.notes, e.reason,
   ${utc("(e.created_at + interval '1 hour 1 second')")} as "answersUntil"`
 
 /** The export that answers a trigger. After `insertExport` there always is one. */
@@ -115,7 +128,7 @@ export async function readLatest(
   { schemaId, folderId, identity }: Identity,
 ): Promise<ExportView> {
   const { rows } = await client.query<ExportView>(
-    `select ${viewColumns}, false as expired
+    `select ${viewColumns}
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where e.schema_id = $1 and e.folder_id = $2 and e.identity = $3 and e.latest`,
     [schemaId, folderId, identity],
@@ -124,13 +137,18 @@ export async function readLatest(
   return rows[0]
 }
 
+export interface ReportedExport extends ExportView {
+  /** Whether its retention period is over: the file was removed or is about to be. */
+  expired: boolean
+}
+
 /** Undefined if the folder has no such export. */
 export async function readExport(
   client: ClientBase,
   { schemaId, exportId, folderId }: ExportKey & { folderId: string },
   retentionDays: number,
-): Promise<ExportView | undefined> {
-  const { rows } = await client.query<ExportView>(
+): Promise<ReportedExport | undefined> {
+  const { rows } = await client.query<ReportedExport>(
     `select ${viewColumns}, coalesce(e.finished_at <= now() - make_interval(days => $4), false) as expired
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where e.schema_id = $1 and e.folder_id = $2 and e.id = $3`,
@@ -150,6 +168,9 @@ export interface ClaimedExport {
   periodStart: string | null
   periodEnd: string | null
   journalIds: string[]
+  compression: Compression | null
+  encoding: FormatOptions['encoding'] | null
+  columns: FormatOptions['columns'] | null
   requestId: string
 }
 
@@ -163,7 +184,7 @@ export async function claimExport(
      where schema_id = $1 and id = $2 and state = any ($3)
      returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
-       request_id as "requestId"`,
+       compression, encoding, columns, request_id as "requestId"`,
     [schemaId, exportId, statesBefore('claim')],
   )
   return rows[0]
@@ -173,6 +194,7 @@ export interface Progress {
   rows: number
   /** Undefined until they are counted. */
   rowsTotal: number | undefined
+  /** Of the content. */
   bytes: number
 }
 
@@ -203,13 +225,18 @@ export async function releaseExport(client: ClientBase, claim: Claim): Promise<b
 export interface StoredFile {
   fileKey: string
   rows: number
+  /** Of the content: the file before compression. */
   bytes: number
   sha256: string
+  /** Of the file as stored. */
+  fileBytes: number
+  fileSha256: string
   /** Minor units. */
   debit: bigint
   credit: bigint
   /** `YYYY-MM-DD` */
   snapshotOn: string
+  notes: FileNotes | undefined
 }
 
 interface Ended {
@@ -224,7 +251,8 @@ export async function finishExport(
 ): Promise<string | undefined> {
   const { rows } = await client.query<Ended>(
     `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
-       bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10
+       bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10, file_bytes = $11, file_sha256 = $12,
+       notes = $13
      where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
      returning folder_id as "folderId"`,
     [
@@ -236,6 +264,9 @@ export async function finishExport(
       String(file.debit),
       String(file.credit),
       file.snapshotOn,
+      file.fileBytes,
+      file.fileSha256,
+      file.notes,
     ],
   )
   return rows[0]?.folderId
@@ -279,6 +310,8 @@ function keyOf({ schemaId, exportId, attempt }: Claim): [string, string, number]
 export interface ExportRecord extends ExportView {
   schemaId: string
   requestId: string
+  encoding: string | null
+  columns: string | null
   attempt: number
   /** ISO 8601, UTC. */
   createdAt: string
@@ -286,8 +319,8 @@ export interface ExportRecord extends ExportView {
   finishedAt: string | null
 }
 
-const recordColumns = `${viewColumns}, false as expired, e.schema_id as "schemaId", e.request_id as "requestId",
-  e.attempt, ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt",
+const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id as "requestId",
+  e.encoding, e.columns, e.attempt, ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt",
   ${utc('e.finished_at')} as "finishedAt"`
 
 /** Newest first. Runs as the owner. */

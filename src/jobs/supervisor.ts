@@ -98,6 +98,8 @@ export class Supervisor {
       attempt,
       version,
       format,
+      compression: job.compression ?? undefined,
+      options: { encoding: job.encoding ?? undefined, columns: job.columns ?? undefined },
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
     }
     return startAttempt(threads, task, timing.stopMs)
@@ -141,7 +143,8 @@ export class Supervisor {
       log('export.lost', claim)
       return store.remove(file.fileKey)
     }
-    log('export.done', { ...claim, rows: file.rows, bytes: file.bytes, ms })
+    const { rows, bytes, fileBytes } = file
+    log('export.done', { ...claim, rows, bytes, fileBytes, ms })
     // First attempts, nearly all of them, need no request to the store.
     if (claim.attempt > 1) await this.#clear(claim)
   }

@@ -73,6 +73,19 @@ test('the tenant of a single statement does not carry over to the next one on th
   expect(await count(requests, 'folders')).toBe(0)
 })
 
+test('a named statement, whose plan the connection keeps, sees the tenant of each transaction', async () => {
+  const named = { name: 'kept plan', text: 'select schema_id from folders' }
+  for (const tenant of ['1000', '2000', '1000'])
+    expect((await inTenant(requests, tenant, (client) => client.query(named))).rows).toEqual([
+      { schema_id: tenant },
+    ])
+  expect((await requests.query(named)).rows).toEqual([])
+  const { rows } = await requests.query(
+    `select generic_plans::int as reused from pg_prepared_statements where name = 'kept plan'`,
+  )
+  expect(rows).toEqual([{ reused: 4 }])
+})
+
 test('a table that is made writable for the role is writable for its own tenant only', async () => {
   await owner.query('grant insert, update on rate_windows to grandlivre_service')
   await inTenant(requests, '1000', async (client) => {

@@ -18,7 +18,8 @@ afterAll(() => stage?.close())
 
 describe('the command export', () => {
   test('lists and shows exports', async () => {
-    const { id, sha256 } = await stage.exported()
+    const { id } = await stage.exported()
+    const compressed = await stage.exported(stage.company, { format: 'TRA', compression: 'gzip' })
     const list = await cli(
       stage.database.ownerUrl,
       'export',
@@ -29,17 +30,31 @@ describe('the command export', () => {
       'done',
     )
     expect(list.out).toMatch(new RegExp(`^${id} +${first.folderId} +JSON +done +1 +(\\d+)/\\1 `, 'm'))
-    const show = await cli(stage.database.ownerUrl, 'export', 'show', id)
-    expect(show.out).toContain(sha256)
+    expect(list.out).toMatch(new RegExp(`^${compressed.id} +${first.folderId} +TRA\\+gzip +done `, 'm'))
+    await stage.sql(`update grandlivre.exports set notes = '{"drafts":2}' where id = $1`, [compressed.id])
+    const show = await cli(stage.database.ownerUrl, 'export', 'show', compressed.id)
+    const lines = Object.fromEntries(show.out.split('\n').map((line) => line.split(/ {2,}/)))
+    expect(lines).toMatchObject({
+      format: 'TRA',
+      compression: 'gzip',
+      'file bytes': String(compressed.size),
+      'file sha256': compressed.fileSha256,
+      'content bytes': String(compressed.contentSize),
+      'content sha256': compressed.sha256,
+      notes: '{"drafts":2}',
+    })
     const none = await cli(stage.database.ownerUrl, 'export', 'show', 'export_none')
     expect(none).toMatchObject({ code: 1, error: 'There is no export export_none: see export list\n' })
   })
 
-  test('cancels a running export, which fails, stops reading and leaves nothing in the store', async () => {
+  test.each([
+    ['a running export', {}],
+    ['one whose file is compressed', { compression: 'zstd' }],
+  ])('cancels %s, which fails, stops reading and leaves nothing in the store', async (_, query) => {
     await stage.passAnHour()
     const files = await stage.storedKeys()
     const blocker = await stage.holdExports()
-    const { body } = await trigger(stage.url, stage.company)
+    const { body } = await trigger(stage.url, stage.company, query)
     await until(async () => (await blocker.waiting()) > 0)
     const cancelled = await cli(
       stage.database.ownerUrl,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CommandResult, cli, startCli } from '../support/cli.ts'
-import { changed, fecFile, ledger } from '../support/ledgers/fec-file.ts'
+import { changed, columns, fecFile, ledger } from '../support/ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 
@@ -46,17 +46,43 @@ test('an import prints folder, exercice, counts and sums, and applies its option
     `select f.id, f.firm_id, f.name, x.id as exercice_id from grandlivre.folders f
      join grandlivre.exercices x on x.folder_id = f.id`,
   )
-  expect(out.split('\n').slice(0, 6)).toEqual([
+  expect(out.split('\n').slice(0, 9)).toEqual([
     `Folder ${rows[0].id} (Café, new), firm ${rows[0].firm_id}`,
     `Exercice ${rows[0].exercice_id}, 2023-01-01 to 2023-12-31`,
     expect.stringMatching(/^27 lines in 11 entries, 16 accounts, 5 journals, read as utf-8 in [0-9.]+ s$/),
     'Debit 1965.00, credit 1965.00',
     '6 lettered lines: 4 complete, 2 partial',
     'Opening lines from before 2023-01-01, dated on that day: 1',
+    '7 entries without a validation date: taken as validated on their own date; --drafts keeps them apart',
+    'Lines whose auxiliary stays with the movement, since only 401, 411 and 421 have accounts of third parties: 1 on 404',
+    '1 account could not get the number of the file: 401000 F.IT is 401000FIT',
   ])
   const again = await importFec(file, '--folder', rows[0].id)
   expect(again).toMatchObject({ code: 1, out: '', error: expect.stringMatching(/Import with --replace to/) })
   expect((await importFec(file, '--folder', rows[0].id, '--replace')).code).toBe(0)
+})
+
+test('an import says what it kept apart from the movements, and --drafts what awaits validation', async () => {
+  const rows = ledger.map((row) => ({
+    ...row,
+    ValidDate: row['ValidDate'] === '' ? '' : `${row['ValidDate']} 10:00`,
+    PJ: '',
+  }))
+  rows[0]!['PJ'] = 'https://files.example.com/a.pdf*https://files.example.com/b.pdf'
+  const file = await written(
+    '123456789FEC20231231.txt',
+    fecFile(rows, { columns: [...columns, 'PJ', 'Réf\x1b'] }),
+  )
+  const { code, out } = await importFec(file, '--drafts')
+  expect(code).toBe(0)
+  expect(out.split('\n').slice(6, 12)).toEqual([
+    '7 entries without a validation date: awaiting validation',
+    expect.stringContaining('1 on 404'),
+    expect.stringContaining('401000FIT'),
+    'Columns beyond the 18 of the standard, kept by name: PJ, Réf\\x1b',
+    'Attachments of movements: 2',
+    '11 times of day in ValidDate dropped',
+  ])
 })
 
 test('the problems of a refused file are on stderr, one per line, with exit code 1', async () => {

@@ -16,13 +16,22 @@ beforeAll(async () => {
 
 afterAll(() => database?.drop())
 
-/** A socket whose bytes arrive in pieces of the given sizes, in rotation, one piece per turn of the event loop. */
+/**
+ * A socket whose bytes arrive in pieces of the given sizes, in rotation from the first one, one piece per turn of the
+ * event loop.
+ */
 class ChoppedSocket extends Duplex {
-  sizes: number[] = []
+  #sizes: number[] = []
+  #turn = 0
   readonly #socket = new Socket()
 
   constructor() {
     super({ allowHalfOpen: false })
+  }
+
+  set sizes(sizes: number[]) {
+    this.#sizes = sizes
+    this.#turn = 0
   }
 
   connect(port: number, host: string): void {
@@ -33,14 +42,13 @@ class ChoppedSocket extends Duplex {
 
   async #forward(): Promise<void> {
     await once(this.#socket, 'connect')
-    let turn = 0
     for await (const chunk of this.#socket) {
       for (let at = 0; at < chunk.length; ) {
-        const size = this.sizes[turn++ % this.sizes.length] ?? chunk.length
+        const size = this.#sizes[this.#turn++ % this.#sizes.length] ?? chunk.length
         // A copy: like a chunk of a real socket, it has a buffer of its own.
         this.push(Buffer.from(new Uint8Array(chunk.subarray(at, at + size)).buffer))
         at += size
-        if (this.sizes.length > 0) await nextTurn()
+        if (this.#sizes.length > 0) await nextTurn()
       }
     }
     this.push(null)

@@ -44,7 +44,7 @@ function demo(...words: string[]): Promise<[number | null, string | null]> {
 test('the demo succeeds, and names exactly the files that it wrote', async () => {
   expect([await demo('--once', '--movements', '1000'), output.error]).toEqual([[0, null], ''])
   const named = [...output.out.matchAll(/^ {2}\S+\/(\S+)$/gm)].map(([, name]) => name)
-  expect(named).toHaveLength(5)
+  expect(named).toHaveLength(6)
   expect(await readdir(join(folder, 'out'))).toEqual(named.toSorted())
 })
 

@@ -13,7 +13,7 @@ function run(name: string, ...words: string[]) {
 
 describe.each([
   ['pull-year', ['--out', '--tour']],
-  ['full-export', ['--out', 'JSON', 'TRA']],
+  ['full-export', ['--out', '--compression', 'JSON', 'TRA']],
 ])('%s', (name, words) => {
   test('--help shows usage, options, environment and an example, without settings', () => {
     const { status, stdout, stderr } = run(name, '--help')
@@ -30,5 +30,13 @@ describe.each([
     expect(unknown.stderr).toMatch(/^Unknown option '--foo'.*\n--help shows the options\.\n$/)
     const stderr = 'Set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET\n'
     expect(run(name)).toEqual({ status: 1, stdout: '', stderr })
+  })
+})
+
+test('full-export names a compression that it does not know', () => {
+  expect(run('full-export', '--compression', 'br')).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: '--compression takes gzip or zstd, not "br"\n',
   })
 })

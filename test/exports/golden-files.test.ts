@@ -51,6 +51,7 @@ test('the MAD file equals its fixture, which adds a line end before each item', 
     buffer: plainBuffer(),
     counted: () => {},
     leftOut: () => {},
+    noted: () => {},
   })
   const parts: Buffer[] = []
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))

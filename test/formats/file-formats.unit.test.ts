@@ -5,8 +5,10 @@ import { expect, test } from 'vitest'
 import { fileRenderers } from '../../src/exports/render/file-renderers.ts'
 import { framingBytes, framings } from '../../src/exports/render/framing.ts'
 import {
+  compressionNames,
   fileFormatNames,
   fileFormats,
+  formatOptions,
   mediaTypeOf,
   mediaTypes,
   streamedForms,
@@ -21,6 +23,16 @@ test('the database accepts exports of the declared formats and no others', () =>
   )
 })
 
+test('the database accepts the declared compressions and options and no others', () => {
+  const schema = readFileSync(join(import.meta.dirname, '../../src/db/schema.sql'), 'utf8')
+  const table = /create table (?:grandlivre\.)?exports \([\s\S]*?\n\);/i.exec(schema)?.[0] ?? ''
+  const declared = { compression: compressionNames, ...formatOptions }
+  for (const [column, values] of Object.entries(declared)) {
+    const check = new RegExp(`check \\(+${column}[^\\n]*`, 'i').exec(table)?.[0] ?? ''
+    expect([...check.matchAll(/'([\w-]+)'/g)].map((match) => match[1]).toSorted()).toEqual(values.toSorted())
+  }
+})
+
 test('each format has a renderer, and each streamed form its framing', () => {
   expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
   expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
@@ -32,7 +44,10 @@ test('a file is served with the media type of the format that its ending names',
   for (const { ending, mediaType } of Object.values(fileFormats)) {
     expect(ending).toMatch(/^[a-z0-9]+$/)
     expect(mediaTypeOf(`exports/1/x.${ending}`)).toBe(mediaType)
+    expect(mediaTypeOf(`exports/1/x.${ending}.gz`)).toBe('application/gzip')
+    expect(mediaTypeOf(`exports/1/x.${ending}.zst`)).toBe('application/zstd')
   }
   expect(new Set(Object.values(fileFormats).map(({ ending }) => ending)).size).toBe(fileFormatNames.length)
-  expect(['x.tra.part', 'x', 'tra', 'json'].map(mediaTypeOf)).toEqual(Array(4).fill(undefined))
+  const others = ['x.tra.part', 'x', 'tra', 'json', 'x.gz', 'x.exe.zst', 'x.tra.gz.gz']
+  expect(others.map(mediaTypeOf)).toEqual(others.map(() => undefined))
 })

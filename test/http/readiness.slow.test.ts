@@ -109,6 +109,8 @@ describe('a database that is away when the process starts', () => {
     try {
       await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
       await proxy.restore()
+      // The service reports why it still waits every ten seconds, so it has found the version by then.
+      await until(() => service.lines.some((line) => line.includes('is at version 9999')))
       expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
       expect(await missing(service)).toBe('the database of DATABASE_URL')
       await ask(url, 'delete from grandlivre.migrations where version = 9999')

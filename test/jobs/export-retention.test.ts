@@ -46,7 +46,8 @@ describe('retention', () => {
 
   test('an expired export answers 410, then its file is removed, then its row', async () => {
     await sweep()
-    const { id, url: address } = await stage.exported()
+    const { id, url: address } = await stage.exported(stage.company, { compression: 'zstd' })
+    expect(address).toContain('.json.zst?')
     await age(id, '6 days 23:59')
     expect(await status(id)).toEqual([200, 'DONE'])
     await age(id, '7 days 00:01')
@@ -69,19 +70,23 @@ describe('retention', () => {
     const strays = [
       `exports/100/${id}/1-${'0'.repeat(16)}.json`,
       `exports/100/export_${'0'.repeat(32)}/1-${'0'.repeat(16)}.json`,
+      `exports/100/${id}/1-${'0'.repeat(16)}.tra.gz`,
     ]
     for (const key of [...strays, 'backup/of-others.json']) {
       const writer = await objects.create(key, 'application/json')
       await writer.write(Buffer.from('{}'))
       await writer.complete({ bytes: 2 })
     }
-    const unfinished = await objects.create(`exports/100/${id}/9-${'0'.repeat(16)}.json`, 'application/json')
+    const unfinished = await objects.create(
+      `exports/100/${id}/9-${'0'.repeat(16)}.tra.gz`,
+      'application/gzip',
+    )
     await unfinished.write(Buffer.from('{'))
     expect(await sweep()).toMatchObject({ orphans: 0, unfinished: 0 })
     const files = (await stage.storedKeys()).length
-    expect(await sweep(new Date(Date.now() + 2 * 3_600_000))).toMatchObject({ orphans: 2, unfinished: 0 })
+    expect(await sweep(new Date(Date.now() + 2 * 3_600_000))).toMatchObject({ orphans: 3, unfinished: 0 })
     expect(await sweep(new Date(Date.now() + 25 * 3_600_000))).toMatchObject({ orphans: 0, unfinished: 1 })
-    expect((await stage.storedKeys()).length).toBe(files - 3)
+    expect((await stage.storedKeys()).length).toBe(files - 4)
     expect((await stage.storedKeys()).filter((key) => key.endsWith('of-others.json'))).toHaveLength(1)
     expect(await status(id)).toEqual([200, 'DONE'])
     await objects.remove('backup/of-others.json')

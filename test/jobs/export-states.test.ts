@@ -29,9 +29,12 @@ test('the statements follow the table of transitions, and never leave a final st
     rows: 1,
     bytes: 1,
     sha256: '0'.repeat(64),
+    fileBytes: 1,
+    fileSha256: '0'.repeat(64),
     debit: 1n,
     credit: 1n,
     snapshotOn: '2026-01-01',
+    notes: undefined,
   }
   const events: Record<JobEvent, (client: import('pg').PoolClient, key: jobs.Claim) => Promise<unknown>> = {
     claim: (client, key) => jobs.claimExport(client, key),

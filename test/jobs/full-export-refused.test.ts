@@ -46,6 +46,10 @@ const refusals: [string, Record<string, string>, string[]][] = [
     { format: 'TRA', startDate: '2023-02-30', endDate: '2024-12-31' },
     ['startDate'],
   ],
+  ['an unknown compression', { compression: 'br' }, ['compression']],
+  ['two compressions', { compression: 'gzip,zstd' }, ['compression']],
+  ['an encoding, which JSON has none of', { encoding: 'utf-8' }, ['encoding']],
+  ['columns, which TRA cannot choose', { format: 'TRA', columns: 'extended' }, ['columns']],
   ['journals that are not ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
 ]
 
@@ -78,6 +82,11 @@ describe('refused', () => {
       'ERR-VALIDATION',
       ['exportId'],
     ])
+    expect(issuesOf(await ask('version=1.0.0&format=JSON&compression=gzip&compression=gzip'))).toEqual([
+      400,
+      'ERR-VALIDATION',
+      ['compression'],
+    ])
     const twice = await request(`${all}/status?exportId=a&exportId=b`, stage.company)
     expect(issuesOf(twice)).toEqual([400, 'ERR-VALIDATION', ['exportId']])
     expect((await request(statusUrl(stage.url, 'a'), stage.company, 'POST')).headers.get('allow')).toBe(
@@ -86,7 +95,7 @@ describe('refused', () => {
   })
 
   test('but not parameters without a value, which count as absent', async () => {
-    const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '' }
+    const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '', compression: '' }
     const job = await trigger(stage.url, stage.company, empty)
     expect([job.status, job.body.id]).toEqual([200, (await trigger(stage.url, stage.company)).body.id])
     const status = await request(`${statusUrl(stage.url, job.body.id)}&version=`, stage.company)

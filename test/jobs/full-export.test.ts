@@ -29,9 +29,11 @@ describe('an export', () => {
       progress: { rows: 0, rowsTotal: null, bytes: 0 },
     })
     const job = await ended(stage.url, stage.company, body.id)
-    expect(Object.keys(job)).toEqual(['id', 'status', 'url', 'size', 'rows', 'sha256', 'totals'])
+    const sizes = ['size', 'fileSha256', 'contentSize', 'rows', 'sha256', 'totals']
+    expect(Object.keys(job)).toEqual(['id', 'status', 'url', ...sizes])
     const file = await downloadFile(job.url!)
-    expect([file.bytes.length, file.sha256]).toEqual([job.size, job.sha256])
+    expect([file.bytes.length, file.sha256]).toEqual([job.size, job.fileSha256])
+    expect([job.contentSize, job.sha256]).toEqual([job.size, job.fileSha256])
     expect(file.json.metadata.additionalFreeProperties).toEqual({ exportId: job.id })
     const movements = file.json.data.entries.flatMap((entry: { movements: unknown[] }) => entry.movements)
     const [sums] = await stage.sql(

@@ -1,12 +1,13 @@
 import { strict as assert } from 'node:assert'
+import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { AppError } from '../../src/errors.ts'
-import { fileFormatNames } from '../../src/formats/file-formats.ts'
+import { compressionNames, fileFormatNames } from '../../src/formats/file-formats.ts'
 import { TraOverflow } from '../../src/formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts } from '../../src/formats/tra/layouts/layouts.ts'
 import { UnsupportedByFormat } from '../../src/formats/unsupported.ts'
 import { failureOf } from '../../src/jobs/failure.ts'
-import { freshFileKey, readFileKey } from '../../src/jobs/file-key.ts'
+import { endingOfKey, freshFileKey, readFileKey } from '../../src/jobs/file-key.ts'
 import {
   type ExportParameters,
   type FailureCause,
@@ -80,11 +81,27 @@ describe('two triggers', () => {
       { ...parameters, journalIds: ['1', '2'] },
       { ...parameters, journalIds: ['12'] },
       { ...parameters, journalIds: ['1'] },
+      { ...parameters, compression: 'gzip' },
+      { ...parameters, compression: 'zstd' },
+      { ...parameters, encoding: 'utf-8' },
+      { ...parameters, columns: 'extended' },
+      { ...parameters, encoding: 'utf-8', columns: 'extended' },
+      { ...parameters, compression: 'zstd', columns: 'extended' },
     ]
     const identities = others.map(identityOf)
     expect(new Set(identities).size).toBe(others.length)
     for (const identity of identities) expect(identity).toMatch(/^[0-9a-f]{64}$/)
   })
+})
+
+test('a trigger without compression, encoding and columns has the identity of versions that knew none', () => {
+  const named = ['100', '111', '1.0.0', 'TRA', null, null, []]
+  const identity = createHash('sha256').update(JSON.stringify(named)).digest('hex')
+  const parameters: ExportParameters = { schemaId: '100', folderId: '111', version: '1.0.0', format: 'TRA' }
+  expect(identityOf(parameters)).toBe(identity)
+  expect(identityOf({ ...parameters, compression: undefined, encoding: undefined, columns: undefined })).toBe(
+    identity,
+  )
 })
 
 describe('the reason of a failure', () => {
@@ -153,13 +170,16 @@ describe('the reason of a failure', () => {
 
 test('a file key is never reused, and identifies its export and attempt', () => {
   const claim = { schemaId: '100', exportId: `export_${'a1'.repeat(16)}`, attempt: 2 }
-  const key = freshFileKey(claim, 'TRA')
-  expect(key.endsWith('.tra')).toBe(true)
-  expect(freshFileKey(claim, 'TRA')).not.toBe(key)
-  const fresh = fileFormatNames.map((format) => freshFileKey(claim, format))
-  // A later version may leave compressed files, whose orphans must be swept, too.
-  const compressed = fresh.flatMap((each) => [`${each}.gz`, `${each}.zst`])
-  for (const each of [...fresh, ...compressed]) {
+  const fresh = fileFormatNames.flatMap((format) =>
+    [undefined, ...compressionNames].map((compression) => freshFileKey(claim, format, compression)),
+  )
+  const [key] = fresh.filter((each) => each.endsWith('.tra'))
+  assert(key)
+  expect(freshFileKey(claim, 'TRA', undefined)).not.toBe(key)
+  expect(fresh.map(endingOfKey)).toEqual(
+    expect.arrayContaining(['json', 'json.gz', 'tra', 'tra.gz', 'tra.zst']),
+  )
+  for (const each of fresh) {
     expect(isKey(each)).toBe(true)
     expect(readFileKey(each), each).toEqual(claim)
   }

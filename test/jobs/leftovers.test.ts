@@ -1,17 +1,14 @@
 /** Which files of attempts that died are removed, and which are kept. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { clearEarlier, clearEnded } from '../../src/jobs/retention/leftovers.ts'
 import { StoreError } from '../../src/store/store.ts'
-import { ended, trigger } from '../support/full-export.ts'
+import { ended } from '../support/full-export.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3 } from '../support/servers/s3-servers.ts'
-import { folderIn, setFailingStage } from '../support/stages/failing-stage.ts'
+import { setFailingStage } from '../support/stages/failing-stage.ts'
 import { type FolderStage, openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
@@ -36,7 +33,9 @@ afterAll(async () => {
 })
 
 const fileOf = (exportId: string, name: string) => `exports/${schemaId}/${exportId}/${name}`
-const ofAttempt = (attempt: number) => `${attempt}-${'0'.repeat(16)}.json`
+/** A file of each kind, in turn. */
+const ofAttempt = (attempt: number) =>
+  `${attempt}-${'0'.repeat(16)}.${['json', 'json.gz', 'tra.zst'][attempt % 3]}`
 
 const stored = async () =>
   (await Array.fromAsync(stage.store.list(new Date(Date.now() + 3_600_000)))).map(({ key }) => key).sort()
@@ -125,21 +124,23 @@ test('the file of a killed process is removed even if its export was cancelled m
   expect(successor.logged('export.started', id)).toBe(false)
 })
 
-test('the files of an earlier attempt are removed when the export fails', async ({ onTestFinished }) => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-leftovers-'))
-  onTestFinished(() => rm(dataDir, { recursive: true }))
-  const files = await folderIn(dataDir)
-  const scene = await setFailingStage({ files })
+/** Begins an export that waits for a lock while it reads, until the test ends the transaction. */
+async function beginHeldExport({ onTestFinished }: TestContext) {
+  const scene = await setFailingStage()
   onTestFinished(() => scene.close())
-  // A lock holds it up while it reads; then the table is missing, an error that no retry can fix.
   await scene.sql('begin')
   await scene.sql('lock table grandlivre.banks in access exclusive mode')
   const service = await scene.start()
-  const id = await scene.begin(service)
-  const key = `exports/${scene.schemaId}/${id}/0-${'0'.repeat(16)}.json`
-  await (await files.store.create(key, 'application/json')).complete({ bytes: 0 })
-  const unfinished = await files.store.create(key, 'application/json')
-  onTestFinished(() => unfinished.abort())
+  return { scene, service, id: await scene.begin(service) }
+}
+
+test('the files of an earlier attempt are removed when the export fails', async (context) => {
+  const { scene, service, id } = await beginHeldExport(context)
+  const key = `exports/${scene.schemaId}/${id}/${ofAttempt(0)}`
+  await (await scene.store.create(key, 'application/json')).complete({ bytes: 0 })
+  const unfinished = await scene.store.create(key, 'application/json')
+  context.onTestFinished(() => unfinished.abort())
+  // A missing table is an error that no retry can fix.
   await scene.sql('alter table grandlivre.banks rename to others')
   await scene.sql('commit')
   const { status, reason } = await ended(service.url, scene.headers, id)
@@ -147,29 +148,18 @@ test('the files of an earlier attempt are removed when the export fails', async 
   await until(async () => (await scene.stored()).length === 0)
 })
 
-test('an export that is done in a later attempt removes what an earlier one left meanwhile', async ({
-  onTestFinished,
-}) => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-leftovers-'))
-  onTestFinished(() => rm(dataDir, { recursive: true }))
-  const files = await folderIn(dataDir)
-  const scene = await setFailingStage({ files })
-  onTestFinished(() => scene.close())
-  // A lock holds up both attempts while they read.
-  await scene.sql('begin')
-  await scene.sql('lock table grandlivre.banks in access exclusive mode')
-  const service = await scene.start()
-  await files.store.check()
-  const { body } = await trigger(service.url, scene.headers)
+test('an export that is done in a later attempt removes what an earlier one left meanwhile', async (context) => {
+  const { scene, service, id } = await beginHeldExport(context)
+  await scene.store.check()
   const writes = (attempt: number) => async () =>
     (await scene.stored()).some((name) => name.startsWith(`.${attempt}-`))
   await until(writes(1))
   await scene.terminateConnections()
   await until(writes(2))
   // The second attempt has cleared the folder already: only its end can remove this file.
-  const key = `exports/${scene.schemaId}/${body.id}/1-${'0'.repeat(16)}.json`
-  await put(files.store, key, Buffer.from('{}'))
+  const key = `exports/${scene.schemaId}/${id}/${ofAttempt(1)}`
+  await put(scene.store, key, Buffer.from('{}'))
   await scene.sql('rollback')
-  await scene.expectRightFile(service, body.id)
+  await scene.expectRightFile(service, id)
   await until(async () => (await scene.stored()).length === 1)
 })

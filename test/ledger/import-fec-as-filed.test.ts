@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type FecImported, importFec } from '../../src/ledger/fec/import-fec.ts'
 import { expectFixture, fixturePath, readFixture } from '../support/fixtures/fixture-files.ts'
-import { columns, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
+import { columns, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
 import { fecImports } from '../support/ledgers/fec-imports.ts'
 import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts'
 import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
@@ -84,4 +84,138 @@ test('every form of a ledger file is kept as the same lines', async () => {
       name,
     ).toEqual(plain)
   }
+})
+
+test('entries without a validation date are validated on their own date, or await validation with --drafts', async () => {
+  const validated = async (exerciceId: string) => {
+    const { rows } = await pool().query(
+      `select count(*) filter (where validated_at is null)::int as drafts,
+         count(*) filter (where validated_at = date)::int as "onTheirDate"
+       from grandlivre.entries where exercice_id = $1`,
+      [exerciceId],
+    )
+    return rows[0]
+  }
+  const plain = plainFec(fecFile(ledger))
+  const imported = await importRows(ledger)
+  expect(imported).toMatchObject({ entriesWithoutValidDate: 7, drafts: 0 })
+  expect(await validated(imported.exerciceId)).toEqual({ drafts: 0, onTheirDate: 7 })
+  const apart = await importRows(ledger, { replace: true, drafts: true })
+  expect(apart).toMatchObject({ entriesWithoutValidDate: 7, drafts: 7 })
+  expect(await validated(apart.exerciceId)).toEqual({ drafts: 7, onTheirDate: 0 })
+  expect(await keptFec(pool(), apart.exerciceId)).toEqual(plain)
+})
+
+test('ids of movements ascend in the order of the file, whatever its order of entries', async () => {
+  for (const rows of [ledger, ledger.toReversed(), readRows('scattered')]) {
+    const numbered = rows.map((row, at) => ({ ...row, EcritureLib: `line ${at}` }))
+    const imported = await importRows(numbered, { replace: true })
+    const { rows: found } = await pool().query(
+      'select description, place from grandlivre.movements where exercice_id = $1 order by id',
+      [imported.exerciceId],
+    )
+    expect(found).toEqual(rows.map((_, at) => ({ description: `line ${at}`, place: null })))
+    const { rows: entries } = await pool().query(
+      `select count(*)::int as descents from (select entry_id, lag(entry_id) over (order by id) as former
+         from grandlivre.movements where exercice_id = $1) as m where entry_id < former`,
+      [imported.exerciceId],
+    )
+    expect(imported.isScattered).toBe(entries[0].descents > 0)
+  }
+})
+
+function readRows(name: string): FecRow[] {
+  const [head, ...lines] = readFixture(`fec/${name}.expected.txt`)
+    .toString('utf8')
+    .trimEnd()
+    .split('\r\n')
+    .map((line) => line.split('\t'))
+  return lines.map((fields) => Object.fromEntries(fields.map((field, at) => [head![at]!, field])))
+}
+
+test('fields of an account or journal that the folder knows by another name are kept as filed', async () => {
+  await importRows(ledger)
+  await pool().query(
+    `update grandlivre.accounts set name = 'renamed'; update grandlivre.journals set name = 'renamed'`,
+  )
+  const labels = { Achats: 'ACHATS', Fournisseurs: 'FRS', "Société Générale d'été": 'SG', Banque: '' }
+  const renamed = ledger.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([column, value]) => [
+        column,
+        column === 'EcritureDate'
+          ? value.replace(/^2023/, '2024').replace(/^2022/, '2023')
+          : ((labels as Record<string, string>)[value] ?? value),
+      ]),
+    ),
+  )
+  const next = await importRows(renamed, { file: '123456789FEC20241231.txt' })
+  expect(await keptFec(pool(), next.exerciceId)).toEqual(plainFec(fecFile(renamed)))
+  const { rows } = await pool().query(`select id from grandlivre.exercices where start_date = '2023-01-01'`)
+  expect(await keptFec(pool(), rows[0].id)).toEqual(plainFec(fecFile(ledger)))
+})
+
+test('an account keeps its number in later years, and one of an earlier version is found by number and name', async () => {
+  const sale = (day: string, CompteNum: string, CompAuxNum: string, CompAuxLib: string): FecRow[] => [
+    {
+      ...ledger[11]!,
+      EcritureDate: day,
+      CompteNum,
+      CompAuxNum,
+      CompAuxLib,
+      EcritureNum: CompteNum + CompAuxNum,
+    },
+    ...[12, 13].map((at) => ({ ...ledger[at]!, EcritureDate: day, EcritureNum: CompteNum + CompAuxNum })),
+  ]
+  const numbers = async () => {
+    const { rows } = await pool().query(
+      `select number, name, filed_number as filed, auxiliary_number as auxiliary from grandlivre.accounts
+       where number like '411%' order by id`,
+    )
+    return rows.map(({ number, name, filed, auxiliary }) => [number, name, filed, auxiliary])
+  }
+  await importRows(sale('20220101', '411700', 'C1', 'Un'), { file: '123456789FEC20221231.txt' })
+  expect(await numbers()).toEqual([['411C1', 'Un', '411700', 'C1']])
+  // The number is taken, although 411100 is lower.
+  const second = await importRows(
+    [...sale('20230101', '411100', 'C1', 'Un'), ...sale('20230101', '411700', 'C1', 'Un de plus')],
+    { file: '123456789FEC20231231.txt' },
+  )
+  expect(second.renumberedAccounts).toEqual([{ filed: '411100 C1', number: '411100C1' }])
+  expect(await numbers()).toEqual([
+    ['411C1', 'Un', '411700', 'C1'],
+    ['411100C1', 'Un', '411100', 'C1'],
+  ])
+  // As an earlier version left them: 411X2 has its number because another had 411X first.
+  await pool().query(
+    `update grandlivre.accounts set filed_number = null, filed_name = null, auxiliary_number = null, auxiliary_name = null,
+       number = case number when '411C1' then '411X' when '411100C1' then '411XX2' else number end,
+       name = case number when '411C1' then 'First' when '411100C1' then 'Second' else name end`,
+  )
+  const third = await importRows(
+    [
+      ...sale('20240101', '411100', 'X.', 'Second'),
+      ...sale('20240101', '411700', 'X', 'First'),
+      ...sale('20240101', '411800', 'X', 'Third'),
+    ],
+    { file: '123456789FEC20241231.txt' },
+  )
+  expect(await numbers()).toEqual([
+    ['411X', 'First', '411700', 'X'],
+    ['411XX2', 'Second', '411100', 'X.'],
+    ['411800X', 'Third', '411800', 'X'],
+  ])
+  expect(third.renumberedAccounts).toEqual([{ filed: '411800 X', number: '411800X' }])
+})
+
+test('a ledger that an earlier version imported is named until it is imported again', async () => {
+  const first = await importRows(ledger)
+  expect(first.earlierImports).toEqual([])
+  await pool().query(
+    `update grandlivre.exercices set filed_columns = null; update grandlivre.entries set number = null, filed = null`,
+  )
+  const later = ledger.map((row) => ({ ...row, EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024') }))
+  const next = await importRows(later, { file: '123456789FEC20241231.txt' })
+  expect(next.earlierImports).toEqual([{ start: '2023-01-01', end: '2023-12-31' }])
+  expect((await importRows(ledger, { replace: true })).earlierImports).toEqual([])
 })

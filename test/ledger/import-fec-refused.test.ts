@@ -171,6 +171,26 @@ test('a fiscal year taken from the file name begins twelve months before its end
   )
 })
 
+test('if most lines lie outside the fiscal year, one problem names the days that they are dated', async () => {
+  const error = await importRows(ledger, { end: '2022-12-31' }).catch((refused: unknown) => refused)
+  expect((error as FecError).problems).toEqual([
+    {
+      line: 2,
+      column: 'EcritureDate',
+      value: '20230101',
+      message:
+        'a day of the fiscal year 2022-01-01 to 2022-12-31 is expected, but 26 of 27 lines are dated outside it. ' +
+        'The lines are dated 2023-01-31 to 2023-12-31: --start and --end set the fiscal year',
+    },
+  ])
+  const few = [0, 5, 9].reduce(
+    (rows, at) => rows.with(at, { ...rows[at]!, EcritureDate: '20240101' }),
+    [...ledger],
+  )
+  const listed = await importRows(few).catch((refused: unknown) => refused)
+  expect((listed as FecError).problems.map(({ line }) => line)).toEqual([2, 7, 11])
+})
+
 test('the dates of the lines determine the fiscal year if only one fits; otherwise the error suggests options', async () => {
   const pair = (first: string, last: string) => [
     { ...ledger[16]!, EcritureDate: first, EcritureNum: '1' },

@@ -50,7 +50,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ['512000', 'Banque', null, null, 'Report à nouveau', 'RAN', null, 20_000, 0, ...none],
     ],
   ])
-  // F.IT gets a suffix: FIT, which is spelled like an account number, has precedence. 90 EUR for 100 USD.
+  // F.IT gets CompteNum and CompAuxNum: FIT, which is spelled like an account number, has precedence. 90 EUR for 100 USD.
   expect(content).toContainEqual([
     ...[
       'HA',
@@ -67,16 +67,27 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ...year,
     ],
     [
-      ['401FITX2', 'F. I. T.', 'F. I. T.', null, 'Beans', 'INV-5', null, 0, 9000, ...none],
+      ['401000FIT', 'F. I. T.', 'F. I. T.', null, 'Beans', 'INV-5', null, 0, 9000, ...none],
       ['607000', 'Achats de café', null, null, 'Beans', 'INV-5', null, 9000, 0, ...none],
     ],
   ])
-  // Root 404 is not 401, so it gets no company.
+  // The auxiliary of 404 stays with the movement.
   expect(content).toContainEqual(
     expect.arrayContaining([
       [
         ['215000', 'Matériel', null, null, 'Machine à café', 'F 13', null, 24_000, 0, ...none],
-        ['404FIT', 'Société', null, null, 'Machine à café', 'F 13', null, 0, 24_000, ...none],
+        [
+          '404000',
+          "Fournisseurs d'immobilisations",
+          null,
+          null,
+          'Machine à café',
+          'F 13',
+          null,
+          0,
+          24_000,
+          ...none,
+        ],
       ],
     ]),
   )

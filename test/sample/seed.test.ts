@@ -159,13 +159,13 @@ test('the year opens with the closing balances of the year before', async () => 
   const [before, current] = folder.exercices
   const balances = (exercice: string, condition: string) =>
     rowsOf(`
-      select number, sum(debit - credit) as balance from movements m
+      select a.number, sum(debit - credit) as balance from movements m
       join accounts a on a.folder_id = m.folder_id and a.id = m.account_id
       join entries e on e.folder_id = m.folder_id and e.id = m.entry_id
       where m.folder_id = $1 and m.exercice_id = ${exercice} and ${condition}
-      group by number having sum(debit - credit) <> 0 order by number`)
-  const closing = await balances(before!.id, `number < '6'`)
-  const opening = await balances(current!.id, `source = 'AN' and number not in ('120000', '129000')`)
+      group by a.number having sum(debit - credit) <> 0 order by a.number`)
+  const closing = await balances(before!.id, `a.number < '6'`)
+  const opening = await balances(current!.id, `source = 'AN' and a.number not in ('120000', '129000')`)
   expect(opening.length).toBeGreaterThan(5)
   expect(opening).toEqual(closing)
 })

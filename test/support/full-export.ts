@@ -15,8 +15,11 @@ export interface JobAnswer {
   progress?: Progress
   url?: string
   size?: number
+  fileSha256?: string
+  contentSize?: number
   rows?: number
   sha256?: string
+  notes?: Record<string, number>
   totals?: { debit: number; credit: number }
   reason?: string
 }

@@ -40,6 +40,8 @@ export interface Receiver {
   behave(path: string, behaviour: Behaviour): void
   /** The most concurrent requests to a path. */
   atOnce(path: string): number
+  /** Connections to it so far, over TLS too, which it does not understand. */
+  connections(): number
   /** From now on, deliveries must be signed with this secret. */
   expectSecret(secret: string): void
   close(): Promise<void>
@@ -91,6 +93,10 @@ export async function startReceiver(...secrets: string[]): Promise<Receiver> {
     // A request that was cut off is ignored.
     receive(request, response).catch(() => response.destroy())
   })
+  let connections = 0
+  server.on('connection', () => {
+    connections += 1
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -99,6 +105,7 @@ export async function startReceiver(...secrets: string[]): Promise<Receiver> {
     requests: (path) => of(path).requests,
     behave: (path, behaviour) => behaviours.set(path, behaviour),
     atOnce: (path) => of(path).most,
+    connections: () => connections,
     expectSecret: (secret) => void secrets.splice(0, secrets.length, secret),
     close: () =>
       new Promise((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * What the projects `service` and `slow` need before their first file, made once for both. Each of them loads
+ * What the projects `service`, `slow` and `alone` need before their first file, made once for all. Each of them loads
  * this file separately, so the count of its users is global.
  */
 import type { TestProject } from 'vitest/node'

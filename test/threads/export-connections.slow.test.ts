@@ -24,8 +24,8 @@ afterAll(async () => {
 })
 
 test('a thread opens two connections at its start, and keeps two after a burst of exports', async () => {
-  const { schemaId, folderId, firmId } = folders.first
-  const owner = { schemaId, folderId, firmId, today: '2025-01-01', timeZone: 'Europe/Paris' }
+  const { schemaId, folderId } = folders.first
+  const owner = { schemaId, folderId, today: '2025-01-01', timeZone: 'Europe/Paris' }
   const threads = createThreads(1, {
     databaseUrl: database.serviceUrl,
     store: { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' },

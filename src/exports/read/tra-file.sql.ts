@@ -1,7 +1,8 @@
 /** What a TRA file needs from the folder in addition to the collections. */
 import type pg from 'pg'
 import type { SimplifiedAccount, VatCodeView } from '../../formats/collection-rows.ts'
-import type { AccountRow, FolderKey } from '../../formats/rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import type { NumberedAccount } from '../../formats/tra/accounts/third-parties.ts'
 import { isForeign } from './columns.sql.ts'
 import { entryConditions, inSegment, type ResolvedSelection } from './movements.sql.ts'
 
@@ -62,14 +63,14 @@ export async function readKeeping(
   return rows[0]
 }
 
-export type AccountNumber = Pick<AccountRow, 'id' | 'number' | 'name'>
-
 export async function readAccountNumbers(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
-): Promise<AccountNumber[]> {
-  const { rows } = await client.query<AccountNumber>(
-    'select id, number, name from accounts where schema_id = $1 and folder_id = $2 order by id',
+): Promise<NumberedAccount[]> {
+  const { rows } = await client.query<NumberedAccount>(
+    `select id, number, name, filed_number as "filedNumber", filed_name as "filedName",
+            auxiliary_number as "auxiliaryNumber"
+     from accounts where schema_id = $1 and folder_id = $2 order by id`,
     [schemaId, folderId],
   )
   return rows

@@ -13,6 +13,7 @@ import {
   paymentItem,
 } from '../../formats/mad/items.ts'
 import { formatRevisions } from '../../formats/mad/revisions.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import {
   readAccounts,
   readAxes,
@@ -37,19 +38,18 @@ export const folderCollections = [
 ] as const
 export type FolderCollection = (typeof folderCollections)[number]
 
-/** `society`: the folders of a firm. */
-export type Collection = FolderCollection | 'society'
-
-/** The owner of a collection: a folder or, for `society`, a firm. */
-export interface CollectionOwner {
-  schemaId: string
-  folderId: string
-  firmId: string
+/** The folder of a collection, and the day on which it is read. */
+export interface FolderOwner extends FolderKey {
   /** `YYYY-MM-DD` in the time zone of the platform. The names of fiscal years (N, N-1) depend on it. */
   today: string
   /** The platform's time zone, in which the closing day of a fiscal year is computed. */
   timeZone: string
 }
+
+/** A collection of a folder, or `society`: the folders of a firm. */
+export type OwnedCollection =
+  | { what: FolderCollection; owner: FolderOwner }
+  | { what: 'society'; owner: { schemaId: string; firmId: string } }
 
 /**
  * Identifies a collection at one ledger version, as selectionTag does for a selection. The names of fiscal years depend
@@ -57,7 +57,7 @@ export interface CollectionOwner {
  */
 export function collectionTag(
   collection: FolderCollection,
-  { schemaId, folderId, today, timeZone }: CollectionOwner,
+  { schemaId, folderId, today, timeZone }: FolderOwner,
   ledgerVersion: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
@@ -74,7 +74,7 @@ export function collectionTag(
 
 type Items = AsyncGenerator<object[]>
 
-const itemsOf: Record<Collection, (client: pg.ClientBase, owner: CollectionOwner) => Items> = {
+const folderItems: Record<FolderCollection, (client: pg.ClientBase, owner: FolderOwner) => Items> = {
   async *accountingFolder(client, owner) {
     const folder = await readFolder(client, owner)
     if (!folder) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -90,7 +90,10 @@ const itemsOf: Record<Collection, (client: pg.ClientBase, owner: CollectionOwner
     yield exerciceItems(rows.flat(), owner.today)
   },
   analytics: (client, owner) => each(readAxes(client, owner), axisItem),
-  society: readFoldersOfFirm,
+}
+
+function itemsOf(client: pg.ClientBase, { what, owner }: OwnedCollection): Items {
+  return what === 'society' ? readFoldersOfFirm(client, owner) : folderItems[what](client, owner)
 }
 
 async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => object): Items {
@@ -104,17 +107,16 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
  */
 export async function* collectionTexts(
   client: pg.ClientBase,
-  collection: Collection,
-  owner: CollectionOwner,
+  collection: OwnedCollection,
   form: JsonForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
   const { open, separator, terminator, close } = framings[form]
   // A single object, not an array.
-  const isSingle = collection === 'accountingFolder'
+  const isSingle = collection.what === 'accountingFolder'
   if (!isSingle && open !== '') yield open
   let isFirst = true
-  for await (const items of itemsOf[collection](client, owner)) {
+  for await (const items of itemsOf(client, collection)) {
     if (items.length === 0) continue
     const text = items.map((item) => JSON.stringify(item) + terminator).join(separator)
     counted(items.length)

@@ -1,10 +1,14 @@
+import type { FormatOptions } from '../../formats/file-formats.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
 import type { FileTotals } from './count-chunks.ts'
 
+/** What a format counts of what it left out or altered, for the status: `{"drafts":2}`. */
+export type FileNotes = Readonly<Record<string, number>>
+
 /** The input of a full export's renderer, in any format. */
-export interface FileOptions {
+export interface FileOptions extends FormatOptions {
   selection: Selection
   exportId: string
   /** Version of the interface. */
@@ -16,6 +20,8 @@ export interface FileOptions {
   counted: (totals: FileTotals) => void
   /** Called with the codes of the analytic axes that the format has no columns for, if there are any. */
   leftOut: (axisCodes: string[]) => void
+  /** Called with the notes of the file, after its last chunk at the latest; not called by formats that have none. */
+  noted: (notes: FileNotes) => void
 }
 
 /**

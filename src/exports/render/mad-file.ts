@@ -56,10 +56,10 @@ async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): A
     additionalFreeProperties: { exportId },
   }
   yield `{"metadata":${JSON.stringify(metadata)},"data":{`
-  const owner = { schemaId, folderId, firmId: '0', today: dayIn(timeZone, now), timeZone }
-  for (const collection of folderCollections) {
-    yield `"${collection}":`
-    yield* collectionTexts(first, collection, owner, 'json', () => {})
+  const owner = { schemaId, folderId, today: dayIn(timeZone, now), timeZone }
+  for (const what of folderCollections) {
+    yield `"${what}":`
+    yield* collectionTexts(first, { what, owner }, 'json', () => {})
     yield ','
   }
   yield '"entries":'

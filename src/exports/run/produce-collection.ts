@@ -9,13 +9,13 @@ import type { CollectionTask, Produced } from './task.ts'
 /** Produces one collection of a folder, or the folders of a firm. */
 export async function produceCollection(
   { first }: Snapshot,
-  { what, owner, form }: CollectionTask,
+  task: CollectionTask,
   buffer: ChunkBuffer,
 ): Promise<Produced> {
-  const ledgerVersion = what === 'society' ? '' : await readLedgerVersion(first, owner)
+  const ledgerVersion = task.what === 'society' ? '' : await readLedgerVersion(first, task.owner)
   if (ledgerVersion === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
   let rows = 0
-  const texts = collectionTexts(first, what, owner, form, (items) => {
+  const texts = collectionTexts(first, task, task.form, (items) => {
     rows += items
   })
   return { head: { ledgerVersion }, chunks: packTexts(texts, buffer), rows: () => rows }

@@ -1,7 +1,7 @@
 /** The task of an export thread, what it produces, and what it sends about it. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
-import type { Collection, CollectionOwner } from '../render/collections.ts'
+import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
@@ -19,10 +19,7 @@ export interface SelectedTask extends Representation {
   after: string | undefined
 }
 
-export interface CollectionTask extends Representation {
-  what: Collection
-  owner: CollectionOwner
-}
+export type CollectionTask = Representation & OwnedCollection
 
 export type ExportTask = SelectedTask | CollectionTask
 

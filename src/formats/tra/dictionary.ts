@@ -8,6 +8,7 @@
 import { Buffer } from 'node:buffer'
 import { type PartyKind, partyKind } from '../party-kind.ts'
 import { paymentMode } from '../payment.ts'
+import type { ThirdParty } from './accounts/third-parties.ts'
 import { openingState } from './folder-records.ts'
 import { LineWriter } from './layouts/fixed-width.ts'
 import { fieldOf, layouts } from './layouts/layouts.ts'
@@ -16,8 +17,8 @@ import { type PieceRule, pieceRule } from './piece-type.ts'
 export interface TraDictionaryRows {
   /** `code`: at most three characters. */
   journals: { id: string; code: string; type: string }[]
-  /** `collective`: the number of a third party's collective account; null for any other account. */
-  accounts: { id: string; number: string; collective: string | null }[]
+  /** `party`: null unless the account is a third party's. */
+  accounts: { id: string; number: string; party: ThirdParty | null }[]
   payments: { id: string; code: string }[]
   /** `axis`: its rank among the axes, from 1. */
   sections: { id: string; code: string; axis: number }[]
@@ -77,12 +78,12 @@ export function renderTraDictionary(rows: TraDictionaryRows): TraDictionary {
 
 const partyField = 'AUXILIAIRE OU SECTION'
 
-function accountColumns({ number, collective }: TraDictionaryRows['accounts'][number]): AccountColumns {
-  const line = new LineWriter(layouts.ENTRY).key('GENERAL', collective ?? number)
-  if (collective !== null) line.text('TYPE CPTE', 'X').key(partyField, number)
+function accountColumns({ number, party }: TraDictionaryRows['accounts'][number]): AccountColumns {
+  const line = new LineWriter(layouts.ENTRY).key('GENERAL', party?.collective ?? number)
+  if (party !== null) line.text('TYPE CPTE', 'X').key(partyField, party.code)
   return {
     columns: columnsOf(line, 'GENERAL', partyField),
-    isThirdParty: collective !== null,
+    isThirdParty: party !== null,
     party: partyKind(number),
   }
 }

@@ -7,10 +7,10 @@ import type { ExerciceView, FolderView } from '../collection-rows.ts'
 import { inUnits } from '../minor-units.ts'
 import { paymentMode } from '../payment.ts'
 import type { Address } from '../rows.ts'
+import type { CollectiveAccounts } from './accounts/nature.ts'
 import { countryCode } from './country-code.ts'
 import { dayText, LineWriter } from './layouts/fixed-width.ts'
 import { layouts } from './layouts/layouts.ts'
-import type { CollectiveAccounts } from './nature.ts'
 
 /** Code of the only establishment, which every entry line cites. */
 export const establishmentCode = '001'

@@ -14,7 +14,7 @@ import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.t
 import { conditionalRequest } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
 import { Entry } from '../schemas/movement-schema.ts'
-import { streamedAnswer, streamedAnswers } from '../schemas/streamed-answers.ts'
+import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { entriesQuery } from './movements-query.ts'
 import { answerSelected } from './selected.ts'
@@ -30,20 +30,20 @@ function collectionRoute(collection: FolderCollection, summary: string, schema: 
     summary,
     query: madQuery,
     headers: conditionalRequest,
-    answers: streamedAnswers(json, schema),
+    answers: conditionalAnswers(json, schema),
     answer: (call) => answerCollection(collection, call),
   })
 }
 
 async function answerCollection(collection: FolderCollection, call: FolderCall<unknown>): Promise<Response> {
   const { c, services, principal, folderId } = call
-  const { schemaId, firmId } = principal
+  const { schemaId } = principal
   const representation = representationFor(c)
   const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [] }
   const selected = await readSelected(services.database, folder)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const { timeZone } = services.config
-  const owner = { schemaId, folderId, firmId, today: dayIn(timeZone, Date.now()), timeZone }
+  const owner = { schemaId, folderId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
     fileName: `${selected.reference ?? folderId}_${collection}`,
@@ -61,7 +61,7 @@ const entries = folderRoute({
   summary: 'Entries of a fiscal year or a period with their movements, streamed',
   query: entriesQuery,
   headers: conditionalRequest,
-  answers: streamedAnswers(z.array(Entry), Entry),
+  answers: conditionalAnswers(z.array(Entry), Entry),
   answer: (call) => answerSelected(call, 'entries'),
 })
 
@@ -76,9 +76,8 @@ const society = tokenRoute({
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId } = principal
     const representation = representationFor(c)
-    const owner = { schemaId, firmId, folderId: '0', today: '', timeZone: '' }
     return streamExport(c, services, {
-      task: { what: 'society', owner, ...representation },
+      task: { what: 'society', owner: { schemaId, firmId }, ...representation },
       fileName: 'society',
       ledger: undefined,
     })

@@ -1,50 +1,73 @@
 /** Parameters of the full export (docs/spec/exports.md#full-exports). */
 import { z } from '@hono/zod-openapi'
 import type { Issue } from '../../errors.ts'
-import { type FileFormat, fileFormatNames, fileFormats } from '../../formats/file-formats.ts'
-import { accountingFolderId, date, id, idSchema, optional, several, text, version } from '../query.ts'
+import {
+  compressionNames,
+  type FileFormat,
+  type FileFormatFacts,
+  type FormatParameter,
+  fileFormatNames,
+  fileFormats,
+  formatParameters,
+} from '../../formats/file-formats.ts'
+import {
+  accountingFolderId,
+  anyCase,
+  date,
+  id,
+  idSchema,
+  listed,
+  optional,
+  several,
+  text,
+  version,
+} from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
 /** Longer periods are refused: no fiscal year is longer. */
 const periodMonthsMax = 24
 
-/** One of the formats in any letter case, spelled out because a pattern in OpenAPI has no flags. */
-const formatPattern = new RegExp(
-  `^(${fileFormatNames.map((word) => word.replace(/./g, bothCases)).join('|')})$`,
-)
+const format = anyCase(fileFormatNames).openapi({
+  description: `${listed(fileFormatNames)}, in any letter case`,
+  example: 'JSON',
+})
 
-const listed = fileFormatNames.join(' or ')
-
-/** The formats that can hold a selection and not only a whole folder. */
-const selective = fileFormatNames.filter((name) => fileFormats[name].covers === 'selection').join(' or ')
-
-function bothCases(capital: string): string {
-  return `[${capital}${capital.toLowerCase()}]`
+/** For the description of a parameter, and for its refusal. */
+function takenBy(parameter: FormatParameter): string {
+  const names = fileFormatNames.filter((name) => factsOf(name).takes.includes(parameter))
+  return `only with ${listed(names)}`
 }
 
-const format = text()
-  .regex(formatPattern, `must be ${listed}`)
-  .transform((given) => given.toUpperCase() as FileFormat)
-  .openapi({
-    description: `${listed}, in any letter case. ${selective}: a whole folder, a fiscal year or a period, or some of its journals`,
-    example: 'JSON',
-  })
+function factsOf(name: FileFormat): FileFormatFacts {
+  return fileFormats[name]
+}
 
-const ofSelective = (what: string) => ({ description: `${what}; only with ${selective}` })
+const described = (parameter: FormatParameter, what: string) => ({
+  description: `${what}; ${takenBy(parameter)}`,
+})
 
 export const fullExportQuery = z
   .strictObject({
     version,
     accountingFolderId,
     format,
-    idExercice: optional(id).openapi(ofSelective('The fiscal year; alternatively, a period')),
-    startDate: optional(date).openapi(ofSelective('With endDate')),
+    compression: optional(anyCase(compressionNames)).openapi({
+      description: `${listed(compressionNames)}, in any letter case: the file is compressed`,
+      example: 'zstd',
+    }),
+    idExercice: optional(id).openapi(described('idExercice', 'The fiscal year; alternatively, a period')),
+    startDate: optional(date).openapi(described('startDate', 'With endDate')),
     endDate: optional(date).openapi(
-      ofSelective(`Inclusive; less than ${periodMonthsMax} months after startDate`),
+      described('endDate', `Inclusive; less than ${periodMonthsMax} months after startDate`),
     ),
     journalIds: several(id)
       .optional()
-      .openapi({ type: 'array', items: idSchema, minItems: 1, ...ofSelective('Journals to restrict to') }),
+      .openapi({
+        type: 'array',
+        items: idSchema,
+        minItems: 1,
+        ...described('journalIds', 'Journals to restrict to'),
+      }),
   })
   .superRefine(
     (query, context) => {
@@ -61,13 +84,17 @@ export type FullExportQuery = z.output<typeof fullExportQuery>
  * once.
  */
 function formatIssues(query: object): Issue[] {
-  const { format: given, idExercice, startDate, endDate, journalIds } = query as Record<string, unknown>
-  const parsed = format.safeParse(given)
+  const given = query as Readonly<Record<string, unknown>>
+  const parsed = format.safeParse(given['format'])
   if (!parsed.success) return []
-  if (fileFormats[parsed.data].covers === 'folder')
-    return Object.entries({ idExercice, startDate, endDate, journalIds })
-      .filter(([, value]) => value !== undefined)
-      .map(([parameter]) => ({ parameter, message: `is allowed only with format ${selective}` }))
+  const { takes, requires } = factsOf(parsed.data)
+  const refused = formatParameters
+    .filter((parameter) => given[parameter] !== undefined && !takes.includes(parameter))
+    .map((parameter) => ({ parameter, message: `is allowed ${takenBy(parameter)}` }))
+  const missing = requires
+    .filter((parameter) => given[parameter] === undefined)
+    .map((parameter) => ({ parameter, message: `is required with format ${parsed.data}` }))
+  if (refused.length > 0 || missing.length > 0) return [...refused, ...missing]
   return periodIssues(query, {
     monthsMax: periodMonthsMax,
     isRequired: false,

@@ -4,8 +4,8 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
-import { fileFormats } from '../../formats/file-formats.ts'
 import { decimal } from '../../formats/minor-units.ts'
+import { endingOfKey } from '../../jobs/file-key.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
 import type { ExportView } from '../../jobs/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
@@ -21,7 +21,7 @@ const ExportJob = z
       .object({
         rows: z.number().openapi({ description: 'Movements so far' }),
         rowsTotal: z.number().nullable().openapi({ description: 'null until they are counted' }),
-        bytes: z.number(),
+        bytes: z.number().openapi({ description: 'Content so far, before compression' }),
       })
       .optional()
       .openapi({ description: 'While INIT' }),
@@ -32,12 +32,20 @@ const ExportJob = z
         description:
           'While DONE: the address of the file, new in each answer and valid for an hour. It supports GET, with Range. ' +
           'If files are in S3, the signature covers GET only: to read the headers alone, send Range: bytes=0-0. size ' +
-          'and sha256 are given here',
+          'and fileSha256 are given here',
       }),
-    size: z.number().optional().openapi({ description: 'Bytes' }),
+    size: z.number().optional().openapi({ description: 'Bytes of the file, as downloaded' }),
+    fileSha256: z.string().optional().openapi({ description: 'Of the file, as downloaded; hexadecimal' }),
+    contentSize: z.number().optional().openapi({
+      description:
+        'Bytes of the content: the file after decompression, or the file itself if it is not compressed',
+    }),
     rows: z.number().optional().openapi({ description: 'Movements' }),
-    sha256: z.string().optional().openapi({ description: 'Of the file, hexadecimal' }),
+    sha256: z.string().optional().openapi({ description: 'Of the content, hexadecimal' }),
     totals: z.object({ debit: z.number(), credit: z.number() }).optional(),
+    notes: z.record(z.string(), z.number()).optional().openapi({
+      description: 'While DONE, if the format has notes: how much it left out or altered, by kind',
+    }),
     reason: z.string().optional().openapi({
       description: 'While FAILED: what happened, and when the same parameters will start a new export',
     }),
@@ -87,18 +95,20 @@ export const fullExportStatus = folderRoute({
 async function startExport(call: FolderCall<FullExportQuery>): Promise<Response> {
   const { services, principal, folderId, query, requestId } = call
   const { schemaId } = principal
-  const { version, format, idExercice: exerciceId, startDate: start, endDate: end } = query
+  const { version, format, compression } = query
+  const { idExercice: exerciceId, startDate: start, endDate: end } = query
   const period = start !== undefined && end !== undefined ? { start, end } : undefined
   const journalIds = setOfIds(query.journalIds ?? [])
-  const parameters = { schemaId, folderId, version, format, exerciceId, period, journalIds }
+  const folder = { schemaId, folderId }
+  const parameters = { ...folder, version, format, compression, exerciceId, period, journalIds }
   const identity = identityOf(parameters)
   if (exerciceId !== undefined || journalIds.length > 0) await findSelected(services.database, parameters)
   const job = await inTenant(services.database, schemaId, async (client) => {
     const exportId = `export_${randomBytes(16).toString('hex')}`
-    await retireAfterAnHour(client, { schemaId, folderId, identity })
+    await retireAfterAnHour(client, { ...folder, identity })
     if (await insertExport(client, { ...parameters, exportId, identity, requestId }))
       await services.queue.add(client, { schemaId, exportId, requestId })
-    return readLatest(client, { schemaId, folderId, identity })
+    return readLatest(client, { ...folder, identity })
   })
   return answerJob(call, job)
 }
@@ -119,16 +129,23 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
       return { progress: { rows: Number(job.rows), rowsTotal, bytes: Number(job.bytes) } }
     }
     case 'DONE': {
-      const fileName = `${job.reference || job.folderId}_${job.format}_${job.snapshotOn}.${fileFormats[job.format].ending}`
       return {
-        url: await store.signedUrl(job.fileKey!, fileName, limits.fileLinkSeconds),
-        size: Number(job.bytes),
+        url: await store.signedUrl(job.fileKey!, fileNameOf(job), limits.fileLinkSeconds),
+        size: Number(job.fileBytes),
+        fileSha256: job.fileSha256,
+        contentSize: Number(job.bytes),
         rows: Number(job.rows),
         sha256: job.sha256,
         totals: { debit: decimal(job.debit!, 2), credit: decimal(job.credit!, 2) },
+        ...(job.notes ? { notes: job.notes } : {}),
       }
     }
     case 'FAILED':
       return { reason: reasonWithExpiry(job.reason!, job.answersUntil) }
   }
+}
+
+/** The name under which clients save the file of a finished export. */
+function fileNameOf({ reference, folderId, format, snapshotOn, fileKey }: ExportView): string {
+  return `${reference || folderId}_${format}_${snapshotOn}.${endingOfKey(fileKey!)}`
 }

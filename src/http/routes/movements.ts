@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { folderRoute } from '../route.ts'
 import { conditionalRequest } from '../schemas/answer-headers.ts'
 import { Movement } from '../schemas/movement-schema.ts'
-import { streamedAnswers } from '../schemas/streamed-answers.ts'
+import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { movementsQuery } from './movements-query.ts'
 import { answerSelected } from './selected.ts'
 
@@ -14,6 +14,6 @@ export const movements = folderRoute({
   summary: 'Accounting movements of a fiscal year or a period, streamed',
   query: movementsQuery,
   headers: conditionalRequest,
-  answers: streamedAnswers(z.array(Movement), Movement),
+  answers: conditionalAnswers(z.array(Movement), Movement),
   answer: (call) => answerSelected(call, 'movements'),
 })

@@ -15,8 +15,8 @@ export function streamedAnswer(items: z.ZodType, item: z.ZodType) {
   }
 }
 
-/** The same with an ETag, and the answer to a caller that has it. */
-export function streamedAnswers(items: z.ZodType, item: z.ZodType) {
+/** The same with an ETag, and the 304 for a caller that has it: the answers to `conditionalRequest`. */
+export function conditionalAnswers(items: z.ZodType, item: z.ZodType) {
   const answer = streamedAnswer(items, item)
   return {
     200: { ...answer, headers: { ...etagHeaders, ...answer.headers } },

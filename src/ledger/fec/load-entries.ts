@@ -87,6 +87,8 @@ interface OpenEntry {
 /** A line on its way into the ledger. */
 interface BookedLine {
   line: DatedLine
+  /** Key of its account. */
+  account: string
   entryId: string
   filed: Field[]
 }
@@ -173,7 +175,10 @@ export class EntryLoader {
     if (open !== undefined) {
       open.balance += balance
       const { id, fields, shared } = open
-      return lines.map((line) => ({ line, entryId: id, filed: this.#fieldsApart(line, fields, shared) }))
+      return lines.map((line) => {
+        const account = accountKey(line)!
+        return { line, account, entryId: id, filed: this.#fieldsApart(line, account, fields, shared) }
+      })
     }
     const id = this.#ids.next()
     const first = lines[0]!
@@ -181,7 +186,8 @@ export class EntryLoader {
     const validatedAt = first.validatedOn ?? (this.#target.drafts ? null : first.date)
     if (validatedAt === null) this.counts.drafts += 1
     const fields = { number: first.entryNumber || null, date: first.date, validatedAt }
-    const apart = lines.map((line) => this.#fieldsApart(line, fields, nothing))
+    const keys = lines.map((line) => accountKey(line)!)
+    const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, nothing))
     const shared = sharedFields(apart, key === undefined)
     this.#entries.add(this.#entryRow(lines, id, fields, shared))
     this.counts.entries += 1
@@ -189,14 +195,15 @@ export class EntryLoader {
     else assert(balance === 0n, 'a whole entry balances')
     return lines.map((line, at) => ({
       line,
+      account: keys[at]!,
       entryId: id,
       filed: shared.size === 0 ? apart[at]! : apart[at]!.filter(([column]) => !shared.has(column)),
     }))
   }
 
-  #fieldsApart(line: DatedLine, entry: LedgerFields['entry'], shared: SharedFields): Field[] {
+  #fieldsApart(line: DatedLine, key: string, entry: LedgerFields['entry'], shared: SharedFields): Field[] {
     const { accounts, journals, findings } = this.#target
-    const account = accounts.get(accountKey(line)!)!
+    const account = accounts.get(key)!
     const journal = journals.get(line.journalCode)!
     return fieldsApart(line, { entry, account, journal }, findings.furtherColumns, shared)
   }
@@ -231,9 +238,8 @@ export class EntryLoader {
     }
   }
 
-  #movementRow({ line, entryId, filed }: BookedLine): FiledMovementRow {
+  #movementRow({ line, account, entryId, filed }: BookedLine): FiledMovementRow {
     const { schemaId, folderId, exerciceId } = this.#target
-    const account = accountKey(line)!
     const payment = paymentCode(line.paymentMode)
     this.counts.lines += 1
     this.counts.debit += line.debit

@@ -63,7 +63,8 @@ describe('an export', () => {
   test('in TRA is a file of its folder, and its status states the contents', async () => {
     await passAnHour()
     const job = await exported('format=tra')
-    expect(Object.keys(job)).toEqual(['id', 'status', 'url', 'size', 'rows', 'sha256', 'totals'])
+    const sizes = ['size', 'fileSha256', 'contentSize', 'rows', 'sha256', 'totals']
+    expect(Object.keys(job)).toEqual(['id', 'status', 'url', ...sizes])
     const response = await fetch(job.url!)
     const bytes = Buffer.from(await response.arrayBuffer())
     expect(bytes.equals(await expected(bytes))).toBe(true)

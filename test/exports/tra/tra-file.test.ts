@@ -75,6 +75,7 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
       buffer: plainBuffer(chunkBytes),
       counted: (totals) => counts.push(totals),
       leftOut: (axes) => leftOut.push(...axes),
+      noted: () => {},
     })
     for await (const chunk of chunks) parts.push(Buffer.from(chunk))
     await snapshot.close()

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { partyKind } from '../../../src/formats/party-kind.ts'
+import { accountNature, collectiveAccounts, journalNature } from '../../../src/formats/tra/accounts/nature.ts'
+import { type NumberedAccount, thirdParties } from '../../../src/formats/tra/accounts/third-parties.ts'
 import { countryCode } from '../../../src/formats/tra/country-code.ts'
 import { isPlainLettering, letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import { accountNature, collectiveAccounts, journalNature } from '../../../src/formats/tra/nature.ts'
 import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
 
 const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
@@ -193,4 +194,67 @@ test.each([
   [null, ''],
 ])('the country %s is %s', (country, code) => {
   expect(countryCode(country)).toBe(code)
+})
+
+describe('third parties', () => {
+  const account = (number: string, filed: [string, string?] | [] = []): NumberedAccount => {
+    const [filedNumber = null, auxiliaryNumber = null] = filed
+    return { id: number, number, name: 'N', filedNumber, filedName: filedNumber && 'F', auxiliaryNumber }
+  }
+  const found = (...accounts: NumberedAccount[]) => {
+    const { collectives, of, ofRoots } = thirdParties(accounts)
+    return {
+      collectives: collectives.map(({ id, number, name }) => [id, number, name]),
+      of: [...of].map(([id, { code, collective }]) => [id, code, collective]),
+      ofRoots: [...ofRoots].map(([kind, { number }]) => [kind, number]),
+    }
+  }
+
+  test('hang from the account that they were filed with, which the file makes if the folder has none', () => {
+    expect(found(account('411A', ['411100', 'A']), account('411B', ['411.700', 'B']))).toEqual({
+      collectives: [
+        [null, '411100', 'F'],
+        [null, '411700', 'F'],
+      ],
+      of: [
+        ['411A', '411A', '411100'],
+        ['411B', '411B', '411700'],
+      ],
+      ofRoots: [],
+    })
+    const own = found(account('411000', ['411000']), account('411A', ['411000', 'A']), account('411Z'))
+    expect(own).toEqual({
+      collectives: [['411000', '411000', 'N']],
+      of: [
+        ['411000', '411000', '411000'],
+        ['411A', '411A', '411000'],
+        ['411Z', '411Z', '411000'],
+      ],
+      ofRoots: [['customer', '411000']],
+    })
+    // One that the file makes for both reasons is made once.
+    expect(found(account('401A', ['401000', 'A']), account('401Z')).collectives).toEqual([
+      [null, '401000', 'F'],
+    ])
+  })
+
+  test('an account of the same number that is a third party itself is not the collective account', () => {
+    expect(
+      found(account('411100', ['411000', '411100']), account('411C', ['411100', 'C'])).collectives,
+    ).toEqual([
+      [null, '411000', 'F'],
+      [null, '411100', 'F'],
+    ])
+  })
+
+  test('a number over 17 characters gives way to the auxiliary number, if only one account wants it', () => {
+    const long = (auxiliary: string, collective = '411000') =>
+      account(`411${auxiliary}${'0'.repeat(15)}`, [collective, auxiliary])
+    const codes = (...accounts: NumberedAccount[]) => found(...accounts).of.map(([, code]) => code)
+    expect(codes(long('ab-1'), account('411C', ['411000', 'C']))).toEqual(['ab-1', '411C'])
+    const both = [long('A'), { ...long('A', '411100'), id: 'other' }]
+    expect(codes(...both)).toEqual(both.map(({ number }) => number))
+    expect(codes(long('411X'), account('411X'))).toEqual([long('411X').number, '411X'])
+    for (const odd of ['a b', 'é', 'x'.repeat(18)]) expect(codes(long(odd))).toEqual([long(odd).number])
+  })
 })

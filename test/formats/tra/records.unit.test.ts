@@ -7,7 +7,8 @@ import {
   jalLine,
   ribLine,
   satLine,
-} from '../../../src/formats/tra/account-records.ts'
+} from '../../../src/formats/tra/accounts/account-records.ts'
+import { collectiveAccounts } from '../../../src/formats/tra/accounts/nature.ts'
 import {
   devLines,
   etbLine,
@@ -22,7 +23,6 @@ import {
   regLine,
   tvaLine,
 } from '../../../src/formats/tra/folder-records.ts'
-import { collectiveAccounts } from '../../../src/formats/tra/nature.ts'
 import { folder } from '../../support/ledgers/small-tra.ts'
 
 /** A line with these texts at these columns, from 1, blanks between, ending with the last of them or at `length`. */
@@ -255,11 +255,6 @@ describe('CAE', () => {
     ibans: [],
     miscellaneous: null,
   }
-  const collectives = collectiveAccounts([
-    { id: '1', number: '4010', name: '' },
-    { id: '2', number: '421X', name: '' },
-  ])
-
   test('a company, with its first contact', () => {
     const company = {
       ...known,
@@ -273,7 +268,14 @@ describe('CAE', () => {
         { firstname: 'Jean', phoneNumber: '+332' },
       ],
     }
-    expect(text(caeLine({ ...third, number: '401DUPONT', company, employee: null }, collectives))).toBe(
+    expect(
+      text(
+        caeLine(
+          { ...third, number: '401DUPONT', company, employee: null },
+          { code: '401DUPONT', collective: '4010' },
+        ),
+      ),
+    ).toBe(
       laidOut({
         1: '***CAE401DUPONT',
         24: 'Dupont & Fils',
@@ -308,7 +310,14 @@ describe('CAE', () => {
       address: null,
       payment: null,
     }
-    expect(text(caeLine({ ...third, number: '42100001', company: null, employee }, collectives))).toBe(
+    expect(
+      text(
+        caeLine(
+          { ...third, number: '42100001', company: null, employee },
+          { code: '42100001', collective: '421000' },
+        ),
+      ),
+    ).toBe(
       laidOut({
         1: '***CAE42100001',
         24: 'Dupont & Fils',
@@ -321,9 +330,14 @@ describe('CAE', () => {
   })
 
   test('one without details: mandatory fields stay blank', () => {
-    expect(text(caeLine({ ...third, number: '4010', company: null, employee: null }, collectives))).toBe(
-      laidOut({ 1: '***CAE4010', 24: 'Dupont & Fils', 59: 'FOUX4010', 486: '-' }, 545),
-    )
+    expect(
+      text(
+        caeLine(
+          { ...third, number: '4010', company: null, employee: null },
+          { code: '4010', collective: '4010' },
+        ),
+      ),
+    ).toBe(laidOut({ 1: '***CAE4010', 24: 'Dupont & Fils', 59: 'FOUX4010', 486: '-' }, 545))
   })
 })
 

@@ -2,20 +2,10 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  codeOf,
-  postUrl,
-  startWebhookRoutes,
-  type WebhookRoutes,
-} from '../../support/stages/webhook-routes.ts'
+import { describe, expect, test } from 'vitest'
+import { codeOf, postUrl, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'
 
-let routes: WebhookRoutes
-beforeAll(async () => {
-  routes = await startWebhookRoutes()
-})
-afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
-afterAll(() => routes?.close())
+const routes = setWebhookRoutes()
 
 describe('a request body', () => {
   const small = { postUrl, onEvents: ['document'] }

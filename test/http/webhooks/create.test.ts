@@ -1,20 +1,9 @@
 /** Which subscriptions are created, and which are refused. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { request } from '../../support/service.ts'
-import {
-  codeOf,
-  issuesOf,
-  postUrl,
-  startWebhookRoutes,
-  type WebhookRoutes,
-} from '../../support/stages/webhook-routes.ts'
+import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'
 
-let routes: WebhookRoutes
-beforeAll(async () => {
-  routes = await startWebhookRoutes()
-})
-afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
-afterAll(() => routes?.close())
+const routes = setWebhookRoutes()
 
 describe('a subscription is created', () => {
   test('by a company token for its folder', async () => {

@@ -1,22 +1,12 @@
 /** How many subscriptions the tokens of one third party may create in one schema. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import {
-  codeOf,
-  postUrl,
-  startWebhookRoutes,
-  type WebhookRoutes,
-} from '../../support/stages/webhook-routes.ts'
+import { expect, test } from 'vitest'
+import { codeOf, postUrl, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'
 
 const max = 3
 const body = { postUrl, onEvents: ['document'] }
 const tooMany = [409, 'ERR-TOO-MANY-SUBSCRIPTIONS']
 
-let routes: WebhookRoutes
-beforeAll(async () => {
-  routes = await startWebhookRoutes({ webhookSubscriptionsMax: max })
-})
-afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
-afterAll(() => routes?.close())
+const routes = setWebhookRoutes({ webhookSubscriptionsMax: max })
 
 const sql = (text: string) => routes.staff.client.query(text)
 

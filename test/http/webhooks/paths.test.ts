@@ -1,13 +1,9 @@
 /** The webhook routes: their methods, ids and documentation. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { request } from '../../support/service.ts'
-import { codeOf, startWebhookRoutes, type WebhookRoutes } from '../../support/stages/webhook-routes.ts'
+import { codeOf, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'
 
-let routes: WebhookRoutes
-beforeAll(async () => {
-  routes = await startWebhookRoutes()
-})
-afterAll(() => routes?.close())
+const routes = setWebhookRoutes()
 
 describe('the webhook routes', () => {
   test('answer 405 with the methods that they allow', async () => {

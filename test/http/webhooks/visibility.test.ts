@@ -1,21 +1,10 @@
 /** Which subscriptions a caller sees, and which callers see none. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { request } from '../../support/service.ts'
-import {
-  codeOf,
-  issuesOf,
-  postUrl,
-  startWebhookRoutes,
-  type WebhookRoutes,
-} from '../../support/stages/webhook-routes.ts'
+import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'
 
-let routes: WebhookRoutes
-beforeAll(async () => {
-  routes = await startWebhookRoutes()
-})
-afterEach(() => routes.staff.client.query('delete from grandlivre.subscriptions'))
-afterAll(() => routes?.close())
+const routes = setWebhookRoutes()
 
 describe('a caller sees its own subscriptions and no others', () => {
   test('by level, folder, firm, tenant and third party', async () => {

@@ -8,7 +8,8 @@ import {
   jalLine,
   ribLine,
   satLine,
-} from '../../../src/formats/tra/account-records.ts'
+} from '../../../src/formats/tra/accounts/account-records.ts'
+import { collectiveAccounts } from '../../../src/formats/tra/accounts/nature.ts'
 import {
   devLines,
   etbLine,
@@ -25,7 +26,6 @@ import {
 } from '../../../src/formats/tra/folder-records.ts'
 import { bareLine, LineWriter } from '../../../src/formats/tra/layouts/fixed-width.ts'
 import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
-import { collectiveAccounts } from '../../../src/formats/tra/nature.ts'
 
 const address = {
   number: '12',
@@ -208,7 +208,7 @@ export function smallParameters(): Buffer[] {
     ...['281830', '445660', '471000', '512000', '607000'].map((number) =>
       cgnLine(account(number, `Compte ${number}`), false, 1),
     ),
-    caeLine(supplier, collectives),
+    caeLine(supplier, { code: supplier.number, collective: collectives.get('supplier')!.number }),
     journal('Achats', 'AC', 'ACH'),
     journal('À nouveaux', 'AN', 'AN'),
     journal('Banque', 'BQ', 'BQ', '512000'),

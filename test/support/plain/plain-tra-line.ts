@@ -61,16 +61,35 @@ export const modeOf = (code: string) => modes[code] ?? 'CHQ'
 const roots = ['401', '411', '421']
 export const rootOf = (number: string) => roots.find((root) => number.startsWith(root))
 
-/** Collective account by root: the folder's own if it has one. */
-export function collectivesOf(numbers: string[]): Map<string, string> {
-  const found = roots.map((root): [string, string] => {
-    const own = numbers
-      .filter((number) => number.startsWith(root) && /^0*$/.test(number.slice(3)))
-      .toSorted((a, b) => a.length - b.length)
-    return [root, own[0] ?? `${root}000`]
-  })
-  return new Map(found)
+/** Collective account by id of the third party: as filed, else the folder's own of the root, else one that is made. */
+export function collectivesOf(accounts: Row[]): Map<string, string> {
+  // A number that is too long for its columns falls back to that of the root.
+  const filedOf = ({ filed_number, auxiliary_number }: Row) =>
+    auxiliary_number === null || filed_number.length > 17 ? undefined : filed_number
+  const filed = new Set(accounts.map(filedOf))
+  const ofRoots = new Map(
+    roots.map((root): [string, string] => {
+      const own = accounts
+        .map(({ number }) => number)
+        .filter((number) => number.startsWith(root) && /^0*$/.test(number.slice(3)))
+        .toSorted((a, b) => a.length - b.length)
+      return [root, own[0] ?? `${root}000`]
+    }),
+  )
+  return new Map(
+    accounts.flatMap((account): [string, string][] => {
+      const root = rootOf(account.number)
+      if (root === undefined) return []
+      return [
+        [account.id, filedOf(account) ?? (filed.has(account.number) ? account.number : ofRoots.get(root)!)],
+      ]
+    }),
+  )
 }
+
+/** A third party's number; one that is too long gives way to the number that it was filed with. */
+export const partyCode = ({ number, auxiliary_number }: Row) =>
+  number.length > 17 ? auxiliary_number : number
 
 export const isForeign = ({ currency, rate }: Row) => currency !== 'EUR' && rate !== null && Number(rate) > 0
 

@@ -17,9 +17,9 @@ import {
   isForeign,
   line,
   modeOf,
+  partyCode,
   type Row,
   rateText,
-  rootOf,
 } from './plain-tra-line.ts'
 
 interface State {
@@ -30,7 +30,7 @@ interface State {
   codes: Record<'journals' | 'sections', Map<string, string>> & {
     letterings: Map<string, Map<string, string>>
   }
-  /** Account number by root. */
+  /** Number of the collective account, by id of a third party. */
   collectives: Map<string, string>
 }
 
@@ -49,7 +49,7 @@ export async function plainTra(
         ...values,
       ])
     ).rows
-  const accounts = await read('select id, number from grandlivre.accounts where §')
+  const accounts = await read('select * from grandlivre.accounts where §')
   const journals = await read('select * from grandlivre.journals where § order by id')
   const axes = await read('select * from grandlivre.axes where § order by id')
   const sections = await read('select * from grandlivre.sections where § order by axis_id, id')
@@ -82,7 +82,7 @@ export async function plainTra(
       ),
       letterings: new Map(lettered.map(({ account_id, codes }) => [account_id, letteringCodes(codes)])),
     },
-    collectives: collectivesOf(accounts.map(({ number }) => number)),
+    collectives: collectivesOf(accounts),
   }
   return { currencies: currencyLines(movements), entries: entryLines(state, movements) }
 }
@@ -133,7 +133,7 @@ function entryLines(state: State, movements: Row[]): string[] {
       const shares = sharesOf(state, movement)
       const foreignShares = sharesInCurrency(movement, shares, foreign[index]!)
       const account = accounts.get(movement.account_id)!
-      const collective = state.collectives.get(rootOf(account.number) ?? '')
+      const collective = state.collectives.get(account.id)
       const side = movement.debit !== '0' ? 'D' : 'C'
       const common = (minor: string, inForeign: bigint): Column[] => [
         [1, 3, state.codes.journals.get(journal.id)],
@@ -155,7 +155,7 @@ function entryLines(state: State, movements: Row[]): string[] {
           [
             ...common(side === 'D' ? movement.debit : movement.credit, foreign[index]!),
             [31, 1, collective === undefined ? '' : 'X'],
-            [32, 17, collective === undefined ? '' : account.number],
+            [32, 17, collective === undefined ? '' : partyCode(account)],
             [49, 35, movement.invoice_number],
             [84, 35, movement.description],
             [119, 3, movement.payment && modeOf(movement.payment), 'right'],

@@ -20,14 +20,15 @@ export interface TestDatabase {
 const closeTimeoutMs = 30_000
 
 /**
- * Creates a database in some 50 ms.
+ * Creates a database in some 50 ms. Its files are copied as such: through the log, which is PostgreSQL's default, creating
+ * and dropping one take 65 instead of 35 ms of processor time.
  * @param options.template by default migrated and without tenants; `template1` is not even migrated
  */
 export async function createTestDatabase({ template = templateName } = {}): Promise<TestDatabase> {
   const server = inject('databaseServer')
   const name = `test_${randomBytes(6).toString('hex')}`
   await onServer(server.ownerUrl, async (client) => {
-    await client.query(`create database ${name} template ${template}`)
+    await client.query(`create database ${name} template ${template} strategy file_copy`)
   })
   return {
     ownerUrl: withDatabase(server.ownerUrl, name),
@@ -66,7 +67,7 @@ export async function copyLedger<Facts>({
     if (found.rows[0]?.facts) return JSON.parse(found.rows[0].facts) as Facts
     // Left by a fill that failed.
     await client.query(`drop database if exists ${template} with (force)`)
-    await client.query(`create database ${template} template ${templateName}`)
+    await client.query(`create database ${template} template ${templateName} strategy file_copy`)
     const filled = await fill({
       ownerUrl: withDatabase(server.ownerUrl, template),
       serviceUrl: withDatabase(server.serviceUrl, template),

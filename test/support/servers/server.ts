@@ -4,7 +4,7 @@
  * (interrupted-run.ts).
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,6 +50,7 @@ export async function startServer(): Promise<RunServer> {
   await first.stop()
   const dataDir = join(folder, 'data')
   await copyFolder(cluster, dataDir)
+  await askForPlainPasswords(join(dataDir, 'postgres', 'pg_hba.conf'))
   const server = await startEmbeddedDatabase({ dataDir, durable: false })
   const { ownerUrl, serviceUrl } = server
   const client = new pg.Client({ connectionString: withDatabase(ownerUrl, 'postgres') })
@@ -76,6 +77,15 @@ async function quickestFolder(): Promise<string> {
   const memory = '/dev/shm'
   const disk = await statfs(memory).catch(() => undefined)
   return disk && disk.bavail * disk.bsize >= memoryBytes ? memory : tmpdir()
+}
+
+/**
+ * The tests open thousands of connections. Passwords are still checked, but without the messages of SCRAM, which take
+ * 1.5 of the 8.5 ms of processor time of each. Embedded databases of tests keep SCRAM.
+ */
+async function askForPlainPasswords(path: string): Promise<void> {
+  const rules = await readFile(path, 'utf8')
+  await writeFile(path, rules.replaceAll(/\bscram-sha-256$/gm, 'password'))
 }
 
 /** In its own process group, because Ctrl-C reaches the whole group of the terminal. */

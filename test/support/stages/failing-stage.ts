@@ -63,6 +63,8 @@ export interface FailingStage {
   /** Of the firm token, for the same folder. */
   firmHeaders: Record<string, string>
   schemaId: string
+  /** The store of its services, for a test that writes to it. */
+  store: ObjectStore
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
   /**
@@ -168,6 +170,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     headers,
     firmHeaders: { ...firm, 'society-id': folder.folderId },
     schemaId: folder.schemaId,
+    store: files.store,
     sql,
     noticeSilence: async (exportIds) => {
       await sql(

@@ -86,6 +86,7 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
     now,
     buffer: plainBuffer(chunkBytes),
     leftOut: () => {},
+    noted: () => {},
   }
   return { totals, chunks: renderMadFile(snapshot, { ...options, counted: (sum) => totals.push(sum) }) }
 }

@@ -23,7 +23,7 @@ export interface TwoServices extends ExportStage {
   /** Paths of all files in the store, finished or not. */
   storedKeys(): Promise<string[]>
   /** Runs a new export to its end. */
-  exported(headers?: Record<string, string>): Promise<JobAnswer>
+  exported(headers?: Record<string, string>, query?: Record<string, string>): Promise<JobAnswer>
   /** Makes exports that start from now on wait for a lock on one of the collections, until it is released. */
   holdExports(): Promise<{ waiting(): Promise<number>; release(): Promise<void> }>
   /** Headers of a new third party for the folder of the other tenant. */
@@ -55,9 +55,9 @@ export async function setTwoServices(): Promise<TwoServices> {
       const names = await readdir(store.folder, { recursive: true, withFileTypes: true })
       return names.filter((name) => name.isFile()).map((name) => join(name.parentPath, name.name))
     },
-    exported: async (headers = stage.company) => {
+    exported: async (headers = stage.company, query = {}) => {
       await passAnHour()
-      const { body } = await trigger(url, headers)
+      const { body } = await trigger(url, headers, query)
       return ended(url, headers, body.id)
     },
     holdExports: () => holdExports(stage),

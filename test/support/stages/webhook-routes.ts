@@ -1,4 +1,5 @@
 /** The routes of subscriptions on the test's service, and callers of every kind. */
+import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Config } from '../../../src/config.ts'
 import { createTenants, credentials, folders, type Staff } from '../ledgers/tenants.ts'
 import { createTestDatabase } from '../servers/database.ts'
@@ -54,8 +55,22 @@ export const issuesOf = ({ body }: Answer) =>
     ]),
   )
 
-/** @param settings of the service that differ from those of every test */
-export async function startWebhookRoutes(settings: Partial<Config> = {}): Promise<WebhookRoutes> {
+/**
+ * For the tests of a file; each starts without subscriptions.
+ * @param settings of the service that differ from those of every test
+ * @returns set before the first test
+ */
+export function setWebhookRoutes(settings: Partial<Config> = {}): WebhookRoutes {
+  const routes: Partial<WebhookRoutes> = {}
+  beforeAll(async () => {
+    Object.assign(routes, await startWebhookRoutes(settings))
+  })
+  afterEach(() => routes.staff?.client.query('delete from grandlivre.subscriptions'))
+  afterAll(() => routes.close?.())
+  return routes as WebhookRoutes
+}
+
+async function startWebhookRoutes(settings: Partial<Config>): Promise<WebhookRoutes> {
   const dns = await startNameServer({ 'hooks.test': ['8.8.8.8'], 'inside.test': ['10.0.0.7'] })
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)

@@ -5,7 +5,6 @@
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { CopyRows } from '../../../db/copy-rows.ts'
-import { partyKind } from '../../../formats/party-kind.ts'
 import { renderTraDictionary, type TraDictionary } from '../../../formats/tra/dictionary.ts'
 import { EntryLines, traEntryColumns, traMovementColumns } from '../../../formats/tra/entry-lines.ts'
 import { axesMax } from '../../../formats/tra/folder-records.ts'
@@ -73,13 +72,13 @@ async function surveyEntries(client: pg.ClientBase, resolved: ResolvedSelection)
 }
 
 function dictionaryOf(books: TraFolder, letterings: TraDictionary['letterings']): TraDictionary {
-  const collectiveOf = (number: string) => {
-    const kind = partyKind(number)
-    return kind === undefined ? null : books.collectives.get(kind)!.number
-  }
   return renderTraDictionary({
     journals: books.journals.map(({ id, type }) => ({ id, code: books.journalCodes.get(id)!, type })),
-    accounts: books.accounts.map(({ id, number }) => ({ id, number, collective: collectiveOf(number) })),
+    accounts: books.accounts.map(({ id, number }) => ({
+      id,
+      number,
+      party: books.parties.of.get(id) ?? null,
+    })),
     payments: books.payments,
     sections: books.axes.flatMap(({ sections }, i) =>
       sections.map(({ id }) => ({ id, code: books.sectionCodes.get(id) ?? '', axis: i + 1 })),

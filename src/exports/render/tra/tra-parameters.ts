@@ -22,7 +22,12 @@ import {
   jalLine,
   ribLine,
   satLine,
-} from '../../../formats/tra/account-records.ts'
+} from '../../../formats/tra/accounts/account-records.ts'
+import {
+  type NumberedAccount,
+  type ThirdParties,
+  thirdParties,
+} from '../../../formats/tra/accounts/third-parties.ts'
 import {
   axesMax,
   devLines,
@@ -40,7 +45,6 @@ import {
 } from '../../../formats/tra/folder-records.ts'
 import { bareLine } from '../../../formats/tra/layouts/fixed-width.ts'
 import { layouts, type TraRecord } from '../../../formats/tra/layouts/layouts.ts'
-import { type CollectiveAccounts, collectiveAccounts } from '../../../formats/tra/nature.ts'
 import { journalCodes, sectionCodes, vatCodes } from '../../../formats/tra/short-codes.ts'
 import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
 import {
@@ -55,7 +59,6 @@ import {
 import { minuteIn } from '../../read/day.ts'
 import type { ResolvedSelection } from '../../read/movements.sql.ts'
 import {
-  type AccountNumber,
   findForeignCurrencies,
   readAccountNumbers,
   readCorrespondenceAccounts,
@@ -69,8 +72,8 @@ export interface TraFolder {
   selection: Selection
   folder: FolderView
   firmName: string
-  accounts: AccountNumber[]
-  collectives: CollectiveAccounts
+  accounts: NumberedAccount[]
+  parties: ThirdParties
   journals: JournalView[]
   /** Codes of three characters, by id. */
   journalCodes: Map<string, string>
@@ -108,7 +111,7 @@ export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSel
     folder,
     firmName: keeping.firmName,
     accounts,
-    collectives: collectiveAccounts(accounts),
+    parties: thirdParties(accounts),
     journals,
     journalCodes: journalCodes(journals),
     payments: await all(readPayments(client, selection)),
@@ -146,7 +149,7 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   PS2: ({ books }) => [ps2Line(lengthsOf(books))],
   PS3: ({ books }) => {
     const opening = books.journals.find(({ type }) => type === 'AN')
-    return [ps3Line(opening ? books.journalCodes.get(opening.id)! : null, books.collectives)]
+    return [ps3Line(opening ? books.journalCodes.get(opening.id)! : null, books.parties.ofRoots)]
   },
   PS5: ({ books }) => [
     ps5Line({
@@ -179,7 +182,7 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
     for (const account of await readCorrespondenceAccounts(client, books.selection)) yield crrLine(account)
   },
   async *CGN({ client, books }) {
-    const collectives = [...books.collectives.values()]
+    const { collectives } = books.parties
     for (const collective of collectives) if (collective.id === null) yield createdCgnLine(collective)
     for await (const account of everyAccount(client, books.selection)) {
       const isCollective = collectives.some(({ id }) => id === account.id)
@@ -188,8 +191,10 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
     }
   },
   async *CAE({ client, books }) {
-    for await (const account of everyAccount(client, books.selection))
-      if (partyKind(account.number) !== undefined) yield caeLine(account, books.collectives)
+    for await (const account of everyAccount(client, books.selection)) {
+      const party = books.parties.of.get(account.id)
+      if (party !== undefined) yield caeLine(account, party)
+    }
   },
   JAL: ({ books }) => books.journals.map((journal) => jalLine(journal, books.journalCodes.get(journal.id)!)),
   async *RIB({ client, books }) {
@@ -224,9 +229,9 @@ function lengthsOf(books: TraFolder): Parameters<typeof ps2Line>[0] {
   return {
     generalLength: longestOf([
       ...numbers.filter((number) => partyKind(number) === undefined),
-      ...[...books.collectives.values()].map(({ number }) => number),
+      ...books.parties.collectives.map(({ number }) => number),
     ]),
-    thirdPartyLength: longestOf(numbers.filter((number) => partyKind(number) !== undefined)),
+    thirdPartyLength: longestOf([...books.parties.of.values()].map(({ code }) => code)),
     axes: books.axes.slice(0, axesMax).map(({ sections, defaultSectionId }) => ({
       codeLength: longestOf(sections.map(({ id }) => books.sectionCodes.get(id)!)),
       defaultSectionCode: (defaultSectionId && books.sectionCodes.get(defaultSectionId)) || null,

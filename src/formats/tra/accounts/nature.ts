@@ -1,5 +1,5 @@
 /** The nature of accounts and journals in a TRA file, by number and type (docs/spec/tra.md#cgn, #cae and #jal). */
-import { type PartyKind, partyKind } from '../party-kind.ts'
+import { type PartyKind, partyKind } from '../../party-kind.ts'
 
 /** Natures of third-party accounts and of their collective accounts. */
 export const partyNatures = {

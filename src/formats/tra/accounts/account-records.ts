@@ -5,20 +5,15 @@
 
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
-import type { AccountView, BankView, JournalView, SimplifiedAccount } from '../collection-rows.ts'
-import { partyKind } from '../party-kind.ts'
-import { paymentMode } from '../payment.ts'
-import { countryCode } from './country-code.ts'
-import { axesMax, street } from './folder-records.ts'
-import { LineWriter } from './layouts/fixed-width.ts'
-import { layouts } from './layouts/layouts.ts'
-import {
-  accountNature,
-  type CollectiveAccount,
-  type CollectiveAccounts,
-  journalNature,
-  partyNatures,
-} from './nature.ts'
+import type { AccountView, BankView, JournalView, SimplifiedAccount } from '../../collection-rows.ts'
+import { partyKind } from '../../party-kind.ts'
+import { paymentMode } from '../../payment.ts'
+import { countryCode } from '../country-code.ts'
+import { axesMax, street } from '../folder-records.ts'
+import { LineWriter } from '../layouts/fixed-width.ts'
+import { layouts } from '../layouts/layouts.ts'
+import { accountNature, type CollectiveAccount, journalNature, partyNatures } from './nature.ts'
+import type { ThirdParty } from './third-parties.ts'
 
 /**
  * @param code from `sectionCodes`
@@ -64,18 +59,18 @@ export function createdCgnLine({ number, name }: CollectiveAccount): Buffer {
 }
 
 /** @param account with one of the roots of third parties */
-export function caeLine(account: AccountView, collectives: CollectiveAccounts): Buffer {
+export function caeLine(account: AccountView, { code, collective }: ThirdParty): Buffer {
   const { number, name, company, employee } = account
   const kind = partyKind(number)
   assert(kind !== undefined, `the account ${number} is no third party`)
   const [contact] = company?.contacts ?? []
   const { address = null, payment = null } = company ?? employee ?? {}
   return new LineWriter(layouts.CAE)
-    .key('CODE', number)
-    .name('LIBELLE', name, number)
+    .key('CODE', code)
+    .name('LIBELLE', name, code)
     .text('NATURE', partyNatures[kind].nature)
     .flag('LETTRABLE', true)
-    .key('COLLECTIF', collectives.get(kind)!.number)
+    .key('COLLECTIF', collective)
     .text('ADRESSE 1', address && street(address))
     .text('ADRESSE 2', address?.complement)
     .text('CODE POSTAL', address?.postalCode)

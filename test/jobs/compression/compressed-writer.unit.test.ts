@@ -1,0 +1,87 @@
+/** What a compressed file does with its object in the store, in success and in failure. */
+import { randomFillSync } from 'node:crypto'
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CompressedWriter } from '../../../src/jobs/compressed-writer.ts'
+import { StoreError } from '../../../src/store/store.ts'
+import { type FolderStage, openFolderStage } from '../../support/stages/store-stage.ts'
+import { download, exists, writePieces } from '../../support/store-contract.ts'
+
+let stage: FolderStage
+
+beforeAll(async () => {
+  stage = await openFolderStage()
+})
+
+afterAll(() => stage?.close())
+
+/** Half of it noise, so that there are many compressed pieces. */
+const content = Buffer.concat([randomFillSync(Buffer.alloc(3_000_000)), Buffer.alloc(3_000_000, 'ledger')])
+
+describe.each([
+  ['gzip', gunzipSync],
+  ['zstd', zstdDecompressSync],
+] as const)('%s', (compression, decompress) => {
+  let keys = 0
+  async function begin() {
+    const key = `1000/${compression}_${keys++}.json`
+    return {
+      key,
+      writer: new CompressedWriter(await stage.store.create(key, 'application/json'), compression),
+    }
+  }
+
+  async function put(bytes: Buffer): Promise<Buffer> {
+    const { key, writer } = await begin()
+    await writePieces(writer, bytes)
+    await writer.complete({ bytes: bytes.length })
+    return download(stage.store, key)
+  }
+
+  test('the object holds one compressed frame, whose bytes depend on nothing but the content', async () => {
+    const [one, other] = await Promise.all([put(content), put(content)])
+    expect(decompress(one).equals(content)).toBe(true)
+    expect(one.equals(other)).toBe(true)
+    expect(decompress(await put(Buffer.alloc(0)))).toHaveLength(0)
+  })
+
+  test('the object is not completed if the content has another length', async () => {
+    const { key, writer } = await begin()
+    await writePieces(writer, content)
+    await expect(writer.complete({ bytes: content.length + 1 })).rejects.toThrow('6000000 of 6000001 bytes')
+    await writer.abort()
+    expect(await exists(stage.store, key)).toBe(false)
+  })
+
+  test('an abort ends a write under way, and leaves nothing', async () => {
+    const { key, writer } = await begin()
+    await writePieces(writer, content)
+    const writing = writer.write(content)
+    const aborted = writer.abort()
+    await expect(writing).rejects.toThrow('aborted')
+    await aborted
+    await expect(writer.write(content)).rejects.toThrow()
+    await expect(writer.complete({ bytes: 0 })).rejects.toThrow()
+    expect(await exists(stage.store, key)).toBe(false)
+    expect(await stage.leftovers()).not.toContainEqual(expect.stringContaining('.part'))
+  })
+
+  test('nothing is accepted after an abort, however small', async () => {
+    const { writer } = await begin()
+    await writePieces(writer, content)
+    await writer.abort()
+    await expect(writer.write(content.subarray(0, 10))).rejects.toThrow('aborted')
+  })
+
+  test('a failure of the store ends the write, and every later one', async () => {
+    const object = await stage.store.create(`1000/${compression}_broken.json`, 'application/json')
+    const writer = new CompressedWriter(object, compression)
+    await writePieces(writer, content)
+    // The store refuses whatever comes after an abort.
+    await object.abort()
+    await expect(writePieces(writer, content)).rejects.toThrow(StoreError)
+    await expect(writer.write(content)).rejects.toThrow(StoreError)
+    await expect(writer.complete({ bytes: 2 * content.length })).rejects.toThrow(StoreError)
+    await writer.abort()
+  })
+})
