@@ -18,7 +18,8 @@ export async function rememberLetterings(
   exerciceId: string | null,
 ): Promise<void> {
   await client.query(
-    `create temporary table removed_letterings (id bigint, payment_type text, piece text) on commit drop`,
+    `create temporary table removed_letterings (id bigint, payment_type text, piece text, members text)
+     on commit drop`,
   )
   await client.query(
     `insert into pg_temp.removed_letterings ${letterings('($3::bigint is null or m.exercice_id = $3)')}`,
@@ -26,12 +27,37 @@ export async function rememberLetterings(
   )
 }
 
-/** Inserts the events of the saved letterings. */
-export async function insertRemovedLetterings(client: ClientBase, key: FolderKey): Promise<void> {
-  await client.query(letteringEvents('DELETE', 'select * from pg_temp.removed_letterings'), [
-    key.schemaId,
-    key.folderId,
-  ])
+/**
+ * Inserts the events of the saved letterings that are no longer there.
+ * @param exerciceId one that had entries before and still has; of any other all letterings are gone
+ */
+export async function insertRemovedLetterings(
+  client: ClientBase,
+  key: FolderKey,
+  exerciceId: string | undefined,
+): Promise<void> {
+  await client.query(
+    letteringEvents(
+      'DELETE',
+      `select * from pg_temp.removed_letterings except ${letterings('m.exercice_id = $3')}`,
+    ),
+    [key.schemaId, key.folderId, exerciceId ?? null, ...shownPayments],
+  )
+}
+
+/** Inserts the events of the letterings of an exercice that are not among the saved ones. */
+export async function insertNewLetterings(
+  client: ClientBase,
+  key: FolderKey,
+  exerciceId: string,
+): Promise<void> {
+  await client.query(
+    letteringEvents(
+      'CREATE',
+      `${letterings('m.exercice_id = $3')} except select * from pg_temp.removed_letterings`,
+    ),
+    [key.schemaId, key.folderId, exerciceId, ...shownPayments],
+  )
 }
 
 export async function insertLetterings(
@@ -50,14 +76,26 @@ export async function insertLetterings(
 /** Inserts the events of an exercice's entries, in the order of their ids. */
 export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
   await client.query(
-    `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
-     insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
-     select e.schema_id, e.folder_id, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
-     from grandlivre.entries e cross join origin
-     where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3
-     order by e.id`,
+    entryEvents(`select e.id from grandlivre.entries e
+      where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3`),
     [key.schemaId, key.folderId, exerciceId],
   )
+}
+
+/** Inserts the events of the entries that a FEC added to an exercice (see fec/replace/replace.sql.ts). */
+export async function insertNewEntries(client: ClientBase, key: FolderKey): Promise<void> {
+  await client.query(entryEvents('select id from pg_temp.entry_matches where is_new'), [
+    key.schemaId,
+    key.folderId,
+  ])
+}
+
+function entryEvents(ids: string): string {
+  return `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
+    insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
+    select $1::bigint, $2::bigint, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
+    from (${ids}) as e cross join origin
+    order by e.id`
 }
 
 /** Payment codes as stored, as shown to partners, and the code shown for any other. */
@@ -71,7 +109,8 @@ const shownPayments = [
 function letterings(condition: string): string {
   return `select min(m.id) as id,
       coalesce(min(case when p.id is not null then coalesce(shown.code, $6) end), '') as payment_type,
-      (array_agg(m.invoice_number order by m.id))[1] as piece
+      (array_agg(m.invoice_number order by m.id))[1] as piece,
+      md5(string_agg(concat(m.id, m.lettering_state), ',' order by m.id)) as members
     from grandlivre.movements m
     left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
     left join unnest($4::text[], $5::text[]) as shown (internal, code) on shown.internal = p.code

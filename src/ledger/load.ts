@@ -47,6 +47,8 @@ type EncodingOf<Value> = [Value] extends [string]
 /** A table's name, and the encoding of each member of its row in column order. */
 export interface TableOf<Row> {
   name: string
+  /** Of a temporary table; absent for one of the ledger. */
+  schema?: 'pg_temp'
   columns: { [Member in keyof Row]-?: EncodingOf<NonNullable<Row[Member]>> }
 }
 
@@ -244,7 +246,7 @@ export class TableWriter<Row> {
     const names = this.#columns.map(([member]) =>
       member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
     )
-    this.#copy = `copy grandlivre.${table.name} (${names.join(', ')}) from stdin`
+    this.#copy = `copy ${table.schema ?? 'grandlivre'}.${table.name} (${names.join(', ')}) from stdin`
   }
 
   /** @throws {Error} naming table and column if a text contains the character NUL, which PostgreSQL cannot store */

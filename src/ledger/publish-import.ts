@@ -2,17 +2,25 @@ import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publishRows, writeEvents } from '../events/publish.ts'
 import type { FolderKey } from '../formats/rows.ts'
-import { insertEntries, insertLetterings, insertRemovedLetterings } from './events.sql.ts'
+import {
+  insertEntries,
+  insertLetterings,
+  insertNewEntries,
+  insertNewLetterings,
+  insertRemovedLetterings,
+} from './events.sql.ts'
 
 /** What an import or a seed changed in a folder. Ids of exercices. */
 export interface ImportedLedger extends FolderKey {
   folderCreated: boolean
-  /** Whether `rememberLetterings` saved letterings that are now deleted. */
+  /** Whether `rememberLetterings` saved the letterings that were there before. */
   replaced: boolean
   deleted: string[]
   created: string[]
   /** Exercices that were empty before and have entries now. */
   filled: string[]
+  /** One that had entries before, of which a FEC replaced some. */
+  changed?: string | undefined
 }
 
 /** Publishes the events of an import, deletions first, as the last step of the transaction. */
@@ -25,11 +33,16 @@ export async function publishImport(client: ClientBase, imported: ImportedLedger
     events.push({ name: 'accountingFolder', operation: 'CREATE', folderId, data: { id: folderId } })
   events.push(...imported.created.map(exercice('CREATE')))
   await publishRows(client, schemaId, async () => {
-    if (imported.replaced) await insertRemovedLetterings(client, imported)
+    const { changed } = imported
+    if (imported.replaced) await insertRemovedLetterings(client, imported, changed)
     await writeEvents(client, schemaId, events)
     for (const exerciceId of imported.filled) {
       await insertEntries(client, imported, exerciceId)
       await insertLetterings(client, imported, exerciceId)
+    }
+    if (changed !== undefined) {
+      await insertNewEntries(client, imported)
+      await insertNewLetterings(client, imported, changed)
     }
   })
 }

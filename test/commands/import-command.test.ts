@@ -59,7 +59,11 @@ test('an import prints folder, exercice, counts and sums, and applies its option
   ])
   const again = await importFec(file, '--folder', rows[0].id)
   expect(again).toMatchObject({ code: 1, out: '', error: expect.stringMatching(/Import with --replace to/) })
-  expect((await importFec(file, '--folder', rows[0].id, '--replace')).code).toBe(0)
+  const replaced = await importFec(file, '--folder', rows[0].id, '--replace')
+  expect(replaced.code).toBe(0)
+  expect(replaced.out.split('\n')[5]).toBe(
+    'Replaced what differs: 0 entries and 0 movements new, 0 entries and 0 movements changed, 0 entries and 0 movements deleted',
+  )
 })
 
 test('an import says what it kept apart from the movements, and --drafts what awaits validation', async () => {

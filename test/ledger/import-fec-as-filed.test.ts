@@ -107,9 +107,9 @@ test('entries without a validation date are validated on their own date, or awai
 })
 
 test('ids of movements ascend in the order of the file, whatever its order of entries', async () => {
-  for (const rows of [ledger, ledger.toReversed(), readRows('scattered')]) {
+  for (const [name, rows] of [ledger, ledger.toReversed(), readRows('scattered')].entries()) {
     const numbered = rows.map((row, at) => ({ ...row, EcritureLib: `line ${at}` }))
-    const imported = await importRows(numbered, { replace: true })
+    const imported = await importRows(numbered, { file: `${name + 1}FEC20231231.txt` })
     const { rows: found } = await pool().query(
       'select description, place from grandlivre.movements where exercice_id = $1 order by id',
       [imported.exerciceId],

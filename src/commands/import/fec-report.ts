@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts'
 import { printable } from '../../formats/fec/problem.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { FecImported } from '../../ledger/fec/import-fec.ts'
+import type { RowCounts } from '../../ledger/fec/replace/replace.sql.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
 
 export function fecReport(imported: FecImported, seconds: number, config: Config): string[] {
@@ -22,9 +23,18 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     loaded.join(', '),
     `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
     `${counted(lettered, 'lettered line')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
+    ...replaced(imported),
     ...departures(imported),
     ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
+}
+
+function replaced({ replacement }: FecImported): string[] {
+  if (replacement === undefined) return []
+  const rows = ({ entries, movements }: RowCounts) =>
+    `${counted(entries, 'entry', 'entries')} and ${counted(movements, 'movement')}`
+  const { inserted, updated, deleted } = replacement
+  return [`Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`]
 }
 
 /** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */

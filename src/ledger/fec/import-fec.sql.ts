@@ -27,19 +27,6 @@ export async function findExercicesWithin(
   return rows
 }
 
-/** Movements first: the cascade would delete them entry by entry. */
-export async function deleteEntriesOfExercice(
-  client: ClientBase,
-  key: FolderKey,
-  exerciceId: string,
-): Promise<void> {
-  for (const table of ['movements', 'entries'])
-    await client.query(
-      `delete from grandlivre.${table} where schema_id = $1 and folder_id = $2 and exercice_id = $3`,
-      [key.schemaId, key.folderId, exerciceId],
-    )
-}
-
 export async function knownAccounts(client: ClientBase, key: FolderKey): Promise<KnownAccount[]> {
   const { rows } = await client.query<KnownAccount>(
     `select id, number, name, filed_number as "filedNumber", filed_name as "filedName",

@@ -17,12 +17,15 @@ import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
 import { FecFindings, type FecLine, parseFec } from '../../formats/fec/parse.ts'
 import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
+import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.ts'
 import { fileSize } from '../source-file.ts'
 import { analyzeLedger, fileExercice, findEarlierImports } from './import-fec.sql.ts'
 import { type Dimensions, loadDimensions } from './load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './load-entries.ts'
+import { createFiledTables } from './replace/replace.sql.ts'
+import { type Replacement, replaceByDifference } from './replace/replace.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
@@ -43,7 +46,7 @@ export interface FecImportOptions {
   /** Fiscal year, `YYYY-MM-DD`. Default: from the file's name, else from the dates of its lines. */
   start?: string
   end?: string
-  /** Replaces the entries of the exercice. */
+  /** Replaces the entries of the exercice; what does not differ stays as it is. */
   replace?: boolean
   /** Entries without a validation date await validation; otherwise they are validated on their own date. */
   drafts?: boolean
@@ -80,6 +83,8 @@ export interface FecImported extends LoadCounts {
   filedColumns: readonly string[]
   /** By column, how many days had a time after them. */
   droppedTimes: ReadonlyMap<string, number>
+  /** What was written, if the exercice held a ledger before. */
+  replacement: Replacement | undefined
   /** Exercices of the folder that an earlier version imported, which kept less. */
   earlierImports: Period[]
 }
@@ -130,13 +135,19 @@ async function load(
   const findings = new FecFindings()
   const createdAt = new Date().toISOString()
   const target = { schemaId, folderId, currency, exerciceId, createdAt, ...dimensions, findings, drafts }
-  const loader = new EntryLoader(client, ids, survey, target)
+  if (isReplaced) {
+    await rememberLetterings(client, folder, exerciceId)
+    await createFiledTables(client)
+  }
+  const loader = new EntryLoader(client, isReplaced ? undefined : ids, survey, target)
   for await (const lines of read(findings)) await loader.add(lines)
   const counts = await loader.end()
   if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
     throw new Error('The file changed while it was imported: nothing was loaded, import it again')
+  const replacement = isReplaced ? await replaceByDifference(client, target, survey.lines) : undefined
+  const { isScattered } = replacement ?? counts
   const { columnsBeyondStandard: filedColumns, droppedTimes } = findings
-  await fileExercice(client, folder, exerciceId, { columns: filedColumns, isScattered: counts.isScattered })
+  await fileExercice(client, folder, exerciceId, { columns: filedColumns, isScattered })
   await publishImport(client, {
     schemaId,
     folderId,
@@ -144,11 +155,14 @@ async function load(
     replaced: isReplaced,
     deleted: [],
     created: isNew ? [exerciceId] : [],
-    filled: [exerciceId],
+    filled: isReplaced ? [] : [exerciceId],
+    changed: isReplaced ? exerciceId : undefined,
   })
   return {
     ...{ schemaId, firmId, folderId, folderName, folderCreated, exerciceId },
     ...counts,
+    isScattered,
+    replacement,
     accounts: survey.accounts.size,
     journals: survey.journals.size,
     renumberedAccounts: dimensions.renumberedAccounts,

@@ -57,6 +57,13 @@ const filedMovements: TableOf<FiledMovementRow> = {
   name: movements.name,
   columns: { ...movements.columns, filed: 'text' },
 }
+/** Those that a replacement compares with the ledger, without foreign keys. */
+const comparedEntries: TableOf<FiledEntryRow> = { ...filedEntries, schema: 'pg_temp', name: 'filed_entries' }
+const comparedMovements: TableOf<FiledMovementRow> = {
+  ...filedMovements,
+  schema: 'pg_temp',
+  name: 'filed_movements',
+}
 
 export interface LoadCounts {
   lines: number
@@ -100,7 +107,7 @@ export class EntryLoader {
   readonly #client: ClientBase
   readonly #target: LoadTarget
   readonly #survey: FecSurvey
-  readonly #ids: IdSource
+  readonly #ids: Pick<IdSource, 'reserve' | 'next'>
   readonly #finder: EntryFinder
   readonly #entries: TableWriter<FiledEntryRow>
   readonly #movements: TableWriter<FiledMovementRow>
@@ -108,7 +115,7 @@ export class EntryLoader {
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
   #pending = 0
-  #isAnalyzed = false
+  #isAnalyzed: boolean
   readonly counts: LoadCounts = {
     lines: 0,
     debit: 0n,
@@ -123,14 +130,16 @@ export class EntryLoader {
     isScattered: false,
   }
 
-  constructor(client: ClientBase, ids: IdSource, survey: FecSurvey, target: LoadTarget) {
+  /** @param ids undefined to load into the tables that a replacement compares, where ids count from 1 */
+  constructor(client: ClientBase, ids: IdSource | undefined, survey: FecSurvey, target: LoadTarget) {
     this.#client = client
     this.#target = target
     this.#survey = survey
-    this.#ids = ids
+    this.#ids = ids ?? new Count()
+    this.#isAnalyzed = ids === undefined
     this.#finder = new EntryFinder(survey.groups)
-    this.#entries = new TableWriter(client, filedEntries)
-    this.#movements = new TableWriter(client, filedMovements)
+    this.#entries = new TableWriter(client, ids ? filedEntries : comparedEntries)
+    this.#movements = new TableWriter(client, ids ? filedMovements : comparedMovements)
   }
 
   async add(lines: FecLine[]): Promise<void> {
@@ -286,6 +295,17 @@ export class EntryLoader {
     await this.#entries.flush()
     await this.#movements.flush()
     this.#pending = 0
+  }
+}
+
+class Count {
+  #last = 0
+
+  async reserve(): Promise<void> {}
+
+  next(): string {
+    this.#last += 1
+    return String(this.#last)
   }
 }
 

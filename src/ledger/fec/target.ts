@@ -1,12 +1,11 @@
 /** Finds or creates the folder of an import and the exercice in it. */
 import type { ClientBase } from 'pg'
 import type { Period } from '../../formats/rows.ts'
-import { rememberLetterings } from '../events.sql.ts'
 import { checkSiren, createTenantOf, folderWithId } from '../folder-target.ts'
 import type { IdSource } from '../ids.ts'
 import { exercices, TableWriter } from '../load.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
-import { deleteEntriesOfExercice, findExercicesWithin, lockReference } from './import-fec.sql.ts'
+import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
 export interface RequestedFolder {
   /** Absent: the folder with the reference, or a new one. */
@@ -74,12 +73,12 @@ export interface PreparedExercice {
   exerciceId: string
   /** Whether it was created for this period. */
   isNew: boolean
-  /** Whether its entries were deleted, after their letterings were saved. */
+  /** Whether it holds entries, which are to be replaced. */
   isReplaced: boolean
 }
 
 /**
- * Finds or creates the exercice; with `replace`, empties it.
+ * Finds or creates the exercice.
  * @throws {Error} if it has entries and `replace` is not set, if it is closed, or if another exercice overlaps the
  *   period
  */
@@ -123,9 +122,5 @@ export async function prepareExercice(
     throw new Error(`${holder} has closed the exercice ${days}: a closed exercice cannot be changed`)
   if (same.hasEntries && !replace)
     throw new Error(`${holder} already holds a ledger for ${days}. Import with --replace to replace it`)
-  if (same.hasEntries) {
-    await rememberLetterings(client, folder, same.id)
-    await deleteEntriesOfExercice(client, folder, same.id)
-  }
   return { exerciceId: same.id, isNew: false, isReplaced: same.hasEntries }
 }

@@ -1,0 +1,313 @@
+/**
+ * The statements of a replacement by difference (see replace.ts), on temporary tables that live until the transaction
+ * ends. Their names are those of the session's own schema, pg_temp:
+ *
+ * - filed_entries, filed_movements: the file, as the loader writes it; ids count its entries and lines from 1.
+ * - former_lines, filed_lines: the content of each movement, of the ledger and of the file, as a digest.
+ * - former_entries, filed_contents: journal, date and number of each entry, and the digest of its lines.
+ * - entry_matches, line_matches: the id in the ledger of each entry and line of the file. `former` is the place that a
+ *   line had and keeps, `place` one that it gets.
+ */
+import type { ClientBase } from 'pg'
+import { readByCursor } from '../../../db/cursor.ts'
+import type { FolderKey } from '../../../formats/rows.ts'
+import { entries, movements } from '../../load.ts'
+
+/** An exercice whose entries are replaced. */
+export interface ReplacedExercice extends FolderKey {
+  exerciceId: string
+}
+
+export interface RowCounts {
+  entries: number
+  movements: number
+}
+
+/** Creates the tables that the loader fills. */
+export async function createFiledTables(client: ClientBase): Promise<void> {
+  for (const table of ['entries', 'movements'])
+    await client.query(`create temporary table filed_${table} (like grandlivre.${table}) on commit drop`)
+}
+
+const content = (line: string) => `md5(row(${line}.account_id, ${line}.description, ${line}.due_date,
+  ${line}.free_number, ${line}.invoice_number, ${line}.debit, ${line}.credit, ${line}.payment_id,
+  ${line}.lettering_state, ${line}.lettering_code, ${line}.shares, ${line}.attachments)::text)::uuid`
+
+/** What a line books, whatever it says of it. */
+const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`
+
+const ofExercice = (alias: string) =>
+  `(${alias}.schema_id, ${alias}.folder_id, ${alias}.exercice_id) = ($1, $2, $3)`
+
+/** Digests both sides, by line and by entry. */
+export async function digestBoth(client: ClientBase, exercice: ReplacedExercice): Promise<void> {
+  const { schemaId, folderId, exerciceId } = exercice
+  await client.query(`create temporary table former_lines (entry_id bigint, id bigint, place numeric, content uuid,
+    booking uuid)
+    on commit drop`)
+  await client.query(
+    `insert into pg_temp.former_lines
+     select m.entry_id, m.id, coalesce(m.place, m.id), ${content('m')}, ${booking('m')} from grandlivre.movements m
+     where ${ofExercice('m')}`,
+    [schemaId, folderId, exerciceId],
+  )
+  await client.query(`create temporary table filed_lines on commit drop as
+    select m.entry_id, m.id, m.id::numeric as place, ${content('m')} as content, ${booking('m')} as booking
+    from pg_temp.filed_movements m`)
+  await client.query(`create temporary table former_entries (id bigint, journal_id bigint, date date, number text,
+    is_bare boolean, content uuid, place numeric) on commit drop`)
+  await client.query(
+    `insert into pg_temp.former_entries
+     select e.id, e.journal_id, e.date, ${filedNumber}, e.number is null and e.filed is null, ${contentOfLines}
+     from grandlivre.entries e left join pg_temp.former_lines l on l.entry_id = e.id
+     where ${ofExercice('e')} group by e.schema_id, e.folder_id, e.id`,
+    [schemaId, folderId, exerciceId],
+  )
+  await client.query(`create temporary table filed_contents on commit drop as
+    select e.id, e.journal_id, e.date, min(${filedNumber}) as number, ${contentOfLines}
+    from pg_temp.filed_entries e join pg_temp.filed_lines l on l.entry_id = e.id
+    group by e.id, e.journal_id, e.date`)
+  await client.query(
+    'create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean) on commit drop',
+  )
+  await client.query(`analyze pg_temp.filed_entries, pg_temp.filed_movements, pg_temp.former_lines, pg_temp.filed_lines,
+    pg_temp.former_entries, pg_temp.filed_contents`)
+}
+
+/** As filed: an entry that was filed without a number may have got one here. */
+const filedNumber = `coalesce(e.filed ->> 'EcritureNum', e.number, '')`
+const contentOfLines = `md5(string_agg(l.content::text, '' order by l.place))::uuid as content, min(l.place) as place`
+
+/**
+ * Matches entries of the file that have no match yet with those of the ledger that have none, if these columns are
+ * equal; the first with the first where several are.
+ */
+export async function matchEntries(
+  client: ClientBase,
+  columns: readonly ('journal_id' | 'date' | 'number' | 'content')[],
+  among: 'numbered' | 'bare' | 'all',
+): Promise<void> {
+  const keys = columns.join(', ')
+  const copies = (table: string, id: string, condition: string) =>
+    `(select id, ${keys}, row_number() over (partition by ${keys} order by place) as copy from pg_temp.${table} t
+      where ${condition} and not exists (select from pg_temp.entry_matches m where m.${id} = t.id))`
+  const numbered = among === 'numbered' ? `number !~ '^0*$'` : 'true'
+  await client.query(
+    `insert into pg_temp.entry_matches
+     select n.id, f.id, false from ${copies('filed_contents', 'filed_id', numbered)} n
+     join ${copies('former_entries', 'id', among === 'bare' ? 'is_bare' : numbered)} f using (${keys}, copy)`,
+  )
+}
+
+/** Entries of the file that have no match are new. */
+export async function addNewEntries(client: ClientBase): Promise<void> {
+  await client.query(
+    `with fresh as materialized (
+       select e.id as filed_id, row_number() over (order by e.id) - 1 as rank from pg_temp.filed_entries e
+       where not exists (select from pg_temp.entry_matches m where m.filed_id = e.id)
+     ), ${blocksFor('fresh')}
+     insert into pg_temp.entry_matches
+     select f.filed_id, b.first + f.rank % 1000, true from fresh f join blocks b on b.rank = f.rank / 1000`,
+  )
+  await client.query('analyze pg_temp.entry_matches')
+}
+
+/** Blocks of ids for the rows of a table expression, ascending (see IdSource). */
+const blocksFor = (table: string) => `blocks as materialized (
+  select s.rank - 1 as rank, nextval('grandlivre.ids') as first
+  from generate_series(1, (select (count(*) + 999) / 1000 from ${table})) as s (rank))`
+
+/**
+ * Matches the equal lines of matched entries, in their order, and then those that book the same amount on the same
+ * account. The other lines of the file are new.
+ */
+export async function matchLines(client: ClientBase): Promise<void> {
+  await client.query(`create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint,
+    is_new boolean, former numeric, place numeric) on commit drop`)
+  for (const key of ['content', 'booking']) {
+    const copies = (table: string, id: string) =>
+      `(select *, row_number() over (partition by entry_id, ${key} order by place) as copy from pg_temp.${table} t
+        where not exists (select from pg_temp.line_matches m where m.${id} = t.id))`
+    await client.query(
+      `insert into pg_temp.line_matches
+       select n.id, f.entry_id, f.id, false, f.place
+       from ${copies('filed_lines', 'filed_id')} n
+       join pg_temp.entry_matches e on e.filed_id = n.entry_id and not e.is_new
+       join ${copies('former_lines', 'id')} f on (f.entry_id, f.${key}, f.copy) = (e.id, n.${key}, n.copy)`,
+    )
+    await client.query('analyze pg_temp.line_matches')
+  }
+  await client.query(
+    `with fresh as materialized (
+       select l.id as filed_id, e.id as entry_id, row_number() over (order by l.id) - 1 as rank
+       from pg_temp.filed_lines l join pg_temp.entry_matches e on e.filed_id = l.entry_id
+       where not exists (select from pg_temp.line_matches m where m.filed_id = l.id)
+     ), ${blocksFor('fresh')}
+     insert into pg_temp.line_matches
+     select f.filed_id, f.entry_id, b.first + f.rank % 1000, true from fresh f join blocks b on b.rank = f.rank / 1000`,
+  )
+  await client.query('analyze pg_temp.line_matches')
+}
+
+/** Whether some lines that stay have another order in the file than before. */
+export async function areLinesMoved(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ moved: boolean }>(
+    `select exists (select from (
+       select former, lag(former) over (order by filed_id) as before from pg_temp.line_matches where not is_new
+     ) as l where former < before) as moved`,
+  )
+  return rows[0]!.moved
+}
+
+/** The lines that stay, in the order of the file, each with its rank in the order before. */
+export function readFormerRanks(client: ClientBase): AsyncGenerator<{ filedId: string; rank: string }[]> {
+  return readByCursor(
+    client,
+    `select filed_id as "filedId", rank() over (order by former) as rank from pg_temp.line_matches
+     where not is_new order by filed_id`,
+    [],
+    10_000,
+  )
+}
+
+/** These lines do not stay where they were. */
+export async function moveLines(client: ClientBase, filedIds: readonly number[]): Promise<void> {
+  await client.query('update pg_temp.line_matches set former = null where filed_id = any ($1::bigint[])', [
+    filedIds,
+  ])
+}
+
+/**
+ * Lines that were inserted or moved get places between those that stay, at equal distances. New lines after all others
+ * need none: their ids are higher.
+ */
+export async function placeLines(client: ClientBase): Promise<void> {
+  await client.query(
+    `with lines as (
+       select filed_id, is_new, former, count(former) over (order by filed_id) as anchor from pg_temp.line_matches
+     ), gaps as (
+       select anchor, count(*) filter (where former is null) as size, max(former) as place,
+              bool_and(is_new or former is not null) as is_new
+       from lines group by anchor
+     ), between_anchors as (
+       select l.filed_id, row_number() over (partition by l.anchor order by l.filed_id) as rank, g.size,
+              coalesce(g.place, n.place - 1) as before, coalesce(n.place, g.place + 1) as after
+       from lines l join gaps g on g.anchor = l.anchor left join gaps n on n.anchor = l.anchor + 1
+       where l.former is null and not (g.is_new and n.place is null)
+     )
+     update pg_temp.line_matches l set place = trim_scale(before + (after - before) * rank / (size + 1))
+     from between_anchors b where b.filed_id = l.filed_id`,
+  )
+}
+
+/** @returns how many entries and movements were deleted */
+export async function deleteUnmatched(
+  client: ClientBase,
+  { schemaId, folderId, exerciceId }: ReplacedExercice,
+): Promise<RowCounts> {
+  const deleted = async (table: string, matches: string) => {
+    const { rowCount } = await client.query(
+      `delete from grandlivre.${table} t where ${ofExercice('t')}
+         and not exists (select from pg_temp.${matches} m where m.id = t.id)`,
+      [schemaId, folderId, exerciceId],
+    )
+    return rowCount!
+  }
+  // Movements first: the cascade would delete them entry by entry.
+  const removed = await deleted('movements', 'line_matches')
+  return { movements: removed, entries: await deleted('entries', 'entry_matches') }
+}
+
+const columnsOf = (members: object) =>
+  Object.keys(members).map((member) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+const entryColumns = [...columnsOf(entries.columns), 'number', 'filed']
+const movementColumns = [...columnsOf(movements.columns), 'filed']
+
+const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
+/** What the file may change of an entry and of a movement that stay. */
+const entryContent = entryColumns.filter((column) => ![...keys, 'created_at'].includes(column))
+const movementContent = movementColumns.filter((column) => !keys.includes(column))
+
+/**
+ * Writes entries and movements that stay where the file has something else.
+ * @returns how many
+ */
+export async function updateMatched(
+  client: ClientBase,
+  { schemaId, folderId, exerciceId }: ReplacedExercice,
+): Promise<RowCounts> {
+  // A number that was given here stays.
+  const filed = (column: string) => (column === 'number' ? 'coalesce(f.number, e.number)' : `f.${column}`)
+  const comparable = (value: string) =>
+    /\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value
+  const changedEntries = await client.query(
+    `update grandlivre.entries e set ${entryContent.map((column) => `${column} = ${filed(column)}`).join(', ')}
+     from pg_temp.entry_matches m join pg_temp.filed_entries f on f.id = m.filed_id
+     where ${ofExercice('e')} and m.id = e.id and not m.is_new
+       and (${entryContent.map((column) => comparable(`e.${column}`)).join(', ')})
+         is distinct from (${entryContent.map((column) => comparable(filed(column))).join(', ')})`,
+    [schemaId, folderId, exerciceId],
+  )
+  const place = 'case when l.former is null then l.place else m.place end'
+  const sides = (line: string, places: string) =>
+    [...movementContent.map((column) => comparable(`${line}.${column}`)), places].join(', ')
+  const changedMovements = await client.query(
+    `update grandlivre.movements m
+     set ${movementContent.map((column) => `${column} = f.${column}`).join(', ')}, place = ${place}
+     from pg_temp.line_matches l join pg_temp.filed_movements f on f.id = l.filed_id
+     where ${ofExercice('m')} and l.id = m.id and not l.is_new
+       and (${sides('m', 'm.place')}) is distinct from (${sides('f', place)})`,
+    [schemaId, folderId, exerciceId],
+  )
+  return { entries: changedEntries.rowCount!, movements: changedMovements.rowCount! }
+}
+
+/** Rows per statement: foreign keys and the ledger version are checked at the end of each. */
+const batchRows = 10_000
+
+/** @returns how many entries and movements were inserted */
+export async function insertNew(client: ClientBase): Promise<RowCounts> {
+  const inserted = async (
+    table: 'entries' | 'movements',
+    matches: string,
+    columns: string[],
+    own: string[],
+  ) => {
+    const values = columns.map((column) => `${own.includes(column) ? 'b' : 'f'}.${column}`)
+    for (let last = '0', count = 0; ; ) {
+      const { rows } = await client.query<{ last: string; count: number }>(
+        `with batch as materialized (
+           select * from pg_temp.${matches} where is_new and filed_id > $1 order by filed_id limit ${batchRows}
+         ), inserted as (
+           insert into grandlivre.${table} (${columns.join(', ')})
+           select ${values.join(', ')} from batch b join pg_temp.filed_${table} f on f.id = b.filed_id order by b.filed_id
+         )
+         select max(filed_id) as last, count(*)::integer as count from batch`,
+        [last],
+      )
+      count += rows[0]!.count
+      if (rows[0]!.count < batchRows) return count
+      last = rows[0]!.last
+    }
+  }
+  return {
+    entries: await inserted('entries', 'entry_matches', entryColumns, ['id']),
+    movements: await inserted(
+      'movements',
+      'line_matches',
+      [...movementColumns, 'place'],
+      ['id', 'entry_id', 'place'],
+    ),
+  }
+}
+
+/** Whether the order of entry and movement ids is another than that of the file. */
+export async function isScattered(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ scattered: boolean }>(
+    `select exists (select from (
+       select entry_id, id, lag(entry_id) over file as entry_before, lag(id) over file as before
+       from pg_temp.line_matches window file as (order by filed_id)
+     ) as l where (entry_id, id) < (entry_before, before)) as scattered`,
+  )
+  return rows[0]!.scattered
+}

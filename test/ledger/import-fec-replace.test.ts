@@ -1,0 +1,248 @@
+/** import fec --replace: only what differs is written, and the ledger is what a fresh import would make of the file. */
+import { randomInt } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { changed, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
+import { fecImports } from '../support/ledgers/fec-imports.ts'
+import { ledgerContent } from '../support/ledgers/ledger-content.ts'
+import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
+
+const { importRows, pool } = fecImports()
+
+interface Written {
+  version: string
+  /** By id: the transaction that wrote the row, and what tells it to a reader. */
+  entries: Map<string, string>
+  movements: Map<string, string>
+  events: string[]
+}
+
+async function written(): Promise<Written> {
+  const byId = async (text: string) =>
+    new Map((await pool().query(text)).rows.map(({ id, ...row }) => [id, Object.values(row).join(' ')]))
+  const { rows } = await pool().query('select ledger_version as version from grandlivre.folders')
+  const events = await pool().query(
+    `select name || ' ' || operation as event from grandlivre.events order by id`,
+  )
+  return {
+    version: rows[0].version,
+    entries: await byId('select id, xmin, created_at, number, date from grandlivre.entries order by id'),
+    movements: await byId('select id, xmin, place, description from grandlivre.movements order by id'),
+    events: events.rows.map(({ event }) => event),
+  }
+}
+
+/** Ids of the rows that are in `after` alone, in `before` alone, and in both but written anew. */
+function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>) {
+  const ids = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>) =>
+    [...one.keys()].filter((id) => !other.has(id))
+  const changedIds = [...after.keys()].filter((id) => before.has(id) && before.get(id) !== after.get(id))
+  return { added: ids(after, before), removed: ids(before, after), changed: changedIds }
+}
+
+/** Numbered throughout, so that the file identifies every entry. */
+const numbered: FecRow[] = ledger.map((row, at) =>
+  row['JournalCode'] === 'CRA'
+    ? { ...row, EcritureNum: `B${[18, 20, 22, 24].findLast((first) => first <= at)}` }
+    : row,
+)
+
+/** Imports one file over the other, and what that wrote. */
+async function replaced(former: FecRow[], rows: FecRow[]) {
+  await importRows(former)
+  // Later than the first import to the second, which is how createdAt is stored.
+  await pool().query(
+    `update grandlivre.entries set created_at = '2024-01-01 00:00Z'; truncate grandlivre.events`,
+  )
+  const before = await written()
+  const imported = await importRows(rows, { replace: true })
+  const after = await written()
+  expect(await keptFec(pool(), imported.exerciceId)).toEqual(plainFec(fecFile(rows)))
+  const entries = differences(before.entries, after.entries)
+  const movements = differences(before.movements, after.movements)
+  const { inserted, updated, deleted } = imported.replacement!
+  expect([inserted, updated, deleted].map((rows) => [rows.entries, rows.movements])).toEqual(
+    (['added', 'changed', 'removed'] as const).map((what) => [entries[what].length, movements[what].length]),
+  )
+  return { imported, before, after, entries, movements }
+}
+
+const nothing = { added: [], removed: [], changed: [] }
+
+test.each([
+  ['numbered', numbered],
+  ['partly unnumbered', [...ledger]],
+  ['scattered', numbered.toReversed()],
+])('the same file again writes nothing: %s', async (_, rows) => {
+  const { before, after, entries, movements } = await replaced(rows, rows)
+  expect([entries, movements]).toEqual([nothing, nothing])
+  expect(after.version).toBe(before.version)
+  expect(after.events).toEqual([])
+})
+
+test('a changed line changes one row, under its id', async () => {
+  const rows = numbered.with(5, { ...numbered[5]!, EcritureLib: 'Corrigé' })
+  const { before, after, entries, movements } = await replaced(numbered, rows)
+  expect(entries).toEqual(nothing)
+  expect(movements).toMatchObject({ added: [], removed: [] })
+  expect(movements.changed.map((id) => after.movements.get(id))).toEqual([expect.stringContaining('Corrigé')])
+  expect(after.events).toEqual([])
+  expect(after.version).not.toBe(before.version)
+})
+
+test('an entry keeps its id when its amounts and its own fields change', async () => {
+  const rows = [16, 17].reduce(
+    (all, at) =>
+      all.with(at, {
+        ...all[at]!,
+        ...(at === 16 ? { Debit: '260,00' } : { Credit: '260,00' }),
+        ValidDate: '20230430',
+        PieceDate: '20230330',
+      }),
+    numbered,
+  )
+  const { after, entries, movements } = await replaced(numbered, rows)
+  expect(entries).toMatchObject({ added: [], removed: [] })
+  expect(entries.changed.map((id) => after.entries.get(id))).toEqual([
+    expect.stringMatching(/2024.* 1 .*2023/),
+  ])
+  expect([movements.added.length, movements.removed.length, movements.changed.length]).toEqual([2, 2, 0])
+  expect(after.events).toEqual([])
+})
+
+test('lines inserted in the middle get places between their neighbours, and only the new entry an event', async () => {
+  const entry = [16, 17].map((at) => ({ ...numbered[at]!, EcritureNum: '2', EcritureLib: 'Prime' }))
+  const { imported, after, entries, movements } = await replaced(numbered, numbered.toSpliced(5, 0, ...entry))
+  expect(entries).toMatchObject({ added: [expect.anything()], removed: [], changed: [] })
+  expect(movements).toMatchObject({ removed: [], changed: [] })
+  expect(movements.added).toHaveLength(2)
+  expect(after.events).toEqual(['accountingLineEntry CREATE'])
+  expect(imported.isScattered).toBe(true)
+  // After all others, new lines need no place.
+  const last = await importRows(
+    [...numbered.toSpliced(5, 0, ...entry), ...entry.map((row) => ({ ...row, EcritureNum: '3' }))],
+    {
+      replace: true,
+    },
+  )
+  const { rows } = await pool().query('select count(place)::int as placed from grandlivre.movements')
+  expect(rows).toEqual([{ placed: 2 }])
+  expect(last.replacement).toMatchObject({
+    inserted: { entries: 1, movements: 2 },
+    updated: { movements: 0 },
+  })
+})
+
+test('a line that moved is the only one that gets a place', async () => {
+  const rows = numbered.toSpliced(3, 1).toSpliced(20, 0, numbered[3]!)
+  const { imported, entries, movements, after } = await replaced(numbered, rows)
+  expect(entries).toEqual(nothing)
+  expect(movements).toMatchObject({ added: [], removed: [] })
+  expect(movements.changed).toHaveLength(1)
+  expect(imported.isScattered).toBe(true)
+  expect(after.events).toEqual([])
+  // Back again: it has a place now, which says the same as its id.
+  const back = await importRows(numbered, { replace: true })
+  expect(back).toMatchObject({ isScattered: false, replacement: { updated: { movements: 1 } } })
+  expect(await keptFec(pool(), back.exerciceId)).toEqual(plainFec(fecFile(numbered)))
+})
+
+test('an entry that is gone is removed, and another day or number is another entry', async () => {
+  const gone = await replaced(
+    numbered,
+    numbered.filter((row) => row['JournalCode'] !== 'PA'),
+  )
+  expect(gone.entries).toMatchObject({ added: [], removed: [expect.anything()], changed: [] })
+  expect(gone.movements.removed).toHaveLength(2)
+  expect(gone.after.events).toEqual([])
+  const other = await importRows(
+    numbered.map((row) => (row['JournalCode'] === 'PA' ? { ...row, EcritureDate: '20230330' } : row)),
+    { replace: true },
+  )
+  expect(other.replacement).toMatchObject({ inserted: { entries: 1 }, deleted: { entries: 0 } })
+  const numberedAnew = await importRows(
+    numbered.map((row) =>
+      row['JournalCode'] === 'PA' ? { ...row, EcritureDate: '20230330', EcritureNum: '7' } : row,
+    ),
+    { replace: true },
+  )
+  expect(numberedAnew.replacement).toMatchObject({ inserted: { entries: 1 }, deleted: { entries: 1 } })
+})
+
+test('an entry without a number stays while its content does', async () => {
+  const bank = ledger.map((row, at) => (at < 18 || at > 21 ? row : { ...row, EcritureNum: '' }))
+  const rows = bank.map((row, at) => (at > 1 && at < 22 && at > 19 ? { ...row, EcritureLib: 'Autre' } : row))
+  const { entries, movements, after } = await replaced(bank, rows)
+  expect([entries.added.length, entries.removed.length, entries.changed.length]).toEqual([1, 1, 0])
+  expect([movements.added.length, movements.removed.length, movements.changed.length]).toEqual([2, 2, 0])
+  // The lettering of the removed entry's line begins elsewhere now.
+  expect(after.events.filter((event) => event.startsWith('accountingLine'))).toHaveLength(1)
+})
+
+test('entries of an earlier version, which had no numbers, get theirs and keep their ids', async () => {
+  await importRows(numbered)
+  await pool().query(`alter table grandlivre.entries disable trigger user;
+    update grandlivre.entries set number = null, filed = null; update grandlivre.movements set filed = null;
+    alter table grandlivre.entries enable trigger user; truncate grandlivre.events`)
+  const before = await written()
+  const imported = await importRows(numbered, { replace: true })
+  const after = await written()
+  expect([...after.entries.keys()]).toEqual([...before.entries.keys()])
+  expect([...after.movements.keys()]).toEqual([...before.movements.keys()])
+  expect(after.events).toEqual([])
+  expect(await keptFec(pool(), imported.exerciceId)).toEqual(plainFec(fecFile(numbered)))
+})
+
+test('after any changes the ledger is that of a fresh import', async () => {
+  const rowsOf = (number: number): FecRow[] =>
+    [16, 17].map((at) => ({ ...ledger[at]!, EcritureNum: String(number), EcritureLib: `Écriture ${number}` }))
+  let entries = [...Array(40).keys()].map(rowsOf)
+  await importRows(entries.flat())
+  for (let round = 0; round < 12; round += 1) {
+    const former = await written()
+    for (let change = 0; change < 3; change += 1) {
+      const at = randomInt(entries.length)
+      const entry = entries[at]!
+      const kind = randomInt(5)
+      if (kind === 0) entries = entries.toSpliced(at, 1)
+      else if (kind === 1) entries = entries.toSpliced(at, 0, rowsOf(1000 + 10 * round + change))
+      else if (kind === 2) entries = entries.toSpliced(at, 1).toSpliced(randomInt(entries.length), 0, entry)
+      else if (kind === 3) entries = entries.with(at, entry.toReversed())
+      else
+        entries = entries.with(
+          at,
+          entry.map((row) => ({ ...row, DateLet: '20231231', PieceRef: `P${round}` })),
+        )
+    }
+    // From time to time all lines in another order, with entries scattered over the file.
+    const rows =
+      round % 4 === 3
+        ? entries.flat().toSorted((one, other) => (one['CompteNum']! < other['CompteNum']! ? -1 : 1))
+        : entries.flat()
+    const described = JSON.stringify(rows)
+    const imported = await importRows(rows, { replace: true })
+    expect(await keptFec(pool(), imported.exerciceId), described).toEqual(plainFec(fecFile(rows)))
+    const fresh = await importRows(rows, { file: '987654321FEC20231231.txt', replace: false })
+    expect(await ledgerContent(pool(), imported.folderId), described).toEqual(
+      await ledgerContent(pool(), fresh.folderId),
+    )
+    const { rows: numbers } = await pool().query(
+      'select number, id from grandlivre.entries where folder_id = $1',
+      [imported.folderId],
+    )
+    const kept = numbers.filter(({ id }) => former.entries.has(id)).length
+    expect(kept, described).toBeGreaterThanOrEqual(numbers.length - 3)
+    await pool().query(
+      `delete from grandlivre.movements where folder_id = ${fresh.folderId};
+       delete from grandlivre.entries where folder_id = ${fresh.folderId}`,
+    )
+    entries = entries.filter((entry) => entry.length > 0)
+  }
+})
+
+test('a line without a change in a changed file is not written', async () => {
+  const { movements } = await replaced(
+    ledger.map((row) => row),
+    changed(0, 'DateLet', '20230301'),
+  )
+  expect(movements.changed).toHaveLength(1)
+})
