@@ -2,6 +2,7 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Pool } from 'pg'
+import { printable } from '../../formats/fec/problem.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { PreparedFolder } from '../../ledger/whole-folder.ts'
 import { checkLine } from '../terminal/check-line.ts'
@@ -80,7 +81,8 @@ export async function importWholeLedger<Imported extends WholeLedger>(
           ...told(imported),
           ...(last === undefined ? [] : nextSteps(config, imported.folderId, last.id)),
         ]
-        terminal.out.write(`${lines.join('\n')}\n`)
+        // Names come from the file.
+        terminal.out.write(`${lines.map(printable).join('\n')}\n`)
       },
     })
   })

@@ -8,6 +8,7 @@
  */
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
+import { printable } from '../../formats/fec/problem.ts'
 import { addressOf } from '../../formats/mad/read/item-schemas.ts'
 import { JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
@@ -223,7 +224,7 @@ async function refuseTaken(
   if (taken === undefined) return
   const { table, id, folderId, folderName } = taken
   throw new Error(
-    `${await pathOfTaken(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${folderName}). ` +
+    `${await pathOfTaken(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
       `Import with --renumber for new ids`,
   )
 }

@@ -17,6 +17,7 @@ export async function madBytes(pool: pg.Pool, { schemaId, folderId }: FolderKey)
     buffer: plainBuffer(),
     counted: () => {},
     leftOut: () => {},
+    noted: () => {},
   })
   const parts: Buffer[] = []
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))
