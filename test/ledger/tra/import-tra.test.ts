@@ -170,6 +170,18 @@ test('rows have what the file says', async () => {
   ])
 })
 
+test('blanks before a text belong to it, and so does a hard blank after it', async () => {
+  const line = entryWriter({ ...purchase, number: '3', debit: 0n })
+    .text('LIBELLE', '  deux blancs\u00a0')
+    .line()
+  const { folderId } = await stage.importTra(bytesOf([...small(), line]))
+  const { rows } = await stage.owner.query(
+    'select description from grandlivre.movements where folder_id = $1 order by id desc limit 1',
+    [folderId],
+  )
+  expect(rows).toEqual([{ description: '  deux blancs\u00a0' }])
+})
+
 test('a third party keeps its collective account and its own number, as filed', async () => {
   const { folderId } = await stage.importTra(bytesOf(small()))
   const { rows } = await stage.owner.query(
