@@ -28,7 +28,7 @@ import {
 const help = `Usage: npx node examples/full-export.ts [options] [format ...]
 
 Exports a whole folder on the service, downloads the file of each format, and
-checks its size and SHA-256. Formats: JSON (default) and TRA.
+checks its size and SHA-256. Formats: JSON (default), TRA, CSV and PARQUET.
 
 Options:
   --compression <how>  have the files compressed: gzip or zstd. They stay so;

@@ -285,6 +285,8 @@ export const limits = {
   searchWaitingMax: 50,
   /** Connections of the dispatcher besides the one that holds its locks; its transactions take a few milliseconds. */
   deliveryConnectionsMax: 4,
+  /** Ids in the error for a name that several entries have: more would make an answer of their own. */
+  ambiguousEntriesMax: 100,
   /** docs/spec/interface.md#size-and-time-limits */
   bodyBytesMax: 64 * 1024,
   /**

@@ -79,7 +79,7 @@ const errorTable = {
   'ERR-FORBIDDEN-ROUTE': {
     status: 403,
     message: 'This route is not open to tokens of this level',
-    cause: 'The route needs a token of the other level: `GET /api/v1/society` needs a firm token.',
+    cause: 'The route needs a token of the other level. In this version every route is open to both.',
     remedy: 'Use a token of that level. `GET /api/v1/key/info` lists the routes that a token may call.',
   },
   'ERR-FORBIDDEN-ACCESS': {
@@ -121,6 +121,16 @@ const errorTable = {
     cause: 'Some ids in `journalIds` are not journals of the folder. The message lists them.',
     remedy: 'Take the ids from `GET /api/v1/mad/journals`.',
   },
+  'ERR-ENTRY-NOT-FOUND': {
+    status: 404,
+    message: 'No such entry in this folder',
+    cause:
+      'No entry of the folder has the id, and no validated one the invoice number or partner id. With `draft`: none ' +
+      'that awaits validation.',
+    remedy:
+      'Check the folder and `id`, whose letter case and leading zeros count. Name an entry that awaits validation by ' +
+      'its `producerId`, or add `draft`.',
+  },
   'ERR-EXPORT-NOT-FOUND': {
     status: 404,
     message: 'No such export in this folder',
@@ -153,6 +163,14 @@ const errorTable = {
     message: 'A test of the patch failed; nothing was changed',
     cause: 'A `test` operation of the JSON Patch does not match the subscription as it is now.',
     remedy: 'Read the subscription and send a patch that fits it.',
+  },
+  'ERR-AMBIGUOUS-ENTRY': {
+    status: 409,
+    message: 'Several entries have this invoice number or partner id',
+    cause:
+      'Several entries of the folder have this invoice number or, if none has it, this partner id. ' +
+      '`details.producerIds` lists the first 100 of them.',
+    remedy: 'Ask for one of `details.producerIds`.',
   },
   'ERR-TOO-MANY-SUBSCRIPTIONS': {
     status: 409,
@@ -249,7 +267,9 @@ export interface Issue {
 export interface AppErrorOptions {
   /** Message for the caller, without secrets, SQL or stack. Absent: that of the table. */
   message?: string
-  issues?: Issue[]
+  issues?: Issue[] | undefined
+  /** Resources of which the caller has to choose one. */
+  producerIds?: string[] | undefined
   /** Response headers that the status requires: `Retry-After`, `Allow`. */
   headers?: Record<string, string>
   /** The missing dependency, as /readyz names it, if known. */
@@ -261,6 +281,7 @@ export interface AppErrorOptions {
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
+  readonly producerIds: string[] | undefined
   readonly headers: Record<string, string>
   readonly missing: string | undefined
 
@@ -270,6 +291,7 @@ export class AppError extends Error {
     this.name = 'AppError'
     this.code = code
     this.issues = options.issues
+    this.producerIds = options.producerIds
     this.headers = options.headers ?? {}
     this.missing = options.missing
   }

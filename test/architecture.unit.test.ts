@@ -28,7 +28,7 @@ const rooms = [
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
-const entries = ['main.ts', 'cli.ts', 'demo.ts', 'export-thread.ts', 'client/webhooks.ts']
+const entries = ['main.ts', 'cli.ts', 'demo.ts', 'export-thread.ts', 'write-parquet.ts', 'client/webhooks.ts']
 
 interface SourceFile {
   path: string
@@ -208,7 +208,7 @@ test.each(['src', 'test'])('a folder of %s has one topic: at most twelve files o
 })
 
 test('a unit test needs neither a server nor another process', () => {
-  const imports = /^(?:im|ex)port (?!type )[^']*'(\.[^']*|node:child_process)'/gm
+  const imports = /^(?:im|ex)port (?!type )(?:[^']* from )?'(\.[^']*|node:child_process)'/gm
   const reach = (path: string, seen = new Set<string>()): Set<string> => {
     seen.add(path)
     if (!path.endsWith('.ts')) return seen

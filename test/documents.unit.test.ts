@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { limits, readConfig } from '../src/config.ts'
 import { kinds } from '../src/events/kinds.ts'
 import { fileFormatNames } from '../src/formats/file-formats.ts'
+import { flatColumns } from '../src/formats/flat/columns.ts'
 import { sourceCodes } from '../src/formats/source-codes.ts'
 import { routes } from '../src/http/app.ts'
 import { openApiDocument } from '../src/http/schemas/openapi.ts'
@@ -101,11 +102,19 @@ test('the specification lists exactly the parameters of the exports', () => {
   const [, without] = /without (.*?), plus:/s.exec(sectionOf('docs/spec/exports.md', 'Entries'))!
   const ofMovements = listed('Movements').filter((name) => !quoted(without).includes(name))
   expect([...new Set([...ofMovements, ...listed('Entries')])].toSorted()).toEqual(parametersOf('entries'))
+  expect(listed('One entry')).toEqual(parametersOf('entry'))
+  expect(listed('Balance')).toEqual(parametersOf('balance'))
+})
+
+test('the specification lists the columns of flat files, with their types and contents', () => {
+  expect(rowsOf('docs/spec/exports.md', 'CSV and Parquet files')).toEqual(
+    flatColumns.map(({ name, type, description }) => [`\`${name}\``, `\`${type}\``, description]),
+  )
 })
 
 test('the specification lists exactly the formats of files and the source codes', () => {
   const row = rowsOf('docs/spec/exports.md', 'Full exports').find(([name]) => name === '`format`')!
-  expect(quoted(row[1])).toEqual(fileFormatNames)
+  expect(quoted(row[1]!.split('.')[0])).toEqual(fileFormatNames)
   expect(quoted(sectionOf('docs/spec/resources.md', 'Source codes'))).toEqual(sourceCodes)
 })
 
@@ -116,12 +125,23 @@ const itemSchemas = routes.flatMap(({ path, answers }) => {
   return line && 'schema' in line ? [{ name: path.split('/').at(-1)!, schema: line.schema as z.ZodType }] : []
 })
 
+const linesOf = (fixture: string): unknown[] =>
+  readFixture(fixture)
+    .toString('utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
 test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
   'the document of the API has the fields of $name, in their order',
   ({ name, schema }) => {
     const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
-    const lines = readFixture('movements.ndjson').toString('utf8').trimEnd().split('\n')
-    const items = name === 'movements' ? lines.map((line) => JSON.parse(line)) : [data[name]].flat()
+    const own: Record<string, unknown[]> = {
+      movements: linesOf('movements.ndjson'),
+      balance: linesOf('balance.ndjson'),
+      entry: data.entries,
+    }
+    const items = own[name] ?? [data[name]].flat()
     expect(items).not.toEqual([])
     // A schema drops the fields that it does not have, and orders the others as its own.
     for (const item of items) expect(JSON.stringify(schema.parse(item))).toBe(JSON.stringify(item))
@@ -129,7 +149,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
 )
 
 test('the collections of the specification are those of the routes', () => {
-  const own = ['movements', 'entries', 'society']
+  const own = ['movements', 'entries', 'entry', 'balance', 'society']
   const listed = quoted(sectionOf('docs/spec/exports.md', 'Collections').split(/only parameters/)[0]).slice(1)
   expect(listed.toSorted()).toEqual(
     itemSchemas
@@ -146,7 +166,7 @@ const resources = Object.entries(
   .filter(({ name }) => read('docs/spec/resources.md').includes(`\n## ${name}\n`))
 
 test('the specification has a section for the items of each route', () => {
-  expect(resources).toHaveLength(itemSchemas.length)
+  expect(resources).toHaveLength(new Set(itemSchemas.map(({ schema }) => schema)).size)
 })
 
 test.each(resources)('the specification names the fields of $name, and no others', ({ name, schema }) => {
@@ -199,6 +219,8 @@ test.each([
   ['docs/errors.md', /retention period \((\d+) days by default\)/, fileRetentionDays],
   ['docs/spec/exports.md', /kept for (\d+) days by default/, fileRetentionDays],
   ['docs/spec/exports.md', /and (\d+) days later 404/, limits.expiredDays],
+  ['docs/spec/exports.md', /has the first (\d+) of their ids/, limits.ambiguousEntriesMax],
+  ['docs/errors.md', /lists the first (\d+) of them/, limits.ambiguousEntriesMax],
   ['docs/spec/interface.md', /by default (\d+) in a window/, rateLimit.requests],
   ['docs/spec/interface.md', /in a window of (\d+) seconds/, rateLimit.windowMs / 1000],
   ['docs/spec/interface.md', /one folder \| by default (\d+)/, rateLimit.concurrent],

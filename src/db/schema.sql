@@ -258,6 +258,7 @@ CREATE TABLE entries (
 CREATE INDEX entries_by_accounted_at ON entries USING btree (schema_id, folder_id, accounted_at);
 CREATE INDEX entries_by_created_at ON entries USING btree (schema_id, folder_id, created_at);
 CREATE INDEX entries_by_date ON entries USING btree (schema_id, folder_id, date);
+CREATE INDEX entries_by_partner_id ON entries USING btree (schema_id, folder_id, (partner_metadata ->> 'partnerId'::text)) WHERE length(partner_metadata ->> 'partnerId'::text) <= 255;
 CREATE INDEX entries_by_source ON entries USING btree (schema_id, folder_id, source);
 CREATE INDEX entries_by_third_party ON entries USING btree (third_party_id, schema_id, folder_id) WHERE third_party_id IS NOT NULL;
 CREATE INDEX entries_draft ON entries USING btree (schema_id, folder_id) WHERE validated_at IS NULL;
@@ -368,7 +369,7 @@ END),
   CONSTRAINT exports_compression_check CHECK (compression = ANY (ARRAY['gzip'::text, 'zstd'::text])),
   CONSTRAINT exports_encoding_check CHECK (encoding = 'utf-8'::text),
   CONSTRAINT exports_file_sha256_check CHECK (file_sha256 ~ '^[0-9a-f]{64}$'::text),
-  CONSTRAINT exports_format_check CHECK (format = ANY (ARRAY['JSON'::text, 'TRA'::text])),
+  CONSTRAINT exports_format_check CHECK (format = ANY (ARRAY['JSON'::text, 'TRA'::text, 'CSV'::text, 'PARQUET'::text])),
   CONSTRAINT exports_id_check CHECK (id ~ '^export_[0-9a-f]{32}$'::text),
   CONSTRAINT exports_identity_check CHECK (identity ~ '^[0-9a-f]{64}$'::text),
   CONSTRAINT exports_sha256_check CHECK (sha256 ~ '^[0-9a-f]{64}$'::text),
@@ -488,6 +489,7 @@ CREATE TABLE movements (
   CONSTRAINT movements_schema_id_folder_id_payment_id_fkey FOREIGN KEY (schema_id, folder_id, payment_id) REFERENCES payments(schema_id, folder_id, id)
 );
 CREATE INDEX movements_by_account ON movements USING btree (schema_id, folder_id, exercice_id, account_id);
+CREATE INDEX movements_by_invoice_number ON movements USING btree (schema_id, folder_id, invoice_number) WHERE invoice_number <> ''::text AND length(invoice_number) <= 255;
 CREATE INDEX movements_lettered ON movements USING btree (schema_id, folder_id, exercice_id, lettering_state) WHERE lettering_state <> 'none'::text;
 CREATE TRIGGER ledger_version_delete AFTER DELETE ON movements REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
@@ -887,6 +889,57 @@ begin
   return null;
 end $function$
 ;
+
+CREATE OR REPLACE FUNCTION grandlivre.entries_named(of_folder bigint, name text, drafts boolean, at_most integer)
+ RETURNS TABLE(id bigint, exercice_id bigint)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ WITH by_id AS MATERIALIZED (
+          SELECT e.id,
+             e.exercice_id
+            FROM entries e
+           WHERE (((e.schema_id)::bigint = tenant()) AND ((e.folder_id)::bigint = entries_named.of_folder) AND ((e.id)::bigint =
+                 CASE
+                     WHEN (entries_named.name ~ '^[1-9][0-9]{0,15}$'::text) THEN (entries_named.name)::bigint
+                     ELSE NULL::bigint
+                 END) AND ((e.validated_at IS NULL) OR (NOT entries_named.drafts)))
+         ), by_invoice AS MATERIALIZED (
+          SELECT e.id,
+             e.exercice_id
+            FROM entries e
+           WHERE (((e.schema_id)::bigint = tenant()) AND ((e.folder_id)::bigint = entries_named.of_folder) AND ((e.id)::bigint IN ( SELECT m.entry_id
+                    FROM movements m
+                   WHERE (((m.schema_id)::bigint = tenant()) AND ((m.folder_id)::bigint = entries_named.of_folder) AND (m.invoice_number = entries_named.name) AND (m.invoice_number <> ''::text) AND (length(m.invoice_number) <= 255)))) AND ((e.validated_at IS NULL) = entries_named.drafts) AND (NOT (EXISTS ( SELECT
+                    FROM by_id))))
+           ORDER BY e.id
+          LIMIT entries_named.at_most
+         ), by_partner_id AS MATERIALIZED (
+          SELECT e.id,
+             e.exercice_id
+            FROM entries e
+           WHERE (((e.schema_id)::bigint = tenant()) AND ((e.folder_id)::bigint = entries_named.of_folder) AND ((e.partner_metadata ->> 'partnerId'::text) = entries_named.name) AND (length((e.partner_metadata ->> 'partnerId'::text)) <= 255) AND ((e.validated_at IS NULL) = entries_named.drafts) AND (NOT (EXISTS ( SELECT
+                    FROM by_id))) AND (NOT (EXISTS ( SELECT
+                    FROM by_invoice))))
+           ORDER BY e.id
+          LIMIT entries_named.at_most
+         )
+  SELECT n.id,
+     n.exercice_id
+    FROM by_id n
+ UNION ALL
+  SELECT n.id,
+     n.exercice_id
+    FROM by_invoice n
+ UNION ALL
+  SELECT n.id,
+     n.exercice_id
+    FROM by_partner_id n;
+END
+;
+REVOKE ALL ON FUNCTION entries_named(bigint,text,boolean,integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION entries_named(bigint,text,boolean,integer) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint)
  RETURNS json

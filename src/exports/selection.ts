@@ -1,8 +1,8 @@
 /** What an export selects: which movements or entries of which folder, checked. Pure. */
-import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { formatRevisions } from '../formats/mad/revisions.ts'
 import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
+import { tagOf } from './tag.ts'
 
 export type DateFilter = 'document' | 'platform' | 'accounting'
 
@@ -53,15 +53,10 @@ export function picksEntries({ period, source, draft, journalIds }: Selection): 
   return period !== undefined || source !== undefined || draft === true || journalIds.length > 0
 }
 
-/**
- * Identifies the selected data at one ledger version, in any representation: the part of an ETag that `If-Match`
- * compares.
- */
-export function selectionTag(
-  what: 'movements' | 'entries',
-  selection: Selection,
-  ledgerVersion: string,
-): string {
-  const named = JSON.stringify([what, formatRevisions[what], ledgerVersion, selection])
-  return createHash('sha256').update(named).digest('base64url').slice(0, 22)
+/** What a route makes of a selection. */
+export type SelectedItems = 'movements' | 'entries' | 'balance'
+
+/** Identifies the selected data at one ledger version. */
+export function selectionTag(what: SelectedItems, selection: Selection, ledgerVersion: string): string {
+  return tagOf(what, formatRevisions[what], ledgerVersion, selection)
 }

@@ -32,6 +32,7 @@ export const ascii = {
   letterU: 0x75,
   letterV: 0x76,
   letterZ: 0x7a,
+  braceOpen: 0x7b,
   braceClose: 0x7d,
   tilde: 0x7e,
 } as const

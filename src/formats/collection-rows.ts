@@ -25,6 +25,14 @@ export interface SimplifiedAccount {
   name: string
 }
 
+/** The sums of an account, as digits of minor units. */
+export interface BalanceView extends Pick<AccountRow, 'id' | 'number' | 'name'> {
+  debit: string
+  credit: string
+  /** Debit minus credit. */
+  balance: string
+}
+
 export interface FolderView {
   name: string
   reference: string | null

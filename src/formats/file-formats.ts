@@ -49,6 +49,20 @@ export const fileFormats = {
     requires: [],
     streamed: {},
   },
+  CSV: {
+    ending: 'csv',
+    mediaType: 'text/csv; charset=utf-8; header=present',
+    takes: selection,
+    requires: [],
+    streamed: {},
+  },
+  PARQUET: {
+    ending: 'parquet',
+    mediaType: 'application/vnd.apache.parquet',
+    takes: selection,
+    requires: [],
+    streamed: {},
+  },
 } as const satisfies Record<string, FileFormatFacts>
 
 export type FileFormat = keyof typeof fileFormats

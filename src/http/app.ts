@@ -13,11 +13,12 @@ import { queryError } from './query.ts'
 import { acceptRequestId } from './request-id.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
 import { collectionRoutes } from './routes/collections.ts'
+import { entry } from './routes/entry.ts'
 import { addFileRoute } from './routes/files.ts'
 import { fullExport, fullExportStatus } from './routes/full-export.ts'
 import { keyInfo } from './routes/key-info.ts'
-import { movements } from './routes/movements.ts'
 import { healthz, readyz } from './routes/probes.ts'
+import { selectedRoutes } from './routes/selected.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
@@ -25,7 +26,8 @@ import type { Services } from './services.ts'
 /** Every route but that of files, which has no parameters. */
 export const routes: readonly Route[] = [
   keyInfo(() => routes),
-  movements,
+  ...selectedRoutes,
+  entry,
   fullExport,
   fullExportStatus,
   ...collectionRoutes,

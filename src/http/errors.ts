@@ -18,6 +18,10 @@ export const ErrorBody = z
         requestedAt: z.iso.datetime(),
         requestId: z.string(),
         issues: z.array(z.object({ parameter: z.string(), message: z.string() })).optional(),
+        producerIds: z
+          .array(z.string())
+          .optional()
+          .openapi({ description: 'With ERR-AMBIGUOUS-ENTRY: the entries, ascending, at most 100' }),
       }),
     }),
   })
@@ -50,6 +54,7 @@ export function errorBody(error: AppError, request: QuotedRequest): z.infer<type
           : {
               issues: error.issues.map((issue) => ({ ...issue, parameter: withoutSecrets(issue.parameter) })),
             }),
+        ...(error.producerIds === undefined ? {} : { producerIds: error.producerIds }),
       },
     },
   }

@@ -3,6 +3,7 @@ import { AssertionError } from 'node:assert'
 import { inspect } from 'node:util'
 import { isConnectionLoss } from '../db/outage.ts'
 import { AppError } from '../errors.ts'
+import { ParquetFailure } from '../exports/render/flat/parquet-failure.ts'
 import { UnsupportedByFormat } from '../formats/unsupported.ts'
 import { StoreError } from '../store/store.ts'
 import type { FailureCause } from './job.ts'
@@ -35,6 +36,7 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
   if (error instanceof AppError && error.code === 'ERR-FOLDER-NOT-FOUND')
     return { cause: 'folder', retryable: false }
   if (error instanceof UnsupportedByFormat) return { cause: 'unsupported', retryable: false }
+  if (error instanceof ParquetFailure) return { cause: 'parquet', retryable: error.retryable }
   if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
     return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

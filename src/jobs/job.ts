@@ -79,8 +79,8 @@ function wholeNumber(digits: string): string {
 
 /**
  * Why an export failed: the database or the store was unreachable for too long; the store refused; the folder was
- * deleted, or does not fit the format; a bug; the processes of all attempts died; staff cancelled it; no process
- * claimed it or kept working on it (`forgotten`).
+ * deleted, or does not fit the format; the program that writes Parquet failed; a bug; the processes of all attempts
+ * died; staff cancelled it; no process claimed it or kept working on it (`forgotten`).
  */
 export type FailureCause =
   | 'database'
@@ -88,6 +88,7 @@ export type FailureCause =
   | 'refused'
   | 'folder'
   | 'unsupported'
+  | 'parquet'
   | 'internal'
   | 'died'
   | 'cancelled'
@@ -102,6 +103,8 @@ const causes: Record<FailureCause, string> = {
     'restore access.',
   folder: 'The folder no longer exists. A new export of it will fail too.',
   unsupported: 'The folder does not fit the format; a new export will fail too until it is corrected.',
+  parquet:
+    'The program that writes Parquet files failed. A new export may succeed; format=CSV has the same rows.',
   internal:
     'The service failed to create the file. A new export is likely to fail too until the operators fix the fault.',
   died: 'The service was interrupted during each attempt. A new export may succeed.',

@@ -158,14 +158,22 @@ export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKe
   )
 }
 
-/** The folders of a firm, ascending by id. */
-export function readFoldersOfFirm(
+/** What a token opens: one folder of a firm or, without a folder, all of them. */
+export interface OpenedFolders {
+  schemaId: string
+  firmId: string
+  folderId: string | null
+}
+
+/** Ascending by id. */
+export function readOpenedFolders(
   client: pg.ClientBase,
-  { schemaId, firmId }: { schemaId: string; firmId: string },
+  { schemaId, firmId, folderId }: OpenedFolders,
 ): Batches<{ id: string; name: string; reference: string | null; SIRET: string | null }> {
   return readByCursor(
     client,
-    'select id, name, reference, siret as "SIRET" from folders where schema_id = $1 and firm_id = $2 order by id',
-    [schemaId, firmId],
+    `select id, name, reference, siret as "SIRET" from folders
+     where schema_id = $1 and firm_id = $2 and ($3::bigint is null or id = $3) order by id`,
+    [schemaId, firmId, folderId],
   )
 }

@@ -40,6 +40,7 @@ interface ThreadError {
   code: ErrorCode | undefined
   headers: Record<string, string>
   issues: Issue[] | undefined
+  producerIds: string[] | undefined
   missing: string | undefined
   message: string
   stack: string
@@ -241,6 +242,7 @@ function fromError(error: unknown): ThreadError {
     code: known ? error.code : undefined,
     headers: known ? error.headers : {},
     issues: known ? error.issues : undefined,
+    producerIds: known ? error.producerIds : undefined,
     missing: known ? error.missing : undefined,
     message: thrown.message,
     stack: stackOf(thrown),
@@ -256,10 +258,8 @@ function stackOf(error: Error): string {
   return `${error.stack}${code}${cause}`
 }
 
-function toError({ code, headers, issues, missing, message, stack }: ThreadError): Error {
-  const error = code
-    ? new AppError(code, { message, headers, missing, ...(issues ? { issues } : {}) })
-    : new Error(message)
+function toError({ code, message, stack, ...options }: ThreadError): Error {
+  const error = code ? new AppError(code, { message, ...options }) : new Error(message)
   error.stack = stack
   return error
 }

@@ -143,7 +143,21 @@ test('the role writes only the tables of full exports and webhooks, and only two
      where pronamespace = 'grandlivre'::regnamespace and prosecdef and prorettype <> 'trigger'::regtype
        and has_function_privilege('grandlivre_service', oid, 'execute') order by 1`,
   )
-  expect(functions).toEqual([{ name: 'enter' }, { name: 'tenants_with_exports' }])
+  expect(functions).toEqual([{ name: 'enter' }, { name: 'entries_named' }, { name: 'tenants_with_exports' }])
+})
+
+test('the function that finds entries by name, which no policy binds, finds those of its tenant only', async () => {
+  await owner.query(
+    `update movements set invoice_number = 'FOREIGN' where schema_id = 2000;
+     update entries set partner_metadata = '{"partnerId":"sent"}' where schema_id = 2000`,
+  )
+  const named = (name: string) =>
+    `select id from entries_named(${folderId}, '${name}', false, 10) where exercice_id is not null`
+  for (const name of ['FOREIGN', 'sent', '1']) {
+    expect(await askInTenant(requests, '2000', named(name)), name).toHaveLength(1)
+    expect(await askInTenant(requests, '1000', named(name)), name).toHaveLength(name === '1' ? 1 : 0)
+    expect((await requests.query(named(name))).rows, name).toEqual([])
+  }
 })
 
 test('the role owns nothing and can neither create nor alter anything', async () => {

@@ -6,6 +6,7 @@ import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { renderMadFile } from '../../src/exports/render/mad-file.ts'
+import { produceBalance } from '../../src/exports/run/produce-balance.ts'
 import { produceSelected } from '../../src/exports/run/produce-selected.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
@@ -14,6 +15,7 @@ import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
 import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
+import { flatFile } from '../support/fixtures/flat-bytes.ts'
 import { traBytes } from '../support/fixtures/tra-bytes.ts'
 import { plainBuffer } from '../support/plain/plain-buffer.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -82,10 +84,32 @@ test('the movements of the whole folder equal their fixture, one per line', asyn
   expectFixture('movements.ndjson', Buffer.concat(parts))
 })
 
+test('the balance of the whole folder equals its fixture, one account per line', async () => {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const { chunks } = await produceBalance(
+    snapshot,
+    {
+      what: 'balance',
+      selection: { ...wholeFolder(folder, 'Europe/Paris'), draft: false },
+      form: 'ndjson',
+      encoding: 'identity',
+    },
+    plainBuffer(),
+  )
+  const parts: Buffer[] = []
+  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+  await snapshot.close()
+  expectFixture('balance.ndjson', Buffer.concat(parts))
+})
+
 test('the TRA file equals its fixture, and has no problem', async () => {
   expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
+})
+
+test('the CSV file equals its fixture', async () => {
+  expectFixture('ledger.csv', (await flatFile(pool, folder, 'CSV')).bytes)
 })
 
 test('the events of the import and of an export equal their fixture, as one delivery', async () => {

@@ -106,7 +106,7 @@ test('a trigger without compression, encoding and columns has the identity of ve
 
 describe('the reason of a failure', () => {
   // biome-ignore format: a table
-  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unsupported', 'internal', 'died', 'cancelled', 'forgotten']
+  const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unsupported', 'parquet', 'internal', 'died', 'cancelled', 'forgotten']
 
   test('is a distinct sentence for each cause, with the request id', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))

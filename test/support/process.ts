@@ -1,6 +1,7 @@
 /** The service in its own process, which a test may stop, freeze or kill. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { resolve } from 'node:path'
 import type { Timing } from '../../src/timing.ts'
 import { testMasterKey } from './service.ts'
 import { until } from './until.ts'
@@ -44,14 +45,16 @@ export function logged(lines: string[], event: string, exportId = ''): boolean {
 /**
  * @param settings its environment, at least DATABASE_URL and DATA_DIR
  * @param timing what differs from the default
+ * @param root the checkout to start it from
  */
 export async function startProcess(
   settings: Record<string, string>,
   timing: Partial<Timing> = {},
+  root = resolve(import.meta.dirname, '../..'),
 ): Promise<ServiceProcess> {
   const env = { ...environment, ...serviceSettings, ...settings }
   const program = ['test/support/service-main.ts', JSON.stringify(timing)]
-  const child = spawn(process.execPath, program, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, program, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let errors = ''
   child.stdout.on('data', (chunk) => {

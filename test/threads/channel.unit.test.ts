@@ -112,13 +112,13 @@ test('a cancel rejects a waiting read', async () => {
   writer.fail(writer.signal.reason)
 })
 
-test('an error crosses with its code, headers and issues, and overtakes chunks', async () => {
+test('an error crosses with its code, headers, issues and ids, and overtakes chunks', async () => {
   const { reader, writer } = pair(1000)
   await writer.write(new Uint8Array(10))
   const cause = new Error('the reason')
-  const issues = [{ parameter: 'after', message: 'is unknown' }]
+  const details = { issues: [{ parameter: 'after', message: 'is unknown' }], producerIds: ['3'] }
   writer.fail(
-    new AppError('ERR-VALIDATION', { message: 'no', issues, headers: { 'Retry-After': '3' }, cause }),
+    new AppError('ERR-VALIDATION', { message: 'no', ...details, headers: { 'Retry-After': '3' }, cause }),
   )
   await settle()
   const error = await reader.read().catch((thrown: unknown) => thrown)
@@ -126,7 +126,7 @@ test('an error crosses with its code, headers and issues, and overtakes chunks',
   expect(error).toMatchObject({
     code: 'ERR-VALIDATION',
     message: 'no',
-    issues,
+    ...details,
     headers: { 'Retry-After': '3' },
   })
   expect((error as Error).stack).toContain('the reason')

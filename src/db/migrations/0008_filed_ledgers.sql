@@ -48,3 +48,19 @@ alter table exports
   add column file_sha256 text check (file_sha256 ~ '^[0-9a-f]{64}$'),
   -- What the file leaves out or alters: counts by name.
   add column notes json;
+
+alter table exports drop constraint exports_format_check,
+  add constraint exports_format_check check (format in ('JSON', 'TRA', 'CSV', 'PARQUET'));
+
+-- The names of an entry other than its id (entries_named). Names of more than 255 characters are not looked up: an index
+-- refuses texts of more than 2,704 bytes.
+create index movements_by_invoice_number on movements (schema_id, folder_id, invoice_number)
+  where invoice_number <> '' and length(invoice_number) <= 255;
+create index entries_by_partner_id on entries (schema_id, folder_id, (partner_metadata ->> 'partnerId'))
+  where length(partner_metadata ->> 'partnerId') <= 255;
+
+create or replace function entries_named(of_folder bigint, name text, drafts boolean, at_most integer)
+  returns table (id bigint, exercice_id bigint)
+  language sql as 'select null::bigint, null::bigint';
+
+-- functions: sha256 907ab956c18f89cf9b36bfb8b9eaf2bbf428168d59b9f99a575c6d269f4993b6

@@ -1,11 +1,27 @@
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
 import { textLiteral } from '../../db/literal.ts'
+import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
 import type { wholeEntryColumns } from '../../formats/mad/entry.ts'
 import type { movementColumns } from '../../formats/mad/movement.ts'
 import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
 
-export type MovementColumn = (typeof movementColumns | typeof traMovementColumns)[number]
-export type EntryColumn = (typeof wholeEntryColumns | typeof traEntryColumns)[number]
+export type MovementColumn = (
+  | typeof movementColumns
+  | typeof traMovementColumns
+  | typeof flatMovementColumns
+)[number]
+export type EntryColumn = (
+  | typeof wholeEntryColumns
+  | typeof traEntryColumns
+  | typeof flatEntryColumns
+)[number]
+
+/** Fields of a FEC, kept where they differ from what the entry and its account say. */
+const filedFields = (alias: 'e' | 'm') => ({
+  filed_piece_date: `${alias}.filed ->> 'PieceDate'`,
+  filed_auxiliary_number: `${alias}.filed ->> 'CompAuxNum'`,
+  filed_auxiliary_name: `${alias}.filed ->> 'CompAuxLib'`,
+})
 
 const movementExpressions: Record<MovementColumn, string> = {
   entry_id: 'm.entry_id',
@@ -25,6 +41,7 @@ const movementExpressions: Record<MovementColumn, string> = {
   // A partial lettering shows its code after an asterisk (docs/spec/resources.md#lettering).
   shown_lettering_code:
     "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
+  ...filedFields('m'),
 }
 
 /**
@@ -49,10 +66,13 @@ const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
     'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
   comment: 'e.comment',
   created_epoch: "date_part('epoch', e.created_at)::bigint",
+  created_utc: `to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
   created_on: `(e.created_at at time zone ${textLiteral(timeZone)})::date`,
   accounted_at: 'e.accounted_at',
   attachments: 'e.attachments',
   validated_at: 'e.validated_at',
+  number: 'e.number',
+  ...filedFields('e'),
 })
 
 /** The list after `select`, in the order of the columns. */

@@ -111,7 +111,7 @@ function picksMovements({ selection, accountIds }: ResolvedSelection): boolean {
   return accountIds !== undefined || selection.lettering === 'partial'
 }
 
-function inExercices(alias: 'e' | 'm', resolved: ResolvedSelection): string[] {
+export function inExercices(alias: 'e' | 'm', resolved: ResolvedSelection): string[] {
   const { exerciceIds, segments } = resolved
   if (!segments) return inSegment(alias, resolved)
   return inSegment(alias, resolved, {
@@ -144,7 +144,7 @@ function inOneOf(column: string, ids: string[]): string {
   return ids.length === 1 ? `${column} = ${idLiteral(ids[0]!)}` : `${column} = any (${idArray(ids)})`
 }
 
-function movementConditions({ selection, accountIds }: ResolvedSelection): string[] {
+export function movementConditions({ selection, accountIds }: ResolvedSelection): string[] {
   const conditions: string[] = []
   if (accountIds) conditions.push(`m.account_id = any (${idArray(accountIds)})`)
   if (selection.lettering) conditions.push(`m.lettering_state = ${textLiteral(selection.lettering)}`)

@@ -2,6 +2,7 @@
 import type pg from 'pg'
 import { idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
+import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { Selection } from '../selection.ts'
 import type { Position } from './movements.sql.ts'
@@ -59,16 +60,17 @@ export interface Resolved {
 }
 
 /**
- * Undefined if the folder does not exist. A named statement, whose plan a connection keeps after a few exports: 0.04 ms
- * of the database; planned each time, it costs 0.15.
+ * A named statement, whose plan a connection keeps after a few exports: 0.04 ms of the database; planned each time, it
+ * costs 0.15.
  * @param after id of the last item that the caller has: a movement, or an entry if `items` are entries
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND
  */
 export async function readResolved(
   client: pg.ClientBase,
   { schemaId, folderId, exerciceId, period }: Selection,
   items: 'movements' | 'entries',
   after: string | undefined,
-): Promise<Resolved | undefined> {
+): Promise<Resolved> {
   const overlapped = period?.dateFilter === 'document' ? period : undefined
   const { rows } = await client.query<Resolved>({
     name: `resolve ${items}`,
@@ -81,7 +83,10 @@ export async function readResolved(
            from folders where schema_id = $1 and id = $2`,
     values: [schemaId, folderId, exerciceId, overlapped?.start, overlapped?.end, after],
   })
-  return rows[0]
+  const [found] = rows
+  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (exerciceId !== undefined && found.exerciceIds.length === 0) throw new AppError('ERR-EXERCICE-NOT-FOUND')
+  return found
 }
 
 const position = (entryId: string, movementId: string): string =>

@@ -1,5 +1,4 @@
 /** The collections of a folder as JSON texts: parts of the full export, and answers of their own routes. */
-import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
@@ -15,16 +14,18 @@ import {
 import { formatRevisions } from '../../formats/mad/revisions.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import {
+  type OpenedFolders,
   readAccounts,
   readAxes,
   readBanks,
   readExercices,
   readFolder,
-  readFoldersOfFirm,
   readJournals,
+  readOpenedFolders,
   readPayments,
 } from '../../ledger/collections.sql.ts'
-import { framings } from './framing.ts'
+import { tagOf } from '../tag.ts'
+import { frameItems, framings, itemFramings } from './framing.ts'
 
 /** In the order of the full export. */
 export const folderCollections = [
@@ -46,10 +47,10 @@ export interface FolderOwner extends FolderKey {
   timeZone: string
 }
 
-/** A collection of a folder, or `society`: the folders of a firm. */
+/** A collection of a folder, or `society`: the folders that a token opens. */
 export type OwnedCollection =
   | { what: FolderCollection; owner: FolderOwner }
-  | { what: 'society'; owner: { schemaId: string; firmId: string } }
+  | { what: 'society'; owner: OpenedFolders }
 
 /**
  * Identifies a collection at one ledger version, as selectionTag does for a selection. The names of fiscal years depend
@@ -61,15 +62,7 @@ export function collectionTag(
   ledgerVersion: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
-  const named = JSON.stringify([
-    collection,
-    formatRevisions[collection],
-    schemaId,
-    folderId,
-    ledgerVersion,
-    day,
-  ])
-  return createHash('sha256').update(named).digest('base64url').slice(0, 22)
+  return tagOf(collection, formatRevisions[collection], schemaId, folderId, ledgerVersion, day)
 }
 
 type Items = AsyncGenerator<object[]>
@@ -93,7 +86,7 @@ const folderItems: Record<FolderCollection, (client: pg.ClientBase, owner: Folde
 }
 
 function itemsOf(client: pg.ClientBase, { what, owner }: OwnedCollection): Items {
-  return what === 'society' ? readFoldersOfFirm(client, owner) : folderItems[what](client, owner)
+  return what === 'society' ? readOpenedFolders(client, owner) : folderItems[what](client, owner)
 }
 
 async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => object): Items {
@@ -105,23 +98,12 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
  * @param counted called with the number of items of each piece
  * @throws {AppError} ERR-FOLDER-NOT-FOUND for `accountingFolder`
  */
-export async function* collectionTexts(
+export function collectionTexts(
   client: pg.ClientBase,
   collection: OwnedCollection,
   form: JsonForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
-  const { open, separator, terminator, close } = framings[form]
-  // A single object, not an array.
-  const isSingle = collection.what === 'accountingFolder'
-  if (!isSingle && open !== '') yield open
-  let isFirst = true
-  for await (const items of itemsOf(client, collection)) {
-    if (items.length === 0) continue
-    const text = items.map((item) => JSON.stringify(item) + terminator).join(separator)
-    counted(items.length)
-    yield isFirst ? text : separator + text
-    isFirst = false
-  }
-  if (!isSingle && close !== '') yield close
+  const framing = collection.what === 'accountingFolder' ? itemFramings : framings
+  return frameItems(itemsOf(client, collection), framing[form], counted)
 }

@@ -1,5 +1,5 @@
 /** Counts the contents of a full export's file while it is rendered, in any format. */
-import type { MoneySum } from '../../formats/money-sum.ts'
+import { MoneySum } from '../../formats/money-sum.ts'
 
 /** Debit and credit in minor units, exact. */
 export interface FileTotals {
@@ -12,11 +12,11 @@ export interface FileTotals {
 }
 
 /** What the renderer has counted, up to the chunk that it yields. */
-interface Tally {
-  readonly movements: number
-  readonly entries: number
-  readonly debit: MoneySum
-  readonly credit: MoneySum
+export class Tally {
+  movements = 0
+  entries = 0
+  readonly debit = new MoneySum()
+  readonly credit = new MoneySum()
 }
 
 /**

@@ -17,12 +17,43 @@ export const framings: Record<JsonForm, Framing> = {
   ndjson: { open: '', separator: '', terminator: '\n', close: '' },
 }
 
-export function framingBytes(form: JsonForm): Record<keyof Framing, Uint8Array> {
-  const { open, separator, terminator, close } = framings[form]
+/** A single item, which is not in an array. */
+export const itemFramings: Record<JsonForm, Framing> = {
+  json: { open: '', separator: '', terminator: '', close: '' },
+  ndjson: framings.ndjson,
+}
+
+export function framingBytes({
+  open,
+  separator,
+  terminator,
+  close,
+}: Framing): Record<keyof Framing, Uint8Array> {
   return {
     open: bytesOf(open),
     separator: bytesOf(separator),
     terminator: bytesOf(terminator),
     close: bytesOf(close),
   }
+}
+
+/**
+ * Items as JSON texts, a batch in each.
+ * @param counted called with the number of items of each batch
+ */
+export async function* frameItems(
+  batches: AsyncIterable<object[]>,
+  { open, separator, terminator, close }: Framing,
+  counted: (items: number) => void,
+): AsyncGenerator<string> {
+  if (open !== '') yield open
+  let isFirst = true
+  for await (const items of batches) {
+    if (items.length === 0) continue
+    const text = items.map((item) => JSON.stringify(item) + terminator).join(separator)
+    counted(items.length)
+    yield isFirst ? text : separator + text
+    isFirst = false
+  }
+  if (close !== '') yield close
 }

@@ -18,6 +18,7 @@ import { isWholeFolder } from '../selection.ts'
 import { collectionTexts, folderCollections } from './collections.ts'
 import { countChunks } from './count-chunks.ts'
 import type { FileOptions } from './file-options.ts'
+import { framings } from './framing.ts'
 import { packTexts } from './pack-texts.ts'
 import { EntriesTally, renderEntries } from './render-entries.ts'
 
@@ -41,7 +42,7 @@ async function* partsOf(
   const dictionary = renderDictionary(await readDictionary(first, selection))
   const entries = second.query(new CopyRows(copyFolderEntries(selection), wholeEntryColumns.length))
   const movements = first.query(new CopyRows(copyFolderMovements(selection), movementColumns.length))
-  yield* renderEntries(entries, movements, 'all', dictionary, 'json', buffer, tally)
+  yield* renderEntries(entries, movements, 'all', dictionary, framings.json, buffer, tally)
   assert(tally.strays === 0, 'a movement belongs to no entry of its folder')
   yield* packTexts(textsOf('}}'), buffer)
 }

@@ -7,14 +7,13 @@
  */
 import type { CopyRows } from '../../db/copy-rows.ts'
 import { ascii } from '../../formats/ascii.ts'
-import type { JsonForm } from '../../formats/file-formats.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { MoneySum } from '../../formats/money-sum.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
-import { framingBytes } from './framing.ts'
+import { type Framing, framingBytes } from './framing.ts'
 
 const { comma } = ascii
 
@@ -44,13 +43,13 @@ export async function* renderEntries(
   movements: CopyRows,
   merge: 'all' | 'selected',
   dictionary: Dictionary,
-  form: JsonForm,
+  framing: Framing,
   buffer: ChunkBuffer,
   tally: EntriesTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entry = new EntryRenderer(dictionary)
   const movement = new MovementRenderer(dictionary)
-  const { open, separator, terminator, close } = framingBytes(form)
+  const { open, separator, terminator, close } = framingBytes(framing)
   let out = buffer()
   let at = 0
   let movementRow = 0

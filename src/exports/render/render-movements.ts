@@ -10,7 +10,7 @@ import { entryOffsets } from '../../formats/mad/entry.ts'
 import { type MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
-import { framingBytes } from './framing.ts'
+import { framingBytes, framings } from './framing.ts'
 
 const { entry_id: belongsTo } = movementOffsets
 const { id } = entryOffsets
@@ -34,7 +34,7 @@ export async function* renderMovements(
   let entryBase = 0
   let entryId = 0
   let currentId = 0
-  const { open, separator, terminator, close } = framingBytes(form)
+  const { open, separator, terminator, close } = framingBytes(framings[form])
   at = writePiece(out, at, open)
 
   while (await movements.fill()) {

@@ -6,7 +6,7 @@ import { collectionTexts } from '../render/collections.ts'
 import { packTexts } from '../render/pack-texts.ts'
 import type { CollectionTask, Produced } from './task.ts'
 
-/** Produces one collection of a folder, or the folders of a firm. */
+/** Produces one collection of a folder, or the folders that a token opens. */
 export async function produceCollection(
   { first }: Snapshot,
   task: CollectionTask,

@@ -1,6 +1,6 @@
 /** Produces a selection: movements that contain their entry, or entries that contain their movements. */
 import { CopyRows } from '../../db/copy-rows.ts'
-import { AppError, invalid } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { type Dictionary, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
@@ -10,6 +10,7 @@ import { entrySegments } from '../read/entry-segments.ts'
 import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
 import { readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
+import { framings } from '../render/framing.ts'
 import { EntriesTally, renderEntries } from '../render/render-entries.ts'
 import { renderMovements } from '../render/render-movements.ts'
 import { picksEntries, type Selection } from '../selection.ts'
@@ -67,16 +68,16 @@ function entryChunks(
   buffer: ChunkBuffer,
 ): Chunks {
   const tally = new EntriesTally()
-  const chunks = renderEntries(entries, movements, 'selected', dictionary, form, buffer, tally)
+  const chunks = renderEntries(entries, movements, 'selected', dictionary, framings[form], buffer, tally)
   return { chunks, rows: () => tally.entries }
 }
 
 /** @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-VALIDATION naming `after` */
-async function resolve({ first }: Snapshot, { what, selection, after }: SelectedTask) {
+export async function resolve(
+  { first }: Snapshot,
+  { what, selection, after }: Pick<SelectedTask, 'what' | 'selection' | 'after'>,
+) {
   const found = await readResolved(first, selection, what, after)
-  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  if (selection.exerciceId !== undefined && found.exerciceIds.length === 0)
-    throw new AppError('ERR-EXERCICE-NOT-FOUND')
   if (after !== undefined && !found.after)
     throw invalid('after', `no ${what === 'movements' ? 'movement' : 'entry'} of this folder has this id`)
   const resolved = { ...found, after: found.after ?? undefined, segments: undefined }

@@ -1,12 +1,22 @@
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
+import { produceBalance } from './produce-balance.ts'
 import { produceCollection } from './produce-collection.ts'
+import { produceEntry } from './produce-entry.ts'
 import { produceSelected } from './produce-selected.ts'
 import type { ExportTask, Produced } from './task.ts'
 
 /** Resolves what the task selects, and produces it chunk by chunk. */
-export function produce(snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer): Promise<Produced> {
-  return 'selection' in task
-    ? produceSelected(snapshot, task, buffer)
-    : produceCollection(snapshot, task, buffer)
+export async function produce(snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer): Promise<Produced> {
+  switch (task.what) {
+    case 'movements':
+    case 'entries':
+      return produceSelected(snapshot, task, buffer)
+    case 'balance':
+      return produceBalance(snapshot, task, buffer)
+    case 'entry':
+      return produceEntry(snapshot, task, buffer)
+    default:
+      return produceCollection(snapshot, task, buffer)
+  }
 }

@@ -1,6 +1,7 @@
 /** The task of an export thread, what it produces, and what it sends about it. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { EntryName } from '../../ledger/named-entry.sql.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
 
@@ -19,12 +20,27 @@ export interface SelectedTask extends Representation {
   after: string | undefined
 }
 
+/** The sums of the selected movements by account. */
+export interface BalanceTask extends Representation {
+  what: 'balance'
+  selection: Selection
+}
+
+/** One entry, alone. */
+export interface EntryTask extends Representation {
+  what: 'entry'
+  named: EntryName
+  /** The time zone of the platform. */
+  timeZone: string
+}
+
 export type CollectionTask = Representation & OwnedCollection
 
-export type ExportTask = SelectedTask | CollectionTask
+export type ExportTask = SelectedTask | BalanceTask | EntryTask | CollectionTask
 
 export function schemaOf(task: ExportTask): string {
-  return 'selection' in task ? task.selection.schemaId : task.owner.schemaId
+  if ('selection' in task) return task.selection.schemaId
+  return 'named' in task ? task.named.schemaId : task.owner.schemaId
 }
 
 /** The message that starts a task in a thread. */

@@ -3,7 +3,14 @@
  * file.
  */
 
-import type { AxisView, BankView, FolderView, JournalView, PaymentView } from '../collection-rows.ts'
+import type {
+  AxisView,
+  BalanceView,
+  BankView,
+  FolderView,
+  JournalView,
+  PaymentView,
+} from '../collection-rows.ts'
 import { decimal } from '../minor-units.ts'
 import { paymentMode, shownPaymentCode } from '../payment.ts'
 import { addressItem } from './address.ts'
@@ -76,5 +83,15 @@ export function axisItem({ id, code, name, defaultSectionId, sections }: AxisVie
       additionalProducerProperties: { closed: section.closed },
     })),
     additionalProducerProperties: { defaultSectionId },
+  }
+}
+
+/** No part of the full export: the answer of its own route. */
+export function balanceItem({ id, number, name, debit, credit, balance }: BalanceView): object {
+  return {
+    account: { producerId: id, number, name },
+    debit: decimal(debit, 2),
+    credit: decimal(credit, 2),
+    balance: decimal(balance, 2),
   }
 }

@@ -6,6 +6,7 @@
 export const formatRevisions = {
   movements: 1,
   entries: 1,
+  balance: 1,
   accountingFolder: 2,
   payments: 2,
   banks: 2,

@@ -1,5 +1,5 @@
 /**
- * One route for each collection of a folder (docs/spec/exports.md#collections), and one for the folders of a firm. They
+ * One route for each collection of a folder (docs/spec/exports.md#collections), and one for the folders of a token. They
  * stream like movements, with the same items as the full export.
  */
 import { z } from '@hono/zod-openapi'
@@ -13,11 +13,8 @@ import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
 import { conditionalRequest } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
-import { Entry } from '../schemas/movement-schema.ts'
 import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
-import { entriesQuery } from './movements-query.ts'
-import { answerSelected } from './selected.ts'
 
 const madQuery = z.strictObject({ version, accountingFolderId })
 
@@ -54,30 +51,19 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   })
 }
 
-const entries = folderRoute({
-  method: 'get',
-  path: '/api/v1/mad/entries',
-  levels: ['api', 'firm'],
-  summary: 'Entries of a fiscal year or a period with their movements, streamed',
-  query: entriesQuery,
-  headers: conditionalRequest,
-  answers: conditionalAnswers(z.array(Entry), Entry),
-  answer: (call) => answerSelected(call, 'entries'),
-})
-
 /** Each folder has its own ledger version, so the list has none to build an ETag from. */
 const society = tokenRoute({
   method: 'get',
   path: '/api/v1/society',
-  levels: ['firm'],
-  summary: 'The folders of the firm',
+  levels: ['api', 'firm'],
+  summary: 'The folders that the token opens: those of a firm, or the one of a company token',
   query: z.strictObject({}),
   answers: { 200: streamedAnswer(z.array(item.Society), item.Society) },
   answer: ({ c, services, principal }) => {
-    const { schemaId, firmId } = principal
+    const { schemaId, firmId, folderId } = principal
     const representation = representationFor(c)
     return streamExport(c, services, {
-      task: { what: 'society', owner: { schemaId, firmId }, ...representation },
+      task: { what: 'society', owner: { schemaId, firmId, folderId }, ...representation },
       fileName: 'society',
       ledger: undefined,
     })
@@ -92,6 +78,5 @@ export const collectionRoutes: readonly Route[] = [
   collectionRoute('accounts', 'The chart of accounts, with companies and employees', item.Account),
   collectionRoute('exercices', 'Fiscal years', item.Exercice),
   collectionRoute('analytics', 'Analytical axes with their sections', item.AnalyticalAxe),
-  entries,
   society,
 ]

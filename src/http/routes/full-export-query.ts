@@ -1,6 +1,7 @@
 /** Parameters of the full export (docs/spec/exports.md#full-exports). */
 import { z } from '@hono/zod-openapi'
 import type { Issue } from '../../errors.ts'
+import { offeredFormats } from '../../exports/offered-formats.ts'
 import {
   compressionNames,
   type FileFormat,
@@ -27,14 +28,14 @@ import { periodIssues } from './period-query.ts'
 /** Longer periods are refused: no fiscal year is longer. */
 const periodMonthsMax = 24
 
-const format = anyCase(fileFormatNames).openapi({
-  description: `${listed(fileFormatNames)}, in any letter case`,
+const format = anyCase(offeredFormats).openapi({
+  description: `${listed(offeredFormats)}, in any letter case`,
   example: 'JSON',
 })
 
 /** For the description of a parameter, and for its refusal. */
 function takenBy(parameter: FormatParameter): string {
-  const names = fileFormatNames.filter((name) => factsOf(name).takes.includes(parameter))
+  const names = offeredFormats.filter((name) => factsOf(name).takes.includes(parameter))
   return `only with ${listed(names)}`
 }
 
@@ -86,7 +87,7 @@ export type FullExportQuery = z.output<typeof fullExportQuery>
 function formatIssues(query: object): Issue[] {
   const given = query as Readonly<Record<string, unknown>>
   const parsed = format.safeParse(given['format'])
-  if (!parsed.success) return []
+  if (!parsed.success) return notOffered(given['format'])
   const { takes, requires } = factsOf(parsed.data)
   const refused = formatParameters
     .filter((parameter) => given[parameter] !== undefined && !takes.includes(parameter))
@@ -100,6 +101,17 @@ function formatIssues(query: object): Issue[] {
     isRequired: false,
     ofPeriod: ['startDate', 'endDate'],
   })
+}
+
+function notOffered(given: unknown): Issue[] {
+  const name = fileFormatNames.find((each) => each === String(given).toUpperCase())
+  if (name === undefined) return []
+  return [
+    {
+      parameter: 'format',
+      message: `${name} is not offered: this service runs without the package that writes it`,
+    },
+  ]
 }
 
 export const statusQuery = z.strictObject({

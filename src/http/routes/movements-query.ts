@@ -1,6 +1,6 @@
 /**
- * Parameters of the exports of movements (docs/spec/exports.md#movements) and of entries
- * (docs/spec/exports.md#entries), and their conversion to a selection.
+ * Parameters of the exports of movements (docs/spec/exports.md#movements), of entries (docs/spec/exports.md#entries)
+ * and of balances (docs/spec/exports.md#balance), and their conversion to a selection.
  */
 import { z } from '@hono/zod-openapi'
 import type { Selection } from '../../exports/selection.ts'
@@ -18,7 +18,7 @@ const accountRoot = z
   .regex(accountRootPattern, 'must be roots of account numbers: 1 to 17 digits or letters each')
   .transform((root) => root.replace('%', '').toUpperCase())
 
-const selectionParameters = {
+const timeParameters = {
   version,
   accountingFolderId,
   idExercice: optional(id).openapi({ description: 'The fiscal year; alternatively, a period' }),
@@ -26,31 +26,40 @@ const selectionParameters = {
   endDate: optional(date).openapi({
     description: `Inclusive; less than ${periodMonthsMax} months after startDate`,
   }),
+}
+
+/** Present: only entries awaiting validation. */
+export const draft = text()
+  .transform((value) => value !== 'false' && value !== '0')
+  .optional()
+  .openapi({
+    type: 'string',
+    description: 'Present: only entries awaiting validation (false or 0 count as absent)',
+  })
+
+const selectionParameters = {
+  ...timeParameters,
   dateFilter: optional(oneOf(['document', 'platform', 'accounting'])).openapi({
     description: 'The date to which the period applies; document by default',
   }),
   source: optional(oneOf(sourceCodes)),
-  draft: text()
-    .transform((value) => value !== 'false' && value !== '0')
-    .optional()
-    .openapi({
-      type: 'string',
-      description: 'Present: only entries awaiting validation (false or 0 count as absent)',
-    }),
+  draft,
 }
+
+const classAccount = several(accountRoot)
+  .optional()
+  .openapi({
+    type: 'array',
+    items: { type: 'string', pattern: accountRootPattern.source },
+    minItems: 1,
+    description: 'Roots of account numbers',
+    example: ['60', '61'],
+  })
 
 export const movementsQuery = z
   .strictObject({
     ...selectionParameters,
-    classAccount: several(accountRoot)
-      .optional()
-      .openapi({
-        type: 'array',
-        items: { type: 'string', pattern: accountRootPattern.source },
-        minItems: 1,
-        description: 'Roots of account numbers',
-        example: ['60', '61'],
-      }),
+    classAccount,
     lettering: optional(oneOf(['none', 'partial', 'complete'])),
     after: optional(id).openapi({ description: 'Continue after the movement with this producerId' }),
   })
@@ -69,8 +78,13 @@ export const entriesQuery = z
   })
   .superRefine(checkSelection, { when: () => true })
 
+export const balanceQuery = z
+  .strictObject({ ...timeParameters, classAccount })
+  .superRefine(checkSelection, { when: () => true })
+
 export type MovementsQuery = z.output<typeof movementsQuery>
 export type EntriesQuery = z.output<typeof entriesQuery>
+export type BalanceQuery = z.output<typeof balanceQuery>
 
 const periodRule = {
   monthsMax: periodMonthsMax,
@@ -83,25 +97,32 @@ function checkSelection(query: object, context: z.RefinementCtx): void {
     context.addIssue({ code: 'custom', path: [parameter], message })
 }
 
-/** Each route lacks some filters of the other. */
-const noFilters = { classAccount: undefined, lettering: undefined, journalIds: undefined }
+/** Each route lacks some filters of the others. */
+const noFilters = {
+  dateFilter: undefined,
+  source: undefined,
+  draft: undefined,
+  classAccount: undefined,
+  lettering: undefined,
+  journalIds: undefined,
+}
 
 export function selectionOf(
-  query: MovementsQuery | EntriesQuery,
+  query: MovementsQuery | EntriesQuery | BalanceQuery,
   { schemaId, folderId, timeZone }: Pick<Selection, 'schemaId' | 'folderId' | 'timeZone'>,
 ): Selection {
   const { startDate, endDate } = query
-  const { classAccount, lettering, journalIds } = { ...noFilters, ...query }
+  const { dateFilter, source, draft, classAccount, lettering, journalIds } = { ...noFilters, ...query }
   return {
     schemaId,
     folderId,
     exerciceId: query.idExercice,
     period:
       startDate !== undefined && endDate !== undefined
-        ? { start: startDate, end: endDate, dateFilter: query.dateFilter ?? 'document' }
+        ? { start: startDate, end: endDate, dateFilter: dateFilter ?? 'document' }
         : undefined,
-    draft: query.draft ?? false,
-    source: query.source,
+    draft: draft ?? false,
+    source,
     accountRoots: [...new Set(classAccount ?? [])].sort(),
     lettering,
     journalIds: [...new Set(journalIds ?? [])].sort(),

@@ -1,29 +1,78 @@
-/** Shared by the routes of movements and entries: checks the selection before any of it is read. */
+/**
+ * The routes that export a selection: movements, entries, and balances. Each checks its selection before any of it is
+ * read.
+ */
+import { z } from '@hono/zod-openapi'
 import type { Pool } from 'pg'
 import { AppError } from '../../errors.ts'
 import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
-import { type Selection, selectionTag } from '../../exports/selection.ts'
+import type { ExportTask } from '../../exports/run/task.ts'
+import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
 import { representationFor } from '../representation.ts'
-import type { FolderCall } from '../route.ts'
+import { type FolderCall, folderRoute, type Route } from '../route.ts'
+import { conditionalRequest } from '../schemas/answer-headers.ts'
+import { AccountBalance } from '../schemas/collection-schemas.ts'
+import { Entry, Movement } from '../schemas/movement-schema.ts'
+import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
-import type { EntriesQuery, MovementsQuery } from './movements-query.ts'
-import { selectionOf } from './movements-query.ts'
+import type { BalanceQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
+import { balanceQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
+
+const movements = folderRoute({
+  method: 'get',
+  path: '/api/v1/mad/movements',
+  levels: ['api', 'firm'],
+  summary: 'Accounting movements of a fiscal year or a period, streamed',
+  query: movementsQuery,
+  headers: conditionalRequest,
+  answers: conditionalAnswers(z.array(Movement), Movement),
+  answer: (call) => answerSelected(call, 'movements'),
+})
+
+const entries = folderRoute({
+  method: 'get',
+  path: '/api/v1/mad/entries',
+  levels: ['api', 'firm'],
+  summary: 'Entries of a fiscal year or a period with their movements, streamed',
+  query: entriesQuery,
+  headers: conditionalRequest,
+  answers: conditionalAnswers(z.array(Entry), Entry),
+  answer: (call) => answerSelected(call, 'entries'),
+})
+
+const balance = folderRoute({
+  method: 'get',
+  path: '/api/v1/mad/balance',
+  levels: ['api', 'firm'],
+  summary: 'Debit, credit and balance of each account in a fiscal year or a period',
+  query: balanceQuery,
+  headers: conditionalRequest,
+  answers: conditionalAnswers(z.array(AccountBalance), AccountBalance),
+  answer: (call) => answerSelected(call, 'balance'),
+})
+
+export const selectedRoutes: readonly Route[] = [movements, entries, balance]
 
 /**
- * @param what part of the file name; also distinguishes the ETags of the two routes
+ * @param what part of the file name; also distinguishes the ETags of the routes
  * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
  */
-export async function answerSelected(
-  { c, query, services, principal, folderId }: FolderCall<MovementsQuery | EntriesQuery>,
-  what: 'movements' | 'entries',
+async function answerSelected(
+  { c, query, services, principal, folderId }: FolderCall<MovementsQuery | EntriesQuery | BalanceQuery>,
+  what: SelectedItems,
 ): Promise<Response> {
   const representation = representationFor(c)
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
   const selected = await findSelected(services.database, selection)
   const { start, end } = selection.period ?? selected.period!
+  const after = 'after' in query ? query.after : undefined
+  const task: ExportTask =
+    what === 'balance'
+      ? { what, selection, ...representation }
+      : { what, selection, after, ...representation }
   return streamExport(c, services, {
-    task: { what, selection, after: query.after, ...representation },
+    task,
     fileName: `${selected.reference ?? folderId}_${what}_${start}_${end}`,
     ledger: {
       version: selected.ledgerVersion,

@@ -176,3 +176,14 @@ export const AnalyticalAxe = z
 export const Society = z
   .object({ id: text, name: text, reference: textOrNull, SIRET: textOrNull })
   .openapi('Society')
+
+const money = z.number().openapi({ example: 264.44 })
+
+export const AccountBalance = z
+  .object({
+    account,
+    debit: money,
+    credit: money,
+    balance: money.openapi({ description: 'Debit minus credit' }),
+  })
+  .openapi('AccountBalance')

@@ -1,8 +1,8 @@
 /** Finds or creates the folder of an import and the exercice in it. */
 import type { ClientBase } from 'pg'
 import type { Period } from '../../formats/rows.ts'
-import { checkSiren, createTenantOf, folderWithId } from '../folder-target.ts'
 import type { IdSource } from '../ids.ts'
+import { checkSiren, createTenantOf, folderWithId } from '../import/folder-target.ts'
 import { exercices, TableWriter } from '../load.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'

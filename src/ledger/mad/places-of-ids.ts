@@ -1,7 +1,7 @@
 /** Finds where a file has an id that cannot be loaded, for messages. Reads the file once more. */
 import pg from 'pg'
 import { type Json, JsonItems } from '../../formats/mad/read/json-items.ts'
-import { ImportRefused } from '../import-refused.ts'
+import { ImportRefused } from '../import/import-refused.ts'
 import { type Books, entriesPlace } from './books.ts'
 import { bookTables, type EntryTable, type TakenId } from './kept-ids.sql.ts'
 import { readItems } from './read-file.ts'

@@ -5,7 +5,7 @@ import {
   type JsonItems,
   JsonTextError,
 } from '../../formats/mad/read/json-items.ts'
-import { readSource } from '../source-file.ts'
+import { readSource } from '../import/source-file.ts'
 
 /**
  * The items of the wanted places, in batches of one chunk. Ends early when `isEnough`.

@@ -1,4 +1,4 @@
-/** The routes of a folder's collections and entries, and of a firm's folders. */
+/** The routes of a folder's collections and entries, and of a token's folders. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { type Download, download } from '../../support/download.ts'
@@ -257,11 +257,11 @@ describe('entries', () => {
   })
 })
 
-describe('the folders of a firm', () => {
+describe('the folders of a token', () => {
   const society = (headers: Record<string, string>, query = '') =>
     download(`${stage.service.url}/api/v1/society${query}`, headers)
 
-  test('are listed for its token', async () => {
+  test('are those of the firm for a firm token', async () => {
     const answer = await society(stage.firm)
     const text = JSON.stringify([
       {
@@ -289,16 +289,16 @@ describe('the folders of a firm', () => {
     }
   })
 
-  test('are not open to a company token, and missing from its list of routes', async () => {
-    const { status, json } = await society(stage.company)
-    expect([status, json.error.code]).toEqual([403, 'ERR-FORBIDDEN-ROUTE'])
-    const paths = async (headers: Record<string, string>) =>
-      (await download(`${stage.service.url}/api/v1/key/info`, headers)).json.map(
-        (route: { path: string }) => route.path,
-      )
-    expect(await paths(stage.company)).not.toContain('/api/v1/society')
-    expect(await paths(stage.firm)).toContain('/api/v1/society')
-    expect(await paths(stage.company)).toContain('/api/v1/mad/accounts')
+  test('are for a company token its own folder alone, whatever others the firm has', async () => {
+    const [first, , empty] = (await society(stage.firm)).json
+    expectWhole(await society(stage.company), JSON.stringify([first]), 1)
+    const lines = await society({ ...stage.company, Accept: 'application/x-ndjson' })
+    expectWhole(lines, `${JSON.stringify(first)}\n`, 1)
+    const ofEmpty = await stage.staff.token('PARTNER', 'api', { ...folders.first, folderId: empty.id })
+    const headers = credentials(ofEmpty, stage.firm['X-Third-Party-Secret']!)
+    expect((await society(headers)).json).toEqual([empty])
+    expect((await society({ ...stage.company, 'society-id': '112' })).status).toBe(403)
+    expect((await society(stage.company)).headers.etag).toBeUndefined()
   })
 
   test('accept no parameters', async () => {

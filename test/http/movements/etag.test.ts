@@ -46,9 +46,15 @@ async function getRoutes(): Promise<GetRoute[]> {
     }))
 }
 
-/** The route of movements, entries or a collection, for the whole of exercice 12 where it takes one. */
+/** A route with an ETag, for the whole of exercice 12 or an entry sent by a partner where it needs to be told. */
 function urlOf(name: string): string {
-  const query = name === 'movements' || name === 'entries' ? { idExercice: '12' } : {}
+  const query =
+    {
+      movements: { idExercice: '12' },
+      entries: { idExercice: '12' },
+      balance: { idExercice: '12' },
+      entry: { id: '48' },
+    }[name] ?? {}
   return movementsUrl(stage.service.url, query).replace('/movements', `/${name}`)
 }
 
@@ -96,7 +102,13 @@ describe('an ETag', () => {
     const headers = { ...stage.firm, 'society-id': '111' }
     const trigger = `${stage.service.url}/api/v1/mad/all?version=1.0.0&format=JSON`
     const exportId: string = (await download(trigger, headers)).json.id
-    const values: Record<string, string> = { version: '1.0.0', format: 'JSON', exportId, idExercice: '12' }
+    const values: Record<string, string> = {
+      version: '1.0.0',
+      format: 'JSON',
+      exportId,
+      idExercice: '12',
+      id: '30',
+    }
     const sending: string[] = []
     for (const { path, parameters } of routes) {
       const url = new URL(path, stage.service.url)
@@ -109,7 +121,8 @@ describe('an ETag', () => {
       if (answer.headers.etag) sending.push(path)
     }
     expect(sending).toEqual(routes.filter(({ hasEtag }) => hasEtag).map(({ path }) => path))
-    expect(sending).toEqual(['movements', ...collectionNames, 'entries'].map((name) => `/api/v1/mad/${name}`))
+    const names = ['movements', 'entries', 'balance', 'entry', ...collectionNames]
+    expect(sending).toEqual(names.map((name) => `/api/v1/mad/${name}`))
   })
 
   test('differs between folders', async () => {
@@ -180,7 +193,7 @@ describe('an ETag', () => {
     const renamed = await seen('112', { 'If-None-Match': before.second.join(', ') })
     expect(renamed.map(({ status }) => status)).toEqual(names.map(() => 200))
     const shown = names.filter((_, i) => renamed[i]!.text.includes('{"name":"Nouveau nom","code":"OTHER"}'))
-    expect(shown).toEqual(['movements', 'entries'])
+    expect(shown).toEqual(['movements', 'entries', 'entry'])
     const after = await tags('112')
     await change(`update grandlivre.third_parties set code = 'PARTNER-2' where code = 'PARTNER'`)
     expect(await tags('112')).toEqual(after)

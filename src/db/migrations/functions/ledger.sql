@@ -95,3 +95,45 @@ begin
   raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
     using hint = 'Delete the rows, and insert them again where they belong.';
 end $$;
+
+-- The entries of a folder that a text names (docs/spec/exports.md#one-entry), with their exercices: the one of this id;
+-- else those with a movement of this invoice number; else those that a partner sent under this id. At most `at_most` of
+-- each. `drafts`: entries awaiting validation; otherwise validated ones and, by id, any.
+--
+-- It runs as its owner and checks the tenant itself. Row-level security would keep `->>`, which is not leakproof, out of
+-- index conditions, and each call would read all of the folder's entries with partner metadata. The conditions on
+-- length and on blank are those of the partial indexes.
+create or replace function entries_named(of_folder bigint, name text, drafts boolean, at_most integer)
+  returns table (id bigint, exercice_id bigint)
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    with by_id as materialized (
+      select e.id, e.exercice_id from entries e
+      where e.schema_id = tenant() and e.folder_id = of_folder
+        and e.id = case when name ~ '^[1-9][0-9]{0,15}$' then name::bigint end
+        and (e.validated_at is null or not drafts)
+    ), by_invoice as materialized (
+      select e.id, e.exercice_id from entries e
+      where e.schema_id = tenant() and e.folder_id = of_folder
+        and e.id in (
+          select m.entry_id from movements m
+          where m.schema_id = tenant() and m.folder_id = of_folder and m.invoice_number = name
+            and m.invoice_number <> '' and length(m.invoice_number) <= 255)
+        and (e.validated_at is null) = drafts
+        and not exists (select from by_id)
+      order by e.id limit at_most
+    ), by_partner_id as materialized (
+      select e.id, e.exercice_id from entries e
+      where e.schema_id = tenant() and e.folder_id = of_folder
+        and e.partner_metadata ->> 'partnerId' = name and length(e.partner_metadata ->> 'partnerId') <= 255
+        and (e.validated_at is null) = drafts
+        and not exists (select from by_id) and not exists (select from by_invoice)
+      order by e.id limit at_most
+    )
+    select n.id, n.exercice_id from by_id n
+    union all select n.id, n.exercice_id from by_invoice n
+    union all select n.id, n.exercice_id from by_partner_id n;
+  end;
+
+revoke all on function entries_named from public;
+grant execute on function entries_named to grandlivre_service;

@@ -1,7 +1,7 @@
 /** The folder that an import fills: an existing one, or a new one in a tenant of its own. */
 import type { ClientBase } from 'pg'
-import { isId } from '../db/id.ts'
-import type { IdSource } from './ids.ts'
+import { isId } from '../../db/id.ts'
+import type { IdSource } from '../ids.ts'
 import {
   createFirm,
   createFolder,
@@ -9,7 +9,7 @@ import {
   type Folder,
   type FolderTarget,
   lockFolder,
-} from './tenants.sql.ts'
+} from '../tenants.sql.ts'
 
 /** Locks the folder, as `lockFolder` does. @throws {Error} there is none with this id */
 export async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {

@@ -37,7 +37,7 @@ test('each format has a renderer, and each streamed form its framing', () => {
   expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
   expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
   expect(mediaTypes).toEqual({ json: 'application/json', ndjson: 'application/x-ndjson' })
-  expect([...framingBytes('ndjson').terminator]).toEqual([0x0a])
+  expect([...framingBytes(framings.ndjson).terminator]).toEqual([0x0a])
 })
 
 test('a file is served with the media type of the format that its ending names', () => {

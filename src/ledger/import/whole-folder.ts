@@ -1,9 +1,9 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
-import { rememberLetterings } from './events.sql.ts'
+import { rememberLetterings } from '../events.sql.ts'
+import type { IdSource } from '../ids.ts'
+import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
-import type { IdSource } from './ids.ts'
-import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from './tenants.sql.ts'
 
 export interface RequestedLedger {
   /** Decimal digits. If absent: a new folder, in a tenant of its own. */

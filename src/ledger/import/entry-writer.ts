@@ -1,7 +1,7 @@
 /** Loads entries and their movements in batches. */
 import type { ClientBase } from 'pg'
-import type { EntryRow, MovementRow } from '../formats/rows.ts'
-import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from './load.ts'
+import type { EntryRow, MovementRow } from '../../formats/rows.ts'
+import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
 /** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 const batchMovements = 10_000

@@ -1,0 +1,100 @@
+/**
+ * Turns our CSV into Parquet in a process of its own: DuckDB has 68 MB of code, needs 300 MB for any ledger, and may
+ * run out of memory, which must end an export and not the service.
+ *
+ * DuckDB opens files by name. Under the names /dev/stdin and /dev/stdout it can open pipes, but not the sockets that
+ * Node gives its children, so a shell puts a `cat` on either side. Nothing is on disk, so a kill leaves nothing there.
+ * If the service is killed, input and output of the three processes end, and they do.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { getCompileCacheDir } from 'node:module'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { ParquetFailure } from './parquet-failure.ts'
+
+const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.url))
+
+/**
+ * Only the process in the middle keeps the channel, descriptor 3. If it is killed, so are the others: the first `cat`
+ * would wait for CSV.
+ */
+const pipeline = 'cat 3>&- | { "$0" "$@" || kill -9 0; } | cat 3>&-'
+
+/** The heap of JavaScript, where nearly nothing happens. */
+const nodeOptions = ['--max-old-space-size=64', '--max-semi-space-size=1']
+
+/** What the process says before it ends: the rows of its file, or why there is none. */
+interface Outcome {
+  rows?: number
+  error?: string
+}
+
+/**
+ * @param csv each chunk is copied before the next is asked for
+ * @param rows how many it had, once it has ended
+ * @throws {ParquetFailure}
+ */
+export async function* toParquet(
+  csv: AsyncIterable<Uint8Array>,
+  rows: () => number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const child = startProcess()
+  let failure: unknown
+  try {
+    const outcome = outcomeOf(child)
+    // Rejects if no process could be started.
+    await once(child, 'spawn')
+    feed(child, csv).catch((thrown) => {
+      failure = thrown
+      // It would take the part for the whole.
+      kill(child)
+    })
+    for await (const bytes of child.stdout) yield bytes
+    const { rows: written, error } = await outcome
+    if (failure) throw failure
+    if (error !== undefined) throw new ParquetFailure(error, false)
+    if (written !== rows()) throw new ParquetFailure('the process that writes Parquet was ended', true)
+  } finally {
+    kill(child)
+  }
+}
+
+type Process = ChildProcessByStdio<Writable, Readable, null>
+
+/** In a group of its own, so that all three processes can be killed. It gets no settings, hence no secrets. */
+function startProcess(): Process {
+  const cache = getCompileCacheDir()
+  const child = spawn('/bin/sh', ['-c', pipeline, process.execPath, ...nodeOptions, program], {
+    detached: true,
+    env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
+    stdio: ['pipe', 'pipe', 'ignore', 'ipc'],
+  }) as Process
+  child.on('error', () => {})
+  child.stdin.on('error', () => {})
+  return child
+}
+
+/** Empty if it was killed before it said anything. */
+function outcomeOf(child: Process): Promise<Outcome> {
+  return new Promise((resolve) => {
+    child.once('message', (outcome: Outcome) => resolve(outcome))
+    child.once('close', () => resolve({}))
+  })
+}
+
+/**
+ * Sends the CSV. If the process ends first, it stops without an error: the outcome says why.
+ * @throws the error of the CSV
+ */
+async function feed({ stdin }: Process, csv: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const chunk of csv)
+    if (!(await new Promise((resolve) => stdin.write(chunk, (error) => resolve(!error))))) return
+  stdin.end()
+}
+
+function kill(child: Process): void {
+  const { pid, exitCode, signalCode } = child
+  // Once it has ended, its number may belong to another.
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL')
+}

@@ -1,0 +1,32 @@
+import { balanceItem } from '../../formats/mad/items.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
+import { readAccountIds, readBalance } from '../read/balance.sql.ts'
+import type { Snapshot } from '../read/snapshot.ts'
+import { frameItems, framings } from '../render/framing.ts'
+import { packTexts } from '../render/pack-texts.ts'
+import { resolve } from './produce-selected.ts'
+import type { BalanceTask, Produced } from './task.ts'
+
+/** Produces the sums of the selected movements by account (docs/spec/exports.md#balance). */
+export async function produceBalance(
+  snapshot: Snapshot,
+  { selection, form }: BalanceTask,
+  buffer: ChunkBuffer,
+): Promise<Produced> {
+  const { first, second } = snapshot
+  // In parallel, on two connections.
+  const [{ ledgerVersion, ...found }, accountIds] = await Promise.all([
+    resolve(snapshot, { what: 'movements', selection, after: undefined }),
+    readAccountIds(second, selection),
+  ])
+  let rows = 0
+  const sums = readBalance(first, { ...found, selection, accountIds })
+  const texts = frameItems(itemsOf(sums), framings[form], (items) => {
+    rows += items
+  })
+  return { head: { ledgerVersion }, chunks: packTexts(texts, buffer), rows: () => rows }
+}
+
+async function* itemsOf(sums: ReturnType<typeof readBalance>): AsyncGenerator<object[]> {
+  for await (const batch of sums) yield batch.map(balanceItem)
+}

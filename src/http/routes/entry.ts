@@ -1,0 +1,60 @@
+/** `GET /api/v1/mad/entry`: the entry that a notification, an invoice or a partner's own record names. */
+import { z } from '@hono/zod-openapi'
+import { tagOf } from '../../exports/tag.ts'
+import { formatRevisions } from '../../formats/mad/revisions.ts'
+import { askForNamedEntry } from '../../ledger/named-entry.sql.ts'
+import { accountingFolderId, text, version } from '../query.ts'
+import { representationFor } from '../representation.ts'
+import { type FolderCall, folderRoute } from '../route.ts'
+import { conditionalRequest } from '../schemas/answer-headers.ts'
+import { Entry } from '../schemas/movement-schema.ts'
+import { conditionalAnswers } from '../schemas/streamed-answers.ts'
+import { streamExport } from '../stream/stream-export.ts'
+import { draft } from './movements-query.ts'
+
+/** No invoice number of an import is longer (docs/spec/imports.md#columns). PostgreSQL's texts have no NUL. */
+const namePattern = /^[^\0]{1,255}$/u
+
+const entryQuery = z.strictObject({
+  version,
+  accountingFolderId,
+  id: text()
+    .regex(namePattern, 'must have 1 to 255 characters, none of them NUL')
+    .openapi({
+      type: 'string',
+      pattern: namePattern.source,
+      description:
+        'The producerId of an entry, as notifications carry it; else the invoice number of one of its movements; ' +
+        'else the partnerId of its partnerMetadata',
+      example: '1175',
+    }),
+  draft,
+})
+
+export const entry = folderRoute({
+  method: 'get',
+  path: '/api/v1/mad/entry',
+  levels: ['api', 'firm'],
+  summary: 'One entry with its movements',
+  query: entryQuery,
+  headers: conditionalRequest,
+  answers: conditionalAnswers(Entry, Entry),
+  answer: answerEntry,
+})
+
+/** @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
+async function answerEntry(call: FolderCall<z.output<typeof entryQuery>>): Promise<Response> {
+  const { c, services, query, principal, folderId } = call
+  const representation = representationFor(c)
+  const { timeZone } = services.config
+  const named = { schemaId: principal.schemaId, folderId, name: query.id, draft: query.draft ?? false }
+  const { id, reference, ledgerVersion } = await askForNamedEntry(services.database, named)
+  return streamExport(c, services, {
+    task: { what: 'entry', named, timeZone, ...representation },
+    fileName: `${reference ?? folderId}_entry_${id}`,
+    ledger: {
+      version: ledgerVersion,
+      tagAt: (atVersion) => tagOf('entry', formatRevisions.entries, atVersion, named),
+    },
+  })
+}

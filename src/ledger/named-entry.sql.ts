@@ -1,0 +1,64 @@
+/** Finds the entry that a partner names: by its id, an invoice number, or the partner's own id. */
+import type pg from 'pg'
+import { limits } from '../config.ts'
+import { idLiteral, textLiteral } from '../db/literal.ts'
+import { askInTenant } from '../db/pool.ts'
+import { AppError } from '../errors.ts'
+import type { FolderKey } from '../formats/rows.ts'
+
+export interface EntryName extends FolderKey {
+  /** Without the character NUL. */
+  name: string
+  /** True: an entry awaiting validation. False: a validated one or, if `name` is its id, any. */
+  draft: boolean
+}
+
+export interface NamedEntry {
+  /** The folder's ledger version. */
+  ledgerVersion: string
+  /** The folder's own reference. */
+  reference: string | null
+  id: string
+  exerciceId: string
+}
+
+/** Inside the caller's transaction. @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
+export async function readNamedEntry(client: pg.ClientBase, name: EntryName): Promise<NamedEntry> {
+  const { rows } = await client.query<Found>(statement(name))
+  return onlyEntry(rows)
+}
+
+/** The same in one round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
+export async function askForNamedEntry(pool: pg.Pool, name: EntryName): Promise<NamedEntry> {
+  return onlyEntry(await askInTenant<Found>(pool, name.schemaId, statement(name)))
+}
+
+interface Found {
+  ledgerVersion: string
+  reference: string | null
+  /** Ascending by id. */
+  entries: Pick<NamedEntry, 'id' | 'exerciceId'>[]
+}
+
+function statement({ schemaId, folderId, name, draft }: EntryName): string {
+  const folder = idLiteral(folderId)
+  return `select ledger_version as "ledgerVersion", reference,
+      (select coalesce(json_agg(json_build_object('id', n.id::text, 'exerciceId', n.exercice_id::text) order by n.id), '[]')
+       from entries_named(${folder}, ${textLiteral(name)}, ${draft}, ${limits.ambiguousEntriesMax + 1}) n) as entries
+    from folders where schema_id = ${idLiteral(schemaId)} and id = ${folder}`
+}
+
+function onlyEntry([found]: Found[]): NamedEntry {
+  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const { entries, ...folder } = found
+  const [entry, ...others] = entries
+  if (!entry) throw new AppError('ERR-ENTRY-NOT-FOUND')
+  if (others.length === 0) return { ...folder, ...entry }
+  const shown = limits.ambiguousEntriesMax
+  const producerIds = entries.slice(0, shown).map(({ id }) => id)
+  const count = entries.length > shown ? `More than ${shown}` : String(entries.length)
+  throw new AppError('ERR-AMBIGUOUS-ENTRY', {
+    message: `${count} entries have this invoice number or partner id; ask for one of details.producerIds`,
+    producerIds,
+  })
+}

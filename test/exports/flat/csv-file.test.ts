@@ -1,0 +1,227 @@
+/** The bytes of a CSV file, compared with what SQL reads, and with the JSON file of the same folder. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { flatColumns } from '../../../src/formats/flat/columns.ts'
+import { flatFile } from '../../support/fixtures/flat-bytes.ts'
+import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
+import type { Chosen } from '../../support/fixtures/tra-bytes.ts'
+import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
+import { parseCsv } from '../../support/plain/plain-csv.ts'
+import { flatNames, readPlainFlat } from '../../support/plain/plain-flat.ts'
+import { type Folder, type MadStage, setMadStage } from '../../support/stages/mad-stage.ts'
+
+const { first, sameFirm, otherFirm, otherTenant } = folders
+let stage: MadStage
+
+beforeAll(async () => {
+  stage = await setMadStage()
+  await fillHostileLedger(stage.staff.client, sameFirm)
+})
+
+afterAll(() => stage?.close())
+
+async function csvOf(folder: Folder, chosen: Chosen = {}): Promise<string> {
+  return (await flatFile(stage.pool, folder, 'CSV', chosen)).bytes.toString('utf8')
+}
+
+async function rowsOf(folder: Folder, chosen: Chosen = {}): Promise<(string | null)[][]> {
+  const [header, ...rows] = parseCsv(await csvOf(folder, chosen))
+  expect(header!.map(({ text }) => text)).toEqual(flatNames)
+  return rows.map((row) => row.map(({ text }) => text))
+}
+
+const record = (row: (string | null)[]) =>
+  Object.fromEntries(row.map((text, i) => [flatNames[i]!, text])) as Record<string, string | null>
+
+const optional = (value: unknown) => (value === null || value === undefined ? null : String(value))
+
+const links = (files: Record<string, { value: string }>) =>
+  Object.fromEntries(Object.entries(files).map(([name, { value }]) => [name, value]))
+
+/** What the row of a movement of the JSON file must be; of `exercice_id` that file says nothing. */
+// biome-ignore lint/suspicious/noExplicitAny: parsed items
+function rowOfItem(entry: any, movement: any, journalTypes: Map<string, string>) {
+  const more = entry.additionalProducerProperties
+  return {
+    entry_id: entry.producerId,
+    entry_date: entry.date,
+    entry_due_date: entry.dueDate,
+    accounted_at: more.accountedAt,
+    created_at: new Date(more.createdAt * 1000).toISOString().replace('.000', ''),
+    validated_at: more.validationDate,
+    draft: String(more.validationDate === null),
+    journal_id: entry.journal.producerId,
+    journal_code: entry.journal.customerReferenceCode,
+    journal_name: entry.journal.name,
+    journal_type: journalTypes.get(entry.journal.producerId),
+    source: more.source.name,
+    currency: entry.currency.code,
+    currency_rate: optional(entry.currency.rate),
+    entry_comment: more.comment,
+    ecriture_num: null,
+    piece_date: entry.date,
+    movement_id: movement.producerId,
+    account_id: movement.account.producerId,
+    account_number: movement.account.number,
+    account_name: movement.account.name,
+    auxiliary_number: null,
+    auxiliary_name: null,
+    description: movement.description,
+    due_date: movement.dueDate,
+    free_number: movement.freeNumber,
+    invoice_number: movement.invoiceNumber,
+    debit: String(movement.value.debit),
+    credit: String(movement.value.credit),
+    payment_code: optional(movement.payment?.code),
+    lettering_state: movement.lettering.state,
+    lettering_code: movement.lettering.value?.replace(/^\*/, '') ?? null,
+  }
+}
+
+describe('a file', () => {
+  test.each(Object.entries({ first, sameFirm, otherFirm, otherTenant }))(
+    'of folder %s has every movement of that folder, field by field as SQL prints them',
+    async (_, folder) => {
+      const expected = await readPlainFlat(stage.staff.client, folder)
+      expect(expected.length).toBeGreaterThan(50)
+      expect(await rowsOf(folder)).toEqual(expected)
+    },
+  )
+
+  test('says of each movement what the JSON file says', async () => {
+    const { data } = JSON.parse((await stage.file(first)).text)
+    const types = new Map<string, string>(
+      // biome-ignore lint/suspicious/noExplicitAny: parsed items
+      data.journals.map((each: any) => [each.producerId, each.additionalProducerProperties.type]),
+    )
+    // biome-ignore lint/suspicious/noExplicitAny: parsed items
+    const items: any[] = data.entries.flatMap((entry: any) =>
+      // biome-ignore lint/suspicious/noExplicitAny: parsed items
+      entry.movements.map((movement: any) => ({ entry, movement })),
+    )
+    const rows = new Map((await rowsOf(first)).map((row) => [record(row)['movement_id'], record(row)]))
+    expect([rows.size, items.length > 100]).toEqual([items.length, true])
+    for (const { entry, movement } of items) {
+      const { analytics, attachments, exercice_id: _, ...row } = rows.get(movement.producerId)!
+      expect(row).toEqual(rowOfItem(entry, movement, types))
+      expect(JSON.parse(analytics ?? '[]')).toEqual(
+        // biome-ignore lint/suspicious/noExplicitAny: parsed items
+        movement.analytics.flatMap(({ code: axis_code, sections }: any) =>
+          // biome-ignore lint/suspicious/noExplicitAny: parsed items
+          sections.map(({ code, amount, rate }: any) => ({ axis_code, section_code: code, amount, rate })),
+        ),
+      )
+      const files = { entry: {}, movement: {}, ...JSON.parse(attachments ?? '{}') }
+      expect(files).toEqual({ entry: links(entry.attachments), movement: links(movement.attachments) })
+    }
+  })
+
+  test('has the declared columns, texts in quotes and nothing else in quotes', async () => {
+    const [header, ...rows] = parseCsv(await csvOf(first))
+    expect(flatColumns.map(({ name }) => name)).toEqual(flatNames)
+    expect(header!.every(({ isQuoted }) => !isQuoted)).toBe(true)
+    const codes = ['journal_type', 'source', 'currency', 'payment_code', 'lettering_state']
+    for (const [i, { name, type }] of flatColumns.entries()) {
+      const fields = rows.map((row) => row[i]!).filter(({ text }) => text !== null)
+      const isText = (type === 'VARCHAR' || type.startsWith('STRUCT')) && !codes.includes(name)
+      expect(new Set(fields.map(({ isQuoted }) => isQuoted)), name).toEqual(
+        new Set(fields.length > 0 ? [isText] : []),
+      )
+    }
+  })
+
+  test('is the same for every chunk size, which only single rows exceed', async () => {
+    const whole = await csvOf(first)
+    for (const chunkBytes of [600, 4096]) {
+      const { bytes, parts } = await flatFile(stage.pool, first, 'CSV', {}, chunkBytes)
+      expect(bytes.toString('utf8')).toBe(whole)
+      expect(parts.filter((part) => part.length === 0)).toEqual([])
+      expect(parts.length).toBeGreaterThan(whole.length / chunkBytes)
+    }
+  })
+
+  test('of an unknown folder, or another tenant’s, is refused before its first byte', async () => {
+    for (const folderId of ['999', '211'])
+      await expect(csvOf({ schemaId: '100', folderId })).rejects.toMatchObject({
+        code: 'ERR-FOLDER-NOT-FOUND',
+      })
+  })
+
+  test('counts what it holds: rows, entries, bytes, and sums to the cent', async () => {
+    const { counts, bytes } = await flatFile(stage.pool, sameFirm, 'CSV', {}, 4096)
+    const { rows } = await stage.staff.client.query(
+      `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
+       from grandlivre.movements where schema_id = $1 and folder_id = $2`,
+      [sameFirm.schemaId, sameFirm.folderId],
+    )
+    const { count, entries, debit, credit } = rows[0]
+    expect(counts.at(-1)).toEqual({
+      rows: Number(count),
+      entries: Number(entries),
+      bytes: bytes.length,
+      debit: BigInt(debit),
+      credit: BigInt(credit),
+    })
+  })
+})
+
+describe('a selection', () => {
+  const selections: [string, Chosen, string][] = [
+    ['a year', { exerciceId: '12' }, 'e.exercice_id = 12'],
+    [
+      'a period',
+      { period: { start: '2023-09-01', end: '2025-01-31' } },
+      `e.date between '2023-09-01' and '2025-01-31'`,
+    ],
+    [
+      'journals of a year',
+      { exerciceId: '13', journalIds: ['31', '33', '40'] },
+      'e.exercice_id = 13 and e.journal_id in (31, 33, 40)',
+    ],
+  ]
+  test.each(selections)('of %s has its rows and no others', async (_, chosen, where) => {
+    const expected = await readPlainFlat(stage.staff.client, first, where)
+    expect(expected.length).toBeGreaterThan(3)
+    expect(await rowsOf(first, chosen)).toEqual(expected)
+  })
+
+  test('of nothing has the header alone', async () => {
+    expect(await csvOf(first, { period: { start: '1990-01-01', end: '1990-12-31' } })).toBe(
+      `${flatNames.join(',')}\r\n`,
+    )
+  })
+})
+
+test('texts of every kind come back as they are', async () => {
+  const { client } = stage.staff
+  const ofFolder = `schema_id = ${otherFirm.schemaId} and folder_id = ${otherFirm.folderId}`
+  await addHostileTexts(client, otherFirm)
+  const name = `",\r\n\\N\t\u0001\u2028😀`
+  for (const table of ['accounts', 'journals', 'axes', 'sections'])
+    await client.query(`update grandlivre.${table} set name = $1 || id where ${ofFolder}`, [name])
+  for (const table of ['journals', 'axes', 'sections'])
+    await client.query(`update grandlivre.${table} set code = $1 || id where ${ofFolder}`, [name])
+  expect(await rowsOf(otherFirm)).toEqual(await readPlainFlat(client, otherFirm))
+})
+
+test('fields of a filed ledger come from the line, its entry, its account and date, in this order', async () => {
+  const { client } = stage.staff
+  const ofFolder = `schema_id = ${otherTenant.schemaId} and folder_id = ${otherTenant.folderId}`
+  await client.query(`update grandlivre.accounts set filed_number = '401000', filed_name = 'Fournisseurs',
+    auxiliary_number = 'alpha "1"', auxiliary_name = 'Alpha, SA' where ${ofFolder} and id = 102`)
+  await client.query(`update grandlivre.entries set number = 'A"' || id where ${ofFolder} and id % 2 = 0`)
+  await client.query(`update grandlivre.entries set filed = case id % 5
+      when 0 then '{"PieceDate":"20240229"}'::json when 1 then '{"PieceDate":"","CompAuxNum":"E-1"}'
+      else '{"ValidDate":"","CompAuxLib":""}' end where ${ofFolder} and id % 4 = 0`)
+  await client.query(`update grandlivre.movements set filed = case id % 5
+      when 0 then '{"PieceDate":"20231231","CompAuxNum":"\\"line\\""}'::json
+      when 1 then '{"CompAuxNum":"","CompAuxLib":"of the line"}'
+      else '{"PieceDate":""}' end where ${ofFolder} and id % 7 = 0`)
+  const rows = await rowsOf(otherTenant)
+  expect(rows).toEqual(await readPlainFlat(client, otherTenant))
+  const found = (name: string) => new Set(rows.map((row) => record(row)[name]))
+  for (const date of ['2024-02-29', '2023-12-31', null]) expect(found('piece_date')).toContain(date)
+  for (const number of ['alpha "1"', 'E-1', '"line"', null])
+    expect(found('auxiliary_number')).toContain(number)
+  for (const name of ['Alpha, SA', 'of the line', null]) expect(found('auxiliary_name')).toContain(name)
+})

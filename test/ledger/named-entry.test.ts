@@ -1,0 +1,143 @@
+/** Finding one entry costs what that entry has, not what its folder has. */
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool, inTenant } from '../../src/db/pool.ts'
+import { readDictionaryOfEntry } from '../../src/ledger/dictionary.sql.ts'
+import { type EntryName, readNamedEntry } from '../../src/ledger/named-entry.sql.ts'
+import { addEntry, fillLedger } from '../support/ledgers/ledger.ts'
+import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let staff: Staff
+let pool: pg.Pool
+
+const { schemaId, folderId } = folders.first
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
+  for (const folder of [folders.first, folders.sameFirm])
+    await fillLedger(staff.client, {
+      schemaId: folder.schemaId,
+      folderId: folder.folderId,
+      label: 'x',
+      thirdPartyId: rows[0].id,
+    })
+  // 20,000 entries of two movements and 5,000 accounts; every tenth entry was sent by a partner.
+  await fillFurther(staff.client)
+  pool = createPool(database.serviceUrl, { max: 1, applicationName: 'test' })
+})
+
+/** 20,000 entries of two movements, every tenth sent by a partner, and 5,000 accounts. */
+async function fillFurther(client: pg.Client): Promise<void> {
+  await client.query(
+    `insert into grandlivre.accounts (schema_id, folder_id, id, number, name)
+       select ${schemaId}, ${folderId}, 1000 + n, '4' || lpad(n::text, 6, '0'), 'Client ' || n
+       from generate_series(1, 5000) n;
+     insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at,
+         validated_at, source, currency, partner_metadata)
+       select ${schemaId}, ${folderId}, 100000 + n, 12, 31, '2024-09-01', '2024-09-01', now(), '2024-09-02', 'E', 'EUR',
+         case when n % 10 = 0 then jsonb_build_object('partnerId', 'sent-' || n, 'json', null) end
+       from generate_series(1, 20000) n;
+     analyze grandlivre.accounts, grandlivre.entries`,
+  )
+  // A session of its own: this one has planned the checks of foreign keys for tables that were nearly empty.
+  const other = new pg.Client({ connectionString: database.ownerUrl })
+  await other.connect()
+  await other.query(
+    `insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
+         invoice_number, debit, credit)
+       select ${schemaId}, ${folderId}, 12, 100000 + n, 200000 + 2 * n + k, 1001 + (n * 7 + k) % 5000, 'Vente',
+         'FA-' || n, 100 * k, 100 * (1 - k)
+       from generate_series(1, 20000) n, generate_series(0, 1) k;
+     analyze grandlivre.movements`,
+  )
+  await other.end()
+}
+
+afterAll(async () => {
+  await pool?.end()
+  await staff?.end()
+  await database?.drop()
+})
+
+/** Rows of tables and entries of indexes that the transaction has read so far. */
+async function rowsRead(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query<{ read: string }>(
+    `select (select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_xact_user_tables
+             where schemaname = 'grandlivre') as read`,
+  )
+  return Number(rows[0]!.read)
+}
+
+const named = (name: string): EntryName => ({ schemaId, folderId, name, draft: false })
+
+test.each([
+  ['its id', '110000'],
+  ['an invoice number', 'FA-10000'],
+  ['a partner id', 'sent-10000'],
+])('an entry is found by %s, with what it refers to, from a few dozen rows', async (_what, name) => {
+  await inTenant(pool, schemaId, async (client) => {
+    // After five runs PostgreSQL may plan a statement once for all values.
+    for (let run = 0; run < 8; run++) {
+      const before = await rowsRead(client)
+      const entry = await readNamedEntry(client, named(name))
+      expect(entry).toMatchObject({ id: '110000', exerciceId: '12' })
+      const dictionary = await readDictionaryOfEntry(client, { schemaId, folderId }, entry)
+      expect(dictionary.accounts).toHaveLength(2)
+      expect(dictionary.journals.map(({ id }) => id)).toEqual(['31'])
+      expect((await rowsRead(client)) - before, `run ${run}`).toBeLessThan(100)
+    }
+  })
+})
+
+test('what an entry refers to is what all of the folder’s rows say of it', async () => {
+  await addEntry(
+    staff.client,
+    { schemaId, folderId },
+    { id: '700000', source: 'API', thirdPartyId: await partnerId() },
+    [
+      { id: '700000', accountId: '105', paymentId: '52', shares: [71n, 1n, 1n, 75n, 1n, 1n] },
+      { id: '700001', accountId: '101', paymentId: null, shares: [72n, 1n, 1n] },
+    ],
+  )
+  const found = await inTenant(pool, schemaId, (client) =>
+    readDictionaryOfEntry(client, { schemaId, folderId }, { id: '700000', exerciceId: '12' }),
+  )
+  const ids = Object.entries(found).map(([table, rows]) => [
+    table,
+    rows.map(({ id }: { id: string }) => id).toSorted(),
+  ])
+  expect(Object.fromEntries(ids)).toEqual({
+    journals: ['31'],
+    accounts: ['101', '105'],
+    payments: ['52'],
+    axes: ['61', '62'],
+    sections: ['71', '72', '75'],
+    thirdParties: [await partnerId()],
+  })
+})
+
+test('texts that no index can hold are stored, and not found', async () => {
+  // Compression does not make them fit.
+  const long = randomBytes(4_000).toString('base64')
+  const partnerMetadata = { partnerId: long, json: null }
+  await addEntry(staff.client, { schemaId, folderId }, { id: '710000', partnerMetadata }, [
+    { id: '710000', invoiceNumber: long },
+  ])
+  await inTenant(pool, schemaId, async (client) => {
+    await expect(readNamedEntry(client, named(long))).rejects.toMatchObject({ code: 'ERR-ENTRY-NOT-FOUND' })
+    expect(await readNamedEntry(client, named('710000'))).toMatchObject({ id: '710000' })
+  })
+})
+
+async function partnerId(): Promise<string> {
+  const { rows } = await staff.client.query<{ id: string }>(
+    `select id from grandlivre.third_parties where code = 'PARTNER'`,
+  )
+  return rows[0]!.id
+}
