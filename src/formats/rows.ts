@@ -187,6 +187,8 @@ export interface EntryRow extends FolderKey {
   comment: string | null
   partnerMetadata: { partnerId: string; json: unknown } | null
   attachments: Attachments | null
+  /** EcritureNum; null for a draft without one. Without it, a validated entry gets one when it is loaded. */
+  number: string | null
 }
 
 export type LetteringState = 'none' | 'partial' | 'complete'

@@ -196,6 +196,7 @@ export const entries: TableOf<EntryRow> = {
     comment: 'text',
     partnerMetadata: 'json',
     attachments: 'json',
+    number: 'text',
   },
 }
 
