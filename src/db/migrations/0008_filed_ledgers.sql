@@ -81,6 +81,8 @@ alter table exports
   add column compression text check (compression in ('gzip', 'zstd')),
   add column encoding text check (encoding in ('utf-8')),
   add column columns text check (columns in ('extended')),
+  -- The last day of the exercice, which the name of a FEC says. A file may outlive its exercice.
+  add column exercice_end date,
   -- The file as stored; `bytes` and `sha256` are its content's.
   add column file_bytes bigint,
   add column file_sha256 text check (file_sha256 ~ '^[0-9a-f]{64}$'),
@@ -88,7 +90,7 @@ alter table exports
   add column notes json;
 
 alter table exports drop constraint exports_format_check,
-  add constraint exports_format_check check (format in ('JSON', 'TRA', 'CSV', 'PARQUET'));
+  add constraint exports_format_check check (format in ('JSON', 'TRA', 'FEC', 'CSV', 'PARQUET'));
 
 -- The names of an entry other than its id (entries_named). Names of more than 255 characters are not looked up: an index
 -- refuses texts of more than 2,704 bytes.
