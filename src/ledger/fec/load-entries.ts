@@ -47,11 +47,11 @@ export interface LoadTarget extends FolderKey {
 }
 
 /** Entries and movements with what the FEC filed. */
-type FiledEntryRow = EntryRow & { number: string | null; filed: string | null }
+type FiledEntryRow = EntryRow & { filed: string | null }
 type FiledMovementRow = MovementRow & { filed: string | null }
 const filedEntries: TableOf<FiledEntryRow> = {
   name: entries.name,
-  columns: { ...entries.columns, number: 'text', filed: 'text' },
+  columns: { ...entries.columns, filed: 'text' },
 }
 const filedMovements: TableOf<FiledMovementRow> = {
   name: movements.name,
