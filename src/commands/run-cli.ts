@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import { addEventCommands } from './event.ts'
 import { addExportCommands } from './export.ts'
-import { addImportCommands } from './import.ts'
+import { addImportCommands } from './import/import-commands.ts'
 import { addInspectCommands } from './inspect.ts'
 import { addMaintenanceCommand } from './maintenance.ts'
 import { addMigrateCommand } from './migrate.ts'

@@ -53,14 +53,6 @@ export function picksEntries({ period, source, draft, journalIds }: Selection): 
   return period !== undefined || source !== undefined || draft === true || journalIds.length > 0
 }
 
-/** Source codes of entries (docs/spec/resources.md#source-codes). */
-// biome-ignore format: a table
-export const sourceCodes = [
-  'E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET',
-  'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA',
-  'VIRT_SEPA', 'API',
-] as const
-
 /** What a route makes of a selection. */
 export type SelectedItems = 'movements' | 'entries' | 'balance'
 

@@ -104,6 +104,33 @@ export async function findFoldersByReference(
   return rows
 }
 
+export interface FolderTarget extends FolderKey {
+  firmId: string
+  name: string
+  /** Or a SIREN. */
+  siret: string | null
+  currency: string
+}
+
+/** Locks the folder until the transaction ends: imports into one folder wait for each other. */
+export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
+  const { rows } = await client.query<FolderTarget>(
+    `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
+     from grandlivre.folders where id = $1 for no key update`,
+    [id],
+  )
+  return rows[0]
+}
+
+/** The exercices of a folder, earliest first. */
+export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date',
+    [key.schemaId, key.folderId],
+  )
+  return rows.map((row) => row.id)
+}
+
 /** Children first. Sections before axes: an axis's default section is checked only at commit. */
 const tablesOfLedger = [
   'movements',
@@ -127,4 +154,20 @@ export async function deleteLedger(client: ClientBase, key: FolderKey): Promise<
       key.schemaId,
       key.folderId,
     ])
+}
+
+/** What a folder's ledger holds. */
+export async function countLedger(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<{ accounts: number; entries: number; closed: { start: string; end: string } | null }> {
+  const { rows } = await client.query(
+    `select (select count(*) from grandlivre.accounts where schema_id = $1 and folder_id = $2)::integer as accounts,
+            (select count(*) from grandlivre.entries where schema_id = $1 and folder_id = $2)::integer as entries,
+            (select json_build_object('start', start_date, 'end', end_date) from grandlivre.exercices
+             where schema_id = $1 and folder_id = $2 and closed_at is not null
+             order by start_date limit 1) as closed`,
+    [schemaId, folderId],
+  )
+  return rows[0]
 }

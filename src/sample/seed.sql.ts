@@ -1,6 +1,5 @@
 /** Statements of the seed, which runs as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
-import type { FolderKey } from '../formats/rows.ts'
 
 /**
  * Makes a second seed of the same reference wait until the transaction ends, so that it sees the first one's folder.
@@ -25,15 +24,6 @@ export async function findOrCreateSender(client: ClientBase, id: string): Promis
     [id],
   )
   return rows[0]!.id
-}
-
-/** Earliest first. */
-export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date',
-    [key.schemaId, key.folderId],
-  )
-  return rows.map((row) => row.id)
 }
 
 /**

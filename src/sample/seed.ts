@@ -12,10 +12,11 @@ import {
   createFolder,
   createSchema,
   deleteLedger,
+  exerciceIds,
   findFoldersByReference,
 } from '../ledger/tenants.sql.ts'
 import { Random } from './random.ts'
-import { exerciceIds, findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
+import { findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
 import { buildChart, type Chart } from './seed-chart.ts'
 import { siren } from './seed-identifiers.ts'
 import { chartSize, entryLinesMax, generateLedger } from './seed-ledger.ts'

@@ -30,7 +30,7 @@ export function createProgressBar(out: Output): ProgressBar {
   }
 }
 
-/** Progress of a step: bytes and lines of a file. */
+/** Progress of a step: bytes of a file, and lines or movements. */
 export interface FileProgress {
   step: string
   bytes: number
@@ -38,8 +38,8 @@ export interface FileProgress {
   lines: number
 }
 
-/** Shows each step of reading a file, with its own rate. */
-export function showFileProgress(bar: ProgressBar): (progress: FileProgress) => void {
+/** Shows each step of reading a file, with its own rate. @param counted what `lines` counts */
+export function showFileProgress(bar: ProgressBar, counted = 'lines'): (progress: FileProgress) => void {
   let current = ''
   let started = 0
   return ({ step, bytes, bytesTotal, lines }) => {
@@ -47,6 +47,6 @@ export function showFileProgress(bar: ProgressBar): (progress: FileProgress) => 
     if (step !== current) [current, started] = [step, now]
     const megabytes = [bytes, bytesTotal].map((count) => (count / 1e6).toFixed(1)).join(' of ')
     const rate = Math.round((lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
-    bar.show(bytes / bytesTotal, `${step}: ${megabytes} MB, ${rate} lines/s`)
+    bar.show(bytes / bytesTotal, `${step}: ${megabytes} MB, ${rate} ${counted}/s`)
   }
 }

@@ -1,7 +1,7 @@
 import type { Address } from '../rows.ts'
 
 /** Address (docs/spec/resources.md#address), with both spellings of the full name. */
-export function addressItem(address: Address): object {
+export function addressItem(address: Address) {
   const { number, locatingIndex, streetType, streetName } = address
   const fullName =
     number && streetType && streetName

@@ -3,24 +3,6 @@ import type { ClientBase } from 'pg'
 import type { FolderKey, Period } from '../../formats/rows.ts'
 import type { KnownAccount } from './survey/accounts.ts'
 
-export interface FolderTarget extends FolderKey {
-  firmId: string
-  name: string
-  /** Or a SIREN. */
-  siret: string | null
-  currency: string
-}
-
-/** Locks the folder until the transaction ends: imports into one folder wait for each other. */
-export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
-  const { rows } = await client.query<FolderTarget>(
-    `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
-     from grandlivre.folders where id = $1 for no key update`,
-    [id],
-  )
-  return rows[0]
-}
-
 /** Makes imports of the same new ledger wait for each other, before there is a folder to lock. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('import of ' || $1, 0))`, [reference])

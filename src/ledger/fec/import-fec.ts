@@ -11,7 +11,6 @@
  */
 
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
@@ -20,6 +19,7 @@ import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
+import { fileSize } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
 import { analyzeLedger, fileExercice, findEarlierImports } from './import-fec.sql.ts'
 import { type Dimensions, loadDimensions } from './load-dimensions.ts'
@@ -98,7 +98,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const name = readFileName(options.file)
   const knownPeriod = fiscalYear(name.end, options)
   const requested = requestedFolder(name, options)
-  const bytesTotal = await sizeOf(options.file)
+  const bytesTotal = await fileSize(options.file)
 
   const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
   const problems = new FecProblems()
@@ -215,12 +215,4 @@ async function* readLines(
     lines += batch.length
     options.onProgress?.({ step, bytes: file.bytesRead, bytesTotal, lines })
   }
-}
-
-async function sizeOf(file: string): Promise<number> {
-  const found = await stat(file).catch((cause: unknown) => {
-    throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
-  })
-  if (!found.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
-  return found.size
 }

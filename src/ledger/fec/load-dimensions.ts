@@ -27,7 +27,7 @@ export interface Dimensions {
 }
 
 type FiledNames = Pick<KnownAccount, 'filedNumber' | 'filedName' | 'auxiliaryNumber' | 'auxiliaryName'>
-const filedAccounts: TableOf<AccountRow & FiledNames> = {
+export const filedAccounts: TableOf<AccountRow & FiledNames> = {
   name: accounts.name,
   columns: {
     ...accounts.columns,
@@ -146,14 +146,14 @@ async function loadPayments(
   return idOf
 }
 
-function companyRow(key: FolderKey, accountId: string, name: string): CompanyRow {
+export function companyRow(key: FolderKey, accountId: string, name: string): CompanyRow {
   const unknown = { siren: null, ceo: null, paymentId: null, vatId: null, address: null }
   const noActivity = { apeProducerId: null, apeCode: null, apeName: null }
   return { ...key, accountId, name, ...unknown, ...noActivity, ibans: [], contacts: [], miscellaneous: null }
 }
 
 /** The whole label becomes the last name: a FEC does not mark the first name. */
-function employeeRow(key: FolderKey, accountId: string, name: string): EmployeeRow {
+export function employeeRow(key: FolderKey, accountId: string, name: string): EmployeeRow {
   return {
     ...key,
     accountId,

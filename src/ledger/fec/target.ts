@@ -1,11 +1,11 @@
 /** Finds or creates the folder of an import and the exercice in it. */
 import type { ClientBase } from 'pg'
-import { isId } from '../../db/id.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
+import { checkSiren, createTenantOf, folderWithId } from '../import/folder-target.ts'
 import { exercices, TableWriter } from '../load.ts'
-import { createFirm, createFolder, createSchema, findFoldersByReference } from '../tenants.sql.ts'
-import { type FolderTarget, findExercicesWithin, lockFolder, lockReference } from './import-fec.sql.ts'
+import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
+import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
 export interface RequestedFolder {
   /** Absent: the folder with the reference, or a new one. */
@@ -36,13 +36,8 @@ export async function findOrCreateFolder(
     refuseOtherCompany(folder, requested)
     return { ...folder, created: false }
   }
-  await ids.reserve(3)
   const { name = requested.fallbackName, reference, siren = null } = requested
-  const [schemaId, firmId, folderId] = [ids.next(), ids.next(), ids.next()]
-  await createSchema(client, { id: schemaId, name })
-  await createFirm(client, { schemaId, id: firmId, name })
-  await createFolder(client, { schemaId, id: folderId, firmId, name, reference, siret: siren })
-  return { schemaId, folderId, firmId, name, siret: siren, currency: 'EUR', created: true }
+  return { ...(await createTenantOf(client, ids, name, { name, reference, siret: siren })), created: true }
 }
 
 async function findFolder(client: ClientBase, requested: RequestedFolder): Promise<FolderTarget | undefined> {
@@ -60,12 +55,8 @@ async function findFolder(client: ClientBase, requested: RequestedFolder): Promi
 
 /** The books of two companies in one folder could not be separated again. */
 function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): void {
-  const { folderId, siret, name } = folder
-  if (requested.siren !== undefined && siret !== null && siret.slice(0, 9) !== requested.siren.slice(0, 9))
-    throw new Error(
-      `The ledger belongs to the company ${requested.siren}, but folder ${folderId} (${name}) to ${siret}. ` +
-        `Give another --folder, or --siren ${siret} if it does belong to that company`,
-    )
+  const { folderId, name, siret } = folder
+  checkSiren(folder, requested.siren, `--siren ${siret} if it does belong to that company`)
   // Naming the folder by id is a decision.
   if (requested.id !== undefined) return
   const isNamedOtherwise =
@@ -76,15 +67,6 @@ function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): v
       `that this ledger belongs to the same company. If it does, give --folder ${folderId}; if not, give the --siren ` +
       `of its company${requested.isIdentified ? '' : ', or a --name for a folder of its own'}`,
   )
-}
-
-async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {
-  const folder = isId(id) ? await lockFolder(client, id) : undefined
-  if (folder === undefined)
-    throw new Error(
-      `There is no folder ${id}: give the id of an existing one, or omit --folder to create one`,
-    )
-  return folder
 }
 
 export interface PreparedExercice {

@@ -58,12 +58,12 @@ const order = Object.keys(layouts) as TraRecord[]
 const journalCode = fieldOf(layouts.JAL, 'CODE')
 const journalName = fieldOf(layouts.JAL, 'LIBELLE')
 
-class TraCheck {
+export class TraCheck {
   readonly problems = new TraProblems()
   lines = 0
   readonly #definitions = new Definitions(this.problems)
   readonly #exercices: { start: string; end: string }[] = []
-  readonly #entries = new EntryCheck(this.problems, this.#definitions, this.#exercices)
+  readonly #entries: EntryCheck
   readonly #records = new Map<TraRecord, number>()
   /** Records that the file contains, including bare ones. */
   readonly #seen = new Set<TraRecord>()
@@ -71,6 +71,11 @@ class TraCheck {
   #header: TraSummary['header'] = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
   #folder = ''
   #furthest = 0
+
+  /** @param sums receives entries and shares that do not add up; by default they are problems like the others */
+  constructor(sums?: TraProblems) {
+    this.#entries = new EntryCheck(this.problems, sums ?? this.problems, this.#definitions, this.#exercices)
+  }
 
   add(line: TraLine): void {
     this.lines += 1

@@ -66,6 +66,7 @@ export class EntryCheck {
     lastDate: null,
   }
   readonly #problems: TraProblems
+  readonly #sums: TraProblems
   readonly #definitions: Definitions
   readonly #exercices: { start: string; end: string }[]
   #number = ''
@@ -76,9 +77,18 @@ export class EntryCheck {
   #divided: TraLine | undefined
   readonly #shares = new Map<string, bigint>()
 
-  /** @param exercices days as `YYYY-MM-DD`; the caller may add some until the first entry */
-  constructor(problems: TraProblems, definitions: Definitions, exercices: { start: string; end: string }[]) {
+  /**
+   * @param sums receives entries and shares that do not add up
+   * @param exercices days as `YYYY-MM-DD`; the caller may add some until the first entry
+   */
+  constructor(
+    problems: TraProblems,
+    sums: TraProblems,
+    definitions: Definitions,
+    exercices: { start: string; end: string }[],
+  ) {
     this.#problems = problems
+    this.#sums = sums
     this.#definitions = definitions
     this.#exercices = exercices
   }
@@ -148,11 +158,7 @@ export class EntryCheck {
     if (this.#first !== undefined && this.#balance !== 0n) {
       const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
       const by = inUnits(this.#balance < 0n ? -this.#balance : this.#balance, ',')
-      this.#first.refuse(
-        this.#problems,
-        pieceNumber,
-        `the ${debit} of this entry exceed its ${less} by ${by}`,
-      )
+      this.#first.refuse(this.#sums, pieceNumber, `the ${debit} of this entry exceed its ${less} by ${by}`)
     }
   }
 
@@ -176,7 +182,7 @@ export class EntryCheck {
     for (const [rank, shares] of this.#shares) {
       if (shares === amountIn(this.#divided, amount)) continue
       const message = `its shares on axis ${rank} add up to ${inUnits(shares, ',')}`
-      this.#divided.refuse(this.#problems, amount, message)
+      this.#divided.refuse(this.#sums, amount, message)
     }
     this.#shares.clear()
     this.#divided = undefined

@@ -51,6 +51,13 @@ export class TraLine {
     return windows1252.decode(this.bytes.subarray(at - 1, at - 1 + length)).trim()
   }
 
+  /** The decoded field without the blanks after it: blanks at the beginning belong to the value. */
+  value({ at, length }: TraField): string {
+    let end = Math.min(at - 1 + length, this.bytes.length)
+    while (end > at - 1 && this.bytes[end - 1] === blank) end -= 1
+    return windows1252.decode(this.bytes.subarray(at - 1, end))
+  }
+
   isBlank({ at, length }: TraField): boolean {
     const end = Math.min(at - 1 + length, this.bytes.length)
     for (let i = at - 1; i < end; i++) if (this.bytes[i] !== blank) return false

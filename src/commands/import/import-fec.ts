@@ -1,14 +1,13 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import { importFec } from '../ledger/fec/import-fec.ts'
-import { fecReport } from './import/fec-report.ts'
-import { checkLine } from './terminal/check-line.ts'
-import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
-import type { Terminal } from './terminal/terminal.ts'
-import { withDatabase } from './with-database.ts'
+import { importFec } from '../../ledger/fec/import-fec.ts'
+import { checkLine } from '../terminal/check-line.ts'
+import { createProgressBar, showFileProgress } from '../terminal/progress-bar.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { withDatabase } from '../with-database.ts'
+import { fecReport } from './fec-report.ts'
 
-export function addImportCommands(program: Command, terminal: Terminal): void {
-  const group = program.command('import').description('ledgers from files')
+export function addImportFec(group: Command, terminal: Terminal): void {
   group
     .command('fec')
     .description('load a fichier des écritures comptables into one folder and exercice, in one transaction')

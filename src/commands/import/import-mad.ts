@@ -1,0 +1,37 @@
+import type { Command } from 'commander'
+import { importMad, type MadImported } from '../../ledger/mad/import-mad.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { addFolderOptions, counted, type FolderOptions, importWholeLedger } from './import-whole-ledger.ts'
+
+export function addImportMad(group: Command, terminal: Terminal): void {
+  const command = group
+    .command('mad')
+    .description('load a full export in JSON (MAD) back into a folder, in one transaction')
+  addFolderOptions(command)
+    .option('--renumber', 'give new ids to everything; otherwise the ids of the file are kept')
+    .action((file: string, options: FolderOptions & { renumber?: boolean }) =>
+      importWholeLedger<MadImported>(
+        terminal,
+        file,
+        options,
+        'movements',
+        (pool, { onProgress, ...given }) =>
+          importMad(pool, {
+            ...given,
+            renumber: options.renumber ?? false,
+            onProgress: ({ movements, ...progress }) => onProgress({ ...progress, lines: movements }),
+          }),
+        told,
+      ),
+    )
+}
+
+function told({ unbalancedEntries, unknownSenders, fullNames, unknownMembers }: MadImported): string[] {
+  return [
+    ...counted(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
+    ...counted(unknownSenders, 'Entries whose sender is not registered here, now without one'),
+    ...counted(fullNames, 'Addresses whose full name is not made of their parts, now without it'),
+    ...[...unknownMembers].flatMap(([path, times]) => counted(times, `Not of the format, left out: ${path}`)),
+    'What such a file does not hold: docs/spec/imports.md#mad-files',
+  ]
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander'
+import { importTra, type TraImported } from '../../ledger/tra/import-tra.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { addFolderOptions, counted, type FolderOptions, importWholeLedger } from './import-whole-ledger.ts'
+
+export function addImportTra(group: Command, terminal: Terminal): void {
+  const command = group
+    .command('tra')
+    .description('load a TRA file into a folder, in one transaction, with new ids')
+  addFolderOptions(command).action((file: string, options: FolderOptions) =>
+    importWholeLedger<TraImported>(terminal, file, options, 'lines', importTra, told),
+  )
+}
+
+function told({ blankValidDates, wrongSums, banksLeftOut, thirdPartyLines, unread }: TraImported): string[] {
+  return [
+    ...counted(blankValidDates, 'Entries without a day of validation, taken as validated on their own date'),
+    ...counted(wrongSums, 'Entries and shares that do not add up, as in the file'),
+    ...counted(banksLeftOut, 'Banks left out, as the file has no bank journal'),
+    ...counted(
+      thirdPartyLines,
+      'Lines of third parties below other roots than 401, 411 and 421, now on their collective account',
+    ),
+    ...[...unread].flatMap(([field, lines]) =>
+      counted(lines, `Lines with a value that is not read: ${field}`),
+    ),
+    'What such a file does not hold: docs/spec/imports.md#tra-files',
+  ]
+}

@@ -1,0 +1,114 @@
+/** What imports of files with a whole ledger have in common: options, progress, report. */
+import { statSync } from 'node:fs'
+import type { Command } from 'commander'
+import type { Pool } from 'pg'
+import { printable } from '../../formats/fec/problem.ts'
+import { inUnits } from '../../formats/minor-units.ts'
+import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
+import { checkLine } from '../terminal/check-line.ts'
+import { nextSteps } from '../terminal/next-steps.ts'
+import { createProgressBar, type FileProgress, showFileProgress } from '../terminal/progress-bar.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { withDatabase } from '../with-database.ts'
+
+export interface FolderOptions {
+  folder?: string | undefined
+  name?: string
+  replace?: boolean
+}
+
+export function addFolderOptions(command: Command): Command {
+  return command
+    .argument('<file>', 'plain, or compressed by gzip or zstd')
+    .option('--folder <id>', 'an existing folder; otherwise a new one, in a firm and schema of its own')
+    .option('--name <name>', 'of a new folder; that of the file otherwise')
+    .option('--replace', 'replace the whole ledger that the folder already holds')
+}
+
+interface WholeLedger extends PreparedFolder {
+  exercices: { id: string; start: string; end: string }[]
+  entries: number
+  movements: number
+  accounts: number
+  journals: number
+  debit: bigint
+  credit: bigint
+  drafts: number
+}
+
+interface LoadOptions<Imported> {
+  file: string
+  folderId?: string
+  name?: string
+  replace?: boolean
+  timeZone: string
+  onProgress: (progress: FileProgress) => void
+  onLoaded: (imported: Imported) => void
+}
+
+/**
+ * @param counted what progress counts: lines, movements
+ * @param told lines of the report about what this kind of file lacks or has beyond the ledger
+ */
+export async function importWholeLedger<Imported extends WholeLedger>(
+  terminal: Terminal,
+  file: string,
+  { folder, name, replace }: FolderOptions,
+  counted: string,
+  load: (pool: Pool, options: LoadOptions<Imported>) => Promise<unknown>,
+  told: (imported: Imported) => string[],
+): Promise<void> {
+  // Checked before a database is started.
+  if (name !== undefined) checkLine('--name', name)
+  if (folder !== undefined && name !== undefined)
+    throw new Error('--folder names an existing folder, --name a new one: give only one of them')
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
+  await withDatabase(terminal, async ({ pool, config }) => {
+    const started = performance.now()
+    const bar = createProgressBar(terminal.err)
+    await load(pool, {
+      file,
+      ...(folder !== undefined && { folderId: folder }),
+      ...(name !== undefined && { name }),
+      ...(replace !== undefined && { replace }),
+      timeZone: config.timeZone,
+      onProgress: showFileProgress(bar, counted),
+      onLoaded: (imported) => {
+        bar.clear()
+        const last = imported.exercices.at(-1)
+        const lines = [
+          ...report(imported, (performance.now() - started) / 1000),
+          ...told(imported),
+          ...(last === undefined ? [] : nextSteps(config, imported.folderId, last.id)),
+        ]
+        // Names come from the file.
+        terminal.out.write(`${lines.map(printable).join('\n')}\n`)
+      },
+    })
+  })
+}
+
+/** A line of the report, if there is anything to tell. */
+export function counted(number: number, what: string): string[] {
+  return number > 0 ? [`${what}: ${number.toLocaleString('en')}`] : []
+}
+
+function report(imported: WholeLedger, seconds: number): string[] {
+  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
+  const loaded = [
+    `${count(imported.movements, 'movements')} in ${count(imported.entries, 'entries')}`,
+    count(imported.accounts, 'accounts'),
+    `${count(imported.journals, 'journals')} in ${seconds.toFixed(1)} s`,
+  ]
+  const { folderId, name, firmId, created } = imported
+  return [
+    `Folder ${folderId} (${name}${created ? ', new' : ''}), firm ${firmId}`,
+    ...(created
+      ? []
+      : ['The folder keeps its own name, reference, SIRET, address, contact, RCS and capital']),
+    ...imported.exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
+    loaded.join(', '),
+    `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
+    ...counted(imported.drafts, 'Entries that await validation'),
+  ]
+}

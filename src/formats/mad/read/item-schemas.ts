@@ -1,0 +1,336 @@
+/**
+ * The items of a MAD file as they are read (docs/spec/resources.md): the counterpart of what this folder writes, with
+ * texts, days and amounts checked. Amounts become minor units, from the digits of the text.
+ */
+import { z } from 'zod'
+import { paymentModes } from '../../payment.ts'
+import type { Address } from '../../rows.ts'
+import { sourceCodes } from '../../source-codes.ts'
+import { journalTypeLabels } from '../journal.ts'
+import { type Json, JsonNumber } from './json-items.ts'
+
+/** PostgreSQL stores no NUL, and UTF-8 has no half of a surrogate pair. */
+const text = z
+  .string('a text is expected')
+  .refine(
+    (value) => !value.includes('\0') && value.isWellFormed(),
+    'a text without NUL and half characters is expected',
+  )
+const textOrNull = text.nullable()
+
+/** Below 2^53 (docs/spec/interface.md#values). */
+const id = z
+  .string('an id is expected: digits in quotation marks')
+  .regex(/^[1-9]\d{0,15}$/, 'an id is expected: 1 to 16 digits, not 0')
+  .refine((digits) => Number.isSafeInteger(Number(digits)), 'an id below 9007199254740992 is expected')
+
+const day = z.iso
+  .date('a day is expected: YYYY-MM-DD')
+  .refine((value) => value > '0001', 'a year from 1 on is expected')
+const dayOrNull = day.nullable()
+
+/** Of a bigint of PostgreSQL. */
+const unitsMax = 2n ** 63n - 1n
+
+/** The digits as whole units; undefined if they have further decimals, an exponent or too many digits. */
+function units(digits: string, decimals: number): bigint | undefined {
+  const match = /^(-?\d{1,19})(?:\.(\d*?)0*)?$/.exec(digits)
+  if (match === null) return undefined
+  const [, whole = '', fraction = ''] = match
+  if (fraction.length > decimals) return undefined
+  const found = BigInt(whole + fraction.padEnd(decimals, '0'))
+  return found > unitsMax || found < -unitsMax ? undefined : found
+}
+
+/** A number in units of its last decimal. */
+const decimal = (decimals: number, what: string) =>
+  z.instanceof(JsonNumber, { error: `${what} is expected` }).transform((number, context) => {
+    const found = units(number.text, decimals)
+    if (found !== undefined) return found
+    context.issues.push({
+      code: 'custom',
+      message: `${what} is expected, in full digits`,
+      input: number.text,
+    })
+    return z.NEVER
+  })
+
+const money = decimal(2, 'an amount with at most two decimals')
+
+const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.object(shape, 'an object is expected')
+const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
+const filledList = <Item extends z.ZodType>(item: Item) => list(item).min(1, 'at least one item is expected')
+const boolean = z.boolean('true or false is expected')
+const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, `one of ${values.join(', ')} is expected`)
+
+const account = object({ producerId: id, number: text, name: text })
+const accountOrNull = account.nullable()
+
+const address = object({
+  addressNumber: textOrNull,
+  addressComplement: textOrNull,
+  postalCode: textOrNull,
+  streetName: textOrNull,
+  streetType: textOrNull,
+  locatingIndex: textOrNull,
+  fullName: textOrNull,
+  fullname: textOrNull,
+  city: textOrNull,
+  country: textOrNull,
+})
+
+const siren = z
+  .string('a text is expected')
+  .regex(/^(?:\d{9}|\d{14})$/, 'a SIREN of 9 or a SIRET of 14 digits is expected')
+  .nullable()
+
+export const accountingFolder = object({
+  name: text,
+  reference: textOrNull,
+  address,
+  contact: object({
+    firstName: textOrNull,
+    lastName: textOrNull,
+    phoneNumber: textOrNull,
+    mobilePhoneNumber: textOrNull,
+    mail: textOrNull,
+  }),
+  RCS: object({ producerId: text, name: text }),
+  SIRET: siren,
+  capital: money,
+})
+
+export const paymentItem = object({
+  producerId: id,
+  name: text,
+  code: text,
+  additionalProducerProperties: object({ code: oneOf(Object.keys(paymentModes)) }),
+})
+
+const journal = object({ producerId: id, customerReferenceCode: text, name: text, type: text })
+
+export const bank = object({
+  producerId: id,
+  RIB: textOrNull,
+  IBAN: text,
+  BIC: text,
+  account: accountOrNull,
+  journal,
+  additionalProducerProperties: object({ isDefault: boolean }),
+})
+
+export const journalItem = object({
+  producerId: id,
+  name: text,
+  customerReferenceCode: text,
+  type: text,
+  counterpartAccount: accountOrNull,
+  additionalProducerProperties: object({
+    type: oneOf(Object.keys(journalTypeLabels) as (keyof typeof journalTypeLabels)[]),
+    locked: boolean,
+  }),
+})
+
+const payment = object({ producerId: id, code: text }).nullable()
+const contact = object({
+  firstname: textOrNull,
+  lastname: textOrNull,
+  phoneNumber: textOrNull,
+  role: textOrNull,
+  email: textOrNull,
+})
+const miscellaneous = { referent: textOrNull, language: textOrNull, group: textOrNull, archived: boolean }
+const party = { payment, address: address.nullable(), IBANs: list(text), contacts: list(contact) }
+
+const company = object({
+  name: text,
+  SIREN: siren,
+  CEO: textOrNull,
+  ape: object({ producerId: textOrNull, code: textOrNull, name: textOrNull }).nullable(),
+  vat: object({
+    producerId: id,
+    customerReferenceCode: text,
+    rate: decimal(2, 'a rate with at most two decimals').refine(
+      (rate) => rate >= 0n && rate <= 10_000n,
+      'a rate from 0 to 100 is expected',
+    ),
+  }).nullable(),
+  miscellaneous: object(miscellaneous).nullable(),
+  ...party,
+})
+
+const employee = object({
+  firstName: textOrNull,
+  lastName: textOrNull,
+  email: textOrNull,
+  phoneNumber: textOrNull,
+  phoneNumberBis: textOrNull,
+  NIR: textOrNull,
+  profession: textOrNull,
+  miscellaneous: object({ ...miscellaneous, doubtfulAccount: accountOrNull }).nullable(),
+  ...party,
+})
+
+const accountHead = {
+  producerId: id,
+  number: text.regex(/^[0-9A-Z]{1,40}$/, 'an account number is expected: 1 to 40 digits and capitals'),
+  name: text,
+  closed: boolean,
+}
+
+/** By the kind of party that the root of the number means (formats/party-kind.ts). */
+export const accountItems = {
+  general: object({
+    ...accountHead,
+    counterpartAccount: accountOrNull,
+    correspondanceAccount: accountOrNull,
+  }),
+  company: object({ ...accountHead, counterpartAccount: accountOrNull, company }),
+  employee: object({ ...accountHead, employee }),
+}
+
+export const exercice = object({
+  producerId: id,
+  name: text,
+  period: object({
+    start: day,
+    end: day,
+    duration: z.instanceof(JsonNumber, { error: 'a number of months is expected' }),
+    closed: object({
+      at: day,
+      by: object({ producerId: id.nullable(), firstName: textOrNull, lastName: textOrNull }),
+    }).nullable(),
+  }),
+  state: oneOf(['open', 'closed']),
+  additionalProducerProperties: object({ lettering: oneOf(['MONO', 'MULTI']) }),
+})
+
+export const axis = object({
+  producerId: id,
+  code: text,
+  name: text,
+  sections: list(
+    object({
+      producerId: id,
+      code: text,
+      name: text,
+      account: textOrNull,
+      additionalProducerProperties: object({ closed: boolean }),
+    }),
+  ),
+  additionalProducerProperties: object({ defaultSectionId: id.nullable() }),
+})
+
+const attachments = z.record(
+  text,
+  object({ type: z.literal('URL', 'URL is expected'), value: text }),
+  'an object of files is expected',
+)
+
+const movement = object({
+  producerId: id,
+  description: text,
+  dueDate: dayOrNull,
+  freeNumber: textOrNull,
+  invoiceNumber: text,
+  value: object({ credit: money, debit: money, amount: money }),
+  attachments,
+  account,
+  payment: object({ producerId: id, name: text, code: text }).nullable(),
+  analytics: list(
+    object({
+      producerId: id,
+      code: text,
+      name: text,
+      sections: filledList(
+        object({
+          producerId: id,
+          amount: money,
+          rate: decimal(4, 'a percentage with at most four decimals'),
+          code: text,
+          name: text,
+        }),
+      ),
+    }),
+  ),
+  lettering: object({ state: oneOf(['none', 'partial', 'complete']), value: textOrNull }),
+})
+
+/** What partners attach is any JSON. jsonb stores numbers exactly, written out in full: `1e9` takes ten digits. */
+const anyJson = z.custom<Json>().superRefine((value, context) => {
+  const problem = problemOfJson(value)
+  if (problem !== undefined) context.addIssue({ code: 'custom', ...problem })
+})
+
+export const entry = object({
+  producerId: id,
+  attachments,
+  date: day,
+  dueDate: dayOrNull,
+  journal,
+  currency: object({
+    code: z.string().regex(/^[A-Z]{3}$/, 'a currency of three capitals is expected'),
+    rate: decimal(6, 'a rate with at most six decimals')
+      .refine((rate) => rate < 10n ** 18n && rate > -(10n ** 18n), 'a rate below 10^12 is expected')
+      .optional(),
+  }),
+  movements: list(movement),
+  additionalProducerProperties: object({
+    source: object({ name: oneOf(sourceCodes), thirdParty: object({ name: text, code: text }).nullable() }),
+    partnerMetadata: object({ partnerId: text, json: anyJson }).nullable(),
+    comment: textOrNull,
+    createdAt: decimal(0, 'a whole number of seconds').refine(
+      (seconds) => seconds >= -62_000_000_000n && seconds < 253_402_300_800n,
+      'seconds since 1970, up to the year 9999, are expected',
+    ),
+    accountedAt: day,
+    validationDate: dayOrNull,
+  }),
+})
+
+/** The rest tells of the export, not of the ledger. */
+export const metadata = z.looseObject({ version: text }, 'an object is expected')
+
+export type FileFolder = z.output<typeof accountingFolder>
+export type FileAddress = z.output<typeof address>
+
+/** Without the full names, which are made of the others. */
+export function addressOf(address: FileAddress): Address {
+  const { addressNumber, addressComplement, fullName, fullname, ...others } = address
+  return { ...others, number: addressNumber, complement: addressComplement }
+}
+
+export type FileEntry = z.output<typeof entry>
+export type FileMovement = z.output<typeof movement>
+export type FileCompany = z.output<typeof company>
+export type FileEmployee = z.output<typeof employee>
+
+interface JsonProblem {
+  path: (string | number)[]
+  message: string
+  input: unknown
+}
+
+/** The first thing in it that the database cannot store. */
+function problemOfJson(value: Json, path: (string | number)[] = []): JsonProblem | undefined {
+  if (value instanceof JsonNumber)
+    return /^-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?$/.test(value.text)
+      ? undefined
+      : {
+          path,
+          message: 'a number of at most 300 digits and an exponent of 3 is expected',
+          input: value.text,
+        }
+  if (typeof value === 'string') {
+    const message = text.safeParse(value).error?.issues[0]?.message
+    return message === undefined ? undefined : { path, message, input: value }
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const below = [...path, Array.isArray(value) ? Number(key) : key]
+    const problem = problemOfJson(key, below) ?? problemOfJson(inner, below)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}

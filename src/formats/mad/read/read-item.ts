@@ -1,0 +1,48 @@
+/** Checks an item of a MAD file against its schema. */
+import type { z } from 'zod'
+import { type FileItem, type Json, JsonNumber, type JsonObject, pathOf } from './json-items.ts'
+import type { FileProblems } from './problems.ts'
+
+/**
+ * The item; undefined if it has problems, which are added. Members that the schema does not have are counted and left
+ * out.
+ */
+export function readItem<Schema extends z.ZodType>(
+  schema: Schema,
+  item: FileItem,
+  problems: FileProblems,
+): z.output<Schema> | undefined {
+  const path = pathOf(item)
+  const { success, data, error } = schema.safeParse(item.value, { reportInput: true })
+  if (success) {
+    countUnknown(item.value, data, path, [], problems)
+    return data
+  }
+  for (const { path: within, input, message } of error.issues)
+    problems.add(path, within, input, input === undefined ? `missing: ${message}` : message)
+  return undefined
+}
+
+/** @param read what the schema took of it */
+function countUnknown(
+  given: Json,
+  read: unknown,
+  item: string,
+  path: (string | number)[],
+  problems: FileProblems,
+): void {
+  // Kept whole, such as what a partner attached.
+  if (given === read) return
+  if (Array.isArray(given)) {
+    const items = read as unknown[]
+    for (const [i, each] of given.entries()) countUnknown(each, items[i], item, [...path, i], problems)
+  } else if (isObject(given))
+    for (const name of Object.keys(given)) {
+      if (!Object.hasOwn(read as object, name)) problems.addUnknown(item, [...path, name])
+      else countUnknown(given[name]!, (read as JsonObject)[name], item, [...path, name], problems)
+    }
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
+}

@@ -1,0 +1,61 @@
+/** Files that imports read. */
+import { createReadStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import { pipeline, type Readable } from 'node:stream'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+
+/** @throws {Error} it is not there, not readable, or not a regular file */
+export async function fileSize(file: string): Promise<number> {
+  const found = await stat(file).catch((cause: unknown) => {
+    throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
+  })
+  if (!found.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
+  return found.size
+}
+
+/** Bytes per read. */
+const readBytes = 256 * 1024
+
+const compressions = [
+  { name: 'gzip', begins: Buffer.from([0x1f, 0x8b]), decompress: createGunzip },
+  { name: 'zstd', begins: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), decompress: createZstdDecompress },
+]
+
+/**
+ * The bytes of a file, decompressed if it begins as gzip or zstd do; its name does not matter.
+ * @param onRead called after each chunk with the bytes of the file read so far
+ * @throws {Error} if a compressed file is damaged or cut
+ */
+export async function* readSource(
+  file: string,
+  onRead: (bytes: number) => void = () => {},
+): AsyncGenerator<Buffer> {
+  const compression = await compressionOf(file)
+  const bytes = createReadStream(file, { highWaterMark: readBytes })
+  let content: Readable = bytes
+  // The consumer of `content` gets the error of either.
+  if (compression !== undefined) content = pipeline(bytes, compression.decompress(), () => {})
+  try {
+    for await (const chunk of content) {
+      yield chunk
+      onRead(bytes.bytesRead)
+    }
+  } catch (cause) {
+    if (compression === undefined || !isOfZlib(cause)) throw cause
+    throw new Error(`The file ${file} is not a whole ${compression.name} file: ${cause.message}`, { cause })
+  }
+}
+
+async function compressionOf(file: string) {
+  const handle = await open(file)
+  try {
+    const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
+    return compressions.find(({ begins }) => buffer.subarray(0, begins.length).equals(begins))
+  } finally {
+    await handle.close()
+  }
+}
+
+function isOfZlib(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && /^(?:Z_|ZSTD_)/.test(String(error.code))
+}

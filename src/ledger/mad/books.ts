@@ -1,0 +1,328 @@
+/**
+ * What the entries of a MAD file refer to, in memory: its accounts, journals, payments, axes, exercices. Everything is
+ * checked: each item by its schema, ids and codes for being unique, and what items repeat of each other for being the
+ * same.
+ */
+import type { z } from 'zod'
+import { addressItem } from '../../formats/mad/address.ts'
+import { journalTypeLabels } from '../../formats/mad/journal.ts'
+import {
+  accountItems,
+  accountingFolder,
+  addressOf,
+  axis,
+  bank,
+  exercice,
+  type FileAddress,
+  type FileCompany,
+  type FileFolder,
+  journalItem,
+  metadata,
+  paymentItem,
+} from '../../formats/mad/read/item-schemas.ts'
+import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
+import type { FileProblems, Path } from '../../formats/mad/read/problems.ts'
+import { readItem } from '../../formats/mad/read/read-item.ts'
+import { partyKind } from '../../formats/party-kind.ts'
+import { paymentMode } from '../../formats/payment.ts'
+
+export type FileAccount =
+  | z.output<typeof accountItems.general>
+  | z.output<typeof accountItems.company>
+  | z.output<typeof accountItems.employee>
+export type FileJournal = z.output<typeof journalItem>
+export type FileBank = z.output<typeof bank>
+export type FilePayment = z.output<typeof paymentItem>
+export type FileExercice = z.output<typeof exercice>
+export type FileAxis = z.output<typeof axis>
+export type FileVat = NonNullable<FileCompany['vat']>
+
+export interface FileSection {
+  producerId: string
+  code: string
+  name: string
+  axis: FileAxis
+}
+
+/** Where an item stands in the file. */
+export interface Place {
+  /** Such as `data.entries[12]`. */
+  item: string
+  path: Path
+}
+
+export const within = ({ item, path }: Place, ...further: Path): Place => ({
+  item,
+  path: [...path, ...further],
+})
+
+/** The lists of `data` but the entries. */
+const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'].map(
+  (name) => `data.${name}`,
+)
+/** What has to be read before the entries can be. */
+export const booksPlaces: readonly string[] = ['metadata', 'data.accountingFolder', ...listPlaces]
+export const entriesPlace = 'data.entries'
+
+export class Books {
+  readonly problems: FileProblems
+  folder: FileFolder | undefined
+  readonly payments = new Map<string, FilePayment>()
+  readonly banks = new Map<string, FileBank>()
+  readonly journals = new Map<string, FileJournal>()
+  readonly accounts = new Map<string, FileAccount>()
+  readonly exercices = new Map<string, FileExercice>()
+  readonly axes = new Map<string, FileAxis>()
+  readonly sections = new Map<string, FileSection>()
+  /** Of the companies: the file has no list of them. */
+  readonly vatCodes = new Map<string, FileVat>()
+  /** Addresses whose full name is not made of their parts. */
+  fullNames = 0
+  /** Items by their place, for messages. */
+  readonly #placeOf = new Map<object, string>()
+  readonly #checks: (() => void)[] = []
+  readonly #taken = new Map<string, string>()
+
+  readonly #takers: Readonly<Record<string, (item: FileItem) => void>> = {
+    metadata: (item) => this.#takeMetadata(item),
+    'data.accountingFolder': (item) => this.#takeFolder(item),
+    'data.payments': (item) => this.#takePayment(item),
+    'data.banks': (item) => this.#takeBank(item),
+    'data.journals': (item) => this.#takeJournal(item),
+    'data.accounts': (item) => this.#takeAccount(item),
+    'data.exercices': (item) => this.#takeExercice(item),
+    'data.analytics': (item) => this.#takeAxis(item),
+    '': (item) => this.#refuseShape(item),
+    data: (item) => this.#refuseShape(item),
+  }
+
+  constructor(problems: FileProblems) {
+    this.problems = problems
+  }
+
+  /** Where the file defines it. */
+  placeOf(item: object): string | undefined {
+    return this.#placeOf.get(item)
+  }
+
+  take(item: FileItem): void {
+    const { place, index, value } = item
+    const take = this.#takers[place]
+    const isList = listPlaces.includes(place)
+    if (take === undefined) this.problems.addUnknown(pathOf(item), [])
+    else if (isList === (index !== undefined)) take(item)
+    else this.problems.add(place, [], value, isList ? 'a list is expected' : 'an object is expected')
+  }
+
+  /** Call after the last item: what items refer to may follow them. @param complete members that the file has */
+  check(complete: ReadonlySet<string>): void {
+    for (const place of booksPlaces)
+      if (!complete.has(place)) this.problems.add(place, [], undefined, 'missing: a full export has it')
+    for (const check of this.#checks) check()
+    this.#checkPeriods()
+  }
+
+  /** Adds a problem unless `given` names an account of the file, with its number and name. */
+  checkAccount(given: { producerId: string; number: string; name: string } | null, at: Place): void {
+    if (given !== null) this.checkSame(given, this.accounts.get(given.producerId), at, 'data.accounts')
+  }
+
+  checkPayment(given: { producerId: string; name?: string; code: string } | null, at: Place): void {
+    if (given !== null) this.checkSame(given, this.payments.get(given.producerId), at, 'data.payments')
+  }
+
+  /** Adds a problem unless `known` exists and has the members that `given` repeats of it. */
+  checkSame<Item extends { producerId: string }>(
+    given: Item,
+    known: NoInfer<Item> | undefined,
+    at: Place,
+    list: string,
+  ): void {
+    const { item, path } = at
+    if (known === undefined) {
+      this.problems.add(item, [...path, 'producerId'], given.producerId, `${list} has no such id`)
+      return
+    }
+    for (const name in given) {
+      if (given[name] === known[name]) continue
+      const value = typeof given[name] === 'bigint' ? String(given[name]) : given[name]
+      const place = this.#placeOf.get(known) ?? list
+      this.problems.add(item, [...path, name], value, `${place} has the same id and another ${name}`)
+    }
+  }
+
+  #refuseShape(item: FileItem): void {
+    const message = 'a full export is expected: an object with metadata and data'
+    this.problems.add(pathOf(item), [], item.value, message)
+  }
+
+  #takeFolder(item: FileItem): void {
+    this.folder = readItem(accountingFolder, item, this.problems)
+    this.#checkAddress(this.folder?.address)
+  }
+
+  /** The full name is derived; a file of another program may have nothing else. */
+  #checkAddress(address: FileAddress | null | undefined): void {
+    if (!address) return
+    const { fullName } = addressItem(addressOf(address))
+    if (address.fullName !== fullName || address.fullname !== fullName) this.fullNames += 1
+  }
+
+  #takePayment(item: FileItem): void {
+    const read = readItem(paymentItem, item, this.problems)
+    if (read === undefined) return
+    this.#keep(this.payments, read, item)
+    const { code } = paymentMode(read.additionalProducerProperties.code)
+    if (read.code !== code) this.problems.add(pathOf(item), ['code'], read.code, `${code} is expected`)
+  }
+
+  #takeMetadata(item: FileItem): void {
+    const read = readItem(metadata, item, this.problems)
+    if (read !== undefined && !/^1\./.test(read.version))
+      this.problems.add('metadata', ['version'], read.version, 'version 1 of the format is expected')
+  }
+
+  #takeBank(item: FileItem): void {
+    const read = readItem(bank, item, this.problems)
+    if (read === undefined) return
+    this.#keep(this.banks, read, item)
+    const at = { item: pathOf(item), path: [] }
+    this.#checks.push(() => {
+      this.checkAccount(read.account, within(at, 'account'))
+      const { producerId, name, customerReferenceCode } = read.journal
+      const given = { producerId, name, customerReferenceCode }
+      this.checkSame(given, this.journals.get(producerId), within(at, 'journal'), 'data.journals')
+    })
+  }
+
+  #takeJournal(item: FileItem): void {
+    const read = readItem(journalItem, item, this.problems)
+    if (read === undefined) return
+    this.#keep(this.journals, read, item)
+    const at = { item: pathOf(item), path: [] }
+    this.#checkUnique('journal', read.customerReferenceCode, within(at, 'customerReferenceCode'))
+    const label = journalTypeLabels[read.additionalProducerProperties.type]!
+    if (read.type !== label) this.problems.add(at.item, ['type'], read.type, `${label} is expected`)
+    this.#checks.push(() => this.checkAccount(read.counterpartAccount, within(at, 'counterpartAccount')))
+  }
+
+  #takeAccount(item: FileItem): void {
+    const { value } = item
+    const number = typeof value === 'object' && value !== null && 'number' in value ? value.number : undefined
+    const party = partyKind(typeof number === 'string' ? number : '')
+    const kind = party === undefined ? 'general' : party === 'employee' ? 'employee' : 'company'
+    const read: FileAccount | undefined = readItem(accountItems[kind], item, this.problems)
+    if (read === undefined) return
+    this.#keep(this.accounts, read, item)
+    if ('company' in read) this.#checkAddress(read.company.address)
+    if ('employee' in read) this.#checkAddress(read.employee.address)
+    const at = { item: pathOf(item), path: [] }
+    this.#checkUnique('account', read.number, within(at, 'number'))
+    this.#checks.push(() => this.#checkAccountItem(read, at))
+  }
+
+  #checkAccountItem(account: FileAccount, at: Place): void {
+    if ('counterpartAccount' in account)
+      this.checkAccount(account.counterpartAccount, within(at, 'counterpartAccount'))
+    if ('correspondanceAccount' in account)
+      this.checkAccount(account.correspondanceAccount, within(at, 'correspondanceAccount'))
+    if ('employee' in account) {
+      const { payment, miscellaneous } = account.employee
+      this.checkPayment(payment, within(at, 'employee', 'payment'))
+      this.checkAccount(
+        miscellaneous?.doubtfulAccount ?? null,
+        within(at, 'employee', 'miscellaneous', 'doubtfulAccount'),
+      )
+    }
+    if (!('company' in account)) return
+    const { payment, vat } = account.company
+    this.checkPayment(payment, within(at, 'company', 'payment'))
+    if (vat === null) return
+    const known = this.vatCodes.get(vat.producerId)
+    if (known !== undefined) this.checkSame(vat, known, within(at, 'company', 'vat'), 'another company')
+    else {
+      this.vatCodes.set(vat.producerId, vat)
+      this.#checkUnique(
+        'VAT code',
+        vat.customerReferenceCode,
+        within(at, 'company', 'vat', 'customerReferenceCode'),
+      )
+    }
+  }
+
+  #takeExercice(item: FileItem): void {
+    const read = readItem(exercice, item, this.problems)
+    if (read === undefined) return
+    this.#keep(this.exercices, read, item)
+    const { start, end, closed } = read.period
+    const place = pathOf(item)
+    if (end <= start) this.problems.add(place, ['period', 'end'], end, `a day after ${start} is expected`)
+    if ((read.state === 'closed') !== (closed !== null))
+      this.problems.add(place, ['state'], read.state, 'closed is expected exactly where period.closed is set')
+  }
+
+  /** An entry belongs to the exercice of its date. */
+  #checkPeriods(): void {
+    const sorted = [...this.exercices.values()].toSorted((one, other) =>
+      one.period.start < other.period.start ? -1 : 1,
+    )
+    for (const [i, later] of sorted.entries()) {
+      const before = sorted[i - 1]
+      if (before === undefined || before.period.end < later.period.start) continue
+      const message = `a day after ${before.period.end} is expected, the end of ${this.#placeOf.get(before)}`
+      this.problems.add(this.#placeOf.get(later)!, ['period', 'start'], later.period.start, message)
+    }
+  }
+
+  #takeAxis(item: FileItem): void {
+    const read = readItem(axis, item, this.problems)
+    if (read === undefined) return
+    this.#keep(this.axes, read, item)
+    const at = { item: pathOf(item), path: [] }
+    this.#checkUnique('axis', read.code, within(at, 'code'))
+    for (const [i, section] of read.sections.entries()) {
+      const { producerId, code, name } = section
+      const place = within(at, 'sections', i)
+      this.#checkId(this.sections, producerId, place)
+      this.#checkUnique(`section of axis ${read.code}`, code, within(place, 'code'))
+      const known = { producerId, code, name, axis: read }
+      this.sections.set(producerId, known)
+      this.#placeOf.set(known, `${at.item}.sections[${i}]`)
+    }
+    const { defaultSectionId } = read.additionalProducerProperties
+    if (defaultSectionId !== null && !read.sections.some(({ producerId }) => producerId === defaultSectionId))
+      this.problems.add(
+        at.item,
+        ['additionalProducerProperties', 'defaultSectionId'],
+        defaultSectionId,
+        'the axis has no such section',
+      )
+  }
+
+  #keep<Item extends { producerId: string }>(known: Map<string, Item>, read: Item, item: FileItem): void {
+    const place = pathOf(item)
+    this.#checkId(known, read.producerId, { item: place, path: [] })
+    known.set(read.producerId, read)
+    this.#placeOf.set(read, place)
+  }
+
+  #checkId(known: ReadonlyMap<string, object>, producerId: string, at: Place): void {
+    const other = known.get(producerId)
+    if (other !== undefined)
+      this.problems.add(
+        at.item,
+        [...at.path, 'producerId'],
+        producerId,
+        `${this.#placeOf.get(other)} has the same id`,
+      )
+  }
+
+  /** Numbers and codes that the database keeps once in a folder. */
+  #checkUnique(what: string, code: string, at: Place): void {
+    const key = `${what} ${code}`
+    const other = this.#taken.get(key)
+    if (other !== undefined)
+      this.problems.add(at.item, at.path, code, `${other} has the same: it must be unique`)
+    this.#taken.set(key, at.item)
+  }
+}

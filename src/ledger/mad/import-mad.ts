@@ -1,0 +1,230 @@
+/**
+ * Imports a full export in JSON into one folder, entirely or not at all, in memory that does not grow with its entries
+ * (docs/spec/imports.md#mad-files).
+ *
+ * The file is read twice. First what entries refer to: in files of this service that stands before the entries, so the
+ * first reading is short; the members may have any order. Then the entries, in the transaction that loads them. After
+ * the first problem nothing more is loaded, and the check goes on to find further ones.
+ */
+import type pg from 'pg'
+import { inTransaction } from '../../db/pool.ts'
+import { printable } from '../../formats/fec/problem.ts'
+import { addressOf } from '../../formats/mad/read/item-schemas.ts'
+import { JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
+import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
+import { analyzeLedger } from '../fec/import-fec.sql.ts'
+import { IdSource } from '../ids.ts'
+import { ImportRefused } from '../import/import-refused.ts'
+import { fileSize } from '../import/source-file.ts'
+import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
+import { publishImport } from '../publish-import.ts'
+import { Books, booksPlaces, entriesPlace } from './books.ts'
+import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
+import {
+  type BookTable,
+  bookTables,
+  type EntryTable,
+  entryTables,
+  findTakenId,
+  lastId,
+  lockKeptIds,
+  passIds,
+} from './kept-ids.sql.ts'
+import { keptIds, loadBooks, newIds } from './load-books.ts'
+import { type EntryCounts, MadEntryLoader } from './load-entries.ts'
+import { pathOfTaken, refusingTwice } from './places-of-ids.ts'
+import { readItems } from './read-file.ts'
+
+export interface MadImportOptions {
+  /** Path of a regular file, plain or compressed by gzip or zstd. */
+  file: string
+  /** Decimal digits. If absent: a new folder. */
+  folderId?: string
+  /** Name of a new folder. Default: that of the file. */
+  name?: string
+  /** Replaces the whole ledger of the folder. */
+  replace?: boolean
+  /** Gives new ids to everything. Otherwise the ids of the file are kept. */
+  renumber?: boolean
+  /** IANA name, in which exercices were closed on their day. */
+  timeZone: string
+  onProgress?: (progress: MadProgress) => void
+  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
+  onLoaded?: (imported: MadImported) => void
+}
+
+export interface MadProgress {
+  step: 'reading' | 'loading'
+  bytes: number
+  bytesTotal: number
+  movements: number
+}
+
+export interface MadImported extends EntryCounts, PreparedFolder {
+  accounts: number
+  journals: number
+  /** Ids of the exercices and their days, earliest first. */
+  exercices: { id: string; start: string; end: string }[]
+  /** Addresses whose full name is not made of their parts. */
+  fullNames: number
+  /** How often members occur that are not of the format, by their path. */
+  unknownMembers: ReadonlyMap<string, number>
+}
+
+/**
+ * @param pool connects as the owner of the tables
+ * @throws {ImportRefused} problems in the file, with paths and values; nothing is loaded
+ * @throws {Error} for unsuitable options and folders, and ids that are taken; says what to do; nothing is loaded
+ */
+export async function importMad(pool: pg.Pool, options: MadImportOptions): Promise<MadImported> {
+  const bytesTotal = await fileSize(options.file)
+  const imported = await refusing(async () => {
+    const problems = new FileProblems()
+    const books = await readBooks(options, bytesTotal, problems)
+    return refusingTwice(options.file, () =>
+      inTransaction(pool, (client) => load(client, options, bytesTotal, books)),
+    )
+  })
+  options.onLoaded?.(imported)
+  await analyzeLedger(pool)
+  return imported
+}
+
+/** Problems of the text are reported as those of its items are. */
+async function refusing<Result>(run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    throw error instanceof JsonTextError ? new ImportRefused([error.message], 1, { cause: error }) : error
+  }
+}
+
+const tablesOfBooks = Object.keys(bookTables) as BookTable[]
+const allTables = [...tablesOfBooks, ...entryTables]
+
+function throwIfAny({ found, isFull }: FileProblems): void {
+  if (found.length === 0) return
+  const lines = found.map(({ path, value, message }) => `${path}${value && ` "${value}"`}: ${message}`)
+  throw new ImportRefused(
+    isFull ? [...lines, `... the check stopped after ${problemsMax}`] : lines,
+    lines.length,
+  )
+}
+
+async function readBooks(
+  options: MadImportOptions,
+  bytesTotal: number,
+  problems: FileProblems,
+): Promise<Books> {
+  const books = new Books(problems)
+  const items = new JsonItems((place) => place !== entriesPlace)
+  const hasAll = () => problems.isFull || booksPlaces.every((place) => items.complete.has(place))
+  const onRead = (bytes: number) => options.onProgress?.({ step: 'reading', bytes, bytesTotal, movements: 0 })
+  for await (const batch of readItems(options.file, items, onRead, hasAll))
+    for (const item of batch) books.take(item)
+  throwIfAny(problems)
+  books.check(items.complete)
+  throwIfAny(problems)
+  return books
+}
+
+async function load(
+  client: pg.ClientBase,
+  options: MadImportOptions,
+  bytesTotal: number,
+  books: Books,
+): Promise<MadImported> {
+  const { file, folderId, name, replace = false, renumber = false, timeZone } = options
+  if (!renumber) await lockKeptIds(client)
+  const ids = new IdSource(client)
+  const folder = await prepareFolder(client, ids, { folderId, replace, ...requestedFolder(books, name) })
+  const idOf = renumber ? await newIds(ids, books) : keptIds
+  await loadBooks(client, folder, books, idOf, timeZone)
+  if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
+  const loader = new MadEntryLoader(client, {
+    schemaId: folder.schemaId,
+    folderId: folder.folderId,
+    books,
+    idOf,
+    ids: renumber ? ids : null,
+    thirdParties: await thirdPartyIds(client),
+  })
+  await loadEntries(loader, options, bytesTotal, books)
+  const counts = await loader.end()
+  if (!renumber) {
+    await passIds(client, await lastId(client, folder, allTables))
+    await refuseTaken(client, folder, file, books, allTables)
+  }
+  const [currency] = counts.currencies
+  if (folder.created && currency !== undefined && counts.currencies.size === 1)
+    await setCurrency(client, folder, currency)
+  const exercices = [...books.exercices.values()]
+    .map(({ producerId, period: { start, end } }) => ({ id: idOf('exercices', producerId), start, end }))
+    .toSorted((one, other) => (one.start < other.start ? -1 : 1))
+  const before = folder.deleted ?? []
+  await publishImport(client, {
+    schemaId: folder.schemaId,
+    folderId: folder.folderId,
+    folderCreated: folder.created,
+    replaced: folder.deleted !== undefined,
+    deleted: before.filter((id) => !exercices.some((exercice) => exercice.id === id)),
+    created: exercices.map(({ id }) => id).filter((id) => !before.includes(id)),
+    filled: [...counts.filled],
+  })
+  const { accounts, journals, problems, fullNames } = books
+  const sizes = { accounts: accounts.size, journals: journals.size, fullNames }
+  return { ...folder, ...counts, ...sizes, exercices, unknownMembers: problems.unknown }
+}
+
+function requestedFolder({ folder }: Books, name: string | undefined) {
+  const { address, contact, RCS, ...of } = folder!
+  return {
+    firmName: name ?? of.name,
+    folder: {
+      name: name ?? of.name,
+      reference: of.reference,
+      siret: of.SIRET,
+      capital: of.capital,
+      address: addressOf(address),
+      contact,
+      rcs: RCS,
+    },
+  }
+}
+
+async function loadEntries(
+  loader: MadEntryLoader,
+  { file, onProgress }: MadImportOptions,
+  bytesTotal: number,
+  books: Books,
+): Promise<void> {
+  const { problems } = books
+  const items = new JsonItems((place) => place === entriesPlace)
+  const onRead = (bytes: number) =>
+    onProgress?.({ step: 'loading', bytes, bytesTotal, movements: loader.counts.movements })
+  for await (const batch of readItems(file, items, onRead, () => problems.isFull))
+    for (const item of batch) {
+      if (item.index === undefined) problems.add(entriesPlace, [], item.value, 'a list is expected')
+      else await loader.add(item)
+    }
+  if (!items.complete.has(entriesPlace))
+    problems.add(entriesPlace, [], undefined, 'missing: a full export has it')
+  throwIfAny(problems)
+}
+
+/** @throws {Error} naming the first id that a row of another folder has */
+async function refuseTaken(
+  client: pg.ClientBase,
+  folder: PreparedFolder,
+  file: string,
+  books: Books,
+  tables: readonly (BookTable | EntryTable)[],
+): Promise<void> {
+  const taken = await findTakenId(client, folder, tables)
+  if (taken === undefined) return
+  const { table, id, folderId, folderName } = taken
+  throw new Error(
+    `${await pathOfTaken(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
+      `Import with --renumber for new ids`,
+  )
+}

@@ -1,0 +1,233 @@
+/** Checks the entries of a MAD file against its books, and loads them. */
+import type { ClientBase } from 'pg'
+import { entry, type FileEntry, type FileMovement } from '../../formats/mad/read/item-schemas.ts'
+import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
+import { readItem } from '../../formats/mad/read/read-item.ts'
+import { inUnits } from '../../formats/minor-units.ts'
+import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
+import type { IdSource } from '../ids.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
+import { type Books, type FileExercice, type Place, within } from './books.ts'
+import type { IdOf } from './load-books.ts'
+
+export interface EntryTarget extends FolderKey {
+  books: Books
+  idOf: IdOf
+  /** Of new entries and movements; null: they keep those of the file. */
+  ids: IdSource | null
+  /** Ids of registered third parties by their code. */
+  thirdParties: ReadonlyMap<string, string>
+}
+
+export interface EntryCounts {
+  entries: number
+  movements: number
+  debit: bigint
+  credit: bigint
+  drafts: number
+  unbalancedEntries: number
+  /** Entries that name a partner which is not registered here. */
+  unknownSenders: number
+  /** Of entries without a rate. */
+  currencies: Set<string>
+  /** Exercices that have entries, by their ids in the database. */
+  filled: Set<string>
+}
+
+export class MadEntryLoader {
+  readonly #target: EntryTarget
+  readonly #writer: EntryWriter
+  readonly #exercices: FileExercice[]
+  readonly counts: EntryCounts = {
+    entries: 0,
+    movements: 0,
+    debit: 0n,
+    credit: 0n,
+    drafts: 0,
+    unbalancedEntries: 0,
+    unknownSenders: 0,
+    currencies: new Set(),
+    filled: new Set(),
+  }
+
+  constructor(client: ClientBase, target: EntryTarget) {
+    this.#target = target
+    this.#writer = new EntryWriter(client)
+    this.#exercices = [...target.books.exercices.values()]
+  }
+
+  /** Once there are problems, entries are only checked: nothing will be kept. */
+  async add(item: FileItem): Promise<void> {
+    const { books, ids } = this.#target
+    const read = readItem(entry, item, books.problems)
+    if (read === undefined) return
+    const exercice = this.#check(read, { item: pathOf(item), path: [] })
+    if (exercice === undefined || books.problems.found.length > 0) return
+    await ids?.reserve(read.movements.length + 1)
+    const row = this.#entryRow(read, exercice)
+    this.#writer.addEntry(row)
+    let balance = 0n
+    for (const movement of read.movements) {
+      this.#writer.addMovement(this.#movementRow(movement, row))
+      balance += movement.value.debit - movement.value.credit
+    }
+    this.#count(read, row, balance)
+    await this.#writer.flushIfFull()
+  }
+
+  async end(): Promise<EntryCounts> {
+    await this.#writer.flush()
+    return this.counts
+  }
+
+  #count(read: FileEntry, row: EntryRow, balance: bigint): void {
+    const { counts } = this
+    counts.entries += 1
+    counts.movements += read.movements.length
+    for (const { value } of read.movements) {
+      counts.debit += value.debit
+      counts.credit += value.credit
+    }
+    if (row.validatedAt === null) counts.drafts += 1
+    if (balance !== 0n) counts.unbalancedEntries += 1
+    if (read.additionalProducerProperties.source.thirdParty !== null && row.thirdPartyId === null)
+      counts.unknownSenders += 1
+    if (row.rate === null) counts.currencies.add(row.currency)
+    counts.filled.add(row.exerciceId)
+  }
+
+  /** The exercice of the entry; undefined if it has none, which is a problem. */
+  #check(read: FileEntry, at: Place): FileExercice | undefined {
+    const { books } = this.#target
+    books.checkSame(
+      read.journal,
+      books.journals.get(read.journal.producerId),
+      within(at, 'journal'),
+      'data.journals',
+    )
+    for (const [i, movement] of read.movements.entries())
+      this.#checkMovement(movement, within(at, 'movements', i))
+    const exercice = this.#exercices.find(
+      ({ period: { start, end } }) => start <= read.date && read.date <= end,
+    )
+    if (exercice === undefined)
+      books.problems.add(at.item, ['date'], read.date, 'no exercice of data.exercices contains this day')
+    return exercice
+  }
+
+  #checkMovement(movement: FileMovement, at: Place): void {
+    const { books } = this.#target
+    const { value, lettering } = movement
+    const refuse = (path: string[], found: unknown, message: string) =>
+      books.problems.add(at.item, [...at.path, ...path], found, message)
+    books.checkAccount(movement.account, within(at, 'account'))
+    if (movement.payment !== null) books.checkPayment(movement.payment, within(at, 'payment'))
+    if (value.debit !== 0n && value.credit !== 0n)
+      refuse(['value', 'debit'], inUnits(value.debit), 'debit or credit must be zero')
+    else if (value.amount !== value.credit - value.debit)
+      refuse(['value', 'amount'], inUnits(value.amount), 'credit minus debit is expected')
+    if ((lettering.state === 'none') !== (lettering.value === null))
+      refuse(
+        ['lettering', 'value'],
+        lettering.value,
+        'a code is expected exactly where the state is not none',
+      )
+    else if (lettering.state === 'partial' && !lettering.value!.startsWith('*'))
+      refuse(['lettering', 'value'], lettering.value, 'the code of a partial lettering has * in front')
+    if (movement.analytics.length > 0) this.#checkAnalytics(movement.analytics, within(at, 'analytics'))
+  }
+
+  #checkAnalytics(analytics: FileMovement['analytics'], at: Place): void {
+    const { books } = this.#target
+    const seen = new Set<string>()
+    for (const [i, axis] of analytics.entries()) {
+      const place = within(at, i)
+      const { producerId, code, name, sections } = axis
+      books.checkSame({ producerId, code, name }, books.axes.get(producerId), place, 'data.analytics')
+      if (seen.has(producerId))
+        books.problems.add(
+          place.item,
+          [...place.path, 'producerId'],
+          producerId,
+          'each axis is expected once',
+        )
+      seen.add(producerId)
+      for (const [k, section] of sections.entries()) {
+        const known = books.sections.get(section.producerId)
+        const given = { producerId: section.producerId, code: section.code, name: section.name }
+        // A section of another axis is none of this one.
+        const ofAxis = known?.axis.producerId === producerId ? known : undefined
+        books.checkSame(given, ofAxis, within(place, 'sections', k), `axis ${code} of data.analytics`)
+      }
+    }
+  }
+
+  #entryRow(read: FileEntry, exercice: FileExercice): EntryRow {
+    const { schemaId, folderId, idOf, ids, thirdParties } = this.#target
+    const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
+      read.additionalProducerProperties
+    return {
+      schemaId,
+      folderId,
+      id: ids?.next() ?? read.producerId,
+      exerciceId: idOf('exercices', exercice.producerId),
+      journalId: idOf('journals', read.journal.producerId),
+      date: read.date,
+      dueDate: read.dueDate,
+      accountedAt,
+      createdAt: new Date(Number(createdAt) * 1000).toISOString(),
+      validatedAt: validationDate,
+      source: source.name,
+      thirdPartyId: (source.thirdParty && thirdParties.get(source.thirdParty.code)) ?? null,
+      currency: read.currency.code,
+      rate: read.currency.rate === undefined ? null : inMillionths(read.currency.rate),
+      comment,
+      partnerMetadata,
+      attachments: addresses(read.attachments),
+    }
+  }
+
+  #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: EntryRow): MovementRow {
+    const { idOf, ids } = this.#target
+    const { state, value: code } = read.lettering
+    return {
+      schemaId,
+      folderId,
+      exerciceId,
+      entryId,
+      id: ids?.next() ?? read.producerId,
+      accountId: idOf('accounts', read.account.producerId),
+      description: read.description,
+      dueDate: read.dueDate,
+      freeNumber: read.freeNumber,
+      invoiceNumber: read.invoiceNumber,
+      debit: read.value.debit,
+      credit: read.value.credit,
+      paymentId: read.payment && idOf('payments', read.payment.producerId),
+      letteringState: state,
+      letteringCode: state === 'partial' ? code!.slice(1) : code,
+      shares:
+        read.analytics.length === 0
+          ? null
+          : read.analytics.flatMap(({ sections }) =>
+              sections.flatMap(({ producerId, amount, rate }) => [
+                BigInt(idOf('sections', producerId)),
+                amount,
+                rate,
+              ]),
+            ),
+      attachments: addresses(read.attachments),
+    }
+  }
+}
+
+function addresses(files: FileEntry['attachments']): Attachments | null {
+  const all = Object.entries(files)
+  return all.length === 0 ? null : Object.fromEntries(all.map(([name, { value }]) => [name, value]))
+}
+
+function inMillionths(rate: bigint): string {
+  const sign = rate < 0n ? '-' : ''
+  const digits = String(rate < 0n ? -rate : rate).padStart(7, '0')
+  return `${sign}${digits.slice(0, -6)}.${digits.slice(-6)}`
+}

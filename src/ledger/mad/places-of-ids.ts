@@ -1,0 +1,54 @@
+/** Finds where a file has an id that cannot be loaded, for messages. Reads the file once more. */
+import pg from 'pg'
+import { type Json, JsonItems } from '../../formats/mad/read/json-items.ts'
+import { ImportRefused } from '../import/import-refused.ts'
+import { type Books, entriesPlace } from './books.ts'
+import { bookTables, type EntryTable, type TakenId } from './kept-ids.sql.ts'
+import { readItems } from './read-file.ts'
+
+/** Such as `data.accounts[3].producerId`. */
+export async function pathOfTaken(file: string, books: Books, { table, id }: TakenId): Promise<string> {
+  if (table === 'entries' || table === 'movements') return (await placesOf(file, table, id))[0]!
+  const list = bookTables[table]
+  const item = books[list].get(id)!
+  return `${books.placeOf(item) ?? list}.producerId`
+}
+
+/** The keys of entries and movements. Other ids are checked before they are loaded: they fit into memory. */
+const keys: Record<string, EntryTable> = {
+  entries_pkey: 'entries',
+  movements_schema_id_folder_id_id_key: 'movements',
+}
+
+/** Runs a load and, if the file has an id of an entry or a movement twice, refuses it with both places. */
+export async function refusingTwice<Result>(file: string, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    const table = error instanceof pg.DatabaseError ? keys[error.constraint ?? ''] : undefined
+    const [, id] = /, (\d+)\) already exists/.exec((error as pg.DatabaseError).detail ?? '') ?? []
+    if (table === undefined || id === undefined) throw error
+    const [first, second] = await placesOf(file, table, id)
+    throw new ImportRefused([`${second} "${id}": ${first} is the same`], 1, { cause: error })
+  }
+}
+
+async function placesOf(file: string, table: EntryTable, id: string): Promise<string[]> {
+  const items = new JsonItems((place) => place === entriesPlace)
+  const found: string[] = []
+  for await (const batch of readItems(
+    file,
+    items,
+    () => {},
+    () => found.length > 1,
+  ))
+    for (const { index, value } of batch) {
+      const entry = value as { producerId: Json; movements: { producerId: Json }[] }
+      const place = `${entriesPlace}[${index}]`
+      if (table === 'entries' && entry.producerId === id) found.push(`${place}.producerId`)
+      if (table === 'movements')
+        for (const [i, { producerId }] of entry.movements.entries())
+          if (producerId === id) found.push(`${place}.movements[${i}].producerId`)
+    }
+  return found
+}

@@ -1,0 +1,201 @@
+/**
+ * Imports a TRA file into one folder, entirely or not at all, in memory that does not grow with its entries
+ * (docs/spec/imports.md#tra-files).
+ *
+ * The file is read once, and its check (formats/tra/check) runs beside the load: a file is imported if `inspect tra`
+ * finds no problem in it. Only sums do not matter: entries that do not balance are in real ledgers, and are counted.
+ * After the first problem nothing more is loaded, and the check goes on to find further ones.
+ */
+import type pg from 'pg'
+import { inTransaction } from '../../db/pool.ts'
+import { TraCheck } from '../../formats/tra/check/check.ts'
+import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
+import { TraProblems } from '../../formats/tra/check/problem.ts'
+import { layouts } from '../../formats/tra/layouts/layouts.ts'
+import { analyzeLedger } from '../fec/import-fec.sql.ts'
+import { IdSource } from '../ids.ts'
+import { ImportRefused } from '../import/import-refused.ts'
+import { fileSize, readSource } from '../import/source-file.ts'
+import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
+import { publishImport } from '../publish-import.ts'
+import { type TraEntryCounts, TraEntryLoader } from './load-entries.ts'
+import { loadParameters, type TraIds } from './load-parameters.ts'
+import { TraParameters } from './parameters.ts'
+
+export interface TraImportOptions {
+  /** Path of a regular file, plain or compressed by gzip or zstd. */
+  file: string
+  /** Decimal digits. If absent: a new folder. */
+  folderId?: string
+  /** Name of a new folder. Default: that of the file. */
+  name?: string
+  /** Replaces the whole ledger of the folder. */
+  replace?: boolean
+  /** IANA name, in which exercices were closed and entries created on their day. */
+  timeZone: string
+  onProgress?: (progress: TraProgress) => void
+  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
+  onLoaded?: (imported: TraImported) => void
+}
+
+export interface TraProgress {
+  step: 'loading'
+  bytes: number
+  bytesTotal: number
+  lines: number
+}
+
+export interface TraImported extends PreparedFolder, TraEntryCounts {
+  accounts: number
+  journals: number
+  /** Earliest first. */
+  exercices: { id: string; start: string; end: string }[]
+  /** Entries and shares that do not add up. */
+  wrongSums: number
+  banksLeftOut: number
+  /** Lines with a value that is not read, or not as it is, by record and field. */
+  unread: ReadonlyMap<string, number>
+}
+
+/** Problems named in a refusal. */
+const problemsShown = 20
+
+/**
+ * @param pool connects as the owner of the tables
+ * @throws {ImportRefused} problems in the file, with lines, columns and values; nothing is loaded
+ * @throws {Error} for unsuitable options and folders; says what to do; nothing is loaded
+ */
+export async function importTra(pool: pg.Pool, options: TraImportOptions): Promise<TraImported> {
+  const bytesTotal = await fileSize(options.file)
+  const imported = await inTransaction(pool, (client) => new TraImport(client, options, bytesTotal).run())
+  options.onLoaded?.(imported)
+  await analyzeLedger(pool)
+  return imported
+}
+
+class TraImport {
+  readonly #client: pg.ClientBase
+  readonly #options: TraImportOptions
+  readonly #bytesTotal: number
+  readonly #ids: IdSource
+  readonly #sums = new TraProblems()
+  readonly #check = new TraCheck(this.#sums)
+  readonly #parameters = new TraParameters(this.#check.problems)
+  #folder: PreparedFolder | undefined
+  #loadedIds: TraIds | undefined
+  #loader: TraEntryLoader | undefined
+
+  constructor(client: pg.ClientBase, options: TraImportOptions, bytesTotal: number) {
+    this.#client = client
+    this.#options = options
+    this.#bytesTotal = bytesTotal
+    this.#ids = new IdSource(client)
+  }
+
+  async run(): Promise<TraImported> {
+    const { file, onProgress } = this.#options
+    const { problems } = this.#check
+    const onRead = (bytes: number) =>
+      onProgress?.({ step: 'loading', bytes, bytesTotal: this.#bytesTotal, lines: this.#check.lines })
+    for await (const lines of parseTra(readSource(file, onRead), problems)) await this.#take(lines)
+    this.#check.end()
+    if (problems.count === 0 && this.#loader === undefined) await this.#loadParameters()
+    if (problems.count > 0) throw refusal(problems)
+    const counts = await this.#loader!.end()
+    if (problems.count > 0) throw refusal(problems)
+    return this.#publish(counts)
+  }
+
+  async #take(lines: TraLine[]): Promise<void> {
+    const { problems } = this.#check
+    await this.#loader?.reserve(lines.length)
+    for (const line of lines) {
+      this.#check.add(line)
+      const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
+      if (!isEntry && !line.isBare) this.#parameters.add(line)
+      if (!isEntry || problems.count > 0) continue
+      if (this.#loader === undefined) {
+        await this.#loadParameters()
+        await this.#loader!.reserve(lines.length)
+      }
+      this.#loader!.add(line)
+    }
+    await this.#loader?.flushIfFull()
+  }
+
+  /** Before the first entry: parameters precede entries (p. 2), which the check makes sure of. */
+  async #loadParameters(): Promise<void> {
+    const { folderId, name, replace = false, timeZone } = this.#options
+    const parameters = this.#parameters
+    const of = parameters.folder
+    const folderName = name ?? (of?.name || 'TRA')
+    this.#folder = await prepareFolder(this.#client, this.#ids, {
+      folderId,
+      replace,
+      firmName: parameters.firmName || folderName,
+      folder: {
+        name: folderName,
+        siret: of?.siret ?? null,
+        ...(of && {
+          capital: of.capital,
+          address: of.address,
+          contact: {
+            firstName: null,
+            lastName: null,
+            phoneNumber: of.phoneNumber,
+            mobilePhoneNumber: null,
+            mail: of.mail,
+          },
+          rcs: { producerId: '', name: of.rcsName },
+        }),
+      },
+    })
+    const { schemaId, folderId: id } = this.#folder
+    const key = { schemaId, folderId: id }
+    const ids = await loadParameters(this.#client, this.#ids, key, parameters, timeZone)
+    this.#loadedIds = ids
+    const target = { ...key, ids, now: new Date().toISOString(), timeZone }
+    this.#loader = new TraEntryLoader(
+      this.#client,
+      this.#ids,
+      target,
+      this.#check.problems,
+      parameters.unread,
+    )
+  }
+
+  async #publish(counts: TraEntryCounts): Promise<TraImported> {
+    const folder = this.#folder!
+    const { accounts, journals, exercices, banksLeftOut } = this.#loadedIds!
+    await publishImport(this.#client, {
+      schemaId: folder.schemaId,
+      folderId: folder.folderId,
+      folderCreated: folder.created,
+      replaced: folder.deleted !== undefined,
+      deleted: folder.deleted ?? [],
+      created: exercices.map(({ id }) => id),
+      filled: [...counts.filled],
+    })
+    return {
+      ...folder,
+      ...counts,
+      accounts: new Set([...accounts.general.values(), ...accounts.thirdParties.values()]).size,
+      journals: journals.size,
+      exercices: exercices.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
+      wrongSums: this.#sums.count,
+      banksLeftOut,
+      unread: this.#parameters.unread.counts,
+    }
+  }
+}
+
+function refusal({ kept, count }: TraProblems): ImportRefused {
+  const lines = kept
+    .toSorted((one, other) => one.line - other.line || one.column - other.column)
+    .slice(0, problemsShown)
+    .map(
+      ({ line, column, field, value, message }) =>
+        `line ${line}, column ${column}${field && `, ${field}`}${value && ` "${value}"`}: ${message}`,
+    )
+  return new ImportRefused(lines, count)
+}

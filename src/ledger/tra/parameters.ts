@@ -1,0 +1,327 @@
+/** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
+
+import { paymentModes } from '../../formats/payment.ts'
+import type { Address, JournalType } from '../../formats/rows.ts'
+import { isoDay } from '../../formats/tra/check/entry-check.ts'
+import type { TraLine } from '../../formats/tra/check/parse.ts'
+import type { TraProblems } from '../../formats/tra/check/problem.ts'
+import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
+import { fieldOf, layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
+import { streetParts } from './street-parts.ts'
+import { UnreadFields } from './unread-fields.ts'
+
+export interface TraFolderOf {
+  name: string
+  siret: string | null
+  /** Minor units. */
+  capital: bigint
+  address: Address
+  phoneNumber: string | null
+  mail: string | null
+  rcsName: string
+}
+
+export interface TraGeneralAccount {
+  number: string
+  name: string
+  closed: boolean
+  isCollective: boolean
+  correspondence: string | null
+}
+
+export interface TraThirdParty {
+  code: string
+  name: string
+  collective: string
+  address: Address | null
+  phoneNumber: string | null
+  firstName: string | null
+  /** Code of a payment condition (MDR). */
+  condition: string | null
+  siret: string | null
+  ape: string | null
+}
+
+export interface TraJournal {
+  code: string
+  name: string
+  type: JournalType
+  account: string | null
+  locked: boolean
+}
+
+export interface TraBank {
+  account: string | null
+  rib: string | null
+  iban: string
+  bic: string
+  isDefault: boolean
+}
+
+export interface TraExercice {
+  start: string
+  end: string
+  lettering: 'MONO' | 'MULTI'
+  /** Day. */
+  closedOn: string | null
+}
+
+const journalTypes: Record<string, JournalType> = {
+  ACH: 'ACH',
+  VTE: 'VTE',
+  BQE: 'BQ',
+  CAI: 'CAISSE',
+  ANO: 'AN',
+  EXT: 'OD_EXC',
+  OD: 'OD',
+}
+
+/** Internal codes of modes of payment by those that files show. */
+const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
+
+export class TraParameters {
+  readonly unread = new UnreadFields()
+  firmName = ''
+  folder: TraFolderOf | undefined
+  readonly exercices: TraExercice[] = []
+  /** Internal codes by the codes of the file. */
+  readonly payments = new Map<string, string>()
+  /** Codes of payments by those of conditions. */
+  readonly conditions = new Map<string, string>()
+  /** Hundredths of a percent, by code. */
+  readonly vatRates = new Map<string, number>()
+  /** By the rank of their axis, from 1; in the order of the file. */
+  readonly sections = new Map<number, { code: string; name: string }[]>()
+  /** Codes by the rank of their axis. */
+  readonly defaultSections = new Map<number, string>()
+  /** The highest rank that anything in the file names. */
+  axes = 0
+  readonly correspondences = new Map<string, string>()
+  readonly general = new Map<string, TraGeneralAccount>()
+  readonly thirdParties = new Map<string, TraThirdParty>()
+  readonly journals = new Map<string, TraJournal>()
+  readonly banks: TraBank[] = []
+  readonly #problems: TraProblems
+  readonly #readers: Partial<Record<TraRecord, (line: TraLine) => void>> = {
+    HEADER: (line) => this.#addHeader(line),
+    PS1: (line) => this.#addFolder(line),
+    PS2: (line) => this.#addDefaultSections(line),
+    PS5: (line) => this.#addSettings(line),
+    EXO: (line) => this.#addExercice(line),
+    ETB: (line) => this.#addEstablishment(line),
+    MDP: (line) => this.#addPayment(line),
+    MDR: (line) => this.conditions.set(contentOf(line, 'CODE'), codeOf(line, 'MP1')),
+    TVA: (line) => this.#addVat(line),
+    SAT: (line) => this.#addSection(line),
+    CRR: (line) => this.correspondences.set(contentOf(line, 'CODE'), contentOf(line, 'LIBELLE')),
+    CGN: (line) => this.#addGeneralAccount(line),
+    CAE: (line) => this.#addThirdParty(line),
+    JAL: (line) => this.#addJournal(line),
+    RIB: (line) => this.#addBank(line),
+  }
+
+  /** @param problems receives values that the ledger cannot hold */
+  constructor(problems: TraProblems) {
+    this.#problems = problems
+  }
+
+  /** Takes a parameter that is not bare. */
+  add(line: TraLine): void {
+    this.#readers[line.layout.record as TraRecord]?.(line)
+    this.unread.addLine(line)
+  }
+
+  #addHeader(line: TraLine): void {
+    this.firmName = contentOf(line, 'RAISON SOCIALE')
+    const type = codeOf(line, 'TYPE FICHIER')
+    if (type !== 'DOS' && type !== 'JRL')
+      this.#refuse(line, 'TYPE FICHIER', 'DOS or JRL is expected: a file of entries')
+  }
+
+  #addFolder(line: TraLine): void {
+    const siret = textOf(line, 'SIRET')
+    if (siret !== null && !isSiren(siret))
+      this.#refuse(line, 'SIRET', 'a SIREN of 9 or a SIRET of 14 digits is expected')
+    const capital = amountOf(line, 'CAPITAL') ?? 0n
+    this.folder = {
+      name: contentOf(line, 'NOM'),
+      siret,
+      capital,
+      address: {
+        number: null,
+        locatingIndex: null,
+        streetType: null,
+        streetName: textOf(line, 'ADRESSE1'),
+        complement: textOf(line, 'ADRESSE2'),
+        postalCode: textOf(line, 'CODEPOSTAL'),
+        city: textOf(line, 'VILLE'),
+        country: textOf(line, 'PAYS'),
+      },
+      phoneNumber: textOf(line, 'TELEPHONE'),
+      mail: textOf(line, 'EMAIL'),
+      rcsName: contentOf(line, 'RCS'),
+    }
+  }
+
+  /** The establishment has the whole street, PS1 its name alone. */
+  #addEstablishment(line: TraLine): void {
+    if (this.folder === undefined) return
+    const { address } = this.folder
+    const whole = contentOf(line, 'ADRESSE1')
+    const parts = streetParts(whole, address.streetName ?? '', fieldOf(layouts.ETB, 'ADRESSE1').length)
+    if (parts === undefined) this.unread.add(layouts.ETB, 'ADRESSE1')
+    else Object.assign(address, parts)
+  }
+
+  #addDefaultSections(line: TraLine): void {
+    for (const rank of [1, 2, 3, 4, 5]) {
+      const code = textOf(line, `SECT${rank}ATTEND`)
+      if (code !== null) this.defaultSections.set(rank, code)
+    }
+  }
+
+  #addSettings(line: TraLine): void {
+    if (codeOf(line, 'DEVISE') !== 'EUR')
+      this.#refuse(line, 'DEVISE', 'EUR is expected: books in another currency cannot be imported')
+    if (codeOf(line, 'GEREANA') === 'X') this.axes = Math.max(this.axes, 1)
+  }
+
+  #addExercice(line: TraLine): void {
+    const state = codeOf(line, 'ETATCPTA')
+    const [start, end] = [dayOf(line, 'DATEDEBUT') ?? '', dayOf(line, 'DATEFIN') ?? '']
+    const closedOn = state === 'CDE' ? (dayOf(line, 'DATECREATION') ?? end) : null
+    if (state !== 'OUV' && state !== 'CDE') this.unread.add(layouts.EXO, 'ETATCPTA')
+    if (end <= start) this.#refuse(line, 'DATEFIN', `a day after ${start} is expected`)
+    const other = this.exercices.find((each) => each.start <= end && start <= each.end)
+    if (other !== undefined)
+      this.#refuse(line, 'DATEDEBUT', `the exercice overlaps that of ${other.start} to ${other.end}`)
+    this.exercices.push({
+      start,
+      end,
+      lettering: codeOf(line, 'ETATANO') === 'H' ? 'MONO' : 'MULTI',
+      closedOn,
+    })
+  }
+
+  #addPayment(line: TraLine): void {
+    const code = codeOf(line, 'CODE')
+    const internal = internalCodes.get(code)
+    // Shown as a cheque.
+    if (internal === undefined) this.unread.add(layouts.MDP, 'CODE')
+    this.payments.set(code, internal ?? code)
+  }
+
+  #addVat(line: TraLine): void {
+    const [rate, other] = [amountOf(line, 'TAUXVENTE') ?? 0n, amountOf(line, 'TAUXACHAT')]
+    if (other !== undefined && other !== rate) this.unread.add(layouts.TVA, 'TAUXACHAT')
+    if (rate < 0n || rate > 10_000n) this.#refuse(line, 'TAUXVENTE', 'a rate from 0 to 100 is expected')
+    this.vatRates.set(contentOf(line, 'CODE'), Number(rate))
+  }
+
+  #addSection(line: TraLine): void {
+    const rank = Number(codeOf(line, 'AXE').slice(1))
+    this.axes = Math.max(this.axes, rank)
+    const known = this.sections.get(rank) ?? []
+    this.sections.set(rank, known)
+    known.push({ code: contentOf(line, 'CODE'), name: contentOf(line, 'LIBELLE') })
+  }
+
+  #addGeneralAccount(line: TraLine): void {
+    const number = contentOf(line, 'CODE')
+    for (const rank of [1, 2, 3, 4, 5])
+      if (codeOf(line, `VENTILABLE AXE ${rank}`) === 'X') this.axes = Math.max(this.axes, rank)
+    this.general.set(number, {
+      number,
+      name: contentOf(line, 'LIBELLE'),
+      closed: codeOf(line, 'FERME') === 'X',
+      isCollective: codeOf(line, 'COLLECTIF') === 'X',
+      correspondence: textOf(line, 'CORRESP1'),
+    })
+  }
+
+  #addThirdParty(line: TraLine): void {
+    const code = contentOf(line, 'CODE')
+    const siret = textOf(line, 'SIRET')
+    if (siret !== null && !isSiren(siret)) this.unread.add(layouts.CAE, 'SIRET')
+    const address = {
+      number: null,
+      locatingIndex: null,
+      streetType: null,
+      streetName: textOf(line, 'ADRESSE 1'),
+      complement: textOf(line, 'ADRESSE 2'),
+      postalCode: textOf(line, 'CODE POSTAL'),
+      city: textOf(line, 'VILLE'),
+      country: textOf(line, 'PAYS'),
+    }
+    this.thirdParties.set(code, {
+      code,
+      name: contentOf(line, 'LIBELLE'),
+      collective: contentOf(line, 'COLLECTIF'),
+      address: Object.values(address).every((part) => part === null) ? null : address,
+      phoneNumber: textOf(line, 'TELEPHONE'),
+      firstName: textOf(line, 'PRENOM'),
+      condition: textOf(line, 'MODE REGLEMENT'),
+      siret: siret !== null && isSiren(siret) ? siret : null,
+      ape: textOf(line, 'APE'),
+    })
+  }
+
+  #addJournal(line: TraLine): void {
+    const nature = codeOf(line, 'NATURE')
+    const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypes[nature]
+    if (type === undefined) this.unread.add(layouts.JAL, 'NATURE')
+    const code = contentOf(line, 'CODE')
+    this.journals.set(code, {
+      code,
+      name: contentOf(line, 'LIBELLE'),
+      type: type ?? 'OD',
+      account: textOf(line, 'COMPTE'),
+      locked: codeOf(line, 'FERME') === 'X',
+    })
+  }
+
+  #addBank(line: TraLine): void {
+    const parts = ['ETABBQ_31', 'GUICHET', 'NUMEROCOMPTE_41', 'CLERIB'].map((name) => codeOf(line, name))
+    const rib = parts.join('')
+    if (rib !== '' && rib.length !== 23) this.unread.add(layouts.RIB, 'NUMEROCOMPTE_41')
+    this.banks.push({
+      account: textOf(line, 'AUXILIAIRE'),
+      rib: rib.length === 23 ? rib : null,
+      iban: contentOf(line, 'CODEIBAN'),
+      bic: contentOf(line, 'CODEBIC'),
+      isDefault: codeOf(line, 'PRINCIPAL') === 'X',
+    })
+  }
+
+  #refuse(line: TraLine, field: string, message: string): void {
+    line.refuse(this.#problems, fieldOf(line.layout, field), message)
+  }
+}
+
+function isSiren(text: string): boolean {
+  return /^(?:\d{9}|\d{14})$/.test(text)
+}
+
+function codeOf(line: TraLine, name: string): string {
+  return line.code(fieldOf(line.layout, name))
+}
+
+function contentOf(line: TraLine, name: string): string {
+  return line.value(fieldOf(line.layout, name))
+}
+
+function textOf(line: TraLine, name: string): string | null {
+  return contentOf(line, name) || null
+}
+
+/** `YYYY-MM-DD`; null if there is none. */
+function dayOf(line: TraLine, name: string): string | null {
+  const columns = codeOf(line, name)
+  return columns === '' || columns === noDay ? null : isoDay(columns)
+}
+
+/** Hundredths; undefined if the field is blank or malformed, which the check of the form reports. */
+function amountOf(line: TraLine, name: string): bigint | undefined {
+  const [, whole, fraction = ''] = /^(-?\d{1,17})(?:,(\d{1,2})0*)?$/.exec(codeOf(line, name)) ?? []
+  return whole === undefined ? undefined : BigInt(whole + fraction.padEnd(2, '0'))
+}

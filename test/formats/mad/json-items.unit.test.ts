@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { JsonItems, JsonNumber, pathOf } from '../../../src/formats/mad/read/json-items.ts'
+
+/** Items of a text given in parts of some characters, as paths and JSON. */
+function itemsOf(text: string, characters: number, isWanted = (_place: string) => true): [string, string][] {
+  const items = new JsonItems(isWanted)
+  const found = []
+  for (let at = 0; at < text.length; at += characters)
+    found.push(...items.add(text.slice(at, at + characters)))
+  items.end()
+  return found.map((item) => [pathOf(item), JSON.stringify(item.value)])
+}
+
+const text = JSON.stringify({
+  metadata: { version: '1' },
+  data: { folder: { a: [1, { b: null }] }, list: [{ x: 1.5 }, 'two', [3]], empty: [], flag: true },
+  more: [1, 2],
+})
+
+describe('items', () => {
+  test.each([1, 2, 3, 7, 1000])('are the same in parts of %d characters', (characters) => {
+    expect(itemsOf(text, characters)).toEqual([
+      ['metadata', '{"version":"1"}'],
+      ['data.folder', '{"a":[1,{"b":null}]}'],
+      ['data.list[0]', '{"x":1.5}'],
+      ['data.list[1]', '"two"'],
+      ['data.list[2]', '[3]'],
+      ['data.flag', 'true'],
+      ['more', '[1,2]'],
+    ])
+  })
+
+  test('of places that are not wanted are left out', () => {
+    expect(itemsOf(text, 5, (place) => place === 'data.list').map(([path]) => path)).toEqual([
+      'data.list[0]',
+      'data.list[1]',
+      'data.list[2]',
+    ])
+  })
+
+  test('keep the digits of their numbers', () => {
+    const [item] = new JsonItems(() => true).add('{"a":[92233720368547758.07,1.10,-0]}')
+    expect(item!.value).toEqual(['92233720368547758.07', '1.10', '-0'].map((each) => new JsonNumber(each)))
+    expect(JSON.stringify(item!.value)).toBe('[92233720368547758.07,1.10,-0]')
+  })
+
+  test('may have a member named as the prototype', () => {
+    const [item] = new JsonItems(() => true).add('{"a":{"__proto__":{"b":1}}}')
+    expect(Object.keys(item!.value as object)).toEqual(['__proto__'])
+    expect(JSON.stringify(item!.value)).toBe('{"__proto__":{"b":1}}')
+  })
+
+  test('of too many levels are refused', () => {
+    const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`
+    expect(() => new JsonItems(() => true).add(deep)).toThrow('has more than 100 levels')
+  })
+})

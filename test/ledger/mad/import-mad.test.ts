@@ -1,0 +1,104 @@
+/** What an import of a MAD file takes, and what it tells. */
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { madBytes } from '../../support/imports/mad-bytes.ts'
+import { withoutIds } from '../../support/imports/without-ids.ts'
+
+const text = readFixture('ledger.mad.json').toString('utf8')
+// biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
+type File = any
+const file: File = JSON.parse(text)
+
+let stage: ImportStage
+
+beforeEach(async () => {
+  stage = await setImportStage()
+})
+
+afterEach(() => stage.close())
+
+/** Members in the order of their names, so that the entries precede what they refer to. */
+function sorted(value: File): File {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .toSorted()
+      .map((key) => [key, sorted(value[key])]),
+  )
+}
+
+const shown = async (folder: { schemaId: string; folderId: string }) =>
+  withoutIds((await madBytes(stage.service, folder)).toString())
+
+test.each<[string, () => Uint8Array | string]>([
+  ['with its members in another order', () => JSON.stringify(sorted(file))],
+  ['indented', () => JSON.stringify(file, null, 2)],
+  ['with a byte order mark', () => `\uFEFF${text}`],
+  ['compressed by gzip', () => gzipSync(text)],
+  ['compressed by zstd', () => zstdCompressSync(text)],
+])('a file %s is the same ledger', async (_, bytes) => {
+  const plain = await stage.importMad(text, { renumber: true })
+  const other = await stage.importMad(bytes(), { renumber: true })
+  expect(other.movements).toBe(file.data.entries.flatMap(({ movements }: File) => movements).length)
+  expect(await shown(other)).toBe(await shown(plain))
+})
+
+test('the golden file comes out as it went in, but for what tells of the export and of today', async () => {
+  const again: File = JSON.parse((await madBytes(stage.service, await stage.importMad(text))).toString())
+  const expected = structuredClone(file)
+  const names = (data: File) => data.exercices.map(({ name }: File) => name)
+  expect(names(again.data).length).toBe(2)
+  for (const each of [again, expected]) for (const exercice of each.data.exercices) exercice.name = ''
+  // The sender is not registered in this database.
+  const senders = expected.data.entries.filter(
+    ({ additionalProducerProperties: { source } }: File) => source.thirdParty !== null,
+  )
+  for (const { additionalProducerProperties } of senders)
+    additionalProducerProperties.source.thirdParty = null
+  expect(again.data).toEqual(expected.data)
+})
+
+test('what is not of the format, and senders that are not registered, are counted', async () => {
+  const changed = structuredClone(file)
+  changed.data.documents = [1, 2, 3]
+  changed.data.entries[0].color = 'red'
+  changed.data.entries[3].color = 'blue'
+  changed.data.entries[3].movements[0].value.vat = 1
+  changed.more = true
+  for (const entry of changed.data.entries.slice(0, 4))
+    entry.additionalProducerProperties.source = { name: 'API', thirdParty: { name: 'N', code: 'NOBODY' } }
+  const imported = await stage.importMad(JSON.stringify(changed))
+  expect(imported.unknownMembers).toEqual(
+    new Map([
+      ['data.documents[]', 3],
+      ['more', 1],
+      ['data.entries[].color', 2],
+      ['data.entries[].movements[].value.vat', 1],
+    ]),
+  )
+  expect(imported.unknownSenders).toBe(4)
+})
+
+test('amounts and numbers in what partners attach keep their digits', async () => {
+  const changed = text
+    .replace('"debit":12,"amount":-12', '"debit":90071992547409.93,"amount":-90071992547409.93')
+    .replace(
+      '"partnerMetadata":null',
+      '"partnerMetadata":{"partnerId":"p","json":{"a":[1.10,12345678901234567890]}}',
+    )
+  const again = (await madBytes(stage.service, await stage.importMad(changed))).toString()
+  expect(again).toContain('"debit":90071992547409.93,"amount":-90071992547409.93')
+  expect(again).toContain('"json":{"a":[1.10,12345678901234567890]}')
+})
+
+test('a folder whose entries have another currency and no rate is kept in it', async () => {
+  const dollars = text.replaceAll('"currency":{"code":"EUR"}', '"currency":{"code":"USD"}')
+  const { folderId } = await stage.importMad(dollars)
+  const { rows } = await stage.owner.query('select currency from grandlivre.folders where id = $1', [
+    folderId,
+  ])
+  expect(rows).toEqual([{ currency: 'USD' }])
+})

@@ -1,0 +1,239 @@
+/** Files that are no full export, or one with a mistake: refused with path and value, and nothing is loaded. */
+import { gzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { rowCounts } from '../../support/ledgers/ledger-content.ts'
+
+const text = readFixture('ledger.mad.json').toString('utf8')
+// biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
+type File = any
+
+/** The fixture with one change. */
+function changed(change: (data: File, file: File) => void): string {
+  const file = JSON.parse(text)
+  change(file.data, file)
+  return JSON.stringify(file)
+}
+
+/** With a number written otherwise than JSON.stringify does. */
+function written(digits: string, change: (data: File) => void): string {
+  return changed(change).replace('"§"', digits)
+}
+
+let stage: ImportStage
+
+beforeAll(async () => {
+  stage = await setImportStage()
+})
+
+afterAll(() => stage?.close())
+
+const movement = (data: File) => data.entries[12].movements[1]
+const at = 'data.entries[12].movements[1]'
+
+const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
+  'an empty file': ['', 'the file ends before its JSON does, within the file'],
+  'a file of blanks': [' \n', 'the file ends before its JSON does, within the file'],
+  'not JSON': ['Bonjour', 'line 1, column 1 "Bonjour": not JSON'],
+  'a FEC': [readFixture('ledger.fec.txt'), 'line 1, column 1 "JournalCode|JournalL": not JSON'],
+  'a list': ['[1]', 'the file "[...]": a full export is expected'],
+  'a text': ['"x"', 'the file "x": a full export is expected'],
+  movements: [
+    readFixture('movements.ndjson').toString().split('\n')[0]!,
+    'data.accountingFolder: missing: a full export has it',
+  ],
+  'no data': ['{"metadata":{"version":"1.0.0"}}', 'data.analytics: missing: a full export has it'],
+  'data that are a list': [
+    '{"metadata":{"version":"1.0.0"},"data":[]}',
+    'data "[...]": a full export is expected',
+  ],
+  'a file cut within the accounts': [
+    text.slice(0, text.indexOf('"exercices"') - 40),
+    'the file ends before its JSON does, within data.accounts[23]',
+  ],
+  'a file cut within the entries': [
+    text.slice(0, -400),
+    'the file ends before its JSON does, within data.entries[17]',
+  ],
+  'a file without its last brace': [
+    text.trimEnd().slice(0, -1),
+    'the file ends before its JSON does, within data',
+  ],
+  'text after the end': [`${text} {}`, 'not JSON'],
+  'a comma too many': [text.replace('"debit":', '"debit":,'), 'line 50, column 127 ",249.95,'],
+  'bytes that are not UTF-8': [Buffer.from(text, 'latin1'), 'the file is not UTF-8: see bytes 0 to'],
+  'a compressed file, cut': [
+    gzipSync(text).subarray(0, -40),
+    'is not a whole gzip file: unexpected end of file',
+  ],
+  'a member twice': [
+    text.replace('"capital"', '"name":"x","capital"'),
+    'data.accountingFolder has the member "name" twice',
+  ],
+  'a list twice': [text.replace('"data":{', '"data":{"banks":[],'), 'data has the member "banks" twice'],
+  'another version': [
+    changed((_, file) => (file.metadata.version = '2.0.0')),
+    'metadata.version "2.0.0": version 1',
+  ],
+  'a missing list': [changed((data) => delete data.banks), 'data.banks: missing: a full export has it'],
+  'no entries': [changed((data) => delete data.entries), 'data.entries: missing: a full export has it'],
+  'entries that are no list': [
+    changed((data) => (data.entries = {})),
+    'data.entries "{...}": a list is expected',
+  ],
+  'accounts that are no list': [
+    changed((data) => (data.accounts = { a: 1 })),
+    'data.accounts "{...}": a list is expected',
+  ],
+  'an entry that is a text': [
+    changed((data) => (data.entries[3] = 'x')),
+    'data.entries[3] "x": an object is expected',
+  ],
+  'a debit as a text': [
+    changed((data) => (movement(data).value.debit = '12')),
+    `${at}.value.debit "12": an amount`,
+  ],
+  'a missing debit': [
+    changed((data) => delete movement(data).value.debit),
+    `${at}.value.debit: missing: an amount`,
+  ],
+  'three decimals': [
+    written('12.345', (data) => (movement(data).value.debit = '§')),
+    `${at}.value.debit "12.345"`,
+  ],
+  'an exponent': [written('1e2', (data) => (movement(data).value.debit = '§')), `${at}.value.debit "1e2"`],
+  'an amount beyond the database': [
+    written('92233720368547758.08', (data) => (movement(data).value.debit = '§')),
+    `${at}.value.debit "92233720368547758.08"`,
+  ],
+  'debit and credit': [
+    changed((data) => Object.assign(movement(data).value, { debit: 1, credit: 2, amount: 1 })),
+    `${at}.value.debit "1.00": debit or credit must be zero`,
+  ],
+  'a wrong amount': [
+    changed((data) => Object.assign(movement(data).value, { debit: 1, credit: 0, amount: 1 })),
+    `${at}.value.amount "1.00": credit minus debit is expected`,
+  ],
+  'a day that does not exist': [
+    changed((data) => (data.entries[2].date = '2023-02-29')),
+    'data.entries[2].date "2023-02-29": a day is expected',
+  ],
+  'a day outside all exercices': [
+    changed((data) => (data.entries[2].date = '1999-12-31')),
+    'data.entries[2].date "1999-12-31": no exercice of data.exercices contains this day',
+  ],
+  'an id that is a number': [
+    changed((data) => (movement(data).producerId = 12)),
+    `${at}.producerId "12": an id is expected`,
+  ],
+  'an id beyond 2^53': [
+    changed((data) => (movement(data).producerId = '9007199254740992')),
+    `${at}.producerId "9007199254740992": an id below`,
+  ],
+  'an account that the file does not have': [
+    changed((data) => (movement(data).account.producerId = '77')),
+    `${at}.account.producerId "77": data.accounts has no such id`,
+  ],
+  'an account with another number': [
+    changed((data) => (movement(data).account.number = '999')),
+    `${at}.account.number "999": data.accounts[`,
+  ],
+  'a payment that the file does not have': [
+    changed((data) => (movement(data).payment = { producerId: '77', name: 'Chèque', code: 'CHQ' })),
+    `${at}.payment.producerId "77": data.payments has no such id`,
+  ],
+  'a journal that the file does not have': [
+    changed((data) => (data.entries[12].journal.producerId = '77')),
+    'data.entries[12].journal.producerId "77": data.journals has no such id',
+  ],
+  'a section of another axis': [
+    changed((data) => {
+      const { analytics } = data.entries[1].movements[1]
+      analytics[0].sections = analytics[1].sections
+    }),
+    'data.entries[1].movements[1].analytics[0].sections[0].producerId "414": axis ACT of data.analytics has no such id',
+  ],
+  'a lettering without a code': [
+    changed((data) => (movement(data).lettering = { state: 'complete', value: null })),
+    `${at}.lettering.value "null": a code is expected`,
+  ],
+  'a partial lettering without *': [
+    changed((data) => (movement(data).lettering = { state: 'partial', value: 'A' })),
+    `${at}.lettering.value "A": the code of a partial lettering has * in front`,
+  ],
+  'another source': [
+    changed((data) => (data.entries[0].additionalProducerProperties.source.name = 'X')),
+    'data.entries[0].additionalProducerProperties.source.name "X": one of E, M, O',
+  ],
+  'NUL in a description': [
+    changed((data) => (movement(data).description = 'a\0b')),
+    `${at}.description "a\\x00b": a text without NUL`,
+  ],
+  'half a character': [changed((data) => (movement(data).description = 'a\ud83d')), `${at}.description`],
+  'NUL deep in what a partner attached': [
+    changed(
+      (data) =>
+        (data.entries[5].additionalProducerProperties.partnerMetadata = {
+          partnerId: 'p',
+          json: { a: [1, { b: '\0' }] },
+        }),
+    ),
+    'data.entries[5].additionalProducerProperties.partnerMetadata.json.a[1].b',
+  ],
+  'an account twice': [
+    changed((data) => data.accounts.push({ ...data.accounts[0] })),
+    'data.accounts[24].producerId',
+  ],
+  'an account number twice': [
+    changed((data) => data.accounts.push({ ...data.accounts[0], producerId: '99' })),
+    'data.accounts[0] has the same: it must be unique',
+  ],
+  'an account number in lower case': [
+    changed((data) => (data.accounts[0].number = 'abc')),
+    'data.accounts[0].number "abc": an account number is expected',
+  ],
+  'exercices that overlap': [
+    changed((data) => (data.exercices[1].period.start = data.exercices[0].period.end)),
+    'data.exercices[1].period.start',
+  ],
+  'an exercice that ends before it begins': [
+    changed((data) => (data.exercices[0].period.end = '1999-01-01')),
+    'data.exercices[0].period.end "1999-01-01": a day after',
+  ],
+  'an entry twice': [changed((data) => data.entries.push(data.entries[4])), 'data.entries[18].producerId "'],
+  'a movement twice': [
+    changed((data) => (data.entries[9].movements[0].producerId = data.entries[3].movements[0].producerId)),
+    'data.entries[9].movements[0].producerId "',
+  ],
+}
+
+describe('refused', () => {
+  test.each(Object.entries(refusals))('%s', async (_, [file, message]) => {
+    const before = await rowCounts(stage.owner)
+    const error = await stage.importMad(file).then(
+      () => 'imported',
+      (reason: Error) => reason.message,
+    )
+    expect(error).toContain(message)
+    expect(await rowCounts(stage.owner)).toEqual(before)
+  })
+
+  test('with up to twenty problems at once, in the order of the file', async () => {
+    const file = changed((data) => {
+      for (const entry of data.entries) for (const each of entry.movements) each.value.amount = 'x'
+    })
+    const error: Error = await stage.importMad(file).catch((reason) => reason)
+    const lines = error.message.split('\n')
+    expect(lines.length).toBe(22)
+    expect(lines[1]).toMatch(/^ {2}data\.entries\[0\]\.movements\[0\]\.value\.amount "x": /)
+    expect(lines.at(-1)).toBe('  ... the check stopped after 20')
+  })
+})
+
+test('an item of the size of a file is refused before it fills the memory', async () => {
+  const long = changed(
+    (data) => (data.entries[0].additionalProducerProperties.comment = 'x'.repeat(65_000_000)),
+  )
+  await expect(stage.importMad(long)).rejects.toThrow('data.entries[0] is larger than 64 million characters')
+})

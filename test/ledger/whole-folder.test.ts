@@ -1,0 +1,135 @@
+/** The folder that an import of a MAD or TRA file fills. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { readFixture } from '../support/fixtures/fixture-files.ts'
+import { type ImportStage, setImportStage } from '../support/imports/import-stage.ts'
+import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
+
+const text = readFixture('ledger.mad.json').toString('utf8')
+const file = JSON.parse(text)
+/** Without closed exercices. */
+for (const exercice of file.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
+const openMad = JSON.stringify(file)
+const openTra = Buffer.from(
+  readFixture('ledger.tra')
+    .toString('latin1')
+    .replaceAll(/^(\*{3}EXO.{19})CDE(.*)$/gm, '$1OUV$2'),
+  'latin1',
+)
+
+let stage: ImportStage
+
+beforeEach(async () => {
+  stage = await setImportStage()
+})
+
+afterEach(() => stage.close())
+
+interface Options {
+  folderId?: string
+  name?: string
+  replace?: boolean
+}
+
+const imports = {
+  mad: (options: Options = {}) => stage.importMad(openMad, { renumber: true, ...options }),
+  tra: (options: Options = {}) => stage.importTra(openTra, options),
+}
+
+async function events(): Promise<Record<string, number>> {
+  const { rows } = await stage.owner.query(
+    `select name || ' ' || operation as event, count(*)::integer as count from grandlivre.events group by 1`,
+  )
+  return Object.fromEntries(rows.map(({ event, count }) => [event, count]))
+}
+
+describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
+  const load = imports[kind]
+
+  test('makes a new folder each time, in a tenant of its own, named as in the file or as asked', async () => {
+    const [one, other] = [await load(), await load({ name: 'Copie' })]
+    expect(new Set([one.schemaId, other.schemaId]).size).toBe(2)
+    expect([one.name, other.name]).toEqual(['Brûlerie Noël', 'Copie'])
+    expect(await ledgerContent(stage.owner, other.folderId)).toEqual(
+      await ledgerContent(stage.owner, one.folderId),
+    )
+  })
+
+  test('publishes the events of a new folder', async () => {
+    const imported = await load()
+    const found = await events()
+    expect(found).toMatchObject({
+      'accountingFolder CREATE': 1,
+      'exercice CREATE': 2,
+      'accountingLineEntry CREATE': imported.entries,
+    })
+    expect(found['accountingEntryLettering CREATE']).toBeGreaterThan(0)
+  })
+
+  test('fills a folder without a ledger, which keeps its own data', async () => {
+    const { folderId, schemaId } = await load()
+    await stage.owner.query(
+      `insert into grandlivre.folders (schema_id, id, firm_id, name) select schema_id, 77, firm_id, 'Vide'
+       from grandlivre.folders where id = $1`,
+      [folderId],
+    )
+    const filled = await load({ folderId: '77' })
+    expect(filled).toMatchObject({ schemaId, folderId: '77', name: 'Vide', created: false })
+    expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
+  })
+
+  test('replaces the ledger of a folder only with --replace, and then all of it', async () => {
+    const { folderId, entries } = await load()
+    const content = await ledgerContent(stage.owner, folderId)
+    await stage.owner.query(
+      `insert into grandlivre.accounts (schema_id, folder_id, id, number, name)
+       select schema_id, id, 5, 'XYZ', 'Other' from grandlivre.folders where id = $1`,
+      [folderId],
+    )
+    const before = await rowCounts(stage.owner)
+    await expect(load({ folderId })).rejects.toThrow(
+      new RegExp(
+        `^Folder ${folderId} \\(Brûlerie Noël\\) already holds a ledger: \\d+ entries, \\d+ accounts\\. `,
+      ),
+    )
+    expect(await rowCounts(stage.owner)).toEqual(before)
+    const replaced = await load({ folderId, replace: true })
+    expect(replaced).toMatchObject({ folderId, created: false })
+    expect(await ledgerContent(stage.owner, folderId)).toEqual(content)
+    expect((await rowCounts(stage.owner))['accounts']).toBe(before['accounts']! - 1)
+    expect(await events()).toMatchObject({
+      'exercice DELETE': 2,
+      'exercice CREATE': 4,
+      'accountingLineEntry CREATE': 2 * entries,
+    })
+    expect((await events())['accountingEntryLettering DELETE']).toBeGreaterThan(0)
+  })
+
+  test('never changes a closed exercice', async () => {
+    const { folderId } = await load()
+    await stage.owner.query(`update grandlivre.exercices set closed_at = now() where folder_id = $1`, [
+      folderId,
+    ])
+    await expect(load({ folderId, replace: true })).rejects.toThrow(
+      /has closed the exercice 2023-01-01 to 2023-12-31: a closed exercice cannot be changed/,
+    )
+  })
+
+  test('refuses the folder of another company, and one that does not exist', async () => {
+    const { folderId } = await load()
+    await stage.owner.query(`update grandlivre.folders set siret = '987654321' where id = $1`, [folderId])
+    await expect(load({ folderId, replace: true })).rejects.toThrow(
+      `The ledger belongs to the company 12345678900011, but folder ${folderId} (Brûlerie Noël) to 987654321. ` +
+        'Give another --folder, or omit --folder for a new one',
+    )
+    await expect(load({ folderId: '999999' })).rejects.toThrow('There is no folder 999999')
+  })
+})
+
+test('a MAD file goes back into its own folder with its ids, and its exercices have no events', async () => {
+  const { folderId } = await stage.importMad(openMad)
+  const before = await events()
+  await stage.importMad(openMad, { folderId, replace: true })
+  const after = await events()
+  expect(after['exercice CREATE']).toBe(before['exercice CREATE'])
+  expect(after['exercice DELETE']).toBeUndefined()
+})
