@@ -44,6 +44,8 @@ async function outcome(imported: FecImported): Promise<object> {
     auxiliaryLines: Object.fromEntries([...imported.auxiliaryLines].toSorted()),
     renumberedAccounts: imported.renumberedAccounts,
     filedColumns: imported.filedColumns,
+    mixedCurrencyEntries: imported.mixedCurrencyEntries,
+    unknownPaymentLines: imported.unknownPaymentLines,
     droppedTimes: Object.fromEntries(imported.droppedTimes),
     accounts: accounts.map(({ number, name, filed, party }) =>
       `${number} ${name} (${filed}) ${party ?? ''}`.trim(),
