@@ -28,9 +28,19 @@ export async function refusingTwice<Result>(file: string, run: () => Promise<Res
     const table = error instanceof pg.DatabaseError ? keys[error.constraint ?? ''] : undefined
     const [, id] = /, (\d+)\) already exists/.exec((error as pg.DatabaseError).detail ?? '') ?? []
     if (table === undefined || id === undefined) throw error
-    const [first, second] = await placesOf(file, table, id)
-    throw new ImportRefused([`${second} "${id}": ${first} is the same`], 1, { cause: error })
+    throw await refusalOfTwice(file, table, id, { cause: error })
   }
+}
+
+/** The refusal of a file that has an id of these twice. */
+export async function refusalOfTwice(
+  file: string,
+  table: EntryTable,
+  id: string,
+  options?: ErrorOptions,
+): Promise<ImportRefused> {
+  const [first, second] = await placesOf(file, table, id)
+  return new ImportRefused([`${second} "${id}": ${first} is the same`], 1, options)
 }
 
 async function placesOf(file: string, table: EntryTable, id: string): Promise<string[]> {
