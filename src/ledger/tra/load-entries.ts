@@ -188,7 +188,7 @@ export class TraEntryLoader {
       folderId,
       id: this.#ids.next(),
       exerciceId: exercice.id,
-      journalId: ids.journals.get(line.value(of.journal))!,
+      journalId: ids.journals.get(line.text(of.journal))!,
       date,
       dueDate: null,
       accountedAt: date,
@@ -209,10 +209,10 @@ export class TraEntryLoader {
     const { accounts, payments } = this.#target.ids
     const isThirdParty = line.code(of.accountType) === 'X'
     const accountId = isThirdParty
-      ? accounts.thirdParties.get(line.value(of.party))
-      : accounts.general.get(line.value(of.general))
+      ? accounts.thirdParties.get(line.text(of.party))
+      : accounts.general.get(line.text(of.general))
     assert(accountId !== undefined, 'the check has found the account')
-    if (isThirdParty && partyKind(line.value(of.general)) === undefined) this.counts.thirdPartyLines += 1
+    if (isThirdParty && partyKind(line.text(of.general)) === undefined) this.counts.thirdPartyLines += 1
     const euros = this.#euros(line)
     const isDebit = line.code(of.side) === 'D'
     const letteringState = letteringStates[line.code(of.letteringState)] ?? 'none'
