@@ -42,7 +42,8 @@ export async function* renderTraEntries(
   buffer: ChunkBuffer,
   tally: TraTally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer()
+  // The first row takes a buffer: a segment may have none, and each buffer must become a chunk.
+  let out: Uint8Array<ArrayBuffer> = new Uint8Array()
   let at = 0
   let row = 0
   while (await entries.fill()) {
