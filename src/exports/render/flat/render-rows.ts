@@ -52,9 +52,7 @@ export async function* renderRows(
           at = 0
         }
         at = rows.write(out, at, bytes, fields, from)
-        tally.movements++
-        tally.debit.add(bytes, fields[from + debit]!, fields[from + debit + 1]! - 1)
-        tally.credit.add(bytes, fields[from + credit]!, fields[from + credit + 1]! - 1)
+        tally.add(bytes, fields, from + debit, from + credit)
       }
     }
   }
