@@ -267,11 +267,28 @@ CREATE TRIGGER in_exercice_update AFTER UPDATE ON entries REFERENCING NEW TABLE 
 CREATE TRIGGER ledger_version_delete AFTER DELETE ON entries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
 CREATE TRIGGER ledger_version_update AFTER UPDATE ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER number_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
+CREATE TRIGGER number_update AFTER UPDATE ON entries REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON entries FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
+CREATE TRIGGER refuse_other_number BEFORE UPDATE OF number ON entries FOR EACH ROW WHEN (old.number IS NOT NULL AND new.number IS DISTINCT FROM old.number) EXECUTE FUNCTION refuse_other_number();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON entries FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON entries TO grandlivre_service;
+
+CREATE TABLE entry_numbers (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  exercice_id id NOT NULL,
+  journal_id id NOT NULL,
+  last bigint NOT NULL,
+  CONSTRAINT entry_numbers_pkey PRIMARY KEY (schema_id, folder_id, exercice_id, journal_id),
+  CONSTRAINT entry_numbers_schema_id_folder_id_exercice_id_fkey FOREIGN KEY (schema_id, folder_id, exercice_id) REFERENCES exercices(schema_id, folder_id, id) ON DELETE CASCADE,
+  CONSTRAINT entry_numbers_schema_id_folder_id_journal_id_fkey FOREIGN KEY (schema_id, folder_id, journal_id) REFERENCES journals(schema_id, folder_id, id) ON DELETE CASCADE
+);
+ALTER TABLE entry_numbers ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON entry_numbers FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON entry_numbers TO grandlivre_service;
 
 CREATE TABLE events (
   schema_id id NOT NULL,
@@ -350,6 +367,7 @@ CREATE TABLE exports (
   compression text,
   encoding text,
   columns text,
+  exercice_end date,
   file_bytes bigint,
   file_sha256 text,
   notes json,
@@ -369,7 +387,7 @@ END),
   CONSTRAINT exports_compression_check CHECK (compression = ANY (ARRAY['gzip'::text, 'zstd'::text])),
   CONSTRAINT exports_encoding_check CHECK (encoding = 'utf-8'::text),
   CONSTRAINT exports_file_sha256_check CHECK (file_sha256 ~ '^[0-9a-f]{64}$'::text),
-  CONSTRAINT exports_format_check CHECK (format = ANY (ARRAY['JSON'::text, 'TRA'::text, 'CSV'::text, 'PARQUET'::text])),
+  CONSTRAINT exports_format_check CHECK (format = ANY (ARRAY['JSON'::text, 'TRA'::text, 'FEC'::text, 'CSV'::text, 'PARQUET'::text])),
   CONSTRAINT exports_id_check CHECK (id ~ '^export_[0-9a-f]{32}$'::text),
   CONSTRAINT exports_identity_check CHECK (identity ~ '^[0-9a-f]{64}$'::text),
   CONSTRAINT exports_sha256_check CHECK (sha256 ~ '^[0-9a-f]{64}$'::text),
@@ -984,6 +1002,67 @@ CREATE OR REPLACE FUNCTION grandlivre.lock_events(of_schema bigint)
 RETURN pg_advisory_xact_lock(hashtextextended(('grandlivre events of '::text || of_schema), (0)::bigint))
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.number_entries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  unnumbered bigint[];
+begin
+  update entry_numbers n set last = c.last
+    from (select schema_id, folder_id, exercice_id, journal_id, max(number::bigint) as last from changed
+          where number ~ '^\d{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
+    where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
+        = (c.schema_id, c.folder_id, c.exercice_id, c.journal_id) and n.last < c.last;
+  if tg_op = 'INSERT' then
+    unnumbered := array(select id from changed where validated_at is not null and number is null);
+  else
+    unnumbered := array(select c.id from changed c
+      join former f on (f.schema_id, f.folder_id, f.id) = (c.schema_id, c.folder_id, c.id)
+      where c.validated_at is not null and c.number is null and f.validated_at is null);
+  end if;
+  if cardinality(unnumbered) = 0 then
+    return null;
+  end if;
+  insert into entry_numbers (schema_id, folder_id, exercice_id, journal_id, last)
+    select f.schema_id, f.folder_id, f.exercice_id, f.journal_id, greatest(known.last, known.unnumbered - f.count)
+      from (select c.schema_id, c.folder_id, c.exercice_id, c.journal_id, count(*) as count
+            from changed c join unnest(unnumbered) as u (id) on u.id = c.id
+            where c.number is null group by c.schema_id, c.folder_id, c.exercice_id, c.journal_id) f
+      cross join lateral (
+        select coalesce(max(case when e.number ~ '^\d{1,15}$' then e.number::bigint end), 0) as last,
+            count(*) filter (where e.number is null and e.validated_at is not null) as unnumbered
+          from entries e
+          where (e.schema_id, e.folder_id, e.exercice_id, e.journal_id)
+              = (f.schema_id, f.folder_id, f.exercice_id, f.journal_id)
+      ) known
+      where not exists (select from entry_numbers n
+        where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
+            = (f.schema_id, f.folder_id, f.exercice_id, f.journal_id));
+  with fresh as materialized (
+    select c.schema_id, c.folder_id, c.exercice_id, c.journal_id, c.id,
+        row_number() over (partition by c.schema_id, c.folder_id, c.exercice_id, c.journal_id
+          order by c.validated_at, c.id) as place
+      from changed c join unnest(unnumbered) as u (id) on u.id = c.id
+      where c.number is null
+  ), given as (
+    update entry_numbers n set last = n.last + f.count
+      from (select schema_id, folder_id, exercice_id, journal_id, count(*) as count from fresh
+            group by schema_id, folder_id, exercice_id, journal_id) f
+      where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
+          = (f.schema_id, f.folder_id, f.exercice_id, f.journal_id)
+      returning n.schema_id, n.folder_id, n.exercice_id, n.journal_id, n.last - f.count as before
+  )
+  update entries e set number = (g.before + f.place)::text
+    from fresh f join given g on (g.schema_id, g.folder_id, g.exercice_id, g.journal_id)
+      = (f.schema_id, f.folder_id, f.exercice_id, f.journal_id)
+    where (e.schema_id, e.folder_id, e.id) = (f.schema_id, f.folder_id, f.id);
+  return null;
+end $function$
+;
+
 CREATE OR REPLACE FUNCTION grandlivre.publish_activation()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1007,6 +1086,16 @@ CREATE OR REPLACE FUNCTION grandlivre.receives(subscription subscriptions, of_sc
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND (event_name = ANY ((subscription).on_events)) AND (((subscription).folder_ids = '{}'::bigint[]) OR COALESCE((of_folder = ANY ((subscription).folder_ids)), false)))
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.refuse_other_number()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise check_violation using
+    message = format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+end $function$
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.refuse_unversioned_change()

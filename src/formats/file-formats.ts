@@ -49,6 +49,14 @@ export const fileFormats = {
     requires: [],
     streamed: {},
   },
+  // In either of two encodings: the store knows only the ending.
+  FEC: {
+    ending: 'txt',
+    mediaType: 'text/plain',
+    takes: ['idExercice', 'encoding', 'columns'],
+    requires: ['idExercice'],
+    streamed: {},
+  },
   CSV: {
     ending: 'csv',
     mediaType: 'text/csv; charset=utf-8; header=present',

@@ -168,6 +168,14 @@ export interface ExerciceRow extends FolderKey {
   closedByLastName: string | null
 }
 
+/** Source codes of entries (docs/spec/resources.md#source-codes). */
+// biome-ignore format: a table
+export const sourceCodes = [
+  'E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET',
+  'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA',
+  'VIRT_SEPA', 'API',
+] as const
+
 export interface EntryRow extends FolderKey {
   id: string
   exerciceId: string
@@ -187,6 +195,8 @@ export interface EntryRow extends FolderKey {
   comment: string | null
   partnerMetadata: { partnerId: string; json: unknown } | null
   attachments: Attachments | null
+  /** EcritureNum; null for a draft without one. Without it, a validated entry gets one when it is loaded. */
+  number: string | null
 }
 
 export type LetteringState = 'none' | 'partial' | 'complete'

@@ -12,7 +12,6 @@ import type { MessagePort } from 'node:worker_threads'
 import type pg from 'pg'
 import { twoChunkBuffers } from '../exports/chunk-buffer.ts'
 import { dayIn } from '../exports/read/day.ts'
-import { countMovements, ofFile } from '../exports/read/movements.sql.ts'
 import { openSnapshot, type Snapshot } from '../exports/read/snapshot.ts'
 import type { FileTotals } from '../exports/render/count-chunks.ts'
 import type { FileNotes } from '../exports/render/file-options.ts'
@@ -102,7 +101,7 @@ async function produce(
   stopped.addEventListener('abort', abort)
   try {
     stopped.throwIfAborted()
-    const rowsTotal = await countMovements(snapshot.second, ofFile(selection))
+    const rowsTotal = await fileRenderers[task.format].count(snapshot.second, selection)
     task.progress[1] = rowsTotal
     const object = await store.create(fileKey, mediaTypeOf(fileKey)!)
     const compressed = compression && new CompressedWriter(object, compression)
@@ -143,7 +142,7 @@ async function writeContent(
   let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
   let notes: FileNotes | undefined
   const axesLeftOut: string[] = []
-  const chunks = fileRenderers[task.format](snapshot, {
+  const chunks = fileRenderers[task.format].render(snapshot, {
     selection,
     exportId: task.exportId,
     version: task.version,

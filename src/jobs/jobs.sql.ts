@@ -28,6 +28,8 @@ export interface NewExport extends ExportKey, FormatOptions {
   version: string
   format: FileFormat
   exerciceId: string | undefined
+  /** Its last day, `YYYY-MM-DD`. */
+  exerciceEnd: string | undefined
   period: { start: string; end: string } | undefined
   journalIds: string[]
   compression: Compression | undefined
@@ -56,8 +58,8 @@ export async function retireAfterAnHour(
 export async function insertExport(client: ClientBase, job: NewExport): Promise<boolean> {
   const { rowCount } = await client.query(
     `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
-       journal_ids, compression, encoding, columns, identity, request_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+       journal_ids, compression, encoding, columns, exercice_end, identity, request_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      on conflict (schema_id, folder_id, identity) where latest do nothing`,
     [
       job.schemaId,
@@ -72,6 +74,7 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
       job.compression,
       job.encoding,
       job.columns,
+      job.exerciceEnd,
       job.identity,
       job.requestId,
     ],
@@ -83,10 +86,13 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
 export interface ExportView {
   id: string
   folderId: string
-  /** The folder's current reference. */
+  /** The folder's current reference, and its SIRET or SIREN. */
   reference: string | null
+  siret: string | null
   format: FileFormat
   compression: Compression | null
+  /** Last day of the exercice, if one was selected, `YYYY-MM-DD`. */
+  exerciceEnd: string | null
   state: JobState
   /** Digits. */
   rows: string
@@ -115,7 +121,8 @@ const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-
 
 // One second after the hour, because the format cuts fractions off. Exports made before files could be compressed have
 // no bytes and hash of the file: those of its content are.
-const viewColumns = `e.id, e.folder_id as "folderId", f.reference, e.format, e.compression, e.state, e.rows,
+const viewColumns = `e.id, e.folder_id as "folderId", f.reference, f.siret, e.format, e.compression,
+  e.exercice_end::text as "exerciceEnd", e.state, e.rows,
   e.rows_total as "rowsTotal", e.bytes, e.sha256, e.file_key as "fileKey",
   case when e.state = 'done' then coalesce(e.file_bytes, e.bytes) end as "fileBytes",
   coalesce(e.file_sha256, e.sha256) as "fileSha256", e.debit, e.credit, e.snapshot_on::text as "snapshotOn",

@@ -198,6 +198,7 @@ export const entries: TableOf<EntryRow> = {
     comment: 'text',
     partnerMetadata: 'json',
     attachments: 'json',
+    number: 'text',
   },
 }
 

@@ -7,7 +7,7 @@ import type { ThirdParty } from './seed-chart.ts'
 type Keys = 'schemaId' | 'folderId' | 'exerciceId'
 export type Line = Omit<MovementRow, Keys | 'entryId' | 'id'>
 /** An entry with its movements, before it has ids. */
-export interface DraftedEntry extends Omit<EntryRow, Keys | 'id'> {
+export interface DraftedEntry extends Omit<EntryRow, Keys | 'id' | 'number'> {
   lines: Line[]
   /** An item that a later bank entry must settle. */
   opens: OpenItem | null

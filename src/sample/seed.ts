@@ -2,6 +2,7 @@
 import type { ClientBase } from 'pg'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import type { EntryRow, FolderKey, MovementRow } from '../formats/rows.ts'
+import { EntryNumbers } from '../ledger/entry-numbers.ts'
 import { rememberLetterings } from '../ledger/events.sql.ts'
 import { IdSource } from '../ledger/ids.ts'
 import * as load from '../ledger/load.ts'
@@ -229,6 +230,7 @@ async function loadEntries(
   const entryWriter = new TableWriter<EntryRow>(client, load.entries)
   const movementWriter = new TableWriter<MovementRow>(client, load.movements)
   const loaded = { entries: 0, movements: 0, bytes: 0 }
+  const numbers = new EntryNumbers()
   let inBatch = 0
   const flush = async () => {
     loaded.movements += inBatch
@@ -244,7 +246,8 @@ async function loadEntries(
   for (const { lines, opens: _, year, ...entry } of ledger) {
     const exerciceId = exerciceIdOf(year)
     const entryId = ids.next()
-    entryWriter.add({ ...key, exerciceId, id: entryId, ...entry })
+    const number = numbers.next({ exerciceId, ...entry })
+    entryWriter.add({ ...key, exerciceId, id: entryId, number, ...entry })
     for (const line of lines) movementWriter.add({ ...key, exerciceId, entryId, id: ids.next(), ...line })
     loaded.entries += 1
     inBatch += lines.length

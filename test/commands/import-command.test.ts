@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CommandResult, cli, startCli } from '../support/cli.ts'
-import { changed, columns, fecFile, ledger } from '../support/ledgers/fec-file.ts'
+import { changed, columns, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 
@@ -67,23 +67,27 @@ test('an import prints folder, exercice, counts and sums, and applies its option
 })
 
 test('an import says what it kept apart from the movements, and --drafts what awaits validation', async () => {
-  const rows = ledger.map((row) => ({
+  const rows: FecRow[] = ledger.map((row) => ({
     ...row,
     ValidDate: row['ValidDate'] === '' ? '' : `${row['ValidDate']} 10:00`,
     PJ: '',
   }))
+  rows[1]!['ModeRglt'] = 'troc'
+  rows[10]!['Idevise'] = 'GBP'
   rows[0]!['PJ'] = 'https://files.example.com/a.pdf*https://files.example.com/b.pdf'
   const file = await written(
     '123456789FEC20231231.txt',
-    fecFile(rows, { columns: [...columns, 'PJ', 'Réf\x1b'] }),
+    fecFile(rows, { columns: [...columns, 'ModeRglt', 'PJ', 'Réf\x1b'] }),
   )
   const { code, out } = await importFec(file, '--drafts')
   expect(code).toBe(0)
-  expect(out.split('\n').slice(6, 12)).toEqual([
+  expect(out.split('\n').slice(6, 14)).toEqual([
     '7 entries without a validation date: awaiting validation',
     expect.stringContaining('1 on 404'),
     expect.stringContaining('401000FIT'),
-    'Columns beyond the 18 of the standard, kept by name: PJ, Réf\\x1b',
+    'Columns beyond the 18 of the standard, kept by name: ModeRglt, PJ, Réf\\x1b',
+    '1 entry in several foreign currencies, shown in the first; amounts are kept as filed',
+    '1 line with a ModeRglt that is none of the six modes of payment: kept as filed, not shown',
     'Attachments of movements: 2',
     '11 times of day in ValidDate dropped',
   ])

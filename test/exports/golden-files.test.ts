@@ -1,5 +1,6 @@
 /** What the service exports from the folder of `fixtures/`, byte for byte. */
 import { Buffer } from 'node:buffer'
+import iconv from 'iconv-lite'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
@@ -13,6 +14,7 @@ import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
 import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
+import { renderFec } from '../support/fixtures/fec-bytes.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
 import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
 import { flatFile } from '../support/fixtures/flat-bytes.ts'
@@ -23,7 +25,7 @@ import { createTestDatabase, type TestDatabase } from '../support/servers/databa
 let database: TestDatabase
 let owner: pg.Client
 let pool: pg.Pool
-let folder: { schemaId: string; folderId: string }
+let folder: { schemaId: string; folderId: string; exerciceId: string }
 
 const exportId = 'export_0123456789abcdef0123456789abcdef'
 /** In Paris, 9:05 on the second of April. */
@@ -106,6 +108,17 @@ test('the TRA file equals its fixture, and has no problem', async () => {
   expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
+})
+
+test('the FEC equals its fixture, which has the lines of the imported one in their order', async () => {
+  const { bytes } = await renderFec(pool, folder, folder.exerciceId, { columns: 'extended' })
+  expectFixture('ledger.fec-out.txt', bytes)
+  const filed = readFixture('ledger.fec.txt').toString('utf8').trimEnd().split('\n')
+  const written = iconv.decode(bytes, 'iso-8859-15').replaceAll('\t', '|').split('\r\n')
+  // ledger.sql adds seven lines, in entries whose ids are lower, and letters the salary of Zoé Dupré.
+  written.splice(1, 7)
+  const changed = filed.filter((line, at) => line !== written[at])
+  expect(changed.map((line) => line.split('|')[6])).toEqual(['DUPRE'])
 })
 
 test('the CSV file equals its fixture', async () => {

@@ -200,6 +200,7 @@ async function ledgerParts() {
     comment: null,
     partnerMetadata: { partnerId: 'a"b', json: { deep: ['\t', 1, null] } },
     attachments: null,
+    number: 'A\t\\1',
   }
   const movement: Omit<MovementRow, 'id'> = {
     ...key,

@@ -41,6 +41,7 @@ function replaced({ replacement }: FecImported): string[] {
 function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
+  const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
   const sentences: [count: number, sentence: string][] = [
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
     [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
@@ -67,6 +68,14 @@ function departures(imported: FecImported): string[] {
       )}`,
     ],
     [filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${filedColumns.join(', ')}`],
+    [
+      mixed,
+      `${counted(mixed, 'entry', 'entries')} in several foreign currencies, shown in the first; amounts are kept as filed`,
+    ],
+    [
+      payments,
+      `${counted(payments, 'line')} with a ModeRglt that is none of the six modes of payment: kept as filed, not shown`,
+    ],
     [attachments, `Attachments of movements: ${attachments.toLocaleString('en')}`],
     ...[...imported.droppedTimes].map(([column, count]): [number, string] => [
       count,

@@ -26,7 +26,10 @@ export function addImportFec(group: Command, terminal: Terminal): void {
       '--end <day>',
       'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
     )
-    .option('--replace', 'replace the entries that the exercice already holds')
+    .option(
+      '--replace',
+      'make the entries that the exercice holds those of the file, and write only what differs',
+    )
     .option('--drafts', 'entries without a validation date await validation')
     .action((file, options) => importFile(terminal, file, options))
 }

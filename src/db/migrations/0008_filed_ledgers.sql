@@ -36,6 +36,44 @@ alter table accounts
 create unique index accounts_as_filed on accounts (schema_id, folder_id, filed_number, auxiliary_number)
   nulls not distinct where filed_number is not null;
 
+-- The last number of an entry by journal and exercice, from the first one that is given on (see functions/numbers.sql).
+create table entry_numbers (
+  schema_id id not null,
+  folder_id id not null,
+  exercice_id id not null,
+  journal_id id not null,
+  last bigint not null,
+  primary key (schema_id, folder_id, exercice_id, journal_id),
+  foreign key (schema_id, folder_id, exercice_id) references exercices on delete cascade,
+  foreign key (schema_id, folder_id, journal_id) references journals on delete cascade
+);
+alter table entry_numbers enable row level security;
+create policy tenant on entry_numbers using (schema_id = tenant());
+grant select on entry_numbers to grandlivre_service;
+
+-- Entries that are validated already. Those of a FEC keep null: their file had numbers, which --replace brings back;
+-- until then exports number them from 1, so the others of their journal follow. No ledger version: no export before
+-- shows a number.
+alter table entries disable trigger user;
+update entries e set number = n.place::text
+  from (select schema_id, folder_id, id, source, row_number() over (
+          partition by schema_id, folder_id, exercice_id, journal_id
+          order by source = 'FEC' desc, validated_at, id) as place
+        from entries where validated_at is not null) n
+  where (e.schema_id, e.folder_id, e.id) = (n.schema_id, n.folder_id, n.id) and n.source <> 'FEC';
+alter table entries enable trigger user;
+
+create or replace function number_entries() returns trigger language plpgsql as 'begin return null; end';
+create trigger number_insert after insert on entries referencing new table as changed
+  for each statement execute function number_entries();
+create trigger number_update after update on entries referencing old table as former new table as changed
+  for each statement execute function number_entries();
+
+create or replace function refuse_other_number() returns trigger language plpgsql as 'begin return null; end';
+create trigger refuse_other_number before update of number on entries for each row
+  when (old.number is not null and new.number is distinct from old.number)
+  execute function refuse_other_number();
+
 -- JournalLib.
 alter table journals add column filed_name text;
 
@@ -43,6 +81,8 @@ alter table exports
   add column compression text check (compression in ('gzip', 'zstd')),
   add column encoding text check (encoding in ('utf-8')),
   add column columns text check (columns in ('extended')),
+  -- The last day of the exercice, which the name of a FEC says. A file may outlive its exercice.
+  add column exercice_end date,
   -- The file as stored; `bytes` and `sha256` are its content's.
   add column file_bytes bigint,
   add column file_sha256 text check (file_sha256 ~ '^[0-9a-f]{64}$'),
@@ -50,7 +90,7 @@ alter table exports
   add column notes json;
 
 alter table exports drop constraint exports_format_check,
-  add constraint exports_format_check check (format in ('JSON', 'TRA', 'CSV', 'PARQUET'));
+  add constraint exports_format_check check (format in ('JSON', 'TRA', 'FEC', 'CSV', 'PARQUET'));
 
 -- The names of an entry other than its id (entries_named). Names of more than 255 characters are not looked up: an index
 -- refuses texts of more than 2,704 bytes.
@@ -63,4 +103,4 @@ create or replace function entries_named(of_folder bigint, name text, drafts boo
   returns table (id bigint, exercice_id bigint)
   language sql as 'select null::bigint, null::bigint';
 
--- functions: sha256 907ab956c18f89cf9b36bfb8b9eaf2bbf428168d59b9f99a575c6d269f4993b6
+-- functions: sha256 797bbfa583da60f9209f09753d2ad0373e39cc1906c93926026fe58075e0bc01

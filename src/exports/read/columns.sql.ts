@@ -1,5 +1,6 @@
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
 import { textLiteral } from '../../db/literal.ts'
+import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
 import type { wholeEntryColumns } from '../../formats/mad/entry.ts'
 import type { movementColumns } from '../../formats/mad/movement.ts'
@@ -8,11 +9,13 @@ import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entr
 export type MovementColumn = (
   | typeof movementColumns
   | typeof traMovementColumns
+  | typeof fecMovementColumns
   | typeof flatMovementColumns
 )[number]
 export type EntryColumn = (
   | typeof wholeEntryColumns
   | typeof traEntryColumns
+  | typeof fecEntryColumns
   | typeof flatEntryColumns
 )[number]
 
@@ -38,6 +41,7 @@ const movementExpressions: Record<MovementColumn, string> = {
   shares: 'm.shares',
   lettering_state: 'm.lettering_state',
   lettering_code: 'm.lettering_code',
+  filed: 'm.filed',
   // A partial lettering shows its code after an asterisk (docs/spec/resources.md#lettering).
   shown_lettering_code:
     "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
@@ -72,6 +76,7 @@ const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
   attachments: 'e.attachments',
   validated_at: 'e.validated_at',
   number: 'e.number',
+  filed: 'e.filed',
   ...filedFields('e'),
 })
 

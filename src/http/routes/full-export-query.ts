@@ -9,6 +9,7 @@ import {
   type FormatParameter,
   fileFormatNames,
   fileFormats,
+  formatOptions,
   formatParameters,
 } from '../../formats/file-formats.ts'
 import {
@@ -47,6 +48,11 @@ const described = (parameter: FormatParameter, what: string) => ({
   description: `${what}; ${takenBy(parameter)}`,
 })
 
+const option = <Option extends keyof typeof formatOptions>(parameter: Option, what: string) =>
+  optional(anyCase<(typeof formatOptions)[Option]>(formatOptions[parameter])).openapi(
+    described(parameter, what),
+  )
+
 export const fullExportQuery = z
   .strictObject({
     version,
@@ -69,6 +75,8 @@ export const fullExportQuery = z
         minItems: 1,
         ...described('journalIds', 'Journals to restrict to'),
       }),
+    encoding: option('encoding', 'UTF-8 instead of ISO 8859-15, in any letter case'),
+    columns: option('columns', 'The further columns of the imported file too, in any letter case'),
   })
   .superRefine(
     (query, context) => {

@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
+import { fecFileStem } from '../../formats/fec/lines/file-stem.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { endingOfKey } from '../../jobs/file-key.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
@@ -43,9 +44,14 @@ const ExportJob = z
     rows: z.number().optional().openapi({ description: 'Movements' }),
     sha256: z.string().optional().openapi({ description: 'Of the content, hexadecimal' }),
     totals: z.object({ debit: z.number(), credit: z.number() }).optional(),
-    notes: z.record(z.string(), z.number()).optional().openapi({
-      description: 'While DONE, if the format has notes: how much it left out or altered, by kind',
-    }),
+    notes: z
+      .record(z.string(), z.number())
+      .optional()
+      .openapi({
+        description:
+          'While DONE, if the format has notes: how much it left out or altered, by kind. FEC: drafts, ' +
+          'outsideBooks, blankValidDates, blankFields, replacedCharacters, columnsLeftOut, earlierImports',
+      }),
     reason: z.string().optional().openapi({
       description: 'While FAILED: what happened, and when the same parameters will start a new export',
     }),
@@ -95,18 +101,23 @@ export const fullExportStatus = folderRoute({
 async function startExport(call: FolderCall<FullExportQuery>): Promise<Response> {
   const { services, principal, folderId, query, requestId } = call
   const { schemaId } = principal
-  const { version, format, compression } = query
+  const { version, format, compression, encoding, columns } = query
   const { idExercice: exerciceId, startDate: start, endDate: end } = query
   const period = start !== undefined && end !== undefined ? { start, end } : undefined
   const journalIds = setOfIds(query.journalIds ?? [])
   const folder = { schemaId, folderId }
-  const parameters = { ...folder, version, format, compression, exerciceId, period, journalIds }
+  const selection = { exerciceId, period, journalIds }
+  const parameters = { ...folder, version, format, compression, encoding, columns, ...selection }
   const identity = identityOf(parameters)
-  if (exerciceId !== undefined || journalIds.length > 0) await findSelected(services.database, parameters)
+  const selected =
+    exerciceId !== undefined || journalIds.length > 0
+      ? await findSelected(services.database, parameters)
+      : undefined
+  const exerciceEnd = selected?.period?.end
   const job = await inTenant(services.database, schemaId, async (client) => {
     const exportId = `export_${randomBytes(16).toString('hex')}`
     await retireAfterAnHour(client, { ...folder, identity })
-    if (await insertExport(client, { ...parameters, exportId, identity, requestId }))
+    if (await insertExport(client, { ...parameters, exerciceEnd, exportId, identity, requestId }))
       await services.queue.add(client, { schemaId, exportId, requestId })
     return readLatest(client, { ...folder, identity })
   })
@@ -146,6 +157,11 @@ async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']
 }
 
 /** The name under which clients save the file of a finished export. */
-function fileNameOf({ reference, folderId, format, snapshotOn, fileKey }: ExportView): string {
-  return `${reference || folderId}_${format}_${snapshotOn}.${endingOfKey(fileKey!)}`
+function fileNameOf(job: ExportView): string {
+  const { reference, siret, folderId, format, exerciceEnd, snapshotOn, fileKey } = job
+  const stem =
+    format === 'FEC'
+      ? fecFileStem({ siret, reference, exerciceEnd: exerciceEnd! })
+      : `${reference || folderId}_${format}_${snapshotOn}`
+  return `${stem}.${endingOfKey(fileKey!)}`
 }

@@ -4,7 +4,7 @@
  */
 import { z } from '@hono/zod-openapi'
 import type { Selection } from '../../exports/selection.ts'
-import { sourceCodes } from '../../formats/source-codes.ts'
+import { sourceCodes } from '../../formats/rows.ts'
 import { accountingFolderId, date, id, idSchema, oneOf, optional, several, text, version } from '../query.ts'
 import { periodIssues } from './period-query.ts'
 

@@ -47,11 +47,11 @@ export interface LoadTarget extends FolderKey {
 }
 
 /** Entries and movements with what the FEC filed. */
-type FiledEntryRow = EntryRow & { number: string | null; filed: string | null }
+type FiledEntryRow = EntryRow & { filed: string | null }
 type FiledMovementRow = MovementRow & { filed: string | null }
 const filedEntries: TableOf<FiledEntryRow> = {
   name: entries.name,
-  columns: { ...entries.columns, number: 'text', filed: 'text' },
+  columns: { ...entries.columns, filed: 'text' },
 }
 const filedMovements: TableOf<FiledMovementRow> = {
   name: movements.name,
@@ -79,6 +79,10 @@ export interface LoadCounts {
   /** Those of them that await validation. */
   drafts: number
   attachments: number
+  /** Entries whose lines name several foreign currencies, of which the entry has the first. */
+  mixedCurrencyEntries: number
+  /** Lines whose ModeRglt is none of the six modes. */
+  unknownPaymentLines: number
   /** Whether the order of entry and movement ids is another than that of the file. */
   isScattered: boolean
 }
@@ -127,6 +131,8 @@ export class EntryLoader {
     entriesWithoutValidDate: 0,
     drafts: 0,
     attachments: 0,
+    mixedCurrencyEntries: 0,
+    unknownPaymentLines: 0,
     isScattered: false,
   }
 
@@ -224,7 +230,8 @@ export class EntryLoader {
     { number, date, validatedAt }: LedgerFields['entry'],
     shared: SharedFields,
   ): FiledEntryRow {
-    const { schemaId, folderId, exerciceId, createdAt } = this.#target
+    const { schemaId, folderId, exerciceId, createdAt, currency } = this.#target
+    if (foreignCurrencies(lines, currency).size > 1) this.counts.mixedCurrencyEntries += 1
     return {
       schemaId,
       folderId,
@@ -238,7 +245,7 @@ export class EntryLoader {
       validatedAt,
       source: 'FEC',
       thirdPartyId: null,
-      ...currencyAndRate(lines, this.#target.currency),
+      ...currencyAndRate(lines, currency),
       comment: null,
       partnerMetadata: null,
       attachments: null,
@@ -250,6 +257,7 @@ export class EntryLoader {
   #movementRow({ line, account, entryId, filed }: BookedLine): FiledMovementRow {
     const { schemaId, folderId, exerciceId } = this.#target
     const payment = paymentCode(line.paymentMode)
+    if (payment === undefined && line.paymentMode !== '') this.counts.unknownPaymentLines += 1
     this.counts.lines += 1
     this.counts.debit += line.debit
     this.counts.credit += line.credit
@@ -314,7 +322,7 @@ class Count {
  * currency, computed from all lines together so that the cents of small lines do not distort it; six decimals, rounded.
  */
 function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'currency' | 'rate'> {
-  const currency = lines.find((line) => line.currency !== undefined && line.currency !== own)?.currency
+  const [currency] = foreignCurrencies(lines, own)
   if (currency === undefined) return { currency: own, rate: null }
   let minorUnits = 0n
   let thousandths = 0n
@@ -329,6 +337,13 @@ function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'curre
   // numeric(18, 6) holds 12 digits before the point, and an amount that rounds to zero is not a rate.
   if (digits.length > 18 || millionths === 0n) return { currency, rate: null }
   return { currency, rate: `${digits.slice(0, -6)}.${digits.slice(-6)}` }
+}
+
+/** In the order of the lines. */
+function foreignCurrencies(lines: DatedLine[], own: string): Set<string> {
+  const found = new Set<string>()
+  for (const { currency } of lines) if (currency !== undefined && currency !== own) found.add(currency)
+  return found
 }
 
 function absolute(amount: bigint): bigint {

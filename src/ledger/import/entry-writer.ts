@@ -1,15 +1,20 @@
-/** Loads entries and their movements in batches. */
+/** Loads entries and their movements in batches, and numbers the entries: their exercices are new. */
 import type { ClientBase } from 'pg'
 import type { EntryRow, MovementRow } from '../../formats/rows.ts'
+import { EntryNumbers } from '../entry-numbers.ts'
 import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
 /** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 const batchMovements = 10_000
 
+/** An entry of a file that holds no number for it. */
+export type NewEntry = Omit<EntryRow, 'number'>
+
 export class EntryWriter {
   readonly #client: ClientBase
   readonly #entries: TableWriter<EntryRow>
   readonly #movements: TableWriter<MovementRow>
+  readonly #numbers = new EntryNumbers()
   #pending = 0
   #isAnalyzed = false
 
@@ -19,8 +24,8 @@ export class EntryWriter {
     this.#movements = new TableWriter(client, movements)
   }
 
-  addEntry(row: EntryRow): void {
-    this.#entries.add(row)
+  addEntry(row: NewEntry): void {
+    this.#entries.add({ ...row, number: this.#numbers.next(row) })
     this.#pending += 1
   }
 

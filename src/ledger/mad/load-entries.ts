@@ -4,9 +4,9 @@ import { entry, type FileEntry, type FileMovement } from '../../formats/mad/read
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
+import type { Attachments, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { EntryWriter } from '../import/entry-writer.ts'
+import { EntryWriter, type NewEntry } from '../import/entry-writer.ts'
 import { type Books, type FileExercice, type Place, within } from './books.ts'
 import type { IdOf } from './load-books.ts'
 
@@ -80,7 +80,7 @@ export class MadEntryLoader {
     return this.counts
   }
 
-  #count(read: FileEntry, row: EntryRow, balance: bigint): void {
+  #count(read: FileEntry, row: NewEntry, balance: bigint): void {
     const { counts } = this
     counts.entries += 1
     counts.movements += read.movements.length
@@ -162,7 +162,7 @@ export class MadEntryLoader {
     }
   }
 
-  #entryRow(read: FileEntry, exercice: FileExercice): EntryRow {
+  #entryRow(read: FileEntry, exercice: FileExercice): NewEntry {
     const { schemaId, folderId, idOf, ids, thirdParties } = this.#target
     const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
       read.additionalProducerProperties
@@ -187,7 +187,7 @@ export class MadEntryLoader {
     }
   }
 
-  #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: EntryRow): MovementRow {
+  #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: NewEntry): MovementRow {
     const { idOf, ids } = this.#target
     const { state, value: code } = read.lettering
     return {

@@ -2,14 +2,14 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { partyKind } from '../../formats/party-kind.ts'
-import type { EntryRow, FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
+import type { FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField } from '../../formats/tra/layouts/layouts.ts'
 import type { IdSource } from '../ids.ts'
-import { EntryWriter } from '../import/entry-writer.ts'
+import { EntryWriter, type NewEntry } from '../import/entry-writer.ts'
 import { sectionKey, type TraIds } from './load-parameters.ts'
 import type { UnreadFields } from './unread-fields.ts'
 
@@ -76,7 +76,7 @@ export class TraEntryLoader {
   readonly #writer: EntryWriter
   /** The first line of the current entry. */
   #first: TraLine | undefined
-  #entry: EntryRow | undefined
+  #entry: NewEntry | undefined
   /** The movement whose shares may follow. */
   #movement: MovementRow | undefined
   /** Shares by axis, as amounts in euro. */
@@ -166,7 +166,7 @@ export class TraEntryLoader {
     this.counts.credit += movement.credit
   }
 
-  #entryRow(line: TraLine): EntryRow {
+  #entryRow(line: TraLine): NewEntry {
     const { schemaId, folderId, ids, now, timeZone } = this.#target
     const date = isoDay(line.columns(of.date))
     const exercice = ids.exercices.find(({ start, end }) => start <= date && date <= end)
@@ -204,7 +204,7 @@ export class TraEntryLoader {
     }
   }
 
-  #movementRow(line: TraLine, entry: EntryRow): MovementRow {
+  #movementRow(line: TraLine, entry: NewEntry): MovementRow {
     const { schemaId, folderId, exerciceId, id: entryId } = entry
     const { accounts, payments } = this.#target.ids
     const isThirdParty = line.code(of.accountType) === 'X'

@@ -142,7 +142,7 @@ describe('without the package that writes Parquet', () => {
             code: 'ERR-VALIDATION',
             details: {
               issues: [
-                { parameter: 'format', message: 'must be JSON, TRA or CSV' },
+                { parameter: 'format', message: 'must be JSON, TRA, FEC or CSV' },
                 {
                   parameter: 'format',
                   message: 'PARQUET is not offered: this service runs without the package that writes it',

@@ -12,7 +12,8 @@ import { type FecRow, fecFile } from './fec-file.ts'
 export interface FecImports {
   /** The owner's pool, on the database of the running test. */
   pool(): pg.Pool
-  /** The address of that database for the service. */
+  /** The addresses of that database. */
+  ownerUrl(): string
   serviceUrl(): string
   /** `file` is a name without a folder; by default it names a SIREN and the year 2023. */
   importFile(bytes: Buffer, options?: Partial<FecImportOptions>): Promise<FecImported>
@@ -43,10 +44,10 @@ export function fecImports(): FecImports {
     await writeFile(file, bytes)
     return importFec(pool, { ...options, file })
   }
-  const serviceUrl = () => database.serviceUrl
   return {
     pool: () => pool,
-    serviceUrl,
+    ownerUrl: () => database.ownerUrl,
+    serviceUrl: () => database.serviceUrl,
     importFile,
     importRows: (rows, options) => importFile(fecFile(rows), options),
   }

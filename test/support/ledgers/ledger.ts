@@ -177,6 +177,7 @@ const blankEntry = {
   comment: null,
   partnerMetadata: null,
   attachments: null,
+  number: null,
 }
 
 const blankMovement = {

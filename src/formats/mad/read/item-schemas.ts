@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { paymentModes } from '../../payment.ts'
 import type { Address } from '../../rows.ts'
-import { sourceCodes } from '../../source-codes.ts'
+import { sourceCodes } from '../../rows.ts'
 import { journalTypeLabels } from '../journal.ts'
 import { type Json, JsonNumber } from './json-items.ts'
 

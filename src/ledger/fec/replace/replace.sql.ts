@@ -224,7 +224,7 @@ export async function deleteUnmatched(
 
 const columnsOf = (members: object) =>
   Object.keys(members).map((member) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
-const entryColumns = [...columnsOf(entries.columns), 'number', 'filed']
+const entryColumns = [...columnsOf(entries.columns), 'filed']
 const movementColumns = [...columnsOf(movements.columns), 'filed']
 
 const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']

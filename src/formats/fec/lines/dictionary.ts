@@ -1,0 +1,80 @@
+/**
+ * Rendered fields, by id, of the accounts and journals that lines cite: few per folder, repeated in every line. Keys are
+ * ids as numbers, as in every format's dictionary.
+ */
+import { Buffer } from 'node:buffer'
+import { ascii } from '../../ascii.ts'
+import { type FieldWriter, fieldBytes } from './field-writer.ts'
+import { isMandatory, type StandardColumn } from './standard-columns.ts'
+
+const { tab } = ascii
+
+export interface FecDictionaryRows {
+  journals: { id: string; code: string; name: string }[]
+  /** Numbers and names of the FEC; those of the auxiliary are null where the account has none. */
+  accounts: {
+    id: string
+    number: string
+    name: string
+    auxiliaryNumber: string | null
+    auxiliaryName: string | null
+  }[]
+}
+
+/** Adjacent fields of a line. */
+export interface Fields {
+  /** Each field with a tab after it. */
+  bytes: Uint8Array
+  /** Where each field begins; one more than the fields: where the next one would. */
+  starts: number[]
+  /** Characters of each field that are not written as they are. */
+  replaced: number[]
+  replacedInAll: number
+  /** Mandatory fields without a value. */
+  blankFields: number
+}
+
+export interface FecDictionary {
+  /** JournalCode and JournalLib. */
+  journals: ReadonlyMap<number, Fields>
+  /** CompteNum to CompAuxLib. */
+  accounts: ReadonlyMap<number, Fields>
+}
+
+export function renderFecDictionary(
+  { journals, accounts }: FecDictionaryRows,
+  writer: FieldWriter,
+): FecDictionary {
+  return {
+    journals: new Map(
+      journals.map(({ id, code, name }) => [
+        Number(id),
+        fieldsOf({ JournalCode: code, JournalLib: name }, writer),
+      ]),
+    ),
+    accounts: new Map(
+      accounts.map(({ id, number, name, auxiliaryNumber, auxiliaryName }) => {
+        const auxiliary = { CompAuxNum: auxiliaryNumber ?? '', CompAuxLib: auxiliaryName ?? '' }
+        return [Number(id), fieldsOf({ CompteNum: number, CompteLib: name, ...auxiliary }, writer)]
+      }),
+    ),
+  }
+}
+
+/** @param texts by column, in the order of the line */
+function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldWriter): Fields {
+  const starts = [0]
+  const replaced: number[] = []
+  let blankFields = 0
+  const parts = Object.entries(texts).map(([column, text]) => {
+    const before = writer.replaced
+    const bytes = fieldBytes(writer, text)
+    starts.push(starts.at(-1)! + bytes.length + 1)
+    replaced.push(writer.replaced - before)
+    writer.replaced = before
+    if (bytes.length === 0 && isMandatory(column)) blankFields++
+    return Buffer.concat([bytes, Uint8Array.of(tab)])
+  })
+  const replacedInAll = replaced.reduce((sum, count) => sum + count, 0)
+  return { bytes: Buffer.concat(parts), starts, replaced, replacedInAll, blankFields }
+}

@@ -1,0 +1,170 @@
+/**
+ * Writes the texts of a FEC in its encoding (docs/spec/fec.md#texts). No field contains a separator or a line end, and
+ * none begins or ends with a blank: readers trim fields, so a file that is imported and exported again stays the same.
+ */
+import { Buffer } from 'node:buffer'
+import { ascii } from '../../ascii.ts'
+import { breaks, byteTable, encodeText } from '../../single-byte.ts'
+import { unescaped } from '../../text-bytes.ts'
+
+const { backslash, blank, tilde } = ascii
+
+export type FecFileEncoding = 'iso-8859-15' | 'utf-8'
+
+/** Both functions write at `at`, and return the position after the last byte. */
+export interface FieldWriter {
+  /** Characters that were not written as they are, so far. */
+  replaced: number
+  /** @param bytes of a field in COPY's text format, not null */
+  copy(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number
+  text(out: Uint8Array, at: number, text: string): number
+}
+
+/**
+ * A text of n bytes in UTF-8 takes at most this many times n: the ligature U+FDFA has three bytes and decomposes into
+ * 18 letters.
+ */
+export const growthMax = 6
+
+export function fieldWriter(encoding: FecFileEncoding): FieldWriter {
+  return encoding === 'utf-8' ? new Utf8Writer() : new Latin9Writer()
+}
+
+/** First bytes of UTF-8 characters of two, three and four bytes. */
+const twoBytes = 0xc2
+const threeBytes = 0xe0
+const fourBytes = 0xf0
+
+const latin9Bytes = byteTable('iso-8859-15')
+const noBreakBlank = 0xa0
+
+/** Typographic characters that have neither a byte in ISO 8859-15 nor a decomposition. */
+const plainForms: Readonly<Record<string, string>> = {
+  '‘': "'",
+  '’': "'",
+  '‚': "'",
+  '′': "'",
+  '´': "'",
+  '“': '"',
+  '”': '"',
+  '„': '"',
+  '″': '"',
+  '‹': '<',
+  '›': '>',
+  '‐': '-',
+  '‑': '-',
+  '–': '-',
+  '—': '-',
+  '−': '-',
+  '•': '·',
+  '¦': '|',
+  '¼': '1/4',
+  '½': '1/2',
+  '¾': '3/4',
+}
+
+const plainText = /^[ -~]*$/
+
+class Latin9Writer implements FieldWriter {
+  replaced = 0
+
+  /** Characters of ISO 8859-15 are copied from one, two or three bytes of UTF-8. Any other text is decoded. */
+  copy(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+    let to = at
+    for (let i = start; i < end; i++) {
+      let byte = bytes[i]!
+      if (byte >= twoBytes) {
+        const isLong = byte >= threeBytes
+        const code = isLong
+          ? ((byte & 0x0f) << 12) | ((bytes[i + 1]! & 0x3f) << 6) | (bytes[i + 2]! & 0x3f)
+          : ((byte & 0x1f) << 6) | (bytes[i + 1]! & 0x3f)
+        byte = byte < fourBytes ? (latin9Bytes[code] ?? 0) : 0
+        i += isLong ? 2 : 1
+      } else if (byte === backslash && bytes[i + 1] === backslash) i++
+      else if (byte < blank || byte > tilde || byte === backslash) byte = 0
+      if (byte === 0) return this.text(out, at, unescaped(bytes, start, end))
+      out[to++] = byte
+    }
+    return trimmed(out, at, to)
+  }
+
+  text(out: Uint8Array, at: number, text: string): number {
+    let to = at
+    if (plainText.test(text)) for (let i = 0; i < text.length; i++) out[to++] = text.charCodeAt(i)
+    else {
+      const { bytes, replaced } = encodeText(text, latin9Bytes, plainForms)
+      this.replaced += replaced
+      out.set(bytes, at)
+      to += bytes.length
+    }
+    return trimmed(out, at, to)
+  }
+}
+
+function isBlank(byte: number): boolean {
+  return byte === blank || byte === noBreakBlank
+}
+
+/** Moves the text in `out` between `at` and `to` over the blanks before it; returns its end. */
+function trimmed(out: Uint8Array, at: number, to: number): number {
+  while (to > at && isBlank(out[to - 1]!)) to--
+  let from = at
+  while (from < to && isBlank(out[from]!)) from++
+  if (from > at) out.copyWithin(at, from, to)
+  return to - (from - at)
+}
+
+/** The first of the two bytes of French letters and most others: no blank begins with it. */
+const letterByte = 0xc3
+/** C2 80 to C2 9F are control characters, E2 80 A8 and E2 80 A9 line breaks. */
+const noBreakByte = 0xa0
+const punctuationByte = 0xe2
+const lineBreakByte = 0xa8
+const paragraphBreakByte = 0xa9
+
+class Utf8Writer implements FieldWriter {
+  replaced = 0
+
+  copy(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+    let to = at
+    for (let i = start; i < end; i++) {
+      const byte = bytes[i]!
+      if (byte === backslash && bytes[i + 1] === backslash) i++
+      else if (byte < blank || byte === backslash || byte === tilde + 1 || isBreak(bytes, i))
+        return this.text(out, at, unescaped(bytes, start, end))
+      out[to++] = byte
+    }
+    if (to === at || (isInk(out[at]!) && (isInk(out[to - 1]!) || out[to - 2] === letterByte))) return to
+    return this.text(out, at, unescaped(bytes, start, end))
+  }
+
+  text(out: Uint8Array, at: number, text: string): number {
+    const whole = plainText.test(text)
+      ? text
+      : text.replace(breaks, (run) => {
+          this.replaced += run.length
+          return ' '
+        })
+    return at + encoder.encodeInto(whole.trim(), out.subarray(at)).written
+  }
+}
+
+const encoder = new TextEncoder()
+
+function isBreak(bytes: Uint8Array, at: number): boolean {
+  const byte = bytes[at]
+  if (byte === twoBytes) return bytes[at + 1]! < noBreakByte
+  if (byte !== punctuationByte || bytes[at + 1] !== 0x80) return false
+  return bytes[at + 2] === lineBreakByte || bytes[at + 2] === paragraphBreakByte
+}
+
+/** Whether a byte at the edge of a text can only belong to a character that is no blank. */
+function isInk(byte: number): boolean {
+  return (byte > blank && byte <= tilde) || byte === letterByte
+}
+
+/** The bytes of a whole field. */
+export function fieldBytes(writer: FieldWriter, text: string): Uint8Array {
+  const room = Buffer.alloc(growthMax * Buffer.byteLength(text))
+  return Uint8Array.from(room.subarray(0, writer.text(room, 0, text)))
+}

@@ -1,0 +1,63 @@
+/** Encodings of one byte per character, and what texts become in them (docs/spec/tra.md#form-of-the-file). */
+import { Buffer } from 'node:buffer'
+import { ascii } from './ascii.ts'
+
+const { questionMark } = ascii
+
+/** The trade mark: the highest code that Windows-1252 or ISO 8859-15 has a byte for. */
+const highestCode = 0x2122
+
+/**
+ * Bytes by character code, one UTF-16 unit each; 0 if there is no byte. Printed characters only: in ISO 8859-15 the
+ * bytes from 0x80 to 0x9F are control characters.
+ */
+export function byteTable(encoding: 'windows-1252' | 'iso-8859-15'): Uint8Array {
+  const table = new Uint8Array(highestCode + 1)
+  for (let byte = 0x20; byte <= 0xff; byte++) {
+    const code = new TextDecoder(encoding).decode(Uint8Array.of(byte)).charCodeAt(0)
+    if (code < 0x7f || code >= 0xa0) table[code] = byte
+  }
+  return table
+}
+
+/** Control characters, tabs and line breaks, including those of Unicode (U+2028, U+2029). */
+export const breaks = /[\p{Cc}\u2028\u2029]+/gu
+
+export interface Encoded {
+  bytes: Buffer
+  /** Characters of the text that the bytes do not show as they are. */
+  replaced: number
+}
+
+/**
+ * A character outside the encoding is decomposed without accents and other marks (Ş becomes S, a ligature its letters,
+ * a narrow blank a blank). If that is outside too, it becomes `?`. A run of control characters, tabs and line breaks
+ * becomes one blank, so that CR LF is not two.
+ * @param plainForms characters to write instead of others that have no decomposition
+ */
+export function encodeText(
+  text: string,
+  table: Uint8Array,
+  plainForms: Readonly<Record<string, string>> = {},
+): Encoded {
+  const bytes: number[] = []
+  let replaced = 0
+  // Composed first: an e followed by a combining accent is an é.
+  const composed = text.normalize('NFC').replace(breaks, (run) => {
+    replaced += run.length
+    return ' '
+  })
+  for (let i = 0; i < composed.length; i++) {
+    const byte = table[composed.charCodeAt(i)]
+    if (byte) {
+      bytes.push(byte)
+      continue
+    }
+    replaced++
+    const character = String.fromCodePoint(composed.codePointAt(i)!)
+    for (const part of (plainForms[character] ?? character).normalize('NFKD').replace(/\p{M}/gu, ''))
+      bytes.push(table[part.codePointAt(0)!] || questionMark)
+    i += character.length - 1
+  }
+  return { bytes: Buffer.from(bytes), replaced }
+}

@@ -1,0 +1,279 @@
+/**
+ * FEC in, FEC out: an imported file comes out with the same fields line by line, and a file of ours, imported into an
+ * empty folder, comes out byte for byte.
+ */
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import iconv from 'iconv-lite'
+import { describe, expect, test } from 'vitest'
+import { fecFileStem } from '../../../src/formats/fec/lines/file-stem.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
+import { importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { createFirm, createFolder, createSchema } from '../../../src/ledger/tenants.sql.ts'
+import { Random } from '../../../src/sample/random.ts'
+import { seed } from '../../../src/sample/seed.ts'
+import { renderFec } from '../../support/fixtures/fec-bytes.ts'
+import { fixturePath, readFixture } from '../../support/fixtures/fixture-files.ts'
+import { columns, fecFile, forms, ledger } from '../../support/ledgers/fec-file.ts'
+import { fecImports } from '../../support/ledgers/fec-imports.ts'
+import { addEntry, insertDimensions } from '../../support/ledgers/ledger.ts'
+import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
+import { checkFecForm } from '../../support/plain/fec-form.ts'
+import { plainFec } from '../../support/plain/plain-fec.ts'
+
+const { importFile, pool, ownerUrl } = fecImports()
+
+const encodings = [undefined, 'utf-8'] as const
+/** Files of `fixtures/fec/`, each beside its lines in the standard's form. */
+const dialects = readdirSync(fixturePath('fec')).flatMap(
+  (name) => /^(.*)\.expected\.txt$/.exec(name)?.[1] ?? [],
+)
+const textOf = (bytes: Buffer, encoding: 'utf-8' | undefined) =>
+  bytes.toString(encoding === undefined ? 'latin1' : 'utf8').split('\r\n')
+
+/** Imports the FEC of an exercice under its own name, and compares what comes out. */
+async function expectSameAfterImport(folder: FolderKey, exerciceId: string, end: string): Promise<void> {
+  for (const encoding of encodings) {
+    const out = await renderFec(pool(), folder, exerciceId, { encoding })
+    expect(out.totals.rows).toBe(out.rowsTotal)
+    expect(out.totals.rows).toBeGreaterThan(50)
+    const siret = encoding === undefined ? '123456789' : '987654321'
+    const file = `${fecFileStem({ siret, reference: null, exerciceEnd: end })}.txt`
+    const imported = await importFile(out.bytes, { file })
+    const again = await renderFec(pool(), imported, imported.exerciceId, { encoding })
+    expect(textOf(again.bytes, encoding)).toEqual(textOf(out.bytes, encoding))
+    expect(again.bytes.equals(out.bytes)).toBe(true)
+    // All of it is in the file already.
+    expect({ ...again.notes, blankFields: out.notes['blankFields'] }).toEqual({
+      ...Object.fromEntries(Object.keys(out.notes).map((note) => [note, 0])),
+      blankFields: out.notes['blankFields'],
+    })
+    expect(imported.encoding).toBe(encoding ?? 'iso-8859-15')
+  }
+}
+
+describe('a file of ours', () => {
+  test('of the seed has the form that the law asks for, and is the same after an import', async () => {
+    const { exercices, ...folder } = await seed(ownerUrl(), { movements: 4_000, year: 2025 })
+    for (const { id, end } of exercices) {
+      for (const encoding of encodings) {
+        const { bytes, notes } = await renderFec(pool(), folder, id, { encoding })
+        const name = `${fecFileStem({ siret: '123456789', reference: null, exerciceEnd: end })}.txt`
+        const { findings, blanks } = checkFecForm(name, bytes, encoding ?? 'iso-8859-15')
+        expect(findings).toEqual([])
+        // Opening balances and some others have no document.
+        expect(Object.keys(blanks)).toEqual(['PieceRef'])
+        expect(notes).toMatchObject({
+          blankFields: blanks['PieceRef'],
+          blankValidDates: 0,
+          outsideBooks: 0,
+        })
+      }
+    }
+    await expectSameAfterImport(folder, exercices[1]!.id, exercices[1]!.end)
+  })
+
+  test.each([1, 2, 3, 4, 5, 6])('of a generated ledger is the same after an import (%i)', async (number) => {
+    const folder = { schemaId: '100', folderId: '111' }
+    await generateLedger(folder, new Random(number))
+    const { bytes } = await renderFec(pool(), folder, '12')
+    expect(checkFecForm('123456789FEC20250630.txt', bytes).findings).toEqual([])
+    await expectSameAfterImport(folder, '12', '2025-06-30')
+  })
+})
+
+/** Balanced entries of every kind of journal, with the texts that users type. */
+async function generateLedger(folder: FolderKey, random: Random): Promise<void> {
+  const client = await pool().connect()
+  try {
+    await createSchema(client, { id: folder.schemaId, name: 'x' })
+    await createFirm(client, { schemaId: folder.schemaId, id: '110', name: 'x' })
+    await createFolder(client, { schemaId: folder.schemaId, id: folder.folderId, firmId: '110', name: 'x' })
+    await insertDimensions(client, folder, 'é')
+    for (let i = 0; i < 60; i++) {
+      const day = () =>
+        `2024-${String(random.integer(7, 12)).padStart(2, '0')}-${String(random.integer(1, 28)).padStart(2, '0')}`
+      const amounts = Array.from({ length: random.integer(1, 5) }, () => random.cents(0, 9))
+      const sum = amounts.reduce((total, amount) => total + amount, 0n)
+      const isNegative = random.chance(0.1)
+      const sides = [...amounts.map((debit) => ({ debit })), { credit: sum }]
+      const rows = sides.map((side, k) => ({
+        id: String(10_000 + 10 * i + k),
+        accountId: String(random.integer(101, 110)),
+        description: textFrom(random),
+        invoiceNumber: random.chance(0.2) ? '' : textFrom(random),
+        ...(isNegative
+          ? Object.fromEntries(Object.entries(side).map(([name, amount]) => [name, -amount]))
+          : side),
+        ...(random.chance(0.3)
+          ? { letteringState: 'partial' as const, letteringCode: random.pick(['A', 'aé', '*']) }
+          : {}),
+      }))
+      const validatedAt = random.chance(0.1) ? null : day()
+      await addEntry(
+        client,
+        folder,
+        { id: String(5_000 + i), date: day(), validatedAt, journalId: String(random.integer(31, 40)) },
+        rows,
+      )
+    }
+  } finally {
+    client.release()
+  }
+}
+
+const pieces = [
+  ...[
+    'Facture',
+    'n°',
+    'Été à Nîmes',
+    'cœur',
+    '12 €',
+    '"x"',
+    "l'an",
+    'l’an',
+    '\\',
+    '\\N',
+    '|',
+    ';',
+    '\t',
+    '\r\n',
+    '  ',
+  ],
+  ...['Łódź', '😀', 'e\u0301', '\u00a0', '\u2028', 'Ÿ', '1/2', '½', '', '0', '-', 'x'.repeat(90)],
+]
+
+function textFrom(random: Random): string {
+  return Array.from({ length: random.integer(1, 4) }, () => random.pick(pieces)).join(random.pick(['', ' ']))
+}
+
+/** Lines and fields of a file of ours. */
+const linesOf = (bytes: Buffer, encoding: 'utf-8' | undefined) =>
+  plainFec(encoding === undefined ? Buffer.from(iconv.decode(bytes, 'iso-8859-15')) : bytes)
+
+describe('an imported file', () => {
+  test.each(dialects)(
+    'in the dialect %s comes out in the form of the standard, byte for byte',
+    async (name) => {
+      const options = { name, start: '2023-01-01', end: '2023-12-31' }
+      const imported = await importFec(pool(), { ...options, file: fixturePath(`fec/${name}.txt`) })
+      const all = { encoding: 'utf-8', columns: 'extended' } as const
+      const { bytes } = await renderFec(pool(), imported, imported.exerciceId, all)
+      const expected = readFixture(`fec/${name}.expected.txt`)
+      expect(textOf(bytes, 'utf-8')).toEqual(textOf(expected, 'utf-8'))
+      expect(bytes.equals(expected)).toBe(true)
+    },
+  )
+
+  test.each(Object.entries(forms))(
+    'of the form: %s comes out in the form of the standard',
+    async (_, form) => {
+      const imported = await importFile(fecFile(ledger, form))
+      const names = (form.columns ?? columns).filter((name) => !['Montant', 'Sens'].includes(name))
+      const further = names.filter((name) => !columns.includes(name))
+      const expected = plainFec(fecFile(ledger, { columns: [...columns, ...further] }))
+      const blankValidDates = expected.filter((fields) => fields[15] === '').length
+      expect(blankValidDates).toBeGreaterThan(0)
+      for (const encoding of encodings) {
+        const all = await renderFec(pool(), imported, imported.exerciceId, { encoding, columns: 'extended' })
+        expect(linesOf(all.bytes, encoding)).toEqual(expected)
+        expect(all.notes).toMatchObject({
+          drafts: 0,
+          outsideBooks: 0,
+          blankValidDates,
+          replacedCharacters: 0,
+          columnsLeftOut: 0,
+        })
+        const { bytes, notes } = await renderFec(pool(), imported, imported.exerciceId, { encoding })
+        expect(linesOf(bytes, encoding)).toEqual(expected.map((fields) => fields.slice(0, columns.length)))
+        expect(notes['columnsLeftOut']).toBe(further.length)
+      }
+    },
+  )
+
+  test('leaves out its drafts until they are validated, and is followed by what was booked later', async () => {
+    const imported = await importFile(fecFile(ledger), { drafts: true })
+    const filed = plainFec(fecFile(ledger))
+    const out = async () => {
+      const { bytes, notes } = await renderFec(pool(), imported, imported.exerciceId)
+      return { lines: linesOf(bytes, undefined), notes }
+    }
+    expect(await out()).toEqual({
+      lines: filed.filter((fields) => fields[15] !== ''),
+      notes: expect.objectContaining({ drafts: imported.drafts, blankValidDates: 0 }),
+    })
+    expect(imported.drafts).toBeGreaterThan(1)
+    await pool().query(`update grandlivre.entries set validated_at = '2024-03-31' where validated_at is null`)
+    const { rows } = await pool().query(
+      `with added as (
+         insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at,
+             created_at, validated_at, source, currency)
+           select schema_id, folder_id, 9000000, exercice_id, journal_id, date, date, now(), date, 'E', 'EUR'
+           from grandlivre.entries where number = '9' returning *)
+       insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
+           invoice_number, debit, credit)
+         select e.schema_id, e.folder_id, e.exercice_id, e.id, 9000001, a.id, 'Later', '', 0, 0
+         from added e join grandlivre.accounts a on a.folder_id = e.folder_id and a.number = '512000' returning id`,
+    )
+    expect(rows).toHaveLength(1)
+    const { lines, notes } = await out()
+    expect(lines.slice(0, -1)).toEqual(filed.map((fields) => fields.with(15, fields[15] || '20240331')))
+    expect(lines.at(-1)!.slice(0, 11)).toEqual([
+      'HA',
+      'Achats',
+      '10',
+      '20230202',
+      '512000',
+      'Banque',
+      '',
+      '',
+      '',
+      '20230202',
+      'Later',
+    ])
+    expect(notes).toMatchObject({ drafts: 0, blankValidDates: 0, earlierImports: 0 })
+  })
+
+  test.runIf(haveRealLedgers)('that a company filed comes out with every field', async () => {
+    for (const { file, lines } of realLedgers) {
+      const filed = plainFec(await readFile(file))
+      expect(filed.length).toBe(lines + 1)
+      const imported = await importFec(pool(), { file })
+      const all = { encoding: 'utf-8', columns: 'extended' } as const
+      const { bytes, notes, totals } = await renderFec(pool(), imported, imported.exerciceId, all)
+      expect(linesOf(bytes, 'utf-8')).toEqual(filed)
+      const blanks = filed.filter((fields) => fields[15] === '').length
+      expect(notes).toMatchObject({ drafts: 0, outsideBooks: 0, blankValidDates: blanks })
+      expect([totals.debit, totals.credit]).toEqual([sumsBy(filed, 11).get(''), sumsBy(filed, 12).get('')])
+      // The ledger itself has the sums of the file for each account and each journal.
+      for (const [column, name] of [
+        [0, 'j.code'],
+        [4, 'a.filed_number'],
+      ] as const) {
+        const { rows } = await pool().query(
+          `select ${name} as key, sum(m.debit) as debit, sum(m.credit) as credit from grandlivre.movements m
+           join grandlivre.entries e on e.id = m.entry_id join grandlivre.journals j on j.id = e.journal_id
+           join grandlivre.accounts a on a.id = m.account_id where m.exercice_id = $1 group by 1`,
+          [imported.exerciceId],
+        )
+        for (const [side, amounts] of [
+          ['debit', 11],
+          ['credit', 12],
+        ] as const)
+          expect(new Map(rows.map((row) => [row.key, BigInt(row[side])]))).toEqual(
+            sumsBy(filed, amounts, column),
+          )
+      }
+    }
+  })
+})
+
+/** Sums of a column of amounts, in cents, by the values of another; in all under ''. */
+function sumsBy([, ...lines]: string[][], amount: number, by?: number): Map<string, bigint> {
+  const sums = new Map<string, bigint>()
+  for (const fields of lines) {
+    const key = by === undefined ? '' : fields[by]!
+    sums.set(key, (sums.get(key) ?? 0n) + BigInt(fields[amount]!.replace(',', '')))
+  }
+  return sums
+}
