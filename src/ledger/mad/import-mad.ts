@@ -32,7 +32,7 @@ import {
 } from './kept-ids.sql.ts'
 import { keptIds, loadBooks, newIds } from './load-books.ts'
 import { type EntryCounts, MadEntryLoader } from './load-entries.ts'
-import { pathOfTaken, refusalOfTwice, refusingTwice } from './places-of-ids.ts'
+import { pathOfId, refusalOfTwice, refusingTwice } from './places-of-ids.ts'
 import { readItems } from './read-file.ts'
 import { RepeatedIds } from './repeated-ids.sql.ts'
 
@@ -156,7 +156,8 @@ async function load(
   const twice = await renumbering?.repeated.find()
   if (twice !== undefined) throw await refusalOfTwice(file, twice.kind, twice.id)
   if (!renumber) {
-    await passIds(client, await lastId(client, folder, allTables))
+    const last = await lastId(client, folder, allTables)
+    if (last !== undefined) await passIds(client, last.id, () => pathOfId(file, books, last))
     await refuseTaken(client, folder, file, books, allTables)
   }
   const [currency] = counts.currencies
@@ -230,7 +231,7 @@ async function refuseTaken(
   if (taken === undefined) return
   const { table, id, folderId, folderName } = taken
   throw new Error(
-    `${await pathOfTaken(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
+    `${await pathOfId(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
       `Import with --renumber for new ids`,
   )
 }

@@ -3,11 +3,11 @@ import pg from 'pg'
 import { type Json, JsonItems } from '../../formats/mad/read/json-items.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type Books, entriesPlace } from './books.ts'
-import { bookTables, type EntryTable, type TakenId } from './kept-ids.sql.ts'
+import { bookTables, type EntryTable, type IdOfTable } from './kept-ids.sql.ts'
 import { readItems } from './read-file.ts'
 
 /** Such as `data.accounts[3].producerId`. */
-export async function pathOfTaken(file: string, books: Books, { table, id }: TakenId): Promise<string> {
+export async function pathOfId(file: string, books: Books, { table, id }: IdOfTable): Promise<string> {
   if (table === 'entries' || table === 'movements') return (await placesOf(file, table, id))[0]!
   const list = bookTables[table]
   const item = books[list].get(id)!
