@@ -2,6 +2,7 @@
 
 import { paymentModes } from '../../formats/payment.ts'
 import type { Address, JournalType } from '../../formats/rows.ts'
+import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
@@ -65,16 +66,6 @@ export interface TraExercice {
   lettering: 'MONO' | 'MULTI'
   /** Day. */
   closedOn: string | null
-}
-
-const journalTypes: Record<string, JournalType> = {
-  ACH: 'ACH',
-  VTE: 'VTE',
-  BQE: 'BQ',
-  CAI: 'CAISSE',
-  ANO: 'AN',
-  EXT: 'OD_EXC',
-  OD: 'OD',
 }
 
 /** Internal codes of modes of payment by those that files show. */
@@ -269,7 +260,7 @@ export class TraParameters {
 
   #addJournal(line: TraLine): void {
     const nature = codeOf(line, 'NATURE')
-    const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypes[nature]
+    const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypeOf(nature)
     if (type === undefined) this.unread.add(layouts.JAL, 'NATURE')
     const code = keyOf(line, 'CODE')
     this.journals.set(code, {

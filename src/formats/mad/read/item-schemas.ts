@@ -3,6 +3,7 @@
  * texts, days and amounts checked. Amounts become minor units, from the digits of the text.
  */
 import { z } from 'zod'
+import { unitsMax } from '../../minor-units.ts'
 import { paymentModes } from '../../payment.ts'
 import type { Address } from '../../rows.ts'
 import { sourceCodes } from '../../rows.ts'
@@ -31,9 +32,6 @@ const day = z.iso
   .date({ error: 'a day is expected: YYYY-MM-DD', abort: true })
   .refine((value) => value > '0001', 'a year from 1 on is expected')
 const dayOrNull = day.nullable()
-
-/** Of a bigint of PostgreSQL. */
-const unitsMax = 2n ** 63n - 1n
 
 /** The digits as whole units; undefined if they have further decimals, an exponent or too many digits. */
 function units(digits: string, decimals: number): bigint | undefined {
