@@ -1,21 +1,12 @@
 /** Merges the entries and movements of a snapshot into the lines of a FEC, chunk by chunk. */
 import type { CopyRows } from '../../../db/copy-rows.ts'
 import { type FecLines, fecEntryOffsets, fecMovementOffsets } from '../../../formats/fec/lines/fec-lines.ts'
-import { MoneySum } from '../../../formats/money-sum.ts'
 import { readId } from '../../../formats/text-bytes.ts'
 import type { ChunkBuffer } from '../../chunk-buffer.ts'
+import type { Tally } from '../count-chunks.ts'
 
 const { entry_id: ofEntry, debit, credit } = fecMovementOffsets
 const { id } = fecEntryOffsets
-
-/** Counts what was rendered so far. */
-export class FecTally {
-  /** One whose lines are scattered over the file counts each time. */
-  entries = 0
-  movements = 0
-  readonly debit = new MoneySum()
-  readonly credit = new MoneySum()
-}
 
 /**
  * Both streams have the same order of entries; an entry may come several times, each time with the movements that
@@ -28,7 +19,7 @@ export async function* renderFecEntries(
   merge: 'ascending' | 'same',
   lines: FecLines,
   buffer: ChunkBuffer,
-  tally: FecTally,
+  tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const header = lines.header()
   let out = buffer(header.length)
@@ -53,6 +44,7 @@ export async function* renderFecEntries(
         }
         if (!isStarted) {
           lines.setEntry(entries.bytes, entries.fields, base)
+          // One whose lines are scattered over the file counts each time.
           tally.entries++
           isStarted = true
         }
@@ -63,9 +55,7 @@ export async function* renderFecEntries(
           at = 0
         }
         at = lines.write(out, at, bytes, fields, from)
-        tally.movements++
-        tally.debit.add(bytes, fields[from + debit]!, fields[from + debit + 1]! - 1)
-        tally.credit.add(bytes, fields[from + credit]!, fields[from + credit + 1]! - 1)
+        tally.add(bytes, fields, from + debit, from + credit)
         row++
       }
     }
