@@ -93,6 +93,13 @@ test('what all lines of an entry share is stored with it; of one that goes on, o
   expect([...sharedFields([...fields, []], true)]).toEqual([])
 })
 
+test('a blank number of the first line is stored with the entry, which gets another', () => {
+  const blank: Field[] = [['EcritureNum', '']]
+  for (const isWhole of [true, false])
+    expect([...sharedFields([blank, [['EcritureNum', '7']]], isWhole)]).toEqual(blank)
+  expect([...sharedFields([[['EcritureNum', '7']], blank], true)]).toEqual([])
+})
+
 test('a later line of an entry says where it differs from what the entry shares', () => {
   const shared = new Map([
     ['PieceDate', '20230130'],

@@ -210,6 +210,25 @@ test('an account keeps its number in later years, and one of an earlier version 
   expect(third.renumberedAccounts).toEqual([{ filed: '411800 X', number: '411800X' }])
 })
 
+test('an auxiliary without letters and digits leaves the collective account its number', async () => {
+  const sales = (year: string, auxiliaries: string[]) =>
+    auxiliaries.flatMap((CompAuxNum, at) =>
+      [11, 12, 13].map((line) => ({
+        ...ledger[line]!,
+        ...(line === 11 && { CompAuxNum, CompAuxLib: CompAuxNum }),
+        EcritureNum: String(at + 1),
+        EcritureDate: `${year}0315`,
+      })),
+    )
+  await importRows(sales('2023', ['X', '*', '-']), { file: '123456789FEC20231231.txt' })
+  await importRows(sales('2024', ['']), { file: '123456789FEC20241231.txt' })
+  const { rows } = await pool().query(
+    `select concat_ws(' ', number, auxiliary_number) as account from grandlivre.accounts
+     where number like '411%' order by number`,
+  )
+  expect(rows.map(({ account }) => account)).toEqual(['411000', '411000X *', '411000XX2 -', '411X X'])
+})
+
 test('a ledger that an earlier version imported is named until it is imported again', async () => {
   const first = await importRows(ledger)
   expect(first.earlierImports).toEqual([])

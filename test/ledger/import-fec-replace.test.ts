@@ -46,6 +46,14 @@ const numbered: FecRow[] = ledger.map((row, at) =>
     : row,
 )
 
+/** Two entries, each of which lacks what the other has too much. */
+const unbalanced: FecRow[] = [16, 17, 16, 17].map((at, place) => ({
+  ...ledger[at]!,
+  EcritureDate: place < 2 ? '20230301' : '20230302',
+  ...(place === 0 && { Debit: '251,00' }),
+  ...(place === 2 && { Debit: '249,00' }),
+}))
+
 /** Imports one file over the other, and what that wrote. */
 async function replaced(former: FecRow[], rows: FecRow[]) {
   await importRows(former)
@@ -72,6 +80,8 @@ test.each([
   ['numbered', numbered],
   ['partly unnumbered', [...ledger]],
   ['scattered', numbered.toReversed()],
+  ['numbered on the second line alone', numbered.with(16, { ...numbered[16]!, EcritureNum: '' })],
+  ['without numbers or balance', unbalanced.map((row) => ({ ...row, EcritureNum: '' }))],
 ])('the same file again writes nothing: %s', async (_, rows) => {
   const { before, after, entries, movements } = await replaced(rows, rows)
   expect([entries, movements]).toEqual([nothing, nothing])

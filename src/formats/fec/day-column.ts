@@ -36,7 +36,7 @@ export class DayColumn {
   }
 }
 
-/** Programs that pad with zeros write these if there is no day. */
+/** Programs that pad with zeros write these if there is no day, some of them with a time. */
 export function isNoDay(text: string): boolean {
-  return /^0*$/.test(text) || text === '00/00/0000' || text === '0000-00-00'
+  return /^(?:0*|00\/00\/0000|0000-00-00)(?:[ T][0:.]+)?$/.test(text)
 }

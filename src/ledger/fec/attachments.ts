@@ -26,8 +26,8 @@ function nameIn(address: string): string {
   const segment = pathname.split('/').findLast((part) => part !== '') ?? host
   try {
     const decoded = decodeURIComponent(segment)
-    // A NUL could not be stored, and no file name has control characters.
-    return /\p{Cc}/u.test(decoded) ? segment : decoded
+    // A NUL could not be stored, and a name with a slash would lead who saves the file under it to another folder.
+    return /[\p{Cc}/\\]/u.test(decoded) ? segment : decoded
   } catch {
     return segment
   }

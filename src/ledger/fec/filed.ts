@@ -71,15 +71,17 @@ export function fieldsApart(
 const ofEntries = new Set(['JournalLib', 'EcritureDate', 'PieceDate', 'ValidDate', 'Idevise', 'NatOp'])
 
 /**
- * The fields that all these lines have in common.
+ * The fields that all these lines have in common, and a blank number of the first: the entry then gets a number here, and
+ * the blank tells it from one that was filed.
  * @param isWhole whether these are all the lines of the entry
  */
 export function sharedFields(lines: readonly Field[][], isWhole: boolean): SharedFields {
   const [first = none, ...others] = lines
   const common = first.filter(
     ([column, value]) =>
-      (isWhole || ofEntries.has(column)) &&
-      others.every((fields) => fields.some((field) => field[0] === column && field[1] === value)),
+      (column === 'EcritureNum' && value === '') ||
+      ((isWhole || ofEntries.has(column)) &&
+        others.every((fields) => fields.some((field) => field[0] === column && field[1] === value))),
   )
   return common.length === 0 ? nothing : new Map(common)
 }

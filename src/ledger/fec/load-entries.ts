@@ -212,7 +212,8 @@ export class EntryLoader {
       line,
       account: keys[at]!,
       entryId: id,
-      filed: shared.size === 0 ? apart[at]! : apart[at]!.filter(([column]) => !shared.has(column)),
+      filed:
+        shared.size === 0 ? apart[at]! : apart[at]!.filter(([column, value]) => shared.get(column) !== value),
     }))
   }
 

@@ -170,7 +170,7 @@ test('further columns are read by name, whatever they are called', async () => {
 test('days may have another form in a whole column, and a time after them, which is dropped and counted', async () => {
   const asWritten = (value: string, column: string) => {
     const [year, month, day] = [value.slice(0, 4), value.slice(4, 6), value.slice(6)]
-    if (value === '') return column === 'DateLet' ? '0000-00-00' : value
+    if (value === '') return column === 'DateLet' ? '0000-00-00 00:00:00' : value
     if (column === 'EcritureDate') return `${day}/${month}/${year}`
     if (column === 'DateLet') return `${year}-${month}-${day}`
     return column === 'ValidDate' ? `${value}T10:25:37.5+01:00` : value

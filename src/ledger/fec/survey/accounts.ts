@@ -174,7 +174,7 @@ function compare(one: string, other: string): number {
 /** The preferred number of an account and then its alternatives, without end. */
 function* numbersFor(account: FecAccount): Generator<string, undefined> {
   yield preferredNumber(account)
-  const whole = normalise(account.filedNumber) + normalise(account.auxiliaryNumber ?? '')
+  const whole = normalise(account.filedNumber) + auxiliaryPart(account)
   yield* copiesOf(whole.slice(0, preferredCharactersMax))
 }
 
@@ -186,13 +186,18 @@ function* copiesOf(number: string): Generator<string, undefined> {
 /** An account number has at most 40 characters; the last ones are reserved for X2 and the like. */
 const preferredCharactersMax = 34
 
-function preferredNumber({ filedNumber, auxiliaryNumber }: FecAccount): string {
-  const number = normalise(filedNumber)
-  if (auxiliaryNumber === null) return number.slice(0, preferredCharactersMax)
+function preferredNumber(account: FecAccount): string {
+  const number = normalise(account.filedNumber)
+  if (account.auxiliaryNumber === null) return number.slice(0, preferredCharactersMax)
   const root = number.slice(0, 3)
-  const auxiliary = normalise(auxiliaryNumber) || 'X'
+  const auxiliary = auxiliaryPart(account)
   // Some programs repeat the root in the third party's number: 401FIT, not 401401FIT.
   return (auxiliary.startsWith(root) ? auxiliary : root + auxiliary).slice(0, preferredCharactersMax)
+}
+
+/** What the number of an account has of the third party: never nothing, since that is the number of the collective account. */
+function auxiliaryPart({ auxiliaryNumber }: FecAccount): string {
+  return auxiliaryNumber === null ? '' : normalise(auxiliaryNumber) || 'X'
 }
 
 /** Keeps digits and capitals, without accents: `Café-1` is CAFE1. */
