@@ -17,22 +17,22 @@ import {
 } from '../../read/fec-file.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import type { Selection } from '../../selection.ts'
-import { countChunks } from '../count-chunks.ts'
+import { countChunks, Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
-import { FecTally, renderFecEntries } from './render-fec-entries.ts'
+import { renderFecEntries } from './render-fec-entries.ts'
 
 export async function* renderFecFile(
   snapshot: Snapshot,
   options: FileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const tally = new FecTally()
+  const tally = new Tally()
   yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
 }
 
 async function* partsOf(
   { first, second }: Snapshot,
   { selection, encoding, columns, buffer, noted }: FileOptions,
-  tally: FecTally,
+  tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const key = exerciceOf(selection)
   const [exercice, rows] = await Promise.all([readFecExercice(second, key), readFecDictionary(first, key)])

@@ -1,25 +1,16 @@
 /** Merges the entries and movements of a snapshot into the lines of a FEC, chunk by chunk. */
 import type { CopyRows } from '../../../db/copy-rows.ts'
 import { type FecLines, fecEntryOffsets, fecMovementOffsets } from '../../../formats/fec/lines/fec-lines.ts'
-import { MoneySum } from '../../../formats/money-sum.ts'
 import { readId } from '../../../formats/text-bytes.ts'
 import type { ChunkBuffer } from '../../chunk-buffer.ts'
+import type { Tally } from '../count-chunks.ts'
 
 const { entry_id: ofEntry, debit, credit } = fecMovementOffsets
 const { id } = fecEntryOffsets
 
-/** Counts what was rendered so far. */
-export class FecTally {
-  /** One whose lines are scattered over the file counts each time. */
-  entries = 0
-  movements = 0
-  readonly debit = new MoneySum()
-  readonly credit = new MoneySum()
-}
-
 /**
  * Both streams have the same order of entries; an entry may come several times, each time with the movements that
- * follow. `ascending`: both ascend by entry id, and movements of other entries are skipped. Where chunks end depends
+ * follow, and is counted each time. `ascending`: both ascend by entry id, and movements of other entries are skipped. Where chunks end depends
  * only on the rows.
  */
 export async function* renderFecEntries(
@@ -28,7 +19,7 @@ export async function* renderFecEntries(
   merge: 'ascending' | 'same',
   lines: FecLines,
   buffer: ChunkBuffer,
-  tally: FecTally,
+  tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const header = lines.header()
   let out = buffer(header.length)

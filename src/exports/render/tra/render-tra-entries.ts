@@ -3,7 +3,6 @@
  * ascend by entry id. Movements of other entries are skipped; entries without movements have no line.
  */
 import type { CopyRows } from '../../../db/copy-rows.ts'
-import { MoneySum } from '../../../formats/money-sum.ts'
 import { readId } from '../../../formats/text-bytes.ts'
 import type { TraDictionary } from '../../../formats/tra/dictionary.ts'
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../../formats/tra/entry-lines.ts'
 import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../../formats/tra/piece-type.ts'
 import type { ChunkBuffer } from '../../chunk-buffer.ts'
+import type { Tally } from '../count-chunks.ts'
 
 const { entry_id: ofEntry, account_id: account, debit, credit } = traMovementOffsets
 const { id, journal_id: journal } = traEntryOffsets
@@ -25,14 +25,6 @@ const { id, journal_id: journal } = traEntryOffsets
  */
 const heldBytesMax = 16 * 1024 * 1024
 
-/** Counts what was rendered so far. */
-export class TraTally {
-  entries = 0
-  movements = 0
-  readonly debit = new MoneySum()
-  readonly credit = new MoneySum()
-}
-
 /** Where chunks end depends only on the rows. A movement and its shares are in one chunk. */
 export async function* renderTraEntries(
   entries: CopyRows,
@@ -40,7 +32,7 @@ export async function* renderTraEntries(
   lines: EntryLines,
   dictionary: TraDictionary,
   buffer: ChunkBuffer,
-  tally: TraTally,
+  tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let out = buffer()
   let at = 0

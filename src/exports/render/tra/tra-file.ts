@@ -20,23 +20,23 @@ import {
 } from '../../read/movements.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import { findOddLetterings } from '../../read/tra-file.sql.ts'
-import { countChunks } from '../count-chunks.ts'
+import { countChunks, Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
-import { renderTraEntries, TraTally } from './render-tra-entries.ts'
+import { renderTraEntries } from './render-tra-entries.ts'
 import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
 
 export async function* renderTraFile(
   snapshot: Snapshot,
   options: FileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const tally = new TraTally()
+  const tally = new Tally()
   yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
 }
 
 async function* partsOf(
   snapshot: Snapshot,
   options: FileOptions,
-  tally: TraTally,
+  tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
   const { selection, now, buffer } = options
