@@ -1,8 +1,8 @@
 import { limits } from '../config.ts'
 
 /**
- * Returns the buffer of the next chunk. Its length is the maximum size of the chunk: the usual one, or more if the first
- * item of the chunk needs more.
+ * Returns the buffer of the next chunk, to be called once for each. Its length is the maximum size of the chunk: the
+ * usual one, or more if the first item of the chunk needs more.
  */
 export type ChunkBuffer = (bytesNeeded?: number) => Uint8Array<ArrayBuffer>
 
@@ -18,7 +18,10 @@ export function sameChunkBuffer(): ChunkBuffer {
   }
 }
 
-/** Two buffers in turn: where each chunk is used up before the next but one is rendered. */
+/**
+ * Two buffers in turn: where each chunk is used up before the next but one is rendered. A second call for the same chunk
+ * would return the buffer of the chunk before it, which is still being written.
+ */
 export function twoChunkBuffers(): ChunkBuffer {
   const buffers = [sameChunkBuffer(), sameChunkBuffer()] as const
   let turn: 0 | 1 = 0

@@ -106,7 +106,7 @@ async function produce(
     const object = await store.create(fileKey, mediaTypeOf(fileKey)!)
     const compressed = compression && new CompressedWriter(object, compression)
     writer = compressed ?? object
-    const content = await writeContent(snapshot, task, selection, writer)
+    const content = await writeContent(snapshot, task, selection, writer, stopped)
     await snapshot.close()
     stopped.throwIfAborted()
     const { rows, bytes, sha256, debit, credit, notes, axesLeftOut } = content
@@ -136,6 +136,7 @@ async function writeContent(
   task: FolderTask,
   selection: Selection,
   writer: ObjectWriter,
+  stopped: AbortSignal,
 ): Promise<Content> {
   const hash = createHash('sha256')
   let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
@@ -148,6 +149,7 @@ async function writeContent(
     now: snapshot.at,
     ...task.options,
     buffer: twoChunkBuffers(),
+    stopped,
     counted: (now) => {
       totals = now
     },

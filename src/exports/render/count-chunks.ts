@@ -17,6 +17,13 @@ export class Tally {
   entries = 0
   readonly debit = new MoneySum()
   readonly credit = new MoneySum()
+
+  /** Counts a movement. @param debit position of its debit in `fields` @param credit of its credit */
+  add(bytes: Uint8Array, fields: Int32Array, debit: number, credit: number): void {
+    this.movements++
+    this.debit.add(bytes, fields[debit]!, fields[debit + 1]! - 1)
+    this.credit.add(bytes, fields[credit]!, fields[credit + 1]! - 1)
+  }
 }
 
 /**

@@ -22,6 +22,8 @@ export interface FileOptions extends FormatOptions {
   leftOut: (axisCodes: string[]) => void
   /** Called with the notes of the file, after its last chunk at the latest; not called by formats that have none. */
   noted: (notes: FileNotes) => void
+  /** Aborted when the attempt stops, for what runs outside this process. The snapshot is closed then, too. */
+  stopped?: AbortSignal | undefined
 }
 
 /**

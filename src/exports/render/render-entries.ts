@@ -10,9 +10,9 @@ import { ascii } from '../../formats/ascii.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
-import { MoneySum } from '../../formats/money-sum.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
+import { Tally } from './count-chunks.ts'
 import { type Framing, framingBytes } from './framing.ts'
 
 const { comma } = ascii
@@ -20,21 +20,9 @@ const { comma } = ascii
 const { entry_id: belongsTo, debit, credit } = movementOffsets
 const { id } = entryOffsets
 
-/** Counts what was rendered so far. */
-export class EntriesTally {
-  entries = 0
-  movements = 0
+export class EntriesTally extends Tally {
   /** Movements that were read but belong to none of the entries. */
   strays = 0
-  readonly debit = new MoneySum()
-  readonly credit = new MoneySum()
-
-  /** Counts a movement. Its fields are movementColumns, starting at `row`. */
-  add(bytes: Uint8Array, fields: Int32Array, row: number): void {
-    this.movements++
-    this.debit.add(bytes, fields[row + debit]!, fields[row + debit + 1]! - 1)
-    this.credit.add(bytes, fields[row + credit]!, fields[row + credit + 1]! - 1)
-  }
 }
 
 /** Where chunks end depends only on the rows, as in renderMovements. */
@@ -87,7 +75,7 @@ export async function* renderEntries(
         if (at + bytesMax > out.length) yield flush(bytesMax)
         if (written++ > 0) out[at++] = comma
         at = movement.write(out, at, bytes, fields, row)
-        tally.add(bytes, fields, row)
+        tally.add(bytes, fields, row + debit, row + credit)
         movementRow++
       }
 

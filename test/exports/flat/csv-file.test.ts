@@ -5,6 +5,7 @@ import { flatFile } from '../../support/fixtures/flat-bytes.ts'
 import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
 import type { Chosen } from '../../support/fixtures/tra-bytes.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
+import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { parseCsv } from '../../support/plain/plain-csv.ts'
 import { flatNames, readPlainFlat } from '../../support/plain/plain-flat.ts'
@@ -209,6 +210,18 @@ test('texts of every kind come back as they are', async () => {
   for (const table of ['journals', 'axes', 'sections'])
     await client.query(`update grandlivre.${table} set code = $1 || id where ${ofFolder}`, [name])
   expect(await rowsOf(otherFirm)).toEqual(await readPlainFlat(client, otherFirm))
+})
+
+test('rows larger than a chunk, at the end of a year and the start of the next, stay apart', async () => {
+  const { client } = stage.staff
+  await addEntry(client, first, { id: '900000' }, [{ id: '900001', description: 'x'.repeat(900_000) }])
+  const next = { exerciceId: '13', date: '2025-09-01', accountedAt: '2025-09-01' }
+  await addEntry(client, first, { id: '900010', ...next }, [
+    { id: '900011', description: 'y'.repeat(500_000) },
+  ])
+  const written = (await rowsOf(first)).slice(-2).map((row) => record(row)['description']!)
+  expect(written.map((text) => [...new Set(text)])).toEqual([['x'], ['y']])
+  expect(await rowsOf(first)).toEqual(await readPlainFlat(client, first))
 })
 
 test('fields of a filed ledger come from the line, its entry, its account and date, in this order', async () => {

@@ -98,6 +98,17 @@ test('a reader that leaves ends the process, even while the source waits', async
   await gone(pid)
 })
 
+test('a stop ends the process, even one that hangs', async () => {
+  const stop = new AbortController()
+  const source = csv(Array.from({ length: 60_000 }, (_, i) => row(i)))
+  const failure = failureOf(all(toParquet(source, () => 60_000, stop.signal)))
+  const pid = await writer()
+  process.kill(pid, 'SIGSTOP')
+  stop.abort()
+  expect(await failure).toBeInstanceOf(ParquetFailure)
+  await gone(pid)
+})
+
 test('a row that it cannot read is an error that a retry cannot mend, and that quotes nothing of it', async () => {
   const file = all(toParquet(csv([row(1, 'secret', 'ten')]), () => 1))
   await expect(file).rejects.toBeInstanceOf(ParquetFailure)

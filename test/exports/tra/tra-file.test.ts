@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
+import { twoChunkBuffers } from '../../../src/exports/chunk-buffer.ts'
 import { countMovements, ofFile } from '../../../src/exports/read/movements.sql.ts'
 import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
 import type { FileTotals } from '../../../src/exports/render/count-chunks.ts'
@@ -10,6 +11,7 @@ import { renderTraFile } from '../../../src/exports/render/tra/tra-file.ts'
 import { type Selection, wholeFolder } from '../../../src/exports/selection.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
+import { copyLate } from '../../support/fixtures/copy-late.ts'
 import { expectFixture, readFixture } from '../../support/fixtures/fixture-files.ts'
 import type { Chosen } from '../../support/fixtures/tra-bytes.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
@@ -64,7 +66,6 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
   const snapshot = await openSnapshot(pool, schemaId)
   const counts: FileTotals[] = []
   const leftOut: string[] = []
-  const parts: Buffer[] = []
   try {
     const rowsTotal = await countMovements(snapshot.second, ofFile(selection))
     const chunks = renderTraFile(snapshot, {
@@ -72,12 +73,12 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
       exportId: 'export_0123',
       version: '1.0.0',
       now: Date.UTC(2026, 6, 31, 22, 5),
-      buffer: plainBuffer(chunkBytes),
+      buffer: chunkBytes === undefined ? twoChunkBuffers() : plainBuffer(chunkBytes),
       counted: (totals) => counts.push(totals),
       leftOut: (axes) => leftOut.push(...axes),
       noted: () => {},
     })
-    for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+    const parts = await copyLate(chunks)
     await snapshot.close()
     const bytes = Buffer.concat(parts)
     return { bytes, lines: linesOf(bytes), parts, counts, totals: counts.at(-1)!, rowsTotal, leftOut }
@@ -358,4 +359,14 @@ describe('refused, naming the field that is too small', () => {
       /^A TRA file holds books in euro, and this folder is kept in USD$/,
     )
   })
+})
+
+test('movements larger than a chunk, at the end of a year and the start of the next, stay apart', async () => {
+  const shares = (count: number) => Array.from({ length: count }, () => [71n, 1n, 1n]).flat()
+  await addEntry(staff.client, known.first, { id: '900000' }, [{ id: '900001', shares: shares(600) }])
+  const next = { exerciceId: '13', date: '2025-09-01', accountedAt: '2025-09-01' }
+  await addEntry(staff.client, known.first, { id: '900010', ...next }, [
+    { id: '900011', shares: shares(300) },
+  ])
+  expect((await file(known.first)).lines).toEqual(await expected('first'))
 })

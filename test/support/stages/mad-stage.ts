@@ -2,10 +2,12 @@
 import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { createPool } from '../../../src/db/pool.ts'
+import { twoChunkBuffers } from '../../../src/exports/chunk-buffer.ts'
 import { openSnapshot, type Snapshot } from '../../../src/exports/read/snapshot.ts'
 import type { FileTotals } from '../../../src/exports/render/count-chunks.ts'
 import { renderMadFile } from '../../../src/exports/render/mad-file.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
+import { copyLate } from '../fixtures/copy-late.ts'
 import { addToFolder } from '../ledgers/full-ledger.ts'
 import { fillLedger } from '../ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../ledgers/tenants.ts'
@@ -84,7 +86,7 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
     exportId: 'export_0123',
     version: '1.0.0',
     now,
-    buffer: plainBuffer(chunkBytes),
+    buffer: chunkBytes === undefined ? twoChunkBuffers() : plainBuffer(chunkBytes),
     leftOut: () => {},
     noted: () => {},
   }
@@ -94,16 +96,15 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
 async function file(pool: pg.Pool, folder: Folder, chunkBytes?: number): Promise<MadFile> {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const { totals, chunks } = render(snapshot, folder, chunkBytes)
-  const parts: Buffer[] = []
   try {
-    for await (const chunk of chunks) parts.push(Buffer.from(chunk))
+    const parts = await copyLate(chunks)
+    await snapshot.close()
+    const bytes = Buffer.concat(parts)
+    return { bytes, text: bytes.toString('utf8'), parts, totals: totals.at(-1)!, counts: totals }
   } catch (error) {
     await snapshot.close(error as Error)
     throw error
   }
-  await snapshot.close()
-  const bytes = Buffer.concat(parts)
-  return { bytes, text: bytes.toString('utf8'), parts, totals: totals.at(-1)!, counts: totals }
 }
 
 async function expected(staff: Staff, folder: Folder): Promise<string> {

@@ -44,6 +44,7 @@ export async function* renderFecEntries(
         }
         if (!isStarted) {
           lines.setEntry(entries.bytes, entries.fields, base)
+          // One whose lines are scattered over the file counts each time.
           tally.entries++
           isStarted = true
         }
@@ -54,9 +55,7 @@ export async function* renderFecEntries(
           at = 0
         }
         at = lines.write(out, at, bytes, fields, from)
-        tally.movements++
-        tally.debit.add(bytes, fields[from + debit]!, fields[from + debit + 1]! - 1)
-        tally.credit.add(bytes, fields[from + credit]!, fields[from + credit + 1]! - 1)
+        tally.add(bytes, fields, from + debit, from + credit)
         row++
       }
     }

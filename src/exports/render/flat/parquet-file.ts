@@ -12,7 +12,7 @@ export async function* renderParquetFile(
   const tally = new Tally()
   const csv = csvChunks(snapshot, options, tally, { forParquet: true })
   yield* countChunks(
-    toParquet(csv, () => tally.movements),
+    toParquet(csv, () => tally.movements, options.stopped),
     tally,
     options.counted,
   )

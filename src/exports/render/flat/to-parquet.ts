@@ -33,14 +33,18 @@ interface Outcome {
 /**
  * @param csv each chunk is copied before the next is asked for
  * @param rows how many it had, once it has ended
+ * @param stopped kills the process, even if it hangs
  * @throws {ParquetFailure}
  */
 export async function* toParquet(
   csv: AsyncIterable<Uint8Array>,
   rows: () => number,
+  stopped?: AbortSignal,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const child = startProcess()
   let failure: unknown
+  const stop = () => kill(child)
+  stopped?.addEventListener('abort', stop)
   try {
     const outcome = outcomeOf(child)
     // Rejects if no process could be started.
@@ -56,6 +60,7 @@ export async function* toParquet(
     if (error !== undefined) throw new ParquetFailure(error, false)
     if (written !== rows()) throw new ParquetFailure('the process that writes Parquet was ended', true)
   } finally {
+    stopped?.removeEventListener('abort', stop)
     kill(child)
   }
 }

@@ -34,7 +34,8 @@ export async function* renderTraEntries(
   buffer: ChunkBuffer,
   tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer()
+  // The first row takes a buffer: a segment may have none, and each buffer must become a chunk.
+  let out: Uint8Array<ArrayBuffer> = new Uint8Array()
   let at = 0
   let row = 0
   while (await entries.fill()) {
@@ -72,9 +73,7 @@ export async function* renderTraEntries(
           at = 0
         }
         at = lines.write(out, at, bytes, fields, from)
-        tally.movements++
-        tally.debit.add(bytes, fields[from + debit]!, fields[from + debit + 1]! - 1)
-        tally.credit.add(bytes, fields[from + credit]!, fields[from + credit + 1]! - 1)
+        tally.add(bytes, fields, from + debit, from + credit)
         row++
       }
     }

@@ -93,7 +93,7 @@ async function* packLines(
   lines: AsyncIterable<Buffer>,
   buffer: ChunkBuffer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer()
+  let out: Uint8Array<ArrayBuffer> = new Uint8Array()
   let at = 0
   for await (const line of lines) {
     if (at + line.length > out.length) {
