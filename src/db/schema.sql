@@ -1009,28 +1009,33 @@ CREATE OR REPLACE FUNCTION grandlivre.number_entries()
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 declare
-  unnumbered bigint[];
+  schemas bigint[];
+  folders bigint[];
+  ids bigint[];
 begin
   update entry_numbers n set last = c.last
     from (select schema_id, folder_id, exercice_id, journal_id, max(number::bigint) as last from changed
           where number ~ '^\d{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
     where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
         = (c.schema_id, c.folder_id, c.exercice_id, c.journal_id) and n.last < c.last;
+  -- The keys of the entries to number. Folders may have entries of the same id.
   if tg_op = 'INSERT' then
-    unnumbered := array(select id from changed where validated_at is not null and number is null);
+    select array_agg(schema_id), array_agg(folder_id), array_agg(id) into schemas, folders, ids
+      from changed where validated_at is not null and number is null;
   else
-    unnumbered := array(select c.id from changed c
-      join former f on (f.schema_id, f.folder_id, f.id) = (c.schema_id, c.folder_id, c.id)
-      where c.validated_at is not null and c.number is null and f.validated_at is null);
+    select array_agg(c.schema_id), array_agg(c.folder_id), array_agg(c.id) into schemas, folders, ids
+      from changed c join former f on (f.schema_id, f.folder_id, f.id) = (c.schema_id, c.folder_id, c.id)
+      where c.validated_at is not null and c.number is null and f.validated_at is null;
   end if;
-  if cardinality(unnumbered) = 0 then
+  if ids is null then
     return null;
   end if;
   insert into entry_numbers (schema_id, folder_id, exercice_id, journal_id, last)
     select f.schema_id, f.folder_id, f.exercice_id, f.journal_id, greatest(known.last, known.unnumbered - f.count)
       from (select c.schema_id, c.folder_id, c.exercice_id, c.journal_id, count(*) as count
-            from changed c join unnest(unnumbered) as u (id) on u.id = c.id
-            where c.number is null group by c.schema_id, c.folder_id, c.exercice_id, c.journal_id) f
+            from changed c join unnest(schemas, folders, ids) as u (schema_id, folder_id, id)
+              on (u.schema_id, u.folder_id, u.id) = (c.schema_id, c.folder_id, c.id)
+            group by c.schema_id, c.folder_id, c.exercice_id, c.journal_id) f
       cross join lateral (
         select coalesce(max(case when e.number ~ '^\d{1,15}$' then e.number::bigint end), 0) as last,
             count(*) filter (where e.number is null and e.validated_at is not null) as unnumbered
@@ -1045,8 +1050,8 @@ begin
     select c.schema_id, c.folder_id, c.exercice_id, c.journal_id, c.id,
         row_number() over (partition by c.schema_id, c.folder_id, c.exercice_id, c.journal_id
           order by c.validated_at, c.id) as place
-      from changed c join unnest(unnumbered) as u (id) on u.id = c.id
-      where c.number is null
+      from changed c join unnest(schemas, folders, ids) as u (schema_id, folder_id, id)
+        on (u.schema_id, u.folder_id, u.id) = (c.schema_id, c.folder_id, c.id)
   ), given as (
     update entry_numbers n set last = n.last + f.count
       from (select schema_id, folder_id, exercice_id, journal_id, count(*) as count from fresh

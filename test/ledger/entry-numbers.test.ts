@@ -76,6 +76,30 @@ test('numbers that entries bring are kept, and the next follows the highest, bef
   expect(await numbers()).toEqual({ '12/31': '0041 VE-1000 42 50 60 61' })
 })
 
+test('one statement over folders with entries of the same id numbers each folder on its own, and no draft', async () => {
+  const other = folders.sameFirm
+  await insertDimensions(staff.client, { schemaId: other.schemaId, folderId: other.folderId }, 'other')
+  const insert = (ids: string, validatedHere: string, validatedThere: string) =>
+    sql(`insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at,
+        created_at, validated_at, source, currency)
+      select ${folder.schemaId}, f.id, i, 12, 31, '2024-10-10', '2024-10-10', now(), f.validated_at, 'E', 'EUR'
+      from (values (${folder.folderId}, ${validatedHere}::date), (${other.folderId}, ${validatedThere})) f (id, validated_at),
+        generate_series(${ids}) i`)
+  const byFolder = async () =>
+    (
+      await sql(`select string_agg(coalesce(number, '-'), ' ' order by id) as numbers
+        from grandlivre.entries group by folder_id order by folder_id = ${other.folderId}`)
+    ).map(({ numbers }) => numbers)
+  const day = `date '2024-10-10'`
+  await insert('1, 3', day, day)
+  expect(await byFolder()).toEqual(['1 2 3', '1 2 3'])
+  await insert('4, 5', day, 'null')
+  expect(await byFolder()).toEqual(['1 2 3 4 5', '1 2 3 - -'])
+  await insert('6, 7', 'null', 'null')
+  await validate(`id > 4 and (folder_id = ${other.folderId} or id = 6)`)
+  expect(await byFolder()).toEqual(['1 2 3 4 5 6 -', '1 2 3 - 4 5 6'])
+})
+
 test('drafts keep no number until they are validated, which other updates do not do', async () => {
   await add(1, { validatedAt: null })
   await sql(`update grandlivre.entries set comment = 'still a draft'`)

@@ -103,4 +103,4 @@ create or replace function entries_named(of_folder bigint, name text, drafts boo
   returns table (id bigint, exercice_id bigint)
   language sql as 'select null::bigint, null::bigint';
 
--- functions: sha256 797bbfa583da60f9209f09753d2ad0373e39cc1906c93926026fe58075e0bc01
+-- functions: sha256 baa06b05dba1268199673f13942d343324117b9fb449c53d67b826fee81d5cbe

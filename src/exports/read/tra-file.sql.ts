@@ -30,20 +30,21 @@ export async function findForeignCurrencies(
  * All lettering codes of each account that has a code which cannot be copied into a TRA file as COPY writes it: too
  * long, not plain ASCII, in lower case (two codes might become equal), or with a backslash (COPY doubles it). Reads
  * all exercices, so that every file of the folder has the same codes.
+ *
+ * One look at each lettered movement. As a join with the accounts that have such a code, the database read all movements
+ * of an account for each of them where it expected few accounts: 14 s instead of 0.06 s for 100,000 movements, among
+ * four folders of that size.
  */
 export async function findOddLetterings(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
 ): Promise<{ accountId: string; codes: string[] }[]> {
   const { rows } = await client.query<{ accountId: string; codes: string[] }>(
-    `select m.account_id as "accountId", array_agg(distinct m.lettering_code) as codes
-     from movements m
-     where m.schema_id = $1 and m.folder_id = $2 and m.lettering_state <> 'none' and m.account_id in (
-       select account_id from movements
-       where schema_id = $1 and folder_id = $2 and lettering_state <> 'none'
-         and (lettering_code !~ '^[!-\`{-~]{1,4}$' or strpos(lettering_code, '\\') > 0)
-     )
-     group by m.account_id`,
+    `select account_id as "accountId", array_agg(distinct lettering_code) as codes
+     from movements
+     where schema_id = $1 and folder_id = $2 and lettering_state <> 'none'
+     group by account_id
+     having bool_or(lettering_code !~ '^[!-\`{-~]{1,4}$' or strpos(lettering_code, '\\') > 0)`,
     [schemaId, folderId],
   )
   return rows

@@ -10,7 +10,7 @@ const { id } = fecEntryOffsets
 
 /**
  * Both streams have the same order of entries; an entry may come several times, each time with the movements that
- * follow. `ascending`: both ascend by entry id, and movements of other entries are skipped. Where chunks end depends
+ * follow, and is counted each time. `ascending`: both ascend by entry id, and movements of other entries are skipped. Where chunks end depends
  * only on the rows.
  */
 export async function* renderFecEntries(
