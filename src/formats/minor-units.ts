@@ -5,6 +5,9 @@ import { ascii } from './ascii.ts'
 
 const { dot, minus, zero } = ascii
 
+/** Of a bigint of PostgreSQL; the least is its negative. */
+export const unitsMax = 2n ** 63n - 1n
+
 /** Cents as a number with two decimals: 1234n is 12.34. @param mark decimal separator; with a comma 12,34 */
 export function inUnits(amount: bigint, mark: '.' | ',' = '.'): string {
   const { sign, whole, fraction } = partsOf(String(amount), 2)

@@ -96,7 +96,7 @@ function counted(number: number, one: string, many = `${one}s`): string {
 
 const shownMax = 10
 
-function someOf(texts: string[]): string {
+export function someOf(texts: string[]): string {
   const more = texts.length - shownMax
   return texts.slice(0, shownMax).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en')} more` : '')
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { importTra, type TraImported } from '../../ledger/tra/import-tra.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { someOf } from './fec-report.ts'
 import { addFolderOptions, counted, type FolderOptions, importWholeLedger } from './import-whole-ledger.ts'
 
 export function addImportTra(group: Command, terminal: Terminal): void {
@@ -12,10 +13,18 @@ export function addImportTra(group: Command, terminal: Terminal): void {
   )
 }
 
-function told({ blankValidDates, wrongSums, banksLeftOut, thirdPartyLines, unread }: TraImported): string[] {
+function told(imported: TraImported): string[] {
+  const { blankValidDates, wrongSums, renumberedAccounts, banksLeftOut, thirdPartyLines, unread } = imported
   return [
     ...counted(blankValidDates, 'Entries without a day of validation, taken as validated on their own date'),
-    ...counted(wrongSums, 'Entries and shares that do not add up, as in the file'),
+    ...counted(wrongSums, 'Entries and shares that do not add up, as in the file (inspect tra names them)'),
+    ...(renumberedAccounts.length === 0
+      ? []
+      : [
+          `Accounts that could not get the number of the file: ${someOf(
+            renumberedAccounts.map(({ filed, number }) => `${filed} is ${number}`),
+          )}`,
+        ]),
     ...counted(banksLeftOut, 'Banks left out, as the file has no bank journal'),
     ...counted(
       thirdPartyLines,

@@ -62,6 +62,8 @@ const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'a
 )
 /** What has to be read before the entries can be. */
 export const booksPlaces: readonly string[] = ['metadata', 'data.accountingFolder', ...listPlaces]
+/** What `Books` takes. The file itself and its data are items only where they are no objects, which is a problem. */
+export const takenPlaces: ReadonlySet<string> = new Set(['', 'data', ...booksPlaces])
 export const entriesPlace = 'data.entries'
 
 export class Books {
@@ -105,12 +107,11 @@ export class Books {
     return this.#placeOf.get(item)
   }
 
+  /** @param item of `takenPlaces` */
   take(item: FileItem): void {
     const { place, index, value } = item
-    const take = this.#takers[place]
     const isList = listPlaces.includes(place)
-    if (take === undefined) this.problems.addUnknown(pathOf(item), [])
-    else if (isList === (index !== undefined)) take(item)
+    if (isList === (index !== undefined)) this.#takers[place]!(item)
     else this.problems.add(place, [], value, isList ? 'a list is expected' : 'an object is expected')
   }
 

@@ -10,7 +10,7 @@ import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
 import { printable } from '../../formats/fec/problem.ts'
 import { addressOf } from '../../formats/mad/read/item-schemas.ts'
-import { JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
+import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
@@ -18,7 +18,7 @@ import { ImportRefused } from '../import/import-refused.ts'
 import { fileSize } from '../import/source-file.ts'
 import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
 import { publishImport } from '../publish-import.ts'
-import { Books, booksPlaces, entriesPlace } from './books.ts'
+import { Books, booksPlaces, entriesPlace, takenPlaces } from './books.ts'
 import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
 import {
   type BookTable,
@@ -32,8 +32,9 @@ import {
 } from './kept-ids.sql.ts'
 import { keptIds, loadBooks, newIds } from './load-books.ts'
 import { type EntryCounts, MadEntryLoader } from './load-entries.ts'
-import { pathOfTaken, refusingTwice } from './places-of-ids.ts'
+import { pathOfId, refusalOfTwice, refusingTwice } from './places-of-ids.ts'
 import { readItems } from './read-file.ts'
+import { RepeatedIds } from './repeated-ids.sql.ts'
 
 export interface MadImportOptions {
   /** Path of a regular file, plain or compressed by gzip or zstd. */
@@ -117,7 +118,7 @@ async function readBooks(
   problems: FileProblems,
 ): Promise<Books> {
   const books = new Books(problems)
-  const items = new JsonItems((place) => place !== entriesPlace)
+  const items = new JsonItems((place) => takenPlaces.has(place))
   const hasAll = () => problems.isFull || booksPlaces.every((place) => items.complete.has(place))
   const onRead = (bytes: number) => options.onProgress?.({ step: 'reading', bytes, bytesTotal, movements: 0 })
   for await (const batch of readItems(options.file, items, onRead, hasAll))
@@ -141,18 +142,22 @@ async function load(
   const idOf = renumber ? await newIds(ids, books) : keptIds
   await loadBooks(client, folder, books, idOf, timeZone)
   if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
+  const renumbering = renumber ? { ids, repeated: await RepeatedIds.in(client) } : null
   const loader = new MadEntryLoader(client, {
     schemaId: folder.schemaId,
     folderId: folder.folderId,
     books,
     idOf,
-    ids: renumber ? ids : null,
+    renumbering,
     thirdParties: await thirdPartyIds(client),
   })
   await loadEntries(loader, options, bytesTotal, books)
   const counts = await loader.end()
+  const twice = await renumbering?.repeated.find()
+  if (twice !== undefined) throw await refusalOfTwice(file, twice.kind, twice.id)
   if (!renumber) {
-    await passIds(client, await lastId(client, folder, allTables))
+    const last = await lastId(client, folder, allTables)
+    if (last !== undefined) await passIds(client, last.id, () => pathOfId(file, books, last))
     await refuseTaken(client, folder, file, books, allTables)
   }
   const [currency] = counts.currencies
@@ -199,12 +204,14 @@ async function loadEntries(
   books: Books,
 ): Promise<void> {
   const { problems } = books
-  const items = new JsonItems((place) => place === entriesPlace)
+  // With what is of neither reading, to be counted wherever it stands.
+  const items = new JsonItems((place) => !takenPlaces.has(place))
   const onRead = (bytes: number) =>
     onProgress?.({ step: 'loading', bytes, bytesTotal, movements: loader.counts.movements })
   for await (const batch of readItems(file, items, onRead, () => problems.isFull))
     for (const item of batch) {
-      if (item.index === undefined) problems.add(entriesPlace, [], item.value, 'a list is expected')
+      if (item.place !== entriesPlace) problems.addUnknown(pathOf(item), [])
+      else if (item.index === undefined) problems.add(entriesPlace, [], item.value, 'a list is expected')
       else await loader.add(item)
     }
   if (!items.complete.has(entriesPlace))
@@ -224,7 +231,7 @@ async function refuseTaken(
   if (taken === undefined) return
   const { table, id, folderId, folderName } = taken
   throw new Error(
-    `${await pathOfTaken(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
+    `${await pathOfId(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
       `Import with --renumber for new ids`,
   )
 }

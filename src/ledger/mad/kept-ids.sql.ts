@@ -24,9 +24,10 @@ export async function lockKeptIds(client: ClientBase): Promise<void> {
 
 /**
  * Ensures that no id up to this one is given out from now on.
+ * @param path of the id in the file
  * @throws {Error} if it lies too far beyond those given out so far
  */
-export async function passIds(client: ClientBase, last: string): Promise<void> {
+export async function passIds(client: ClientBase, last: string, path: () => Promise<string>): Promise<void> {
   const { rows } = await client.query<{ next: string }>(
     `select case when is_called then last_value + $1 else last_value end as next from grandlivre.ids`,
     [idsPerBlock],
@@ -34,8 +35,8 @@ export async function passIds(client: ClientBase, last: string): Promise<void> {
   const blocks = Math.ceil((Number(last) + 1 - Number(rows[0]!.next)) / idsPerBlock)
   if (blocks > blocksMax)
     throw new Error(
-      `The file has the id ${last}, and this database gives out ids from ${rows[0]!.next} on: too far to go. ` +
-        `Import with --renumber`,
+      `${await path()} "${last}": this database gives out ids from ${rows[0]!.next} on, too far below it. ` +
+        `Import with --renumber for new ids`,
     )
   await client.query(`select count(nextval('grandlivre.ids')) from generate_series(1, $1::integer)`, [
     Math.max(blocks, 0),
@@ -78,9 +79,12 @@ export type BookTable = keyof typeof bookTables
 export const entryTables = ['entries', 'movements'] as const
 export type EntryTable = (typeof entryTables)[number]
 
-export interface TakenId {
+export interface IdOfTable {
   table: BookTable | EntryTable
   id: string
+}
+
+export interface TakenId extends IdOfTable {
   folderId: string
   folderName: string
 }
@@ -114,18 +118,19 @@ export async function findTakenId(
   return undefined
 }
 
-/** The highest id of these tables' rows in the folder; 0 if there is none. */
+/** The highest id of these tables' rows in the folder; undefined if there is none. */
 export async function lastId(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
   tables: readonly (BookTable | EntryTable)[],
-): Promise<string> {
+): Promise<IdOfTable | undefined> {
   const each = tables.map(
-    (table) => `(select max(id) from grandlivre.${table} where schema_id = $1 and folder_id = $2)`,
+    (table) =>
+      `select '${table}' as table, max(id) as id from grandlivre.${table} where schema_id = $1 and folder_id = $2`,
   )
-  const { rows } = await client.query<{ last: string }>(`select coalesce(greatest(${each}), 0) as last`, [
-    schemaId,
-    folderId,
-  ])
-  return rows[0]!.last
+  const { rows } = await client.query<IdOfTable>(
+    `select * from (${each.join(' union all ')}) each where id is not null order by id desc limit 1`,
+    [schemaId, folderId],
+  )
+  return rows[0]
 }

@@ -8,13 +8,15 @@ import type { Attachments, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { EntryWriter, type NewEntry } from '../import/entry-writer.ts'
 import { type Books, type FileExercice, type Place, within } from './books.ts'
+import type { EntryTable } from './kept-ids.sql.ts'
 import type { IdOf } from './load-books.ts'
+import type { RepeatedIds } from './repeated-ids.sql.ts'
 
 export interface EntryTarget extends FolderKey {
   books: Books
   idOf: IdOf
-  /** Of new entries and movements; null: they keep those of the file. */
-  ids: IdSource | null
+  /** Of new entries and movements, and what finds ids that the file has twice; null: they keep those of the file. */
+  renumbering: { ids: IdSource; repeated: RepeatedIds } | null
   /** Ids of registered third parties by their code. */
   thirdParties: ReadonlyMap<string, string>
 }
@@ -58,12 +60,12 @@ export class MadEntryLoader {
 
   /** Once there are problems, entries are only checked: nothing will be kept. */
   async add(item: FileItem): Promise<void> {
-    const { books, ids } = this.#target
+    const { books, renumbering } = this.#target
     const read = readItem(entry, item, books.problems)
     if (read === undefined) return
     const exercice = this.#check(read, { item: pathOf(item), path: [] })
     if (exercice === undefined || books.problems.found.length > 0) return
-    await ids?.reserve(read.movements.length + 1)
+    await renumbering?.ids.reserve(read.movements.length + 1)
     const row = this.#entryRow(read, exercice)
     this.#writer.addEntry(row)
     let balance = 0n
@@ -73,6 +75,7 @@ export class MadEntryLoader {
     }
     this.#count(read, row, balance)
     await this.#writer.flushIfFull()
+    await renumbering?.repeated.flushIfFull()
   }
 
   async end(): Promise<EntryCounts> {
@@ -163,13 +166,13 @@ export class MadEntryLoader {
   }
 
   #entryRow(read: FileEntry, exercice: FileExercice): NewEntry {
-    const { schemaId, folderId, idOf, ids, thirdParties } = this.#target
+    const { schemaId, folderId, idOf, thirdParties } = this.#target
     const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
       read.additionalProducerProperties
     return {
       schemaId,
       folderId,
-      id: ids?.next() ?? read.producerId,
+      id: this.#idOf('entries', read.producerId),
       exerciceId: idOf('exercices', exercice.producerId),
       journalId: idOf('journals', read.journal.producerId),
       date: read.date,
@@ -187,15 +190,22 @@ export class MadEntryLoader {
     }
   }
 
+  #idOf(kind: EntryTable, id: string): string {
+    const { renumbering } = this.#target
+    if (renumbering === null) return id
+    renumbering.repeated.add(kind, id)
+    return renumbering.ids.next()
+  }
+
   #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: NewEntry): MovementRow {
-    const { idOf, ids } = this.#target
+    const { idOf } = this.#target
     const { state, value: code } = read.lettering
     return {
       schemaId,
       folderId,
       exerciceId,
       entryId,
-      id: ids?.next() ?? read.producerId,
+      id: this.#idOf('movements', read.producerId),
       accountId: idOf('accounts', read.account.producerId),
       description: read.description,
       dueDate: read.dueDate,

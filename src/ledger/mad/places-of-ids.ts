@@ -3,11 +3,11 @@ import pg from 'pg'
 import { type Json, JsonItems } from '../../formats/mad/read/json-items.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type Books, entriesPlace } from './books.ts'
-import { bookTables, type EntryTable, type TakenId } from './kept-ids.sql.ts'
+import { bookTables, type EntryTable, type IdOfTable } from './kept-ids.sql.ts'
 import { readItems } from './read-file.ts'
 
 /** Such as `data.accounts[3].producerId`. */
-export async function pathOfTaken(file: string, books: Books, { table, id }: TakenId): Promise<string> {
+export async function pathOfId(file: string, books: Books, { table, id }: IdOfTable): Promise<string> {
   if (table === 'entries' || table === 'movements') return (await placesOf(file, table, id))[0]!
   const list = bookTables[table]
   const item = books[list].get(id)!
@@ -28,9 +28,19 @@ export async function refusingTwice<Result>(file: string, run: () => Promise<Res
     const table = error instanceof pg.DatabaseError ? keys[error.constraint ?? ''] : undefined
     const [, id] = /, (\d+)\) already exists/.exec((error as pg.DatabaseError).detail ?? '') ?? []
     if (table === undefined || id === undefined) throw error
-    const [first, second] = await placesOf(file, table, id)
-    throw new ImportRefused([`${second} "${id}": ${first} is the same`], 1, { cause: error })
+    throw await refusalOfTwice(file, table, id, { cause: error })
   }
+}
+
+/** The refusal of a file that has an id of these twice. */
+export async function refusalOfTwice(
+  file: string,
+  table: EntryTable,
+  id: string,
+  options?: ErrorOptions,
+): Promise<ImportRefused> {
+  const [first, second] = await placesOf(file, table, id)
+  return new ImportRefused([`${second} "${id}": ${first} is the same`], 1, options)
 }
 
 async function placesOf(file: string, table: EntryTable, id: string): Promise<string[]> {

@@ -53,6 +53,8 @@ export interface TraImported extends PreparedFolder, TraEntryCounts {
   /** Entries and shares that do not add up. */
   wrongSums: number
   banksLeftOut: number
+  /** Accounts that could not get the number of the file. */
+  renumberedAccounts: { filed: string; number: string }[]
   /** Lines with a value that is not read, or not as it is, by record and field. */
   unread: ReadonlyMap<string, number>
 }
@@ -184,6 +186,7 @@ class TraImport {
       exercices: exercices.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
       wrongSums: this.#sums.count,
       banksLeftOut,
+      renumberedAccounts: accounts.renumbered,
       unread: this.#parameters.unread.counts,
     }
   }

@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg'
 import { partyKind } from '../../formats/party-kind.ts'
 import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
 import { companyRow, employeeRow, filedAccounts } from '../fec/load-dimensions.ts'
-import { type FecAccount, numberAccounts } from '../fec/survey/accounts.ts'
+import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
 import type { IdSource } from '../ids.ts'
 import { companies, employees, TableWriter } from '../load.ts'
 import { mergedOrder } from './merged-order.ts'
@@ -17,6 +17,8 @@ export interface TraAccountIds {
    * lines are on its collective account.
    */
   thirdParties: ReadonlyMap<string, string>
+  /** Accounts that could not get the number of the file. */
+  renumbered: { filed: string; number: string }[]
 }
 
 /** What the file says of an account of the ledger. */
@@ -36,7 +38,8 @@ export async function loadAccounts(
 ): Promise<TraAccountIds> {
   const found = inOrder(accountsOf(parameters), parameters)
   await ids.reserve(found.length)
-  const numbers = new Map(numberAccounts(found, []).map(({ account, number }) => [account, number]))
+  const given = numberAccounts(found, [])
+  const numbers = new Map(given.map(({ account, number }) => [account, number]))
   const general = new Map<string, string>()
   const thirdParties = new Map<string, string>()
   const numbered = found.map((account) => ({ account, id: ids.next(), number: numbers.get(account)! }))
@@ -67,7 +70,13 @@ export async function loadAccounts(
   await accounts.flush()
   await companyRows.flush()
   await employeeRows.flush()
-  return { general, thirdParties }
+  const renumbered = given
+    .filter(isRenumbered)
+    .map(({ account: { filedNumber, auxiliaryNumber }, number }) => ({
+      filed: auxiliaryNumber ?? filedNumber,
+      number,
+    }))
+  return { general, thirdParties, renumbered }
 }
 
 /**

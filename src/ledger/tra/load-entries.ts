@@ -1,6 +1,7 @@
 /** Turns the entry lines of a TRA file into entries and movements, in the caller's transaction. */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
+import { unitsMax } from '../../formats/minor-units.ts'
 import { partyKind } from '../../formats/party-kind.ts'
 import type { FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
@@ -44,8 +45,6 @@ const amounts = [field('MONTANT1'), field('MONTANT2'), field('MONTANT3')]
 const ofEntry = [of.entryType, of.currency, of.rate, of.validatedOn]
 
 const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'partial' }
-/** Of a bigint of PostgreSQL. */
-const minorMax = 2n ** 63n - 1n
 
 export interface TraEntryCounts {
   entries: number
@@ -188,7 +187,7 @@ export class TraEntryLoader {
       folderId,
       id: this.#ids.next(),
       exerciceId: exercice.id,
-      journalId: ids.journals.get(line.value(of.journal))!,
+      journalId: ids.journals.get(line.text(of.journal))!,
       date,
       dueDate: null,
       accountedAt: date,
@@ -209,10 +208,10 @@ export class TraEntryLoader {
     const { accounts, payments } = this.#target.ids
     const isThirdParty = line.code(of.accountType) === 'X'
     const accountId = isThirdParty
-      ? accounts.thirdParties.get(line.value(of.party))
-      : accounts.general.get(line.value(of.general))
+      ? accounts.thirdParties.get(line.text(of.party))
+      : accounts.general.get(line.text(of.general))
     assert(accountId !== undefined, 'the check has found the account')
-    if (isThirdParty && partyKind(line.value(of.general)) === undefined) this.counts.thirdPartyLines += 1
+    if (isThirdParty && partyKind(line.text(of.general)) === undefined) this.counts.thirdPartyLines += 1
     const euros = this.#euros(line)
     const isDebit = line.code(of.side) === 'D'
     const letteringState = letteringStates[line.code(of.letteringState)] ?? 'none'
@@ -247,7 +246,7 @@ export class TraEntryLoader {
       return 0n
     }
     const minor = BigInt(line.code(amount).replace(',', '') || '0')
-    if (minor > minorMax || minor < -minorMax)
+    if (minor > unitsMax || minor < -unitsMax)
       this.#refuse(line, amount, 'an amount up to 92233720368547758,07 is expected')
     return minor
   }

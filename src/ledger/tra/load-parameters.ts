@@ -21,9 +21,9 @@ export interface TraIds {
   banksLeftOut: number
 }
 
-/** @param axis such as `A1` */
+/** @param axis such as `A1` @param code as it is in its field: blanks around it do not count */
 export function sectionKey(axis: string, code: string): string {
-  return `${axis} ${code}`
+  return `${axis} ${code.trim()}`
 }
 
 /** @param timeZone in which exercices were closed on their day */

@@ -2,11 +2,13 @@
 
 import { paymentModes } from '../../formats/payment.ts'
 import type { Address, JournalType } from '../../formats/rows.ts'
+import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
+import { normalise } from '../fec/survey/accounts.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
 
@@ -66,16 +68,6 @@ export interface TraExercice {
   closedOn: string | null
 }
 
-const journalTypes: Record<string, JournalType> = {
-  ACH: 'ACH',
-  VTE: 'VTE',
-  BQE: 'BQ',
-  CAI: 'CAISSE',
-  ANO: 'AN',
-  EXT: 'OD_EXC',
-  OD: 'OD',
-}
-
 /** Internal codes of modes of payment by those that files show. */
 const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
 
@@ -110,10 +102,10 @@ export class TraParameters {
     EXO: (line) => this.#addExercice(line),
     ETB: (line) => this.#addEstablishment(line),
     MDP: (line) => this.#addPayment(line),
-    MDR: (line) => this.conditions.set(contentOf(line, 'CODE'), codeOf(line, 'MP1')),
+    MDR: (line) => this.conditions.set(keyOf(line, 'CODE'), codeOf(line, 'MP1')),
     TVA: (line) => this.#addVat(line),
     SAT: (line) => this.#addSection(line),
-    CRR: (line) => this.correspondences.set(contentOf(line, 'CODE'), contentOf(line, 'LIBELLE')),
+    CRR: (line) => this.correspondences.set(this.#accountNumberOf(line), contentOf(line, 'LIBELLE')),
     CGN: (line) => this.#addGeneralAccount(line),
     CAE: (line) => this.#addThirdParty(line),
     JAL: (line) => this.#addJournal(line),
@@ -175,8 +167,8 @@ export class TraParameters {
 
   #addDefaultSections(line: TraLine): void {
     for (const rank of [1, 2, 3, 4, 5]) {
-      const code = textOf(line, `SECT${rank}ATTEND`)
-      if (code !== null) this.defaultSections.set(rank, code)
+      const code = keyOf(line, `SECT${rank}ATTEND`)
+      if (code !== '') this.defaultSections.set(rank, code)
     }
   }
 
@@ -227,7 +219,7 @@ export class TraParameters {
   }
 
   #addGeneralAccount(line: TraLine): void {
-    const number = contentOf(line, 'CODE')
+    const number = this.#accountNumberOf(line)
     for (const rank of [1, 2, 3, 4, 5])
       if (codeOf(line, `VENTILABLE AXE ${rank}`) === 'X') this.axes = Math.max(this.axes, rank)
     this.general.set(number, {
@@ -235,12 +227,12 @@ export class TraParameters {
       name: contentOf(line, 'LIBELLE'),
       closed: codeOf(line, 'FERME') === 'X',
       isCollective: codeOf(line, 'COLLECTIF') === 'X',
-      correspondence: textOf(line, 'CORRESP1'),
+      correspondence: keyOf(line, 'CORRESP1') || null,
     })
   }
 
   #addThirdParty(line: TraLine): void {
-    const code = contentOf(line, 'CODE')
+    const code = keyOf(line, 'CODE')
     const siret = textOf(line, 'SIRET')
     if (siret !== null && !isSiren(siret)) this.unread.add(layouts.CAE, 'SIRET')
     const address = {
@@ -256,11 +248,11 @@ export class TraParameters {
     this.thirdParties.set(code, {
       code,
       name: contentOf(line, 'LIBELLE'),
-      collective: contentOf(line, 'COLLECTIF'),
+      collective: keyOf(line, 'COLLECTIF'),
       address: Object.values(address).every((part) => part === null) ? null : address,
       phoneNumber: textOf(line, 'TELEPHONE'),
       firstName: textOf(line, 'PRENOM'),
-      condition: textOf(line, 'MODE REGLEMENT'),
+      condition: keyOf(line, 'MODE REGLEMENT') || null,
       siret: siret !== null && isSiren(siret) ? siret : null,
       ape: textOf(line, 'APE'),
     })
@@ -268,14 +260,14 @@ export class TraParameters {
 
   #addJournal(line: TraLine): void {
     const nature = codeOf(line, 'NATURE')
-    const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypes[nature]
+    const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypeOf(nature)
     if (type === undefined) this.unread.add(layouts.JAL, 'NATURE')
-    const code = contentOf(line, 'CODE')
+    const code = keyOf(line, 'CODE')
     this.journals.set(code, {
       code,
       name: contentOf(line, 'LIBELLE'),
       type: type ?? 'OD',
-      account: textOf(line, 'COMPTE'),
+      account: keyOf(line, 'COMPTE') || null,
       locked: codeOf(line, 'FERME') === 'X',
     })
   }
@@ -285,12 +277,19 @@ export class TraParameters {
     const rib = parts.join('')
     if (rib !== '' && rib.length !== 23) this.unread.add(layouts.RIB, 'NUMEROCOMPTE_41')
     this.banks.push({
-      account: textOf(line, 'AUXILIAIRE'),
+      account: keyOf(line, 'AUXILIAIRE') || null,
       rib: rib.length === 23 ? rib : null,
       iban: contentOf(line, 'CODEIBAN'),
       bic: contentOf(line, 'CODEBIC'),
       isDefault: codeOf(line, 'PRINCIPAL') === 'X',
     })
+  }
+
+  /** Numbers of accounts consist of digits and capitals. */
+  #accountNumberOf(line: TraLine): string {
+    const number = keyOf(line, 'CODE')
+    if (normalise(number) === '') this.#refuse(line, 'CODE', 'a code with a digit or letter is expected')
+    return number
   }
 
   #refuse(line: TraLine, field: string, message: string): void {
@@ -304,6 +303,11 @@ function isSiren(text: string): boolean {
 
 function codeOf(line: TraLine, name: string): string {
   return line.code(fieldOf(line.layout, name))
+}
+
+/** The decoded code without blanks around it: a citation may be aligned otherwise than the definition. */
+function keyOf(line: TraLine, name: string): string {
+  return line.text(fieldOf(line.layout, name))
 }
 
 function contentOf(line: TraLine, name: string): string {

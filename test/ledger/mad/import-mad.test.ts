@@ -82,6 +82,20 @@ test('what is not of the format, and senders that are not registered, are counte
   expect(imported.unknownSenders).toBe(4)
 })
 
+test('what is not of the format is counted behind entries that are larger than one read, too', async () => {
+  const changed = structuredClone(file)
+  changed.data.entries[0].additionalProducerProperties.comment = 'x'.repeat(600_000)
+  changed.data.documents = [1, 2]
+  changed.more = { a: 1 }
+  const { unknownMembers } = await stage.importMad(JSON.stringify(changed))
+  expect(unknownMembers).toEqual(
+    new Map([
+      ['data.documents[]', 2],
+      ['more', 1],
+    ]),
+  )
+})
+
 test('amounts and numbers in what partners attach keep their digits', async () => {
   const changed = text
     .replace('"debit":12,"amount":-12', '"debit":90071992547409.93,"amount":-90071992547409.93')

@@ -201,6 +201,23 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     changed((data) => (data.exercices[0].period.end = '1999-01-01')),
     'data.exercices[0].period.end "1999-01-01": a day after',
   ],
+  // Whether the digits are read in linear time shows here: in quadratic time they take hours.
+  'a million zeros and another decimal': [
+    written(`1.${'0'.repeat(1_000_000)}1`, (data) => (movement(data).value.debit = '§')),
+    `${at}.value.debit "1.000`,
+  ],
+  'a code that no index takes': [
+    changed((data) => (data.analytics[0].sections[0].code = 'x'.repeat(256))),
+    'data.analytics[0].sections[0].code "xxx',
+  ],
+  'an id that is no number, told once': [
+    changed((data) => (movement(data).producerId = 'a1')),
+    `The file was not imported: 1 problem\n  ${at}.producerId "a1": an id is expected`,
+  ],
+  'an empty day, told once': [
+    changed((data) => (data.entries[2].date = '')),
+    'The file was not imported: 1 problem\n  data.entries[2].date: a day is expected',
+  ],
   'an entry twice': [changed((data) => data.entries.push(data.entries[4])), 'data.entries[18].producerId "'],
   'a movement twice': [
     changed((data) => (data.entries[9].movements[0].producerId = data.entries[3].movements[0].producerId)),
@@ -216,6 +233,23 @@ describe('refused', () => {
       (reason: Error) => reason.message,
     )
     expect(error).toContain(message)
+    expect(await rowCounts(stage.owner)).toEqual(before)
+  })
+
+  test.each<[string, (data: File) => void, string]>([
+    [
+      'an entry',
+      (data) => data.entries.push({ ...data.entries[4], movements: [] }),
+      'data.entries[18].producerId "',
+    ],
+    [
+      'a movement',
+      (data) => (data.entries[9].movements[0].producerId = data.entries[3].movements[0].producerId),
+      'data.entries[9].movements[0].producerId "',
+    ],
+  ])('%s twice, although all ids are made anew', async (_, change, message) => {
+    const before = await rowCounts(stage.owner)
+    await expect(stage.importMad(changed(change), { renumber: true })).rejects.toThrow(message)
     expect(await rowCounts(stage.owner)).toEqual(before)
   })
 

@@ -82,6 +82,14 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
     () => written(5, 7, 'USD'),
     'line 5, column 7, PS5.DEVISE "USD": EUR is expected',
   ],
+  'an account code without a digit or letter': [
+    () => {
+      const lines = small()
+      const at = lines.findIndex((line) => line.toString('latin1').startsWith('***CGN'))
+      return written(at + 1, 7, '--------')
+    },
+    'CGN.CODE "--------": a code with a digit or letter is expected',
+  ],
   'a SIRET of letters': [() => written(2, 391, 'SIRET'), 'line 2, column 391, PS1.SIRET'],
 }
 
@@ -180,6 +188,35 @@ test('blanks before a text belong to it, and so does a hard blank after it', asy
     [folderId],
   )
   expect(rows).toEqual([{ description: '  deux blancs\u00a0' }])
+})
+
+test('codes may be aligned otherwise than in their definitions', async () => {
+  const lines = small().map((line) => {
+    const changed = Buffer.from(line)
+    const shift = (at: number, length: number) => {
+      const code = changed.toString('latin1', at - 1, at - 1 + length).trim()
+      changed.write(code.padStart(length), at - 1, 'latin1')
+    }
+    if (changed.toString('latin1', 0, 3) !== '***') {
+      shift(1, 3)
+      shift(14, 17)
+      shift(32, 17)
+    }
+    return changed
+  })
+  expect(lines).not.toEqual(small())
+  expect((await stage.importTra(bytesOf(lines))).movements).toBe(5)
+})
+
+test('accounts that cannot get the number of the file are named', async () => {
+  const cgn = new LineWriter(layouts.CGN)
+    .key('CODE', '51-2.9')
+    .text('LIBELLE', 'B')
+    .text('NATURE', 'BQE')
+    .line()
+  const at = smallParameters().findLastIndex((line) => line.toString('latin1').startsWith('***CGN'))
+  const { renumberedAccounts } = await stage.importTra(bytesOf(small().toSpliced(at + 1, 0, cgn)))
+  expect(renumberedAccounts).toEqual([{ filed: '51-2.9', number: '5129' }])
 })
 
 test('a third party keeps its collective account and its own number, as filed', async () => {

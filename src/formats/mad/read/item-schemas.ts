@@ -3,6 +3,7 @@
  * texts, days and amounts checked. Amounts become minor units, from the digits of the text.
  */
 import { z } from 'zod'
+import { unitsMax } from '../../minor-units.ts'
 import { paymentModes } from '../../payment.ts'
 import type { Address } from '../../rows.ts'
 import { sourceCodes } from '../../rows.ts'
@@ -18,33 +19,33 @@ const text = z
   )
 const textOrNull = text.nullable()
 
+/** An index of PostgreSQL takes at most 2,704 bytes. */
+const code = text.max(255, 'a code of at most 255 characters is expected')
+
 /** Below 2^53 (docs/spec/interface.md#values). */
 const id = z
   .string('an id is expected: digits in quotation marks')
-  .regex(/^[1-9]\d{0,15}$/, 'an id is expected: 1 to 16 digits, not 0')
+  .regex(/^[1-9]\d{0,15}$/, { error: 'an id is expected: 1 to 16 digits, not 0', abort: true })
   .refine((digits) => Number.isSafeInteger(Number(digits)), 'an id below 9007199254740992 is expected')
 
 const day = z.iso
-  .date('a day is expected: YYYY-MM-DD')
+  .date({ error: 'a day is expected: YYYY-MM-DD', abort: true })
   .refine((value) => value > '0001', 'a year from 1 on is expected')
 const dayOrNull = day.nullable()
 
-/** Of a bigint of PostgreSQL. */
-const unitsMax = 2n ** 63n - 1n
-
 /** The digits as whole units; undefined if they have further decimals, an exponent or too many digits. */
 function units(digits: string, decimals: number): bigint | undefined {
-  const match = /^(-?\d{1,19})(?:\.(\d*?)0*)?$/.exec(digits)
+  const match = /^(-?\d{1,19})(?:\.(\d+))?$/.exec(digits)
   if (match === null) return undefined
   const [, whole = '', fraction = ''] = match
-  if (fraction.length > decimals) return undefined
-  const found = BigInt(whole + fraction.padEnd(decimals, '0'))
+  if (/[1-9]/.test(fraction.slice(decimals))) return undefined
+  const found = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'))
   return found > unitsMax || found < -unitsMax ? undefined : found
 }
 
 /** A number in units of its last decimal. */
 const decimal = (decimals: number, what: string) =>
-  z.instanceof(JsonNumber, { error: `${what} is expected` }).transform((number, context) => {
+  z.instanceof(JsonNumber, { error: `${what} is expected, as a number` }).transform((number, context) => {
     const found = units(number.text, decimals)
     if (found !== undefined) return found
     context.issues.push({
@@ -123,7 +124,7 @@ export const bank = object({
 export const journalItem = object({
   producerId: id,
   name: text,
-  customerReferenceCode: text,
+  customerReferenceCode: code,
   type: text,
   counterpartAccount: accountOrNull,
   additionalProducerProperties: object({
@@ -150,7 +151,7 @@ const company = object({
   ape: object({ producerId: textOrNull, code: textOrNull, name: textOrNull }).nullable(),
   vat: object({
     producerId: id,
-    customerReferenceCode: text,
+    customerReferenceCode: code,
     rate: decimal(2, 'a rate with at most two decimals').refine(
       (rate) => rate >= 0n && rate <= 10_000n,
       'a rate from 0 to 100 is expected',
@@ -208,12 +209,12 @@ export const exercice = object({
 
 export const axis = object({
   producerId: id,
-  code: text,
+  code,
   name: text,
   sections: list(
     object({
       producerId: id,
-      code: text,
+      code,
       name: text,
       account: textOrNull,
       additionalProducerProperties: object({ closed: boolean }),

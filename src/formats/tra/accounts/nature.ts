@@ -1,5 +1,7 @@
 /** The nature of accounts and journals in a TRA file, by number and type (docs/spec/tra.md#cgn, #cae and #jal). */
+
 import { type PartyKind, partyKind } from '../../party-kind.ts'
+import type { JournalType } from '../../rows.ts'
 
 /** Natures of third-party accounts and of their collective accounts. */
 export const partyNatures = {
@@ -84,7 +86,7 @@ export function accountNature(number: string, isCollective: boolean): AccountNat
 
 export type JournalNature = 'ACH' | 'VTE' | 'BQE' | 'CAI' | 'ANO' | 'EXT' | 'OD'
 
-const journalNatures: Record<string, JournalNature> = {
+const journalNatures: Partial<Record<JournalType, JournalNature>> = {
   ACH: 'ACH',
   VTE: 'VTE',
   BQ: 'BQE',
@@ -95,5 +97,12 @@ const journalNatures: Record<string, JournalNature> = {
 
 /** @param type code of the type of a journal (docs/spec/resources.md#journal) */
 export function journalNature(type: string): JournalNature {
-  return journalNatures[type] ?? 'OD'
+  return journalNatures[type as JournalType] ?? 'OD'
+}
+
+/** The type of a journal whose nature is this one; undefined for a nature that no type has. */
+export function journalTypeOf(nature: string): JournalType | undefined {
+  if (nature === 'OD') return 'OD'
+  const found = Object.entries(journalNatures).find((each) => each[1] === nature)
+  return found?.[0] as JournalType | undefined
 }

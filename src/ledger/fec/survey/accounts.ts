@@ -196,7 +196,7 @@ function preferredNumber({ filedNumber, auxiliaryNumber }: FecAccount): string {
 }
 
 /** Keeps digits and capitals, without accents: `Café-1` is CAFE1. */
-function normalise(number: string): string {
+export function normalise(number: string): string {
   if (isPlain(number)) return number
   return number
     .normalize('NFD')
