@@ -43,6 +43,7 @@ export class ExportQueue {
   readonly #boss: PgBoss
   readonly #polling: { pollingIntervalSeconds: number; notifyPollingIntervalSeconds: number }
   #reportedAt = 0
+  #isClosed = false
 
   /** Does not connect until `start`. */
   constructor(serviceUrl: string, log: Log, { superviseSeconds, pollSeconds }: ExportTiming) {
@@ -66,6 +67,9 @@ export class ExportQueue {
       monitorIntervalSeconds: superviseSeconds,
     })
     this.#boss.on('error', (error) => {
+      // A pool of pg has ended before the server has closed its connections. A server that is stopped next may still
+      // answer one of them with an error.
+      if (this.#isClosed) return
       const now = performance.now()
       if (this.#reportedAt !== 0 && now - this.#reportedAt < reportMs) return
       this.#reportedAt = now
@@ -75,6 +79,7 @@ export class ExportQueue {
 
   /** @throws {Error} if the database is unreachable or its queue has another version */
   async start(): Promise<void> {
+    this.#isClosed = false
     try {
       await this.#boss.start()
     } catch (error) {
@@ -126,6 +131,7 @@ export class ExportQueue {
 
   async close(): Promise<void> {
     await this.#boss.stop({ graceful: false })
+    this.#isClosed = true
   }
 
   async #requeue(client: ClientBase, job: JobWithMetadata<QueueEntry>, pauseSeconds: number): Promise<void> {
