@@ -12,16 +12,16 @@ export function lookUp(query: { name?: string; text: string; values?: unknown[] 
 }
 
 /**
- * One statement in the caller's transaction, planned without some kinds of scans. What a limit ends early is best read
+ * One statement in the caller's transaction, planned without some kinds of steps. What a limit ends early is best read
  * without any: `seqscan` may first read the rows of all other folders, `bitmapscan` first collects all rows that match.
  * @param text has no parameters: values in it come from literal.ts
  */
 export async function queryWithout<Row extends pg.QueryResultRow>(
   client: pg.ClientBase,
-  scans: ('seqscan' | 'bitmapscan')[],
+  steps: ('seqscan' | 'bitmapscan' | 'sort')[],
   text: string,
 ): Promise<Row[]> {
-  const settings = scans.map((scan) => `enable_${scan}`)
+  const settings = steps.map((step) => `enable_${step}`)
   const statements = [
     ...settings.map((name) => `set local ${name} = off`),
     text,
@@ -29,5 +29,5 @@ export async function queryWithout<Row extends pg.QueryResultRow>(
   ]
   const results = await client.query(statements.join('; '))
   // The types of pg declare only messages of one statement.
-  return (results as unknown as pg.QueryResult<Row>[])[scans.length]!.rows
+  return (results as unknown as pg.QueryResult<Row>[])[steps.length]!.rows
 }

@@ -9,9 +9,10 @@ import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts
 import { everyEntry } from '../../ledger/changes/entry-ranges.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
+import type { EntryColumn } from '../read/columns.sql.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
-import { copyEntriesOf, copyMovementsOf } from '../read/ranges/copy-ranges.sql.ts'
+import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../read/ranges/copy-ranges.sql.ts'
 import { type Resolved, readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { framings } from '../render/framing.ts'
@@ -57,27 +58,35 @@ export async function lookUp(
 
 /** Renders the selected items, or those of the ranges `entries`. */
 export async function produceRows(
-  { first, second }: Snapshot,
+  snapshot: Snapshot,
   task: SelectedTask,
   { resolved, dictionaryRows }: Found,
   buffer: ChunkBuffer,
 ): Promise<Chunks> {
   const columns = task.what === 'movements' ? entryColumns : wholeEntryColumns
-  const { entries: ranges = everyEntry } = task
-  const whole = isDeepStrictEqual(ranges, everyEntry)
-  const read = whole ? { ...resolved, segments: await segmentsOf(first, resolved) } : resolved
-  const movements = first.query(
-    new CopyRows(
-      whole ? copyMovements(read, movementColumns) : copyMovementsOf(ranges, read, movementColumns),
-      movementColumns.length,
-    ),
-  )
-  const entries = second.query(
-    new CopyRows(whole ? copyEntries(read, columns) : copyEntriesOf(ranges, read, columns), columns.length),
-  )
+  const { movements, entries } = await statements(snapshot, task, resolved, columns)
+  const movementRows = snapshot.first.query(new CopyRows(movements, movementColumns.length))
+  const entryRows = snapshot.second.query(new CopyRows(entries, columns.length))
   const dictionary = renderDictionary(dictionaryRows)
   const render = task.what === 'movements' ? movementChunks : entryChunks
-  return render(movements, entries, dictionary, task, buffer)
+  return render(movementRows, entryRows, dictionary, task, buffer)
+}
+
+async function statements(
+  { first, second }: Snapshot,
+  { entries: ranges = everyEntry }: SelectedTask,
+  resolved: ResolvedSelection,
+  columns: readonly EntryColumn[],
+): Promise<{ movements: string | string[]; entries: string }> {
+  if (isDeepStrictEqual(ranges, everyEntry)) {
+    const read = { ...resolved, segments: await segmentsOf(first, resolved) }
+    return { movements: copyMovements(read, movementColumns), entries: copyEntries(read, columns) }
+  }
+  await Promise.all([first, second].map(beginLookUps))
+  return {
+    movements: copyMovementsOf(ranges, resolved, movementColumns),
+    entries: copyEntriesOf(ranges, resolved, columns),
+  }
 }
 
 type Chunks = Omit<Produced, 'head'>

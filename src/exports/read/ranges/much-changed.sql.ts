@@ -27,7 +27,7 @@ export async function readMuchChanged(
   const ofMovement = ofMovements ? movementConditions(resolved) : []
   const [found] = await queryWithout<{ much: boolean }>(
     client,
-    ['seqscan', 'bitmapscan'],
+    ['seqscan', 'bitmapscan', 'sort'],
     `with changed as materialized (
        select count(*) as rows from ${entriesOf(ranges, resolved)} ${ofMovements ? movementsOf(resolved) : ''}
        ${where([...ofEntry, ...ofMovement])}
