@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 bb1b4bc68a1128085b2cfd4db390901ce7735f61929d7675cda988c5a075e866
+-- functions: sha256 fd1b0938d4d0e408d33df3aa95d7f3fd39e470042196fa607270b5e09fc4197d
