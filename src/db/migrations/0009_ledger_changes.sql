@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 fd1b0938d4d0e408d33df3aa95d7f3fd39e470042196fa607270b5e09fc4197d
+-- functions: sha256 9978f89dcf4e70319f38dbcc248597f31c2e4e5090753586684e021fe3d645bf
