@@ -26,11 +26,13 @@ export function addImportMad(group: Command, terminal: Terminal): void {
     )
 }
 
-function told({ unbalancedEntries, unknownSenders, fullNames, unknownMembers }: MadImported): string[] {
+function told(imported: MadImported): string[] {
+  const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers } = imported
   return [
     ...counted(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
     ...counted(unknownSenders, 'Entries whose sender is not registered here, now without one'),
     ...counted(fullNames, 'Addresses whose full name is not made of their parts, now without it'),
+    ...counted(durations, 'Exercices whose duration is not that of their days, which counts'),
     ...[...unknownMembers].flatMap(([path, times]) => counted(times, `Not of the format, left out: ${path}`)),
     'What such a file does not hold: docs/spec/imports.md#mad-files',
   ]
