@@ -49,13 +49,14 @@ async function placesOf(file: string, table: EntryTable, id: string): Promise<st
   const found: string[] = []
   for await (const batch of readItems(file, items, () => {}))
     for (const { index, value } of batch)
-      for (const path of pathsOf(table, id, value as FileIds)) {
+      for (const path of pathsOf(table, id, value as unknown as FileIds)) {
         found.push(`${entriesPlace}[${index}]${path}.producerId`)
         if (found.length === 2) return found
       }
   return found
 }
 
+/** An entry that was checked before. */
 interface FileIds {
   producerId: Json
   movements: { producerId: Json }[]

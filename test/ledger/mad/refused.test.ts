@@ -283,9 +283,11 @@ describe('refused', () => {
   test('an id twice, before an entry that is none in the same read', async () => {
     const file = JSON.parse(text)
     const [entry] = file.data.entries.filter((each: File) => each.movements.length === 2)
-    let id = 5_000_000
-    const anew = (each: File) => ({ ...each, producerId: String((id += 1)) })
-    const entries = Array.from({ length: 500 }, () => anew({ ...entry, movements: entry.movements.map(anew) }))
+    const ids = Array.from({ length: 1500 }, (_, at) => String(5_000_000 + at)).values()
+    const anew = (each: File) => ({ ...each, producerId: ids.next().value })
+    const entries = Array.from({ length: 500 }, () =>
+      anew({ ...entry, movements: entry.movements.map(anew) }),
+    )
     entries[331].producerId = entries[330].producerId
     entries[335] = null
     file.data.entries = entries

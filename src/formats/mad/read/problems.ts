@@ -34,7 +34,9 @@ export class FileProblems {
   }
 
   addUnknown(item: string, path: Path): void {
-    const kind = joined(item, path).replaceAll(/\[\d+\]/g, '[]').slice(0, unknownCharactersMax)
+    const kind = joined(item, path)
+      .replaceAll(/\[\d+\]/g, '[]')
+      .slice(0, unknownCharactersMax)
     if (this.unknown.has(kind) || this.unknown.size < unknownMax)
       this.unknown.set(kind, (this.unknown.get(kind) ?? 0) + 1)
   }
