@@ -68,6 +68,7 @@ test('what is not of the format, and senders that are not registered, are counte
   changed.data.entries[3].color = 'blue'
   changed.data.entries[3].movements[0].value.vat = 1
   changed.more = true
+  changed['x'.repeat(1_000)] = 1
   for (const entry of changed.data.entries.slice(0, 4))
     entry.additionalProducerProperties.source = { name: 'API', thirdParty: { name: 'N', code: 'NOBODY' } }
   const imported = await stage.importMad(JSON.stringify(changed))
@@ -75,6 +76,7 @@ test('what is not of the format, and senders that are not registered, are counte
     new Map([
       ['data.documents[]', 3],
       ['more', 1],
+      ['x'.repeat(300), 1],
       ['data.entries[].color', 2],
       ['data.entries[].movements[].value.vat', 1],
     ]),
