@@ -122,7 +122,7 @@ export class FecLines {
   }
 
   /** The names of the columns, with the line end. */
-  header(): Uint8Array {
+  header(): Uint8Array<ArrayBuffer> {
     const room = new Uint8Array(this.#columns.reduce((sum, name) => sum + growthMax * name.length * 3 + 2, 2))
     let at = 0
     for (const name of this.#columns) {
