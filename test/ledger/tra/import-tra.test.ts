@@ -42,6 +42,15 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
   'a MAD file': [() => readFixture('ledger.mad.json'), 'line 1, column 1 "{"metadata"'],
   'a file cut within a line': [() => bytesOf(small()).subarray(0, -300), `line ${firstEntry + 6}, column `],
   'a compressed file, cut': [() => gzipSync(bytesOf(small())).subarray(0, -20), 'is not a whole gzip file'],
+  'a file of two zstd frames, the second damaged': [
+    () => {
+      const [parameters, lines] = [smallParameters(), smallEntries()].map((part) =>
+        zstdCompressSync(bytesOf(part)),
+      )
+      return Buffer.concat([parameters!, lines!.fill(0, 0, 1)])
+    },
+    'is not a whole zstd file: its last ',
+  ],
   'an unknown record': [
     () => bytesOf([...smallParameters(), Buffer.from('***XYZ\r\n')]),
     `line ${firstEntry}, column 4 "XYZ": not a record of TRA files of version 011`,
