@@ -178,6 +178,15 @@ test('an entry that is gone is removed, and another day or number is another ent
   expect(numberedAnew.replacement).toMatchObject({ inserted: { entries: 1 }, deleted: { entries: 1 } })
 })
 
+test('entries of other sources are counted, whether they become those of the file or are deleted', async () => {
+  await importRows(numbered)
+  await pool().query(`update grandlivre.entries set source = 'E' where number in ('8', '9', 'B20')`)
+  const rows = numbered.filter((row) => row['EcritureNum'] !== 'B20')
+  const counted = async () => (await importRows(rows, { replace: true })).replacement!.otherSources
+  expect(await counted()).toEqual({ overwritten: 2, removed: 1 })
+  expect(await counted()).toEqual({ overwritten: 0, removed: 0 })
+})
+
 test('an entry without a number stays while its content does', async () => {
   const bank = ledger.map((row, at) => (at < 18 || at > 21 ? row : { ...row, EcritureNum: '' }))
   const rows = bank.map((row, at) => (at > 1 && at < 22 && at > 19 ? { ...row, EcritureLib: 'Autre' } : row))
