@@ -1306,7 +1306,7 @@ BEGIN ATOMIC
              ELSE NULL::text
          END AS "case"
     FROM ((service_state s
-      JOIN folders f ON ((((f.schema_id)::bigint = read_ledger_cursor.of_schema) AND ((f.id)::bigint = read_ledger_cursor.of_folder))))
+      JOIN folders f ON ((((f.schema_id)::bigint = read_ledger_cursor.of_schema) AND ((f.id)::bigint = read_ledger_cursor.of_folder) AND ((f.schema_id)::bigint = tenant()))))
       LEFT JOIN given g ON (true));
 END
 ;

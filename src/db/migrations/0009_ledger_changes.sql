@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 bb1b4bc68a1128085b2cfd4db390901ce7735f61929d7675cda988c5a075e866
+-- functions: sha256 82109cba6cfa82980dada366da271f61b3ec49478d48ee43ed3381f63413d70c
