@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 82109cba6cfa82980dada366da271f61b3ec49478d48ee43ed3381f63413d70c
+-- functions: sha256 9978f89dcf4e70319f38dbcc248597f31c2e4e5090753586684e021fe3d645bf
