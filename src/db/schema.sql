@@ -507,7 +507,7 @@ CREATE TABLE movements (
   CONSTRAINT movements_schema_id_folder_id_payment_id_fkey FOREIGN KEY (schema_id, folder_id, payment_id) REFERENCES payments(schema_id, folder_id, id)
 );
 CREATE INDEX movements_by_account ON movements USING btree (schema_id, folder_id, exercice_id, account_id);
-CREATE INDEX movements_by_invoice_number ON movements USING btree (schema_id, folder_id, invoice_number) WHERE invoice_number <> ''::text AND length(invoice_number) <= 255;
+CREATE INDEX movements_by_invoice_number ON movements USING btree (folder_id, hashtext("left"(invoice_number, '-1'::integer))) WHERE invoice_number <> ''::text;
 CREATE INDEX movements_lettered ON movements USING btree (schema_id, folder_id, exercice_id, lettering_state) WHERE lettering_state <> 'none'::text;
 CREATE TRIGGER ledger_version_delete AFTER DELETE ON movements REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
@@ -929,7 +929,7 @@ BEGIN ATOMIC
             FROM entries e
            WHERE (((e.schema_id)::bigint = tenant()) AND ((e.folder_id)::bigint = entries_named.of_folder) AND ((e.id)::bigint IN ( SELECT m.entry_id
                     FROM movements m
-                   WHERE (((m.schema_id)::bigint = tenant()) AND ((m.folder_id)::bigint = entries_named.of_folder) AND (m.invoice_number = entries_named.name) AND (m.invoice_number <> ''::text) AND (length(m.invoice_number) <= 255)))) AND ((e.validated_at IS NULL) = entries_named.drafts) AND (NOT (EXISTS ( SELECT
+                   WHERE (((m.schema_id)::bigint = tenant()) AND ((m.folder_id)::bigint = entries_named.of_folder) AND (m.invoice_number = entries_named.name) AND (m.invoice_number <> ''::text) AND (hashtext("left"(m.invoice_number, '-1'::integer)) = hashtext("left"(entries_named.name, '-1'::integer)))))) AND ((e.validated_at IS NULL) = entries_named.drafts) AND (NOT (EXISTS ( SELECT
                     FROM by_id))))
            ORDER BY e.id
           LIMIT entries_named.at_most

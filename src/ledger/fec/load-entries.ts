@@ -111,7 +111,7 @@ export class EntryLoader {
   readonly #client: ClientBase
   readonly #target: LoadTarget
   readonly #survey: FecSurvey
-  readonly #ids: Pick<IdSource, 'reserve' | 'next'>
+  readonly #ids: Pick<IdSource, 'has' | 'reserve' | 'next'>
   readonly #finder: EntryFinder
   readonly #entries: TableWriter<FiledEntryRow>
   readonly #movements: TableWriter<FiledMovementRow>
@@ -119,6 +119,8 @@ export class EntryLoader {
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
   #pending = 0
+  /** The batch that the database is loading while lines for the next are read. */
+  #loading = Promise.resolve()
   #isAnalyzed: boolean
   readonly counts: LoadCounts = {
     lines: 0,
@@ -148,26 +150,36 @@ export class EntryLoader {
     this.#movements = new TableWriter(client, ids ? filedMovements : comparedMovements)
   }
 
-  async add(lines: FecLine[]): Promise<void> {
-    for (const line of lines) {
-      const pieces = this.#finder.add(this.#survey.dated(line))
-      // Most lines do not complete a piece, and an `await` for each would take time.
+  async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts> {
+    try {
+      for await (const lines of batches) {
+        for (const line of lines) {
+          const pieces = this.#finder.add(this.#survey.dated(line))
+          // Most lines do not complete a piece, and an `await` for each would take time.
+          if (pieces.length > 0) await this.#addPieces(pieces)
+        }
+      }
+      const pieces = this.#finder.end()
       if (pieces.length > 0) await this.#addPieces(pieces)
+      await this.#loading
+      this.#flush()
+    } finally {
+      // After an error too: the caller's next statement must not come into the middle of a COPY.
+      await this.#loading
     }
-  }
-
-  async end(): Promise<LoadCounts> {
-    const pieces = this.#finder.end()
-    if (pieces.length > 0) await this.#addPieces(pieces)
-    await this.#flush()
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
     return this.counts
   }
 
   /** @param pieces together, consecutive lines of the file */
   async #addPieces(pieces: EntryPiece[]): Promise<void> {
-    const count = pieces.reduce((sum, { lines }) => sum + lines.length, 0)
-    await this.#ids.reserve(count + pieces.length)
+    let count = 0
+    for (const { lines } of pieces) count += lines.length
+    const ids = count + pieces.length
+    if (!this.#ids.has(ids)) {
+      await this.#loading
+      await this.#ids.reserve(ids)
+    }
     const booked = pieces.flatMap((piece) => this.#book(piece))
     // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
@@ -179,8 +191,13 @@ export class EntryLoader {
     }
     this.#pending += count
     if (this.#pending < (this.#isAnalyzed ? batchMovements : movementsBeforeAnalyze)) return
-    await this.#flush()
-    if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
+    await this.#loading
+    // Before the COPY: a connection does one thing at a time.
+    await this.#ids.reserve(2 * batchMovements)
+    this.#flush()
+    if (this.#isAnalyzed) return
+    await this.#loading
+    await analyzeWhileLoading(this.#client)
     this.#isAnalyzed = true
   }
 
@@ -299,16 +316,27 @@ export class EntryLoader {
     return { letteringState: state, letteringCode: line.letteringCode }
   }
 
-  /** Entries first: movements refer to them. */
-  async #flush(): Promise<void> {
-    await this.#entries.flush()
-    await this.#movements.flush()
+  /** Hands a batch to the database, which must have loaded the one before, and does not wait: see `#loading`. */
+  #flush(): void {
+    this.#loading = this.#loadBoth(this.#entries.take(), this.#movements.take())
+    // Thrown where it is awaited.
+    this.#loading.catch(() => {})
     this.#pending = 0
+  }
+
+  /** Entries first: movements refer to them. */
+  async #loadBoth(loadEntries: () => Promise<void>, loadMovements: () => Promise<void>): Promise<void> {
+    await loadEntries()
+    await loadMovements()
   }
 }
 
 class Count {
   #last = 0
+
+  has(): boolean {
+    return true
+  }
 
   async reserve(): Promise<void> {}
 
