@@ -270,7 +270,7 @@ CREATE TRIGGER ledger_version_update AFTER UPDATE ON entries REFERENCING NEW TAB
 CREATE TRIGGER number_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER number_update AFTER UPDATE ON entries REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON entries FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
-CREATE TRIGGER refuse_other_number BEFORE UPDATE OF number ON entries FOR EACH ROW WHEN (old.number IS NOT NULL AND new.number IS DISTINCT FROM old.number) EXECUTE FUNCTION refuse_other_number();
+CREATE TRIGGER refuse_other_number BEFORE UPDATE OF number, journal_id, exercice_id ON entries FOR EACH ROW WHEN (old.number IS NOT NULL AND (new.number IS DISTINCT FROM old.number OR new.exercice_id::bigint <> old.exercice_id::bigint OR new.journal_id::bigint <> old.journal_id::bigint)) EXECUTE FUNCTION refuse_other_number();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON entries FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
@@ -1098,8 +1098,13 @@ CREATE OR REPLACE FUNCTION grandlivre.refuse_other_number()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if new.number is distinct from old.number then
+    raise check_violation using message =
+      format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+  end if;
   raise check_violation using
-    message = format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+    message = format('entry %s has the number %s in its journal and exercice, and cannot move to others', old.id, old.number),
+    hint = 'Delete the entry, and insert it again where it belongs.';
 end $function$
 ;
 

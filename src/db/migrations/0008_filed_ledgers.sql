@@ -70,8 +70,9 @@ create trigger number_update after update on entries referencing old table as fo
   for each statement execute function number_entries();
 
 create or replace function refuse_other_number() returns trigger language plpgsql as 'begin return null; end';
-create trigger refuse_other_number before update of number on entries for each row
-  when (old.number is not null and new.number is distinct from old.number)
+create trigger refuse_other_number before update of number, journal_id, exercice_id on entries for each row
+  when (old.number is not null and (new.number is distinct from old.number
+    or (new.exercice_id, new.journal_id) <> (old.exercice_id, old.journal_id)))
   execute function refuse_other_number();
 
 -- JournalLib.
@@ -105,4 +106,4 @@ create or replace function entries_named(of_folder bigint, name text, drafts boo
   returns table (id bigint, exercice_id bigint)
   language sql as 'select null::bigint, null::bigint';
 
--- functions: sha256 649d77c8ed3d14792d631ac8ea070925f4c08beab885b7883cfbf277ae3b3fe3
+-- functions: sha256 45bff663670fd77f396403bcff4ac27e7a28e994be5e64214bd789532bfb1dcd
