@@ -85,7 +85,7 @@ test.each([
     // After five runs PostgreSQL may plan a statement once for all values.
     for (let run = 0; run < 8; run++) {
       const before = await rowsRead(client)
-      const entry = await readNamedEntry(client, named(name))
+      const entry = await readNamedEntry(client, named(name), 'Europe/Paris')
       expect(entry).toMatchObject({ id: '110000', exerciceId: '12' })
       const dictionary = await readDictionaryOfEntry(client, { schemaId, folderId }, entry)
       expect(dictionary.accounts).toHaveLength(2)
@@ -134,12 +134,12 @@ test('texts that no index can hold are stored: the invoice number is found, the 
   ])
   await inTenant(pool, schemaId, async (client) => {
     const missing = { code: 'ERR-ENTRY-NOT-FOUND' }
-    await expect(readNamedEntry(client, named(partnerId))).rejects.toMatchObject(missing)
+    await expect(readNamedEntry(client, named(partnerId), 'Europe/Paris')).rejects.toMatchObject(missing)
     for (const name of ['710000', invoiceNumber])
-      expect(await readNamedEntry(client, named(name))).toMatchObject({ id: '710000' })
-    await expect(readNamedEntry(client, named(`${invoiceNumber.slice(0, -1)}!`))).rejects.toMatchObject(
-      missing,
-    )
+      expect(await readNamedEntry(client, named(name), 'Europe/Paris')).toMatchObject({ id: '710000' })
+    await expect(
+      readNamedEntry(client, named(`${invoiceNumber.slice(0, -1)}!`), 'Europe/Paris'),
+    ).rejects.toMatchObject(missing)
   })
 })
 
@@ -162,8 +162,8 @@ test('invoice numbers that differ in their last character alone are told apart, 
         id += 1
       }
       for (const [name, of] of ids)
-        expect(await readNamedEntry(client, named(name))).toMatchObject({ id: of })
-      await expect(readNamedEntry(client, named(group.at(-1)!))).rejects.toMatchObject({
+        expect(await readNamedEntry(client, named(name), 'Europe/Paris')).toMatchObject({ id: of })
+      await expect(readNamedEntry(client, named(group.at(-1)!), 'Europe/Paris')).rejects.toMatchObject({
         code: 'ERR-ENTRY-NOT-FOUND',
       })
     }
