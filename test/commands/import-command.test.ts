@@ -59,8 +59,10 @@ test('an import prints folder, exercice, counts and sums, and applies its option
   ])
   const again = await importFec(file, '--folder', rows[0].id)
   expect(again).toMatchObject({ code: 1, out: '', error: expect.stringMatching(/Import with --replace to/) })
+  await client.query(`update grandlivre.folders set name = 'Ca' || chr(27) || '[31mfé'`)
   const replaced = await importFec(file, '--folder', rows[0].id, '--replace')
   expect(replaced.code).toBe(0)
+  expect(replaced.out).toMatch(/^Folder \d+ \(Ca\\x1b\[31mfé\), firm /)
   expect(replaced.out.split('\n')[5]).toBe(
     'Replaced what differs: 0 entries and 0 movements new, 0 entries and 0 movements changed, 0 entries and 0 movements deleted',
   )

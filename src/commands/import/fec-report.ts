@@ -17,7 +17,7 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     counted(imported.journals, 'journal'),
     `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
   ]
-  return [
+  const lines = [
     `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
     `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
     loaded.join(', '),
@@ -27,6 +27,8 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     ...departures(imported),
     ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
+  // Names come from the file or the folder.
+  return lines.map(printable)
 }
 
 function replaced({ replacement }: FecImported): string[] {
@@ -87,10 +89,10 @@ function departures(imported: FecImported): string[] {
         'To bring it up, import that file again with --replace',
     ]),
   ]
-  return sentences.filter(([count]) => count > 0).map(([, sentence]) => printable(sentence))
+  return sentences.filter(([count]) => count > 0).map(([, sentence]) => sentence)
 }
 
-function counted(number: number, one: string, many = `${one}s`): string {
+export function counted(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }
 

@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 1cb9f5aace11673f9c6b32211b792ffcf7095811b2d43059fd174397711a0a97
+-- functions: sha256 be93d928eaa707255677eebf3f1e0a490e6720f118a647bfdc765960f0a8375f

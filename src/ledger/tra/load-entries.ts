@@ -231,7 +231,7 @@ export class TraEntryLoader {
       paymentId: payments.get(line.code(of.payment)) ?? null,
       letteringState,
       // The letter case of a code tells its state.
-      letteringCode: letteringState === 'none' ? null : line.value(of.lettering).toUpperCase(),
+      letteringCode: letteringState === 'none' ? null : line.text(of.lettering).toUpperCase(),
       shares: null,
       attachments: null,
     }
@@ -254,7 +254,7 @@ export class TraEntryLoader {
   #rate(line: TraLine): string | null {
     const rate = line.code(of.rate)
     if (rate === '') return null
-    if (!/^\d{1,12}(?:,\d{1,6})?$/.test(rate))
+    if (!/^\d+(?:,\d{1,6}0*)?$/.test(rate))
       this.#refuse(line, of.rate, 'a rate with at most six decimals is expected')
     return rate.replace(',', '.')
   }
