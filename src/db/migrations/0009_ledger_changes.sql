@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 82109cba6cfa82980dada366da271f61b3ec49478d48ee43ed3381f63413d70c
+-- functions: sha256 dbee887582c1015e207bb67edb6556856f50c0be69dd28ce4b31ab73710b461f

@@ -24,7 +24,7 @@ const accountRoot = z
 const timeParameters = {
   version,
   accountingFolderId,
-  idExercice: optional(id).openapi({ description: 'The fiscal year; alternatively, a period' }),
+  idExercice: optional(id).openapi({ description: 'The fiscal year, instead of a period' }),
   startDate: optional(date),
   endDate: optional(date).openapi({
     description: `Inclusive; less than ${periodMonthsMax} months after startDate`,
@@ -97,12 +97,17 @@ const partParameters = {
   }),
 }
 
+const afterOf = (item: 'movement' | 'entry') =>
+  optional(id).openapi({
+    description: `Continue after the ${item} with this producerId; with If-Match, in the same state of the ledger`,
+  })
+
 export const movementsQuery = z
   .strictObject({
     ...selectionParameters,
     classAccount,
     lettering: optional(oneOf(['none', 'partial', 'complete'])),
-    after: optional(id).openapi({ description: 'Continue after the movement with this producerId' }),
+    after: afterOf('movement'),
     ...partParameters,
   })
   .superRefine(checkSelection, { when: () => true })
@@ -116,7 +121,7 @@ export const entriesQuery = z
       minItems: 1,
       description: 'Entries of these journals only',
     }),
-    after: optional(id).openapi({ description: 'Continue after the entry with this producerId' }),
+    after: afterOf('entry'),
     ...partParameters,
   })
   .superRefine(checkSelection, { when: () => true })
