@@ -14,6 +14,7 @@ import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
 import { conditionalRequest } from '../schemas/answer-headers.ts'
+import { ChangesLine } from '../schemas/changes-schema.ts'
 import { AccountBalance } from '../schemas/collection-schemas.ts'
 import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
@@ -26,6 +27,7 @@ function selectedRoute(
   summary: string,
   query: typeof movementsQuery | typeof entriesQuery | typeof balanceQuery,
   item: z.ZodType,
+  line = item,
 ): Route {
   return folderRoute({
     method: 'get',
@@ -34,7 +36,7 @@ function selectedRoute(
     summary,
     query,
     headers: conditionalRequest,
-    answers: conditionalAnswers(z.array(item), item),
+    answers: conditionalAnswers(z.array(item), line),
     answer: (call) => answerSelected(call, what),
   })
 }
@@ -45,12 +47,14 @@ export const selectedRoutes: readonly Route[] = [
     'Accounting movements of a fiscal year or a period, streamed',
     movementsQuery,
     Movement,
+    z.union([Movement, ChangesLine]),
   ),
   selectedRoute(
     'entries',
     'Entries of a fiscal year or a period with their movements, streamed',
     entriesQuery,
     Entry,
+    z.union([Entry, ChangesLine]),
   ),
   selectedRoute(
     'balance',
