@@ -9,6 +9,7 @@ import { fileFormatNames } from '../src/formats/file-formats.ts'
 import { flatColumns } from '../src/formats/flat/columns.ts'
 import { sourceCodes } from '../src/formats/rows.ts'
 import { routes } from '../src/http/app.ts'
+import { ChangesLine } from '../src/http/schemas/changes-schema.ts'
 import { openApiDocument } from '../src/http/schemas/openapi.ts'
 import { readFixture } from './support/fixtures/fixture-files.ts'
 
@@ -123,8 +124,8 @@ const itemSchemas = routes.flatMap(({ path, answers }) => {
   const answer = answers[200]
   const line = answer && 'content' in answer ? answer.content?.['application/x-ndjson'] : undefined
   if (!line || !('schema' in line)) return []
-  // Beside the items, what other lines there are.
-  const schema = line.schema instanceof z.ZodUnion ? line.schema.options[0] : line.schema
+  const union = line.schema instanceof z.ZodUnion ? line.schema.options : []
+  const schema = union.includes(ChangesLine) ? union[0] : line.schema
   return [{ name: path.split('/').at(-1)!, schema: schema as z.ZodType }]
 })
 
