@@ -38,10 +38,14 @@ export interface Dataset {
 /**
  * @param movements of the whole folder; its last exercice holds all but one in a hundred of them, drafts included
  * @param stack stops the server
+ * @param dataDir by default one that stays for later runs
  */
-export async function openDataset(movements: number, stack: AsyncDisposableStack): Promise<Dataset> {
+export async function openDataset(
+  movements: number,
+  stack: AsyncDisposableStack,
+  dataDir = join(readConfig().dataDir, 'bench', String(movements)),
+): Promise<Dataset> {
   say(`opening a folder of ${movements.toLocaleString('en')} movements; the first time it is seeded`)
-  const dataDir = join(readConfig().dataDir, 'bench', String(movements))
   const opening = openDatabase({ dataDir, databaseUrl: undefined })
   // Registered before it is awaited, so that a server interrupted while it starts is stopped, too.
   stack.defer(async () => (await opening).close())

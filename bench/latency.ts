@@ -37,7 +37,7 @@ export async function measureLatency(
     ms: median(times),
     firstByteMs: status === 200 ? median(answers.map(({ firstByteMs }) => firstByteMs)) : null,
     bytes: status === 200 ? answers[0]!.bytes : null,
-    rows: null,
+    rows: answers[0]!.rows,
     cpuMs: perRequest(cpuMs),
     databaseCpuMs: perRequest(databaseCpuMs),
     peakMb,
@@ -51,6 +51,8 @@ interface Answer {
   status: number
   headers: IncomingHttpHeaders
   bytes: number
+  /** According to the trailer; null without one. */
+  rows: number | null
   /** Time to the first byte of the body. */
   firstByteMs: number
   ms: number
@@ -76,7 +78,9 @@ function request(url: string, headers: Record<string, string>): Promise<Answer> 
     response.on('end', () => {
       const ms = performance.now() - started
       if (!response.complete) return reject(new Error(`The answer of ${url} broke off after ${bytes} bytes`))
-      resolve({ status: response.statusCode!, headers: response.headers, bytes, firstByteMs, ms })
+      const { statusCode: status = 0, headers, trailers } = response
+      const rows = trailers['x-row-count'] === undefined ? null : Number(trailers['x-row-count'])
+      resolve({ status, headers, bytes, rows, firstByteMs, ms })
     })
   })
   sent.on('error', reject)

@@ -13,6 +13,8 @@ export interface ServiceProcess extends OwnProcess {
   url: string
   /** Headers of a company token. */
   headers: Record<string, string>
+  /** Of a firm token; the header `society-id` is still missing. */
+  firmHeaders: Record<string, string>
   /** Exercices of the folder that the token opens, earliest first. */
   exercices: Credentials['exercices']
 }
@@ -42,12 +44,16 @@ export async function startServiceProcess(
   }
   const service = startProcess(['sh', '-c', scripts.start], { env, cwd: checkout })
   try {
-    const { baseUrl, companyToken, thirdPartySecret, exercices } = await Promise.race([
+    const { baseUrl, companyToken, firmToken, thirdPartySecret, exercices } = await Promise.race([
       readWhenThere(credentialsFile),
       service.failed,
     ])
-    const headers = { Authorization: `Bearer ${companyToken}`, 'X-Third-Party-Secret': thirdPartySecret }
-    return { ...service, url: baseUrl, headers, exercices }
+    const headersWith = (token: string) => ({
+      Authorization: `Bearer ${token}`,
+      'X-Third-Party-Secret': thirdPartySecret,
+    })
+    const headers = headersWith(companyToken)
+    return { ...service, url: baseUrl, headers, firmHeaders: headersWith(firmToken), exercices }
   } catch (error) {
     await service.stop()
     throw error

@@ -5,12 +5,12 @@
  * differ.
  */
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { movementsMin } from '../src/sample/seed.ts'
+import { makeDataDir } from './data-dir.ts'
 import { measureLatency } from './latency.ts'
 import { readOptions } from './options.ts'
 import { runBench, say } from './own-process.ts'
@@ -67,10 +67,7 @@ async function startCandidate(
   stack: AsyncDisposableStack,
 ): Promise<Candidate> {
   say(`seeding ${movements.toLocaleString('en')} movements for ${name}`)
-  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-bench-'))
-  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
-  // Accessible to the user nobody, as whom PostgreSQL runs if the bench runs as root.
-  await chmod(dataDir, 0o755)
+  const dataDir = await makeDataDir(stack)
   // The service uses the folder with this reference as its own.
   const seed = ['src/cli.ts', 'seed', '--movements', String(movements), '--folder-reference', 'DEMO']
   await promisify(execFile)(process.execPath, seed, { cwd: checkout, env: environmentOf(dataDir) })

@@ -25,7 +25,11 @@ export function tableOf(sections: Record<string, Row[]>): string[] {
     [name, ...heading.map(() => '')],
     ...rows.map((row) => cellsOf(row, rows)),
   ])
-  const all = [['', ...heading], ...lines]
+  return alignedTable([['', ...heading], ...lines])
+}
+
+/** Of lines of cells; a line with nothing after its first cell is a heading. */
+export function alignedTable(all: string[][]): string[] {
   const widths = all[0]!.map((_, column) => Math.max(...all.map((line) => line[column]!.length)))
   const text = all.map((line) =>
     line
@@ -72,12 +76,12 @@ function peakOf(samples: Sample[]): string {
     .join(' + ')
 }
 
-function wholeNumber(value: number): string {
+export function wholeNumber(value: number): string {
   return value.toLocaleString('en')
 }
 
 /** Three significant digits, but at most two decimals. */
-function digits(value: number): string {
+export function digits(value: number): string {
   const fraction = value < 10 ? 2 : value < 100 ? 1 : 0
   return value.toLocaleString('en', { minimumFractionDigits: fraction, maximumFractionDigits: fraction })
 }

@@ -99,7 +99,7 @@ function environmentOf({
   return { DATABASE_URL: databaseUrl, SCHEMA_ID: schemaId, FOLDER_ID: folderId, EXERCICE_ID: exerciceId }
 }
 
-function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
+export function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
   const run = () => Promise.race([drain(url, headers), from.failed])
   return { name, pid: from.pid, address: { url, headers }, run }
 }

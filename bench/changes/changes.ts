@@ -1,0 +1,59 @@
+/**
+ * `npm run bench:changes`: what it costs to keep a copy of a year right. The load of a ledger with and without the log of
+ * its changes, deltas and blocks after edits of several sizes, and a thousand requests that wait for a change.
+ * bench/README.md says how to read the results.
+ */
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { movementsMax } from '../../src/sample/seed.ts'
+import { makeDataDir } from '../data-dir.ts'
+import { openDataset } from '../dataset.ts'
+import { readOptions } from '../options.ts'
+import { runBench } from '../own-process.ts'
+import { describeMachine, machineLine, writeResult } from '../results.ts'
+import { startServiceProcess } from '../service-process.ts'
+import { measureDeltas } from './deltas.ts'
+import { measureLoads } from './loads.ts'
+import { tableOfDeltas, tableOfLoads, tableOfWaits } from './tables.ts'
+import { measureWaits } from './waits.ts'
+
+/** Fewer have no tenth of a percent. */
+const movementsMin = 10_000
+
+runBench(async (stack) => {
+  const usage =
+    'npm run bench:changes -- [--movements 600000] [--rounds 5] [--loads 3] [--waiting 1000] [--against <another checkout>]'
+  const options = readOptions(usage, ['movements', 'rounds', 'loads', 'waiting', 'against'])
+  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
+  const rounds = options.wholeNumber('rounds', 5, 1, 100)
+  const loads = options.wholeNumber('loads', 3, 1, 100)
+  const waiting = options.wholeNumber('waiting', 1_000, 1, 1_000)
+  const against = options.text('against')
+
+  // Seeded for this run, because it changes the ledger.
+  const dataset = await openDataset(movements, stack, await makeDataDir(stack))
+  const checkouts = { here: fileURLToPath(new URL('../..', import.meta.url)), against }
+  if (against !== undefined) checkouts.against = resolve(against)
+  const loaded = await measureLoads(dataset, movements, loads, checkouts)
+  const service = await startServiceProcess(dataset.dataDir)
+  stack.defer(service.stop)
+  const deltas = await measureDeltas(dataset, service, rounds)
+  await service.stop()
+  const waits = await measureWaits(dataset, waiting, stack)
+
+  const machine = describeMachine(dataset.postgresVersion)
+  const at = new Date().toISOString()
+  return [
+    `Changes in a folder of ${movements.toLocaleString('en')} movements, ${at.slice(0, 10)}`,
+    machineLine(machine),
+    '',
+    ...tableOfLoads(loaded),
+    '',
+    ...tableOfDeltas(deltas),
+    '',
+    ...tableOfWaits(waits),
+    '',
+    'Medians of the rounds; a ratio is that of each round, then the median.',
+    writeResult(`changes-${movements}.json`, { at, machine, movements, loaded, deltas, waits }),
+  ]
+})

@@ -1,0 +1,176 @@
+/**
+ * Requests that wait for a change, by the thousand: each on its own folder, of which a commit changes one; then all on
+ * one folder, which a commit changes.
+ */
+import { Agent, get } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import type { Dataset } from '../dataset.ts'
+import { startUsage } from '../measure.ts'
+import { say } from '../own-process.ts'
+import { type ServiceProcess, startServiceProcess } from '../service-process.ts'
+import { yearUrl } from '../ways.ts'
+import { editEntries } from './edits.sql.ts'
+import { type Connections, countConnections, createFolders, editFolder } from './folders.sql.ts'
+
+export interface Waits {
+  waiting: number
+  ofMany: {
+    /** From sending the statement that changes a folder to the first byte of its answer, for each commit. */
+    wokenMs: number[]
+    /** Requests answered although their folder had not changed. */
+    othersAnswered: number
+  }
+  ofOne: { firstMs: number; lastMs: number; refused: number }
+  /** Of the database: none is waiting on, so those of before and those while they wait are the same or fewer. */
+  connections: { before: number; whileWaiting: number; busy: number }
+  /** Of the service, in MB; null on a system without /proc. */
+  peakMb: number | null
+}
+
+const commits = 20
+/** After the last request is sent: nothing tells from outside when all are waiting. */
+const settleMs = 3_000
+/** The longest that the service allows. */
+const waitSeconds = 30
+
+export async function measureWaits(
+  { ownerUrl, dataDir, year, databasePid }: Dataset,
+  waiting: number,
+  stack: AsyncDisposableStack,
+): Promise<Waits> {
+  say(`making ${waiting} small folders`)
+  const folders = await createFolders(ownerUrl, year, waiting)
+  const service = await startServiceProcess(dataDir)
+  stack.defer(service.stop)
+  const client = new pg.Client(ownerUrl)
+  await client.connect()
+  stack.defer(() => client.end())
+  const { schemaId } = year
+
+  const requests: Held[] = folders.map(({ folderId, exerciceId }) => ({
+    url: yearUrl(service, exerciceId),
+    headers: { ...service.firmHeaders, 'society-id': folderId },
+  }))
+  const end = startUsage({ pid: service.pid, databasePid })
+
+  const ofMany = await holdAll(requests, service, client)
+  say(`${waiting} requests wait on their own folders; ${commits} commits`)
+  const wokenMs: number[] = []
+  for (let edit = 0; edit < Math.min(commits, waiting); edit++) {
+    const started = performance.now()
+    await editFolder(client, { schemaId, folderId: folders[edit]!.folderId }, edit)
+    wokenMs.push((await answered(ofMany.answers[edit]!, service)).at - started)
+  }
+  const othersAnswered = ofMany.count() - wokenMs.length
+  ofMany.close()
+  await delay(settleMs)
+
+  const onOne = { url: yearUrl(service, year.exerciceId), headers: service.headers }
+  const ofOne = await holdAll(
+    Array.from({ length: waiting }, () => onOne),
+    service,
+    client,
+  )
+  if (ofOne.count() > 0) throw new Error(`${ofOne.count()} requests were answered before the ledger changed`)
+  say(`${waiting} requests wait on one folder; one commit`)
+  const started = performance.now()
+  await editEntries(client, year, 1, waiting)
+  const answers = await Promise.all(ofOne.answers.map((answer) => answered(answer, service)))
+  ofOne.close()
+
+  const times = answers.map(({ at }) => at - started)
+  const { connections } = ofMany
+  return {
+    waiting,
+    ofMany: { wokenMs, othersAnswered },
+    ofOne: {
+      firstMs: Math.min(...times),
+      lastMs: Math.max(...times),
+      refused: answers.filter(({ status }) => status !== 200).length,
+    },
+    connections,
+    peakMb: end().peakMb,
+  }
+}
+
+interface Held {
+  url: string
+  headers: Record<string, string>
+}
+
+interface Answer {
+  status: number
+  /** When its first byte arrived, as of `performance.now()`. */
+  at: number
+}
+
+interface HeldRequests {
+  answers: Promise<Answer>[]
+  /** Answered so far. */
+  count(): number
+  connections: { before: number; whileWaiting: number; busy: number }
+  /** Gives up the requests that still wait. */
+  close(): void
+}
+
+/** Sends requests that wait for a change from now on, each on its own socket. */
+async function holdAll(requests: Held[], service: ServiceProcess, client: pg.Client): Promise<HeldRequests> {
+  const cursors = await Promise.all(
+    requests.map((request, place) => (place > 0 && requests[0] === request ? undefined : cursorOf(request))),
+  )
+  const before: Connections = await countConnections(client)
+  const agent = new Agent()
+  let count = 0
+  const answers = requests.map(async ({ url, headers }, place) => {
+    const since = cursors[place] ?? cursors[0]
+    const answer = await ask(`${url}&since=${since}&wait=${waitSeconds}`, headers, agent)
+    count += 1
+    return answer
+  })
+  for (const answer of answers) answer.catch(() => {})
+  await Promise.race([delay(settleMs), service.failed])
+  const { open, busy } = await countConnections(client)
+  return {
+    answers,
+    count: () => count,
+    connections: { before: before.open, whileWaiting: open, busy },
+    close: () => agent.destroy(),
+  }
+}
+
+function answered(answer: Promise<Answer>, { failed }: ServiceProcess): Promise<Answer> {
+  return Promise.race([answer, failed])
+}
+
+/** Reads the answer to its end and discards it. */
+function ask(url: string, headers: Record<string, string>, agent: Agent): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const sent = get(url, { agent, headers: { ...headers, Accept: 'application/x-ndjson' } }, (response) => {
+    const at = performance.now()
+    response.on('error', reject)
+    response.on('end', () => {
+      if (!response.complete) return reject(new Error(`The answer of ${url} broke off`))
+      resolve({ status: response.statusCode!, at })
+    })
+    response.resume()
+  })
+  sent.on('error', reject)
+  return promise
+}
+
+const shared = new Agent({ keepAlive: true, maxSockets: 8 })
+
+/** The state of the ledger of a folder now. */
+function cursorOf({ url, headers }: Held): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const collection = `${new URL(url).origin}/api/v1/mad/exercices?version=1.0.0`
+  const sent = get(collection, { agent: shared, headers }, (response) => {
+    response.resume()
+    const cursor = response.headers['x-ledger-cursor']
+    if (typeof cursor === 'string') resolve(cursor)
+    else reject(new Error(`${collection} answered ${response.statusCode} without a cursor`))
+  })
+  sent.on('error', reject)
+  return promise
+}
