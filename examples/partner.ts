@@ -24,11 +24,26 @@ export function partnerFrom(env: NodeJS.ProcessEnv): Partner {
   throw new Error('Set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET')
 }
 
+/** The service has answered with an error. */
+export class Refused extends Error {
+  readonly status: number
+  /** Branch on this, not on the message. */
+  readonly code: string
+  readonly retryAfterMs: number | undefined
+
+  constructor(message: string, status: number, code: string, retryAfterMs: number | undefined) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
 /**
  * Sends a request and returns the response once its headers have arrived. After 429 it waits for Retry-After. Does not
  * use `fetch`, which hides trailers.
  * @param path with its query
- * @throws {Error} for every status but 200 and 304, with the error of the service
+ * @throws {Refused} for every status but 200 and 304, with the error of the service
  */
 export async function ask(
   partner: Partner,
@@ -41,12 +56,13 @@ export async function ask(
     if (status === 200 || status === 304) return response
     const { error } = (await json(response)) as ErrorBody
     const retryAfter = response.headers['retry-after']
-    if (status !== 429 || retryAfter === undefined)
-      throw new Error(
-        [`GET ${path}: ${status} ${error.code}: ${error.message}`, ...issuesOf(error)].join('\n'),
-      )
+    const retryAfterMs = retryAfter === undefined ? undefined : Number(retryAfter) * 1000
+    if (status !== 429 || retryAfterMs === undefined) {
+      const lines = [`GET ${path}: ${status} ${error.code}: ${error.message}`, ...issuesOf(error)]
+      throw new Refused(lines.join('\n'), status, error.code, retryAfterMs)
+    }
     showProgress(`The rate limit is reached: waiting ${retryAfter} s`)
-    await delay(Number(retryAfter) * 1000)
+    await delay(retryAfterMs)
   }
 }
 

@@ -55,6 +55,8 @@ export interface Order {
 
 export interface Pulled {
   etag: string
+  /** Names the state of the ledger that the file shows. */
+  cursor: string
   /** Bytes received over all connections. */
   wireBytes: number
   /** More than one if the transfer was resumed. */
@@ -73,7 +75,7 @@ export async function pull(partner: Partner, order: Order): Promise<Pulled> {
   // Append mode: after a cut, writing continues after the last complete line.
   const file = await open(order.file, 'a+')
   await file.truncate()
-  let [etag, after, wireBytes] = ['', '', 0]
+  let [etag, cursor, after, wireBytes] = ['', '', '', 0]
   const count = (bytes: number) => {
     wireBytes += bytes
   }
@@ -86,9 +88,10 @@ export async function pull(partner: Partner, order: Order): Promise<Pulled> {
       }
       const response = await ask(partner, after === '' ? order.path : `${order.path}&after=${after}`, headers)
       etag = response.headers.etag ?? ''
+      cursor = String(response.headers['x-ledger-cursor'])
       try {
         await receive(response, file, connections === 1 ? order : { ...order, cutAtBytes: Infinity }, count)
-        return { etag, wireBytes, connections, ms: performance.now() - started }
+        return { etag, cursor, wireBytes, connections, ms: performance.now() - started }
       } catch (error) {
         if (!brokeOff(error) || connections === connectionsMax) throw error
         after = await keepWholeLines(file)
@@ -108,17 +111,26 @@ function brokeOff(error: unknown): boolean {
   return ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as NodeJS.ErrnoException).code ?? '')
 }
 
-/** Writes a body to the end of the file and compares it with its trailers. */
-async function receive(
+/** Of a body, after decompression. */
+export interface Received {
+  bytes: number
+  rows: number
+}
+
+/**
+ * Writes a body to the end of the file and compares it with its trailers.
+ * @param firstLines lines before the movements, which the trailer does not count
+ */
+export async function receive(
   response: IncomingMessage,
   file: FileHandle,
-  { path, label, cutAtBytes = Infinity }: Order,
+  { path, label, cutAtBytes = Infinity, firstLines = 0 }: Omit<Order, 'file'> & { firstLines?: number },
   counted: (wireBytes: number) => void,
-): Promise<void> {
+): Promise<Received> {
   const started = performance.now()
   const { socket } = response
   const hash = createHash('sha256')
-  let [bytes, rows] = [0, 0]
+  let [bytes, rows] = [0, -firstLines]
   async function* count(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       counted(chunk.length)
@@ -151,6 +163,7 @@ async function receive(
     throw new Error(`GET ${path}: the body has the SHA-256 ${sha256}, and its trailer says ${sha256Sent}`)
   if (rowsSent !== String(rows))
     throw new Error(`GET ${path}: ${rows} movements arrived, and the trailer says ${rowsSent}`)
+  return { bytes, rows }
 }
 
 /** More than the longest line. */
@@ -207,9 +220,17 @@ export async function readBack(file: string): Promise<ReadBack> {
   return { sha256: hash.digest('hex'), ...sums }
 }
 
-interface Exercice {
+export interface Exercice {
   producerId: string
   period: { start: string; end: string }
+}
+
+/** @throws {Error} if the folder has none */
+export async function newestExercice(partner: Partner): Promise<Exercice> {
+  const exercices = (await json(await ask(partner, '/api/v1/mad/exercices?version=1.0.0'))) as Exercice[]
+  const exercice = exercices.at(-1)
+  if (!exercice) throw new Error('The folder has no fiscal year')
+  return exercice
 }
 
 async function pullYear(): Promise<void> {
@@ -222,9 +243,7 @@ async function pullYear(): Promise<void> {
   if (showHelp) return print(help)
   const partner = partnerFrom(process.env)
   await mkdir(out, { recursive: true })
-  const exercices = (await json(await ask(partner, '/api/v1/mad/exercices?version=1.0.0'))) as Exercice[]
-  const exercice = exercices.at(-1)
-  if (!exercice) throw new Error('The folder has no fiscal year')
+  const exercice = await newestExercice(partner)
   const year = exercice.period.start.slice(0, 4)
   const path = `/api/v1/mad/movements?version=1.0.0&idExercice=${exercice.producerId}`
   const order = { path, label: `${year} as NDJSON`, file: join(out, `movements-${year}.ndjson`) }

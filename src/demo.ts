@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { mkdir, stat } from 'node:fs/promises'
+import { mkdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import { createProgressBar } from './commands/terminal/progress-bar.ts'
 import { type Config, defaultPort, readConfig } from './config.ts'
 import { checkTra } from './formats/tra/check/check.ts'
 import { createLog } from './log.ts'
-import { type Credentials, ensureDemoFolder, writeCredentials } from './sample/demo-folder.ts'
+import { type Credentials, correctEntries, ensureDemoFolder, writeCredentials } from './sample/demo-folder.ts'
 import { movementsMax } from './sample/seed.ts'
 import { startService } from './start.ts'
 import { stopSignal } from './stop-signal.ts'
@@ -67,6 +67,7 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   const port = config.port === defaultPort ? await freePort(config) : config.port
   const started = performance.now()
   let credentials: Credentials | undefined
+  let ownerUrl = ''
   const progress = createProgressBar(process.stdout)
   progress.show(0, 'PostgreSQL is starting')
   const service = await startService(
@@ -75,6 +76,7 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
       log: createLog('warn', process.stderr),
       prepare: async (database, masterKey) => {
         stop.throwIfAborted()
+        ownerUrl = database.ownerUrl
         progress.clear()
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
         const folder = await fillFolder(movements, stop, (onProgress) =>
@@ -91,6 +93,8 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
     stop.throwIfAborted()
     print(`Service   ${service.url}\n`)
     await runExample('pull-year.ts', ['--tour', '--out', pathOf(out)], credentials!, stop)
+    print('')
+    await followLedger(ownerUrl, out, credentials!, stop)
     print('')
     await runExample('full-export.ts', ['--out', pathOf(out), 'JSON', 'TRA'], credentials!, stop)
     print('')
@@ -154,6 +158,24 @@ async function runExample(
   if (exitCode !== 0 && !signal.aborted) throw new Error('The demo failed.')
 }
 
+/** A partner's copy before and after a change. */
+async function followLedger(
+  ownerUrl: string,
+  out: string,
+  credentials: Credentials,
+  stop: AbortSignal,
+): Promise<void> {
+  const { societyId, exercices } = credentials
+  const exerciceId = exercices.at(-1)!.id
+  // Of an earlier run, perhaps on another database.
+  await rm(join(out, `ledger-${exerciceId}.cursor`), { force: true })
+  const words = ['--once', '--out', pathOf(out)]
+  await runExample('follow-ledger.ts', words, credentials, stop)
+  if (stop.aborted) return
+  print(`\nThe bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.\n`)
+  await runExample('follow-ledger.ts', words, credentials, stop)
+}
+
 /** Checks the file like a bookkeeping program before an import. */
 async function checkTraFile(file: string, movements: number): Promise<void> {
   const started = performance.now()
@@ -193,7 +215,7 @@ function invitation(credentialsFile: string, credentials: Credentials): string[]
     'partner "$API/mad/all/status?exportId=$EXPORT"; echo',
     '',
     'The last answer has the "url" of the file, which needs no headers.',
-    'The programs above:  examples/pull-year.ts, examples/full-export.ts',
+    'The programs above:  examples/pull-year.ts, follow-ledger.ts, full-export.ts',
     `The routes:          ${baseUrl}/api/v1/openapi.json`,
     `All credentials:     ${pathOf(credentialsFile)}`,
     'Ctrl-C stops the service and its database.',

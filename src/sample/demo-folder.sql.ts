@@ -40,3 +40,24 @@ export async function forgetExports(
   )
   return rows.flatMap(({ fileKey }) => fileKey ?? [])
 }
+
+/**
+ * Changes the comment of validated entries, anywhere in the exercice, or of all of them if there are fewer.
+ * @returns how many
+ */
+export async function correctComments(
+  client: ClientBase,
+  { folderId, exerciceId }: { folderId: string; exerciceId: string },
+  count: number,
+): Promise<number> {
+  const { rowCount } = await client.query(
+    `update grandlivre.entries set comment = 'Corrected at ' || now()
+     where folder_id = $1 and id in (
+       select id from grandlivre.entries
+       where folder_id = $1 and exercice_id = $2 and validated_at is not null
+       order by hashint8(id) limit $3
+     )`,
+    [folderId, exerciceId, count],
+  )
+  return rowCount ?? 0
+}

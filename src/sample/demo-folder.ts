@@ -15,7 +15,7 @@ import { issueToken, revokeTokensOf } from '../auth/tokens.ts'
 import type { Database } from '../db/database.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { findFoldersByReference } from '../ledger/tenants.sql.ts'
-import { countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
+import { correctComments, countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
 import { seed } from './seed.ts'
 
 /** Reference of the folder and code of the third party. */
@@ -77,6 +77,23 @@ export async function ensureDemoFolder(
         exercices: await listExercices(client, { schemaId, folderId }),
       }
     })
+  } finally {
+    await pool.end()
+  }
+}
+
+/**
+ * Changes a few entries of an exercice, for the demo.
+ * @returns how many
+ */
+export async function correctEntries(
+  ownerUrl: string,
+  folderId: string,
+  exerciceId: string,
+): Promise<number> {
+  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
+  try {
+    return await inTransaction(pool, (client) => correctComments(client, { folderId, exerciceId }, 100))
   } finally {
     await pool.end()
   }

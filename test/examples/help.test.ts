@@ -13,6 +13,7 @@ function run(name: string, ...words: string[]) {
 
 describe.each([
   ['pull-year', ['--out', '--tour']],
+  ['follow-ledger', ['--out', '--once']],
   ['full-export', ['--out', '--compression', 'JSON', 'TRA']],
 ])('%s', (name, words) => {
   test('--help shows usage, options, environment and an example, without settings', () => {
