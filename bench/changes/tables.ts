@@ -63,10 +63,13 @@ export function tableOfDeltas(sections: Record<string, Row[]>): string[] {
 }
 
 export function tableOfWaits(waits: Waits): string[] {
-  const { ofMany, ofOne, connections, peakMb } = waits
+  const { ofMany, ofOne, connections, waitingMb, answeredMb } = waits
+  const megabytes = (peak: number | null) => digits(peak ?? Number.NaN)
   return [
-    `${waits.waiting} waiting requests: peak of the service ${digits(peakMb ?? Number.NaN)} MB; database connections ` +
-      `${connections.before} before, ${connections.whileWaiting} while they wait, ${connections.busy} of them busy`,
+    `${waits.waiting} waiting requests: the service took ${megabytes(waitingMb)} MB at most, ${megabytes(answeredMb)} MB ` +
+      'when all on one folder were answered',
+    `  database connections: ${connections.before} before, ${connections.whileWaiting} while they wait, ` +
+      `${connections.busy} of them busy`,
     `  each on its own folder: a commit woke its request after ${digits(median(ofMany.wokenMs))} ms (median of ` +
       `${ofMany.wokenMs.length}; ${rangeOf(ofMany.wokenMs)}); others answered: ${ofMany.othersAnswered}`,
     `  all on one folder: first answer ${digits(ofOne.firstMs)} ms after the commit, last ` +

@@ -11,7 +11,7 @@ import { say } from '../own-process.ts'
 import { type ServiceProcess, startServiceProcess } from '../service-process.ts'
 import { yearUrl } from '../ways.ts'
 import { editEntries } from './edits.sql.ts'
-import { type Connections, countConnections, createFolders, editFolder } from './folders.sql.ts'
+import { countConnections, createFolders, editFolder } from './folders.sql.ts'
 
 export interface Waits {
   waiting: number
@@ -22,15 +22,21 @@ export interface Waits {
     othersAnswered: number
   }
   ofOne: { firstMs: number; lastMs: number; refused: number }
-  /** Of the database: none is waiting on, so those of before and those while they wait are the same or fewer. */
+  /** Of all processes to the database. `busy`: in a query or a transaction while all requests wait. */
   connections: { before: number; whileWaiting: number; busy: number }
-  /** Of the service, in MB; null on a system without /proc. */
-  peakMb: number | null
+  /** Peak of the service in MB, while they wait and after all on one folder are answered; null without /proc. */
+  waitingMb: number | null
+  answeredMb: number | null
 }
 
 const commits = 20
-/** After the last request is sent: nothing tells from outside when all are waiting. */
-const settleMs = 3_000
+/**
+ * After the last request is sent: nothing tells from outside when all are waiting. Pools close connections that are idle
+ * for ten seconds, so those that are left are kept.
+ */
+const settleMs = 12_000
+/** The service notices within this that callers are gone. */
+const closeMs = 2_000
 /** The longest that the service allows. */
 const waitSeconds = 30
 
@@ -52,9 +58,12 @@ export async function measureWaits(
     url: yearUrl(service, exerciceId),
     headers: { ...service.firmHeaders, 'society-id': folderId },
   }))
+  await delay(settleMs)
+  const before = (await countConnections(client)).open
   const end = startUsage({ pid: service.pid, databasePid })
 
-  const ofMany = await holdAll(requests, service, client)
+  const ofMany = await holdAll(requests, service)
+  const { open: whileWaiting, busy } = await countConnections(client)
   say(`${waiting} requests wait on their own folders; ${commits} commits`)
   const wokenMs: number[] = []
   for (let edit = 0; edit < Math.min(commits, waiting); edit++) {
@@ -63,14 +72,14 @@ export async function measureWaits(
     wokenMs.push((await answered(ofMany.answers[edit]!, service)).at - started)
   }
   const othersAnswered = ofMany.count() - wokenMs.length
+  const waitingMb = end().peakMb
   ofMany.close()
-  await delay(settleMs)
+  await delay(closeMs)
 
   const onOne = { url: yearUrl(service, year.exerciceId), headers: service.headers }
   const ofOne = await holdAll(
     Array.from({ length: waiting }, () => onOne),
     service,
-    client,
   )
   if (ofOne.count() > 0) throw new Error(`${ofOne.count()} requests were answered before the ledger changed`)
   say(`${waiting} requests wait on one folder; one commit`)
@@ -80,7 +89,6 @@ export async function measureWaits(
   ofOne.close()
 
   const times = answers.map(({ at }) => at - started)
-  const { connections } = ofMany
   return {
     waiting,
     ofMany: { wokenMs, othersAnswered },
@@ -89,8 +97,9 @@ export async function measureWaits(
       lastMs: Math.max(...times),
       refused: answers.filter(({ status }) => status !== 200).length,
     },
-    connections,
-    peakMb: end().peakMb,
+    connections: { before, whileWaiting, busy },
+    waitingMb,
+    answeredMb: end().peakMb,
   }
 }
 
@@ -109,17 +118,15 @@ interface HeldRequests {
   answers: Promise<Answer>[]
   /** Answered so far. */
   count(): number
-  connections: { before: number; whileWaiting: number; busy: number }
   /** Gives up the requests that still wait. */
   close(): void
 }
 
 /** Sends requests that wait for a change from now on, each on its own socket. */
-async function holdAll(requests: Held[], service: ServiceProcess, client: pg.Client): Promise<HeldRequests> {
+async function holdAll(requests: Held[], service: ServiceProcess): Promise<HeldRequests> {
   const cursors = await Promise.all(
     requests.map((request, place) => (place > 0 && requests[0] === request ? undefined : cursorOf(request))),
   )
-  const before: Connections = await countConnections(client)
   const agent = new Agent()
   let count = 0
   const answers = requests.map(async ({ url, headers }, place) => {
@@ -130,11 +137,9 @@ async function holdAll(requests: Held[], service: ServiceProcess, client: pg.Cli
   })
   for (const answer of answers) answer.catch(() => {})
   await Promise.race([delay(settleMs), service.failed])
-  const { open, busy } = await countConnections(client)
   return {
     answers,
     count: () => count,
-    connections: { before: before.open, whileWaiting: open, busy },
     close: () => agent.destroy(),
   }
 }
