@@ -19,7 +19,7 @@ import { fullExport, fullExportStatus } from './routes/full-export.ts'
 import { keyInfo } from './routes/key-info.ts'
 import { healthz, readyz } from './routes/probes.ts'
 import { selectedRoutes } from './routes/selected.ts'
-import { webhookRoutes } from './routes/webhooks.ts'
+import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
 
@@ -31,7 +31,7 @@ export const routes: readonly Route[] = [
   fullExport,
   fullExportStatus,
   ...collectionRoutes,
-  ...webhookRoutes,
+  ...subscriptionRoutes,
   openApiRoute(() => document()),
   healthz,
   readyz,
