@@ -3,11 +3,8 @@
  * read.
  */
 import { z } from '@hono/zod-openapi'
-import type { Pool } from 'pg'
-import { AppError } from '../../errors.ts'
-import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
-import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
+import { type SelectedItems, selectionTag } from '../../exports/selection.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
 import { conditionalRequest } from '../schemas/answer-headers.ts'
@@ -15,6 +12,7 @@ import { AccountBalance } from '../schemas/collection-schemas.ts'
 import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
+import { findSelected } from './find-selected.ts'
 import type { BalanceQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
 import { balanceQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
 
@@ -79,25 +77,4 @@ async function answerSelected(
       tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
   })
-}
-
-/**
- * Looks up the selection; every id in it must exist.
- * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
- */
-export async function findSelected(
-  database: Pool,
-  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
-): Promise<Selected> {
-  const { exerciceId, journalIds } = selection
-  const selected = await readSelected(database, selection)
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))
-  if (unknownIds.length > 0) {
-    throw new AppError('ERR-JOURNAL-NOT-FOUND', {
-      message: `Not journals of this folder: ${unknownIds.join(', ')}`,
-    })
-  }
-  return selected
 }
