@@ -64,6 +64,23 @@ test('a number given is never changed, given twice, or taken back', async () => 
   expect(await numbers()).toEqual({ '12/31': '1 3' })
 })
 
+test('an entry moves to another journal or exercice only without a number', async () => {
+  await add(1)
+  await add(2, { validatedAt: null })
+  for (const other of [
+    'journal_id = 32',
+    `exercice_id = 13, date = '2025-09-01'`,
+    'journal_id = 32, comment = null',
+  ])
+    await expect(sql(`update grandlivre.entries set ${other} where id = 1`)).rejects.toThrow(
+      /^entry 1 has the number 1 in its journal and exercice, and cannot move to others$/,
+    )
+  await sql('update grandlivre.entries set journal_id = 31, exercice_id = 12')
+  await sql('update grandlivre.entries set journal_id = 32 where id = 2')
+  await validate('id = 2')
+  expect(await numbers()).toEqual({ '12/31': '1', '12/32': '1' })
+})
+
 test('numbers that entries bring are kept, and the next follows the highest, before and after the first one is given', async () => {
   await add(1, { number: '0041' })
   await add(2, { number: 'VE-1000' })
@@ -74,6 +91,27 @@ test('numbers that entries bring are kept, and the next follows the highest, bef
   await add(6, { validatedAt: null })
   await validate('id >= 5')
   expect(await numbers()).toEqual({ '12/31': '0041 VE-1000 42 50 60 61' })
+})
+
+test('a number in digits of another script is no whole number, whatever the locale of the database', async () => {
+  const unicode = await createTestDatabase({ template: `template0 builtin_locale 'PG_UNICODE_FAST'` })
+  await migrate(unicode.ownerUrl)
+  const { client, end } = await createTenants(unicode.ownerUrl)
+  try {
+    await insertDimensions(client, folder, 'first')
+    const addHere = (id: string, number: string | null = null) => addEntry(client, folder, { id, number }, [])
+    await addHere('1', '٧٠')
+    await addHere('2')
+    await addHere('3', '٧١')
+    await addHere('4')
+    const { rows } = await client.query(
+      `select '٧' ~ '^\\d$' as digit, array_agg(number order by id) as numbers from grandlivre.entries`,
+    )
+    expect(rows).toEqual([{ digit: true, numbers: ['٧٠', '1', '٧١', '2'] }])
+  } finally {
+    await end()
+    await unicode.drop()
+  }
 })
 
 test('one statement over folders with entries of the same id numbers each folder on its own, and no draft', async () => {

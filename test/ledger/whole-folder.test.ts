@@ -77,6 +77,25 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
   })
 
+  test('replaces the journals of a folder that has nothing else only with --replace', async () => {
+    const { folderId } = await load()
+    await stage.owner.query(
+      `insert into grandlivre.folders (schema_id, id, firm_id, name) select schema_id, 77, firm_id, 'Vide'
+       from grandlivre.folders where id = $1`,
+      [folderId],
+    )
+    await stage.owner.query(
+      `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
+       select schema_id, 77, 78, code, name, type from grandlivre.journals where folder_id = $1 limit 1`,
+      [folderId],
+    )
+    await expect(load({ folderId: '77' })).rejects.toThrow(
+      'Folder 77 (Vide) already holds a ledger: 0 entries, 0 accounts. Import with --replace to replace all of it',
+    )
+    await load({ folderId: '77', replace: true })
+    expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
+  })
+
   test('replaces the ledger of a folder only with --replace, and then all of it', async () => {
     const { folderId, entries } = await load()
     const content = await ledgerContent(stage.owner, folderId)
@@ -125,11 +144,19 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
   })
 })
 
-test('a MAD file goes back into its own folder with its ids, and its exercices have no events', async () => {
+test('a MAD file goes back into its own folder with its ids, and only entries that were gone have events', async () => {
   const { folderId } = await stage.importMad(openMad)
+  const { rows: gone } = await stage.owner.query(
+    `delete from grandlivre.entries where id in (select min(id) from grandlivre.entries) returning id::text`,
+  )
   const before = await events()
   await stage.importMad(openMad, { folderId, replace: true })
   const after = await events()
   expect(after['exercice CREATE']).toBe(before['exercice CREATE'])
   expect(after['exercice DELETE']).toBeUndefined()
+  expect(after['accountingLineEntry CREATE']).toBe(before['accountingLineEntry CREATE']! + 1)
+  const { rows } = await stage.owner.query(
+    `select data ->> 'id' as id from grandlivre.events where name = 'accountingLineEntry' order by events.id desc limit 1`,
+  )
+  expect(rows).toEqual(gone)
 })

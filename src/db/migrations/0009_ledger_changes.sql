@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 bb1b4bc68a1128085b2cfd4db390901ce7735f61929d7675cda988c5a075e866
+-- functions: sha256 dbee887582c1015e207bb67edb6556856f50c0be69dd28ce4b31ab73710b461f

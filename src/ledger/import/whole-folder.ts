@@ -1,6 +1,7 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
-import { rememberLetterings } from '../events.sql.ts'
+import { printable } from '../../formats/fec/problem.ts'
+import { rememberLedger } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
@@ -17,7 +18,7 @@ export interface RequestedLedger {
 
 export interface PreparedFolder extends FolderTarget {
   created: boolean
-  /** Exercices that were deleted, after their letterings were saved; undefined if there was no ledger. */
+  /** Exercices that were deleted, after what their events need was saved; undefined if there was no ledger. */
   deleted: string[] | undefined
 }
 
@@ -34,10 +35,10 @@ export async function prepareFolder(
     return { ...(await createTenantOf(client, ids, firmName, folder)), created: true, deleted: undefined }
   const found = await folderWithId(client, folderId)
   checkSiren(found, folder.siret, 'omit --folder for a new one')
-  const { accounts, entries, closed } = await countLedger(client, found)
+  const { isEmpty, accounts, entries, closed } = await countLedger(client, found)
+  if (isEmpty) return { ...found, created: false, deleted: undefined }
   const deleted = await exerciceIds(client, found)
-  if (accounts + entries + deleted.length === 0) return { ...found, created: false, deleted: undefined }
-  const holder = `Folder ${folderId} (${found.name})`
+  const holder = `Folder ${folderId} (${printable(found.name)})`
   if (closed !== null)
     throw new Error(
       `${holder} has closed the exercice ${closed.start} to ${closed.end}: a closed exercice cannot be changed. ` +
@@ -48,7 +49,7 @@ export async function prepareFolder(
       `${holder} already holds a ledger: ${entries.toLocaleString('en')} entries, ` +
         `${accounts.toLocaleString('en')} accounts. Import with --replace to replace all of it`,
     )
-  await rememberLetterings(client, found, null)
+  await rememberLedger(client, found)
   await deleteLedger(client, found)
   return { ...found, created: false, deleted }
 }
