@@ -16,7 +16,7 @@ export class RequestSlot {
     this.#folderId = folderId
     const end = () => {
       this.#over.abort()
-      this.#release?.()
+      this.release()
     }
     outgoing.once('close', end)
     // It may have closed already.
@@ -33,13 +33,22 @@ export class RequestSlot {
     this.#hold(await this.#slots.acquire(this.#route, this.#folderId))
   }
 
-  /** Waits for a free slot, after the requests that wait already. @throws {AppError} ERR-UNAVAILABLE */
+  /**
+   * Waits for a free slot, after the requests that wait already, unless the slot is held.
+   * @throws {AppError} ERR-UNAVAILABLE
+   */
   async acquireInTurn(): Promise<void> {
+    if (this.#release) return
     this.#hold(await this.#slots.acquireInTurn(this.#route, this.#folderId, this.#over.signal))
+  }
+
+  release(): void {
+    this.#release?.()
+    this.#release = undefined
   }
 
   #hold(release: (() => void) | undefined): void {
     this.#release = release
-    if (this.#over.signal.aborted) release?.()
+    if (this.#over.signal.aborted) this.release()
   }
 }

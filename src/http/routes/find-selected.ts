@@ -10,9 +10,10 @@ import type { Selection } from '../../exports/selection.ts'
 export async function findSelected(
   database: Pool,
   selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
+  since?: string,
 ): Promise<Selected> {
   const { exerciceId, journalIds } = selection
-  const selected = await readSelected(database, selection)
+  const selected = await readSelected(database, selection, since)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
   const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))

@@ -8,7 +8,7 @@ import { findSelected } from './find-selected.ts'
  * (docs/spec/changes.md#waiting). A waiting request holds no slot and no connection of the database; it takes a slot
  * once there is something to send.
  * @param since the caller's cursor
- * @param waitSeconds 0: does not wait, but takes no slot either if nothing has changed
+ * @returns a cursor that is refused at once
  * @throws {AppError} as findSelected; ERR-UNAVAILABLE also if too many requests wait
  */
 export async function waitForChange(
@@ -22,11 +22,14 @@ export async function waitForChange(
   using watch = await services.notifications.watch('grandlivre_ledgers', folderId)
   slot.over.addEventListener('abort', () => watch.stop(), { once: true })
   for (;;) {
-    const selected = await findSelected(services.database, selection)
-    if (selected.cursor !== since) {
+    const selected = await findSelected(services.database, selection, since)
+    if (selected.refusal !== null || selected.cursor !== since) {
       await slot.acquireInTurn()
       return selected
     }
+    slot.release()
     if (!(await watch.next(deadline - performance.now()))) return selected
+    // One commit wakes all that wait for a folder: they look at it and read it a few at a time.
+    await slot.acquireInTurn()
   }
 }
