@@ -106,9 +106,7 @@ const partParameters = {
       'Only what changed since this cursor, in NDJSON: a first line with ranges of entry ids, then the lines of the ' +
       'selection in these ranges. Not with `after` or `entries`',
   }),
-  wait: wait.openapi({
-    description: 'With since: seconds to wait for a change of the ledger if there is none yet. Default: 0',
-  }),
+  wait,
 }
 
 const afterOf = (item: 'movement' | 'entry') =>

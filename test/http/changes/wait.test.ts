@@ -1,7 +1,7 @@
 /** Requests that wait for a change of the ledger (docs/spec/changes.md#waiting), through the whole service. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readDelta } from '../../support/changes/apply-delta.ts'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
-import { readDelta } from '../../support/ledgers/apply-delta.ts'
 import { startTestService } from '../../support/service.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
