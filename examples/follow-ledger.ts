@@ -59,7 +59,7 @@ const waitSeconds = 30
 /** How often a copy is compared with the ledger while it is followed. */
 const compareEveryMs = 3_600_000
 /** After a failure that may pass, unless the service says how long. */
-const retryMs = 5_000
+const retryMs = 1_000
 /** The service takes as many ranges in one request. */
 const rangesMax = 100
 const comparisonsMax = 10

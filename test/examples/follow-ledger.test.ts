@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -43,11 +44,11 @@ const edit = `update entries set comment = coalesce(comment, '') || 'x' where ${
   delete from entries where ${ofYear} and id = (select min(id) from entries where ${ofYear});
   update movements set entry_id = entry_id + 1 where ${ofYear} and id % 1000 = 555`
 
-function start(...words: string[]) {
+function start(words: string[] = [], url = stage.service.url) {
   const argv = ['examples/follow-ledger.ts', '--out', out, ...words]
   const env = {
     ...environment,
-    GRANDLIVRE_URL: stage.service.url,
+    GRANDLIVRE_URL: url,
     GRANDLIVRE_TOKEN: stage.company['Authorization']!.replace('Bearer ', ''),
     GRANDLIVRE_SECRET: stage.company['X-Third-Party-Secret'],
   }
@@ -65,7 +66,7 @@ function start(...words: string[]) {
 let follower: ChildProcess | undefined
 
 async function runOnce(): Promise<{ exitCode: number; out: string; error: string }> {
-  const { child, output } = start('--once')
+  const { child, output } = start(['--once'])
   const [exitCode] = await once(child, 'close')
   return { exitCode, ...output }
 }
@@ -74,6 +75,11 @@ async function ledger() {
   const url = movementsUrl(stage.service.url, { idExercice: largeExercice })
   const { text, headers } = await download(url, { ...stage.company, Accept: 'application/x-ndjson' })
   return { text, cursor: headers['x-ledger-cursor'] }
+}
+
+async function blocks() {
+  const url = movementsUrl(stage.service.url, { idExercice: largeExercice })
+  return (await download(url.replace('/movements', '/movements/blocks'), stage.company)).json
 }
 
 const copy = async () => ({ text: await readFile(file, 'utf8'), cursor: await readFile(cursorFile, 'utf8') })
@@ -107,12 +113,20 @@ test.each([
   ['a missing line', (text: string) => text.slice(text.indexOf('\n') + 1)],
   ['a broken line', (text: string) => text.replace('"entry"', '')],
   ['a line twice', (text: string) => text + text.slice(0, text.indexOf('\n') + 1)],
-  ['a line in the wrong place', (text: string) => text.replace(/^([^\n]*\n)(.*)$/s, '$2$1')],
+  // The last line of the first block: that block has the same lines in the same order.
+  [
+    'a line in the wrong place',
+    (text: string, rows: number) => {
+      const [moved] = text.split('\n').slice(rows - 1)
+      return `${text.replace(`${moved}\n`, '')}${moved}\n`
+    },
+  ],
   ['a torn end', (text: string) => text.slice(0, -100)],
   ['no lines at all', () => ''],
 ])('%s in the copy is found and read again, without the rest', async (what, damage) => {
   await runOnce()
-  await writeFile(file, damage((await copy()).text))
+  const [firstBlock] = await blocks()
+  await writeFile(file, damage((await copy()).text, firstBlock.rows))
   const [unchanged, difference, ...repaired] = await expectCopyAfterRun()
   expect(unchanged).toBe('nothing changed')
   expect(difference).toBe(`${what === 'no lines at all' ? 5 : 1} of 5 blocks differ from the ledger`)
@@ -150,6 +164,29 @@ test('a cursor of another ledger is refused, and leaves the copy as it is', asyn
   )
   expect(await copy()).toEqual({ text, cursor: `9${cursor}` })
   await writeFile(cursorFile, cursor)
+})
+
+test('it follows the ledger through a time in which the service is away', async () => {
+  const between = createServer((socket) => {
+    const upstream = connect(Number(new URL(stage.service.url).port), '127.0.0.1')
+    for (const end of [socket, upstream]) end.on('error', () => {})
+    between.once('away', () => socket.destroy())
+    socket.on('close', () => upstream.destroy())
+    socket.pipe(upstream).pipe(socket)
+  })
+  await once(between.listen(0, '127.0.0.1'), 'listening')
+  const { port } = between.address() as AddressInfo
+  const { child, output } = start([], `http://127.0.0.1:${port}`)
+  follower = child
+  await until(() => output.out.includes('The copy is the ledger') || child.exitCode !== null)
+  await Promise.all([once(between.close(), 'close'), between.emit('away')])
+  await change(edit)
+  await until(() => output.out.includes('; asking again') || child.exitCode !== null)
+  await once(between.listen(port, '127.0.0.1'), 'listening')
+  const expected = await ledger()
+  await until(async () => child.exitCode !== null || (await readFile(cursorFile, 'utf8')) === expected.cursor)
+  expect([await copy(), output.error]).toEqual([expected, ''])
+  between.close().emit('away')
 })
 
 test('it follows the ledger until the fiscal year is gone, and then removes the copy', async () => {
