@@ -29,8 +29,8 @@ export async function removeChangeLog(client: ClientBase): Promise<void> {
 
 export interface LogSize {
   rows: number
-  /** Of the rows themselves. */
-  rowBytes: number
+  /** Of the ids, as they are stored: compressed. */
+  idsBytes: number
   /** On disk, with indexes. */
   diskBytes: number
 }
@@ -42,9 +42,9 @@ export async function readLogSize(client: ClientBase): Promise<LogSize | null> {
   )
   if (!rows[0]!.there) return null
   const sizes = await client.query<LogSize>(
-    `select count(*)::integer as rows, coalesce(sum(pg_column_size(c.*)), 0)::integer as "rowBytes",
+    `select count(*)::integer as rows, coalesce(sum(pg_column_size(ids)), 0)::integer as "idsBytes",
        pg_total_relation_size('grandlivre.ledger_changes')::integer as "diskBytes"
-     from grandlivre.ledger_changes c`,
+     from grandlivre.ledger_changes`,
   )
   return sizes.rows[0]!
 }

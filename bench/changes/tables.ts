@@ -31,7 +31,7 @@ export function tableOfLoads({ rows, log }: Loads): string[] {
   ])
   return [
     ...alignedTable([['load', 's', 'database CPU s', 'least to most', `× ${withoutLogName}`], ...cells]),
-    `The log of one load: ${log.rows} rows of ${wholeNumber(log.rowBytes)} bytes; ${wholeNumber(log.diskBytes)} on disk.`,
+    `The log of one load: ${log.rows} rows, ids of ${wholeNumber(log.idsBytes)} bytes; ${wholeNumber(log.diskBytes)} on disk.`,
   ]
 }
 
