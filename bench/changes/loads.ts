@@ -11,11 +11,12 @@ import { say } from '../own-process.ts'
 import type { Row, Sample } from '../rounds.ts'
 import { createDatabase, dropDatabase, type LogSize, readLogSize, removeChangeLog } from './load.sql.ts'
 
-export const withLogName = 'with the log'
-export const withoutLogName = 'without the log'
+const withLogName = 'with the log'
+const withoutLogName = 'without the log'
+const againstName = 'another checkout'
 
 export interface Loads {
-  /** Processor time is that of the database. `rows` are movements. */
+  /** Processor time is that of the database. The last row is the one to compare with. */
   rows: Row[]
   /** What a load leaves in the log. */
   log: LogSize
@@ -61,7 +62,7 @@ export async function measureLoads(
     const candidates: Candidate[] = []
     await prepare(withLogName, here)
     await prepare(withoutLogName, here, removeChangeLog)
-    if (against !== undefined) await prepare(against, against)
+    if (against !== undefined) await prepare(againstName, against)
 
     const rows = candidates.map(({ name }): Row => ({ name, samples: [] }))
     let log: LogSize | null = null

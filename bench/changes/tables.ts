@@ -4,7 +4,7 @@ import type { Row, Sample } from '../rounds.ts'
 import { median } from '../statistics.ts'
 import { alignedTable, digits, wholeNumber } from '../table.ts'
 import { exportName } from './deltas.ts'
-import { type Loads, withoutLogName } from './loads.ts'
+import type { Loads } from './loads.ts'
 import type { Waits } from './waits.ts'
 
 /** Of the service and the database, in ms; NaN on a system without /proc. */
@@ -21,7 +21,7 @@ export function ratio(row: Row, other: Row, value: (sample: Sample) => number): 
 }
 
 export function tableOfLoads({ rows, log }: Loads): string[] {
-  const base = rows.find(({ name }) => name === withoutLogName)!
+  const base = rows.at(-1)!
   const cells = rows.map((row) => [
     `  ${row.name}`,
     digits(middle(row, ({ ms }) => ms) / 1000),
@@ -30,7 +30,7 @@ export function tableOfLoads({ rows, log }: Loads): string[] {
     row === base ? '' : ratio(row, base, cpuOf).toFixed(3),
   ])
   return [
-    ...alignedTable([['load', 's', 'database CPU s', 'least to most', `× ${withoutLogName}`], ...cells]),
+    ...alignedTable([['load', 's', 'database CPU s', 'least to most', `× ${base.name}`], ...cells]),
     `The log of one load: ${log.rows} rows, ids of ${wholeNumber(log.idsBytes)} bytes; ${wholeNumber(log.diskBytes)} on disk.`,
   ]
 }
