@@ -54,9 +54,9 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
 );
 CREATE UNIQUE INDEX accounts_as_filed ON accounts USING btree (schema_id, folder_id, filed_number, auxiliary_number) NULLS NOT DISTINCT WHERE filed_number IS NOT NULL;
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON accounts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON accounts REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('accounts', 'id');
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON accounts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON accounts REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON accounts REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('accounts', 'id');
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON accounts FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON accounts FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
@@ -75,9 +75,9 @@ CREATE TABLE axes (
   CONSTRAINT axes_schema_id_folder_id_default_section_id_fkey FOREIGN KEY (schema_id, folder_id, default_section_id) REFERENCES sections(schema_id, folder_id, id) DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT axes_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
 );
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON axes REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_insert AFTER INSERT ON axes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON axes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON axes REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('axes', 'id');
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON axes REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('axes', 'id');
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON axes REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('axes', 'id');
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON axes FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON axes FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE axes ENABLE ROW LEVEL SECURITY;
@@ -264,9 +264,9 @@ CREATE INDEX entries_by_third_party ON entries USING btree (third_party_id, sche
 CREATE INDEX entries_draft ON entries USING btree (schema_id, folder_id) WHERE validated_at IS NULL;
 CREATE TRIGGER in_exercice_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION entries_lie_in_exercice();
 CREATE TRIGGER in_exercice_update AFTER UPDATE ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION entries_lie_in_exercice();
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON entries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON entries REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'id');
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'id');
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON entries REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'id');
 CREATE TRIGGER number_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER number_update AFTER UPDATE ON entries REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON entries FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
@@ -433,12 +433,14 @@ CREATE TABLE folders (
   rcs_name text DEFAULT ''::text NOT NULL,
   ledger_version bigint DEFAULT 0 NOT NULL,
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  CONSTRAINT publish_ledger_change TRIGGER DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT folders_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT folders_currency_check CHECK (currency ~ '^[A-Z]{3}$'::text),
   CONSTRAINT folders_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
   CONSTRAINT folders_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id)
 );
 CREATE TRIGGER ledger_version BEFORE UPDATE ON folders FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.* AND old.ledger_version = new.ledger_version) EXECUTE FUNCTION advance_own_ledger_version();
+CREATE CONSTRAINT TRIGGER publish_ledger_change AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.ledger_version <> new.ledger_version) EXECUTE FUNCTION publish_ledger_change();
 ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON folders TO grandlivre_service;
@@ -459,14 +461,30 @@ CREATE TABLE journals (
   CONSTRAINT journals_schema_id_folder_id_counterpart_account_id_fkey FOREIGN KEY (schema_id, folder_id, counterpart_account_id) REFERENCES accounts(schema_id, folder_id, id),
   CONSTRAINT journals_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
 );
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON journals REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON journals REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('journals', 'id');
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON journals REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON journals REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON journals REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('journals', 'id');
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON journals FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON journals FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE journals ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON journals FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON journals TO grandlivre_service;
+
+CREATE TABLE ledger_changes (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  version bigint NOT NULL,
+  kind text NOT NULL,
+  ids int8multirange NOT NULL,
+  logged_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT ledger_changes_pkey PRIMARY KEY (schema_id, folder_id, version),
+  CONSTRAINT ledger_changes_kind_check CHECK (kind = ANY (ARRAY['entries'::text, 'accounts'::text, 'journals'::text, 'payments'::text, 'axes'::text, 'sections'::text, 'third_parties'::text, 'forgotten'::text])),
+  CONSTRAINT ledger_changes_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ledger_changes_by_time ON ledger_changes USING btree (logged_at) WHERE kind <> 'forgotten'::text;
+ALTER TABLE ledger_changes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ledger_changes FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON ledger_changes TO grandlivre_service;
 
 CREATE TABLE migrations (
   version integer NOT NULL,
@@ -475,6 +493,23 @@ CREATE TABLE migrations (
   CONSTRAINT migrations_pkey PRIMARY KEY (version)
 );
 GRANT SELECT ON migrations TO grandlivre_service;
+
+CREATE TABLE movement_blocks (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  exercice_id id NOT NULL,
+  cursor text NOT NULL,
+  version bigint NOT NULL,
+  first_ids bigint[] NOT NULL,
+  rows integer[] NOT NULL,
+  digests bytea NOT NULL,
+  CONSTRAINT movement_blocks_pkey PRIMARY KEY (schema_id, folder_id, exercice_id),
+  CONSTRAINT movement_blocks_check CHECK (cardinality(rows) = cardinality(first_ids) AND length(digests) = (32 * cardinality(first_ids))),
+  CONSTRAINT movement_blocks_schema_id_folder_id_exercice_id_fkey FOREIGN KEY (schema_id, folder_id, exercice_id) REFERENCES exercices(schema_id, folder_id, id) ON DELETE CASCADE
+);
+ALTER TABLE movement_blocks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON movement_blocks FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON movement_blocks TO grandlivre_service;
 
 CREATE TABLE movements (
   schema_id id NOT NULL,
@@ -509,9 +544,9 @@ CREATE TABLE movements (
 CREATE INDEX movements_by_account ON movements USING btree (schema_id, folder_id, exercice_id, account_id);
 CREATE INDEX movements_by_invoice_number ON movements USING btree (schema_id, folder_id, invoice_number) WHERE invoice_number <> ''::text AND length(invoice_number) <= 255;
 CREATE INDEX movements_lettered ON movements USING btree (schema_id, folder_id, exercice_id, lettering_state) WHERE lettering_state <> 'none'::text;
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON movements REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_insert AFTER INSERT ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON movements REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'entry_id');
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'entry_id');
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON movements REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'entry_id');
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON movements FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON movements FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE movements ENABLE ROW LEVEL SECURITY;
@@ -526,9 +561,9 @@ CREATE TABLE payments (
   CONSTRAINT payments_pkey PRIMARY KEY (schema_id, folder_id, id),
   CONSTRAINT payments_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
 );
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON payments REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON payments REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('payments', 'id');
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON payments REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON payments REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON payments REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('payments', 'id');
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON payments FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON payments FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE payments ENABLE ROW LEVEL SECURITY;
@@ -570,9 +605,9 @@ CREATE TABLE sections (
   CONSTRAINT sections_schema_id_folder_id_axis_id_code_key UNIQUE (schema_id, folder_id, axis_id, code),
   CONSTRAINT sections_schema_id_folder_id_axis_id_fkey FOREIGN KEY (schema_id, folder_id, axis_id) REFERENCES axes(schema_id, folder_id, id)
 );
-CREATE TRIGGER ledger_version_delete AFTER DELETE ON sections REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_insert AFTER INSERT ON sections REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
-CREATE TRIGGER ledger_version_update AFTER UPDATE ON sections REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version();
+CREATE TRIGGER ledger_version_delete AFTER DELETE ON sections REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('sections', 'id');
+CREATE TRIGGER ledger_version_insert AFTER INSERT ON sections REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('sections', 'id');
+CREATE TRIGGER ledger_version_update AFTER UPDATE ON sections REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('sections', 'id');
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON sections FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON sections FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE sections ENABLE ROW LEVEL SECURITY;
@@ -582,6 +617,9 @@ GRANT SELECT ON sections TO grandlivre_service;
 CREATE TABLE service_state (
   one boolean DEFAULT true NOT NULL,
   under_maintenance boolean DEFAULT false NOT NULL,
+  epoch bigint DEFAULT 1 NOT NULL,
+  cursor_key bytea DEFAULT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) NOT NULL,
+  rendering text DEFAULT '0'::text NOT NULL,
   CONSTRAINT service_state_pkey PRIMARY KEY (one),
   CONSTRAINT service_state_one_check CHECK (one)
 );
@@ -736,19 +774,45 @@ end $function$
 ;
 REVOKE ALL ON FUNCTION activate(bigint,bigint) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION grandlivre.adopt_rendering(of_process text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ UPDATE service_state SET rendering = adopt_rendering.of_process
+   WHERE (service_state.rendering <> adopt_rendering.of_process);
+END
+;
+REVOKE ALL ON FUNCTION adopt_rendering(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION adopt_rendering(text) TO grandlivre_service;
+
 CREATE OR REPLACE FUNCTION grandlivre.advance_ledger_version()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
+declare
+  kind text := tg_argv[0];
+  ids text := format('int8range(%1$I, %1$I + 1)', coalesce(tg_argv[1], 'folder_id'));
+  rows text := format('select schema_id, folder_id, %s as id from changed', ids)
+    || case when kind is not null and tg_op = 'UPDATE'
+         then format(' union all select schema_id, folder_id, %s from former', ids) else '' end;
+  folder record;
+  version bigint;
 begin
   -- Ordered, so that two statements over several folders lock them in the same order.
-  perform from folders f
-    where (f.schema_id, f.id) in (select distinct c.schema_id, c.folder_id from changed c)
-    order by f.schema_id, f.id for no key update;
-  update folders f set ledger_version = nextval('ledger_versions')
-    where (f.schema_id, f.id) in (select distinct c.schema_id, c.folder_id from changed c);
+  for folder in execute format(
+    'select schema_id, folder_id, %s as ids from (%s) touched group by schema_id, folder_id order by 1, 2',
+    case when kind is null then 'null::int8multirange' else 'range_agg(id)' end, rows)
+  loop
+    version := next_ledger_version(folder.schema_id, folder.folder_id);
+    if kind is not null then
+      insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+        values (folder.schema_id, folder.folder_id, version, kind, coarsened(folder.ids));
+    end if;
+  end loop;
   return null;
 end $function$
 ;
@@ -762,6 +826,7 @@ AS $function$
 declare
   renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
     where (n.code, n.name) is distinct from (o.code, o.name));
+  folder record;
 begin
   -- Disconnecting a partner changes no ledger.
   if cardinality(renamed) = 0 then
@@ -777,9 +842,14 @@ begin
       order by f.schema_id, f.id for no key update;
     perform from third_parties p where p.id = any (renamed) order by p.id for update;
   end loop;
-  update folders f set ledger_version = nextval('ledger_versions')
-    where (f.schema_id, f.id) in
-      (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed));
+  for folder in
+    select e.schema_id, e.folder_id, range_agg(int8range(e.third_party_id, e.third_party_id + 1)) as ids
+      from entries e where e.third_party_id = any (renamed) group by 1, 2 order by 1, 2
+  loop
+    insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+      values (folder.schema_id, folder.folder_id, next_ledger_version(folder.schema_id, folder.folder_id),
+        'third_parties', folder.ids);
+  end loop;
   return null;
 end $function$
 ;
@@ -819,6 +889,53 @@ BEGIN ATOMIC
 END
 ;
 REVOKE ALL ON FUNCTION caller(bytea,bytea) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.coarsened(exact int8multirange)
+ RETURNS int8multirange
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (SELECT CASE WHEN (count(*) <= 1000) THEN coarsened.exact WHEN (sum((upper(r.r) - lower(r.r))) > (100000)::numeric) THEN range_agg(int8range(((lower(r.r) / 1024) * 1024), ((((upper(r.r) - 1) / 1024) + 1) * 1024))) ELSE (SELECT range_agg(int8range(lower(j.j), (upper(j.j) - 1))) AS range_agg FROM (SELECT range_agg(int8range(lower(x.x), (upper(x.x) + 1))) AS joined FROM unnest(coarsened.exact) x(x)) longer, LATERAL unnest(longer.joined) j(j)) END AS range_agg FROM unnest(coarsened.exact) r(r))
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.compact_ledger_changes(before timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  gone bigint;
+begin
+  with old as (
+    select schema_id, folder_id, kind, version, ids,
+        (row_number() over (partition by schema_id, folder_id, kind order by version) - 1) / 100 as hundred
+      from ledger_changes where logged_at < before and kind <> 'forgotten'
+  ), joined as materialized (
+    select schema_id, folder_id, kind, max(version) as version, min(version) as first, range_agg(ids) as ids
+      from old group by schema_id, folder_id, kind, hundred having count(*) = 100
+  ), kept as (
+    update ledger_changes c set ids = coarsened(j.ids) from joined j
+      where (c.schema_id, c.folder_id, c.version) = (j.schema_id, j.folder_id, j.version)
+  ), deleted as (
+    delete from ledger_changes c using joined j
+      where c.schema_id = j.schema_id and c.folder_id = j.folder_id and c.kind = j.kind
+        and c.version >= j.first and c.version < j.version
+      returning 1
+  )
+  select count(*) into gone from deleted;
+  return gone;
+end $function$
+;
+REVOKE ALL ON FUNCTION compact_ledger_changes(timestamp with time zone) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION compact_ledger_changes(timestamp with time zone) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.cursor_code(key bytea, of_schema bigint, of_folder bigint, version bigint, epoch bigint, rendering text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN translate("left"(encode(sha256((key || sha256((key || convert_to(format('%s/%s/%s/%s/%s'::text, of_schema, of_folder, version, epoch, rendering), 'UTF8'::name))))), 'base64'::text), 22), '+/'::text, '-_'::text)
+;
+REVOKE ALL ON FUNCTION cursor_code(bytea,bigint,bigint,bigint,bigint,text) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.delivering()
  RETURNS boolean
@@ -990,17 +1107,72 @@ begin
 end $function$
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.forget_ledger_changes(before timestamp with time zone, at_most integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  forgotten bigint;
+begin
+  with old as materialized (
+    select schema_id, folder_id, version from ledger_changes
+      where logged_at < before and kind <> 'forgotten' order by logged_at limit at_most for update skip locked
+  ), marked as (
+    update ledger_changes c set kind = 'forgotten', ids = '{}'
+      from (select schema_id, folder_id, max(version) as version from old group by 1, 2) l
+      where (c.schema_id, c.folder_id, c.version) = (l.schema_id, l.folder_id, l.version)
+      returning c.schema_id, c.folder_id, c.version
+  ), deleted as (
+    delete from ledger_changes c using marked m
+      where c.schema_id = m.schema_id and c.folder_id = m.folder_id and c.version < m.version
+      returning c.kind
+  )
+  select (select count(*) from marked) + count(*) filter (where kind <> 'forgotten') into forgotten from deleted;
+  return forgotten;
+end $function$
+;
+REVOKE ALL ON FUNCTION forget_ledger_changes(timestamp with time zone,integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION forget_ledger_changes(timestamp with time zone,integer) TO grandlivre_service;
+
 CREATE OR REPLACE FUNCTION grandlivre.latest_event(of_schema bigint)
  RETURNS bigint
  LANGUAGE sql
 RETURN CASE WHEN (of_schema IS NULL) THEN COALESCE(pg_sequence_last_value('event_ids'::regclass), (0)::bigint) ELSE COALESCE((SELECT max(e.id) AS max FROM events e WHERE ((e.schema_id)::bigint = latest_event.of_schema)), (0)::bigint) END
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.ledger_cursor(of_schema bigint, of_folder bigint, version bigint, of_rendering text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+RETURN (SELECT format('%s.%s.%s.%s'::text, ledger_cursor.version, s.epoch, ledger_cursor.of_rendering, cursor_code(s.cursor_key, ledger_cursor.of_schema, ledger_cursor.of_folder, ledger_cursor.version, s.epoch, ledger_cursor.of_rendering)) AS format FROM service_state s)
+;
+REVOKE ALL ON FUNCTION ledger_cursor(bigint,bigint,bigint,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger_cursor(bigint,bigint,bigint,text) TO grandlivre_service;
+
 CREATE OR REPLACE FUNCTION grandlivre.lock_events(of_schema bigint)
  RETURNS void
  LANGUAGE sql
 RETURN pg_advisory_xact_lock(hashtextextended(('grandlivre events of '::text || of_schema), (0)::bigint))
 ;
+
+CREATE OR REPLACE FUNCTION grandlivre.next_ledger_version(of_schema bigint, of_folder bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  version bigint;
+begin
+  perform from folders where schema_id = of_schema and id = of_folder for no key update;
+  update folders set ledger_version = nextval('ledger_versions')
+    where schema_id = of_schema and id = of_folder returning ledger_version into version;
+  return version;
+end $function$
+;
+REVOKE ALL ON FUNCTION next_ledger_version(bigint,bigint) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.number_entries()
  RETURNS trigger
@@ -1085,6 +1257,61 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION publish_activation() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.publish_ledger_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from folders f where f.schema_id = new.schema_id and f.id = new.id
+      and f.ledger_version = new.ledger_version) then
+    return null;
+  end if;
+  perform lock_events(new.schema_id);
+  insert into events (schema_id, folder_id, name, operation, scope, data)
+    select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
+           json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
+    from service_state s;
+  perform pg_notify('grandlivre_events', new.schema_id::text);
+  perform pg_notify('grandlivre_ledgers', new.id::text);
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION publish_ledger_change() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.read_ledger_cursor(cursor text, of_schema bigint, of_folder bigint, current_rendering text)
+ RETURNS TABLE(version bigint, refusal text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ WITH given AS (
+          SELECT (p.p[1])::bigint AS version,
+             (p.p[2])::bigint AS epoch,
+             p.p[3] AS rendering,
+             p.p[4] AS code
+            FROM regexp_match(read_ledger_cursor.cursor, '^(0|[1-9][0-9]{0,17})\.([1-9][0-9]{0,8})\.([A-Za-z0-9_-]{1,8})\.([A-Za-z0-9_-]{22})$'::text) p(p)
+         )
+  SELECT g.version,
+         CASE
+             WHEN ((g.code IS NULL) OR (sha256(convert_to(g.code, 'UTF8'::name)) <> sha256(convert_to(cursor_code(s.cursor_key, read_ledger_cursor.of_schema, read_ledger_cursor.of_folder, g.version, g.epoch, g.rendering), 'UTF8'::name)))) THEN 'unknown'::text
+             WHEN (g.epoch <> s.epoch) THEN 'epoch'::text
+             WHEN (g.rendering <> read_ledger_cursor.current_rendering) THEN 'rendering'::text
+             WHEN (g.version > f.ledger_version) THEN 'later'::text
+             WHEN (EXISTS ( SELECT
+                FROM ledger_changes c
+               WHERE (((c.schema_id)::bigint = read_ledger_cursor.of_schema) AND ((c.folder_id)::bigint = read_ledger_cursor.of_folder) AND (c.kind = 'forgotten'::text) AND (c.version > g.version)))) THEN 'forgotten'::text
+             ELSE NULL::text
+         END AS "case"
+    FROM ((service_state s
+      JOIN folders f ON ((((f.schema_id)::bigint = read_ledger_cursor.of_schema) AND ((f.id)::bigint = read_ledger_cursor.of_folder))))
+      LEFT JOIN given g ON (true));
+END
+;
+REVOKE ALL ON FUNCTION read_ledger_cursor(text,bigint,bigint,text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION read_ledger_cursor(text,bigint,bigint,text) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.receives(subscription subscriptions, of_schema bigint, event_name text, of_folder bigint)
  RETURNS boolean

@@ -51,6 +51,7 @@ export const kinds = {
   portfolio: { CREATE: identified, DELETE: identified },
   thirdParty: { CREATE: thirdParty, UPDATE: thirdParty, DELETE: thirdParty },
   adminMessage: { VOID: adminMessage },
+  ledger: { UPDATE: z.strictObject({ cursor: text }) },
   visitedPage: { VOID: z.strictObject({ path: text }) },
   yousignSignature: { VOID: identified },
   taxReturnSent: { VOID: z.strictObject({ idDepot: text }) },

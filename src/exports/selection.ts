@@ -56,7 +56,7 @@ export function picksEntries({ period, source, draft, journalIds }: Selection): 
 /** What a route makes of a selection. */
 export type SelectedItems = 'movements' | 'entries' | 'balance'
 
-/** Identifies the selected data at one ledger version. */
-export function selectionTag(what: SelectedItems, selection: Selection, ledgerVersion: string): string {
-  return tagOf(what, formatRevisions[what], ledgerVersion, selection)
+/** Identifies the selected data at one state of the ledger. */
+export function selectionTag(what: SelectedItems, selection: Selection, cursor: string): string {
+  return tagOf(what, formatRevisions[what], cursor, selection)
 }

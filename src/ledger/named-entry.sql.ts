@@ -5,6 +5,7 @@ import { idLiteral, textLiteral } from '../db/literal.ts'
 import { askInTenant } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { FolderKey } from '../formats/rows.ts'
+import { cursorExpression } from './changes/cursor.sql.ts'
 
 export interface EntryName extends FolderKey {
   /** Without the character NUL. */
@@ -14,8 +15,8 @@ export interface EntryName extends FolderKey {
 }
 
 export interface NamedEntry {
-  /** The folder's ledger version. */
-  ledgerVersion: string
+  /** Names the state of the folder's ledger. */
+  cursor: string
   /** The folder's own reference. */
   reference: string | null
   id: string
@@ -23,26 +24,34 @@ export interface NamedEntry {
 }
 
 /** Inside the caller's transaction. @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
-export async function readNamedEntry(client: pg.ClientBase, name: EntryName): Promise<NamedEntry> {
-  const { rows } = await client.query<Found>(statement(name))
+export async function readNamedEntry(
+  client: pg.ClientBase,
+  name: EntryName,
+  timeZone: string,
+): Promise<NamedEntry> {
+  const { rows } = await client.query<Found>(statement(name, timeZone))
   return onlyEntry(rows)
 }
 
 /** The same in one round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
-export async function askForNamedEntry(pool: pg.Pool, name: EntryName): Promise<NamedEntry> {
-  return onlyEntry(await askInTenant<Found>(pool, name.schemaId, statement(name)))
+export async function askForNamedEntry(
+  pool: pg.Pool,
+  name: EntryName,
+  timeZone: string,
+): Promise<NamedEntry> {
+  return onlyEntry(await askInTenant<Found>(pool, name.schemaId, statement(name, timeZone)))
 }
 
 interface Found {
-  ledgerVersion: string
+  cursor: string
   reference: string | null
   /** Ascending by id. */
   entries: Pick<NamedEntry, 'id' | 'exerciceId'>[]
 }
 
-function statement({ schemaId, folderId, name, draft }: EntryName): string {
+function statement({ schemaId, folderId, name, draft }: EntryName, timeZone: string): string {
   const folder = idLiteral(folderId)
-  return `select ledger_version as "ledgerVersion", reference,
+  return `select ${cursorExpression(timeZone)} as cursor, reference,
       (select coalesce(json_agg(json_build_object('id', n.id::text, 'exerciceId', n.exercice_id::text) order by n.id), '[]')
        from entries_named(${folder}, ${textLiteral(name)}, ${draft}, ${limits.ambiguousEntriesMax + 1}) n) as entries
     from folders where schema_id = ${idLiteral(schemaId)} and id = ${folder}`

@@ -6,6 +6,7 @@ import { createPool } from '../db/pool.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import { startRetention } from '../jobs/retention/retention.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
+import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Timing } from '../timing.ts'
@@ -30,6 +31,7 @@ export interface BackgroundParts {
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
   const { config, database, queue, threads, store, timing, log } = parts
+  await adoptRendering(database, config.timeZone)
   await queue.start()
   const supervisor = await Supervisor.start({
     database,

@@ -75,6 +75,7 @@ describe('an event', () => {
       'VOID',
       { event: 'e', socketMessage: { id: 1, title: '', message: '' }, receivers: ['7'] },
     ],
+    ['ledger', 'UPDATE', { cursor: '7.1.aB3-_9xY.AAAAAAAAAAAAAAAAAAAAAA' }],
     ['visitedPage', 'VOID', { path: '/' }],
     ['yousignSignature', 'VOID', { id: '1' }],
     ['taxReturnSent', 'VOID', { idDepot: '1' }],

@@ -35,7 +35,7 @@ const owner = { schemaId: '1', folderId: '1', today: '', timeZone: '' }
 const banks = { what: 'banks', owner, form: 'json' } as const
 
 const produce = async (_snapshot: unknown, _task: unknown, buffer: ChunkBuffer): Promise<Produced> => {
-  return { head: { ledgerVersion: '1' }, chunks: noise(buffer), rows: () => chunks }
+  return { head: { cursor: '1' }, chunks: noise(buffer), rows: () => chunks }
 }
 
 test.each(['gzip', 'zstd'] as const)(

@@ -85,7 +85,7 @@ test.each([
     // After five runs PostgreSQL may plan a statement once for all values.
     for (let run = 0; run < 8; run++) {
       const before = await rowsRead(client)
-      const entry = await readNamedEntry(client, named(name))
+      const entry = await readNamedEntry(client, named(name), 'Europe/Paris')
       expect(entry).toMatchObject({ id: '110000', exerciceId: '12' })
       const dictionary = await readDictionaryOfEntry(client, { schemaId, folderId }, entry)
       expect(dictionary.accounts).toHaveLength(2)
@@ -130,8 +130,10 @@ test('texts that no index can hold are stored, and not found', async () => {
     { id: '710000', invoiceNumber: long },
   ])
   await inTenant(pool, schemaId, async (client) => {
-    await expect(readNamedEntry(client, named(long))).rejects.toMatchObject({ code: 'ERR-ENTRY-NOT-FOUND' })
-    expect(await readNamedEntry(client, named('710000'))).toMatchObject({ id: '710000' })
+    await expect(readNamedEntry(client, named(long), 'Europe/Paris')).rejects.toMatchObject({
+      code: 'ERR-ENTRY-NOT-FOUND',
+    })
+    expect(await readNamedEntry(client, named('710000'), 'Europe/Paris')).toMatchObject({ id: '710000' })
   })
 })
 

@@ -4,12 +4,14 @@ import { idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
+import { cursorExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
 import type { Selection } from '../selection.ts'
 import type { Position } from './movements.sql.ts'
 
 /** The result at the HTTP edge. */
 export interface Selected {
-  ledgerVersion: string
+  /** Names the state of the folder's ledger. */
+  cursor: string
   /** The folder's own reference. */
   reference: string | null
   /** The period of the exercice selected by id; null if none is selected or it does not exist. */
@@ -26,7 +28,8 @@ export async function readSelected(
     folderId,
     exerciceId,
     journalIds,
-  }: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds'>,
+    timeZone,
+  }: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
 ): Promise<Selected | undefined> {
   const ofFolder = inFolder({ schemaId, folderId })
   const period =
@@ -41,7 +44,7 @@ export async function readSelected(
   const rows = await askInTenant<Selected>(
     pool,
     schemaId,
-    `select ledger_version as "ledgerVersion", reference, ${period} as period, ${journals} as "journalIds"
+    `select ${cursorExpression(timeZone)} as cursor, reference, ${period} as period, ${journals} as "journalIds"
      from folders where schema_id = ${idLiteral(schemaId)} and id = ${idLiteral(folderId)}`,
   )
   return rows[0]
@@ -49,7 +52,8 @@ export async function readSelected(
 
 /** The result in the snapshot, before its rows are read. */
 export interface Resolved {
-  ledgerVersion: string
+  /** Names the state of the folder's ledger. */
+  cursor: string
   /**
    * The exercices that can hold selected entries: the one selected by id (none if the folder does not have it), or
    * those that overlap the period. Only the document date is guaranteed to lie within its exercice.
@@ -67,21 +71,29 @@ export interface Resolved {
  */
 export async function readResolved(
   client: pg.ClientBase,
-  { schemaId, folderId, exerciceId, period }: Selection,
+  { schemaId, folderId, exerciceId, period, timeZone }: Selection,
   items: 'movements' | 'entries',
   after: string | undefined,
 ): Promise<Resolved> {
   const overlapped = period?.dateFilter === 'document' ? period : undefined
   const { rows } = await client.query<Resolved>({
     name: `resolve ${items}`,
-    text: `select ledger_version as "ledgerVersion",
+    text: `select ledger_cursor(schema_id, id, ledger_version, $7) as cursor,
              array(select id::text from exercices
                    where schema_id = $1 and folder_id = $2 and ($3::bigint is null or id = $3)
                      and ($4::date is null or end_date >= $4) and ($5::date is null or start_date <= $5)
                    order by start_date) as "exerciceIds",
              (select ${positions[items]} from ${items} where schema_id = $1 and folder_id = $2 and id = $6) as after
            from folders where schema_id = $1 and id = $2`,
-    values: [schemaId, folderId, exerciceId, overlapped?.start, overlapped?.end, after],
+    values: [
+      schemaId,
+      folderId,
+      exerciceId,
+      overlapped?.start,
+      overlapped?.end,
+      after,
+      renderingOf(timeZone),
+    ],
   })
   const [found] = rows
   if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -98,15 +110,15 @@ const position = (entryId: string, movementId: string): string =>
 const positions = { movements: position('entry_id', 'id'), entries: position('id + 1', '0') }
 
 /** Undefined if the folder does not exist. */
-export async function readLedgerVersion(
+export async function readLedgerCursor(
   client: pg.ClientBase,
-  folder: FolderKey,
+  { schemaId, folderId, timeZone }: FolderKey & Pick<Selection, 'timeZone'>,
 ): Promise<string | undefined> {
-  const { rows } = await client.query<{ version: string }>(
-    'select ledger_version as version from folders where schema_id = $1 and id = $2',
-    [folder.schemaId, folder.folderId],
+  const { rows } = await client.query<{ cursor: string }>(
+    `select ${cursorExpression(timeZone)} as cursor from folders where schema_id = $1 and id = $2`,
+    [schemaId, folderId],
   )
-  return rows[0]?.version
+  return rows[0]?.cursor
 }
 
 function inFolder({ schemaId, folderId }: FolderKey): string {

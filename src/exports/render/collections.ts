@@ -53,16 +53,16 @@ export type OwnedCollection =
   | { what: 'society'; owner: OpenedFolders }
 
 /**
- * Identifies a collection at one ledger version, as selectionTag does for a selection. The names of fiscal years depend
+ * Identifies a collection at one state of the ledger, as selectionTag does for a selection. The names of fiscal years depend
  * on the day, so their tag changes at midnight and with the time zone.
  */
 export function collectionTag(
   collection: FolderCollection,
   { schemaId, folderId, today, timeZone }: FolderOwner,
-  ledgerVersion: string,
+  cursor: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
-  return tagOf(collection, formatRevisions[collection], schemaId, folderId, ledgerVersion, day)
+  return tagOf(collection, formatRevisions[collection], schemaId, folderId, cursor, day)
 }
 
 type Items = AsyncGenerator<object[]>

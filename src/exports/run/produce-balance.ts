@@ -15,7 +15,7 @@ export async function produceBalance(
 ): Promise<Produced> {
   const { first, second } = snapshot
   // In parallel, on two connections.
-  const [{ ledgerVersion, ...found }, accountIds] = await Promise.all([
+  const [{ cursor, ...found }, accountIds] = await Promise.all([
     resolve(snapshot, { what: 'movements', selection, after: undefined }),
     readAccountIds(second, selection),
   ])
@@ -24,7 +24,7 @@ export async function produceBalance(
   const texts = frameItems(itemsOf(sums), framings[form], (items) => {
     rows += items
   })
-  return { head: { ledgerVersion }, chunks: packTexts(texts, buffer), rows: () => rows }
+  return { head: { cursor }, chunks: packTexts(texts, buffer), rows: () => rows }
 }
 
 async function* itemsOf(sums: ReturnType<typeof readBalance>): AsyncGenerator<object[]> {

@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
-import { readLedgerVersion } from '../read/selected.sql.ts'
+import { readLedgerCursor } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { collectionTexts } from '../render/collections.ts'
 import { packTexts } from '../render/pack-texts.ts'
@@ -12,11 +12,11 @@ export async function produceCollection(
   task: CollectionTask,
   buffer: ChunkBuffer,
 ): Promise<Produced> {
-  const ledgerVersion = task.what === 'society' ? '' : await readLedgerVersion(first, task.owner)
-  if (ledgerVersion === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const cursor = task.what === 'society' ? undefined : await readLedgerCursor(first, task.owner)
+  if (task.what !== 'society' && cursor === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
   let rows = 0
   const texts = collectionTexts(first, task, task.form, (items) => {
     rows += items
   })
-  return { head: { ledgerVersion }, chunks: packTexts(texts, buffer), rows: () => rows }
+  return { head: { cursor }, chunks: packTexts(texts, buffer), rows: () => rows }
 }

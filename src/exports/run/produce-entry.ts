@@ -21,7 +21,7 @@ export async function produceEntry(
   { named, timeZone, form }: EntryTask,
   buffer: ChunkBuffer,
 ): Promise<Produced> {
-  const { ledgerVersion, id, exerciceId } = await readNamedEntry(first, named)
+  const { cursor, id, exerciceId } = await readNamedEntry(first, named, timeZone)
   const exerciceIds = [exerciceId]
   const resolved: ResolvedSelection = {
     selection: wholeFolder(named, timeZone),
@@ -40,5 +40,5 @@ export async function produceEntry(
   const tally = new EntriesTally()
   const framing = itemFramings[form]
   const chunks = renderEntries(entries, movements, 'selected', dictionary, framing, buffer, tally)
-  return { head: { ledgerVersion }, chunks, rows: () => tally.entries }
+  return { head: { cursor }, chunks, rows: () => tally.entries }
 }

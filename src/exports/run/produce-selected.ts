@@ -26,7 +26,7 @@ export async function produceSelected(
 ): Promise<Produced> {
   const { first, second } = snapshot
   // In parallel, on two connections.
-  const [{ ledgerVersion, ...found }, dictionaryRows] = await Promise.all([
+  const [{ cursor, ...found }, dictionaryRows] = await Promise.all([
     resolve(snapshot, task),
     readDictionary(second, task.selection),
   ])
@@ -39,7 +39,7 @@ export async function produceSelected(
   const entries = second.query(new CopyRows(copyEntries(resolved, columns), columns.length))
   const dictionary = renderDictionary(dictionaryRows)
   const render = task.what === 'movements' ? movementChunks : entryChunks
-  return { head: { ledgerVersion }, ...render(movements, entries, dictionary, task, buffer) }
+  return { head: { cursor }, ...render(movements, entries, dictionary, task, buffer) }
 }
 
 type Chunks = Omit<Produced, 'head'>

@@ -53,8 +53,8 @@ export interface SentTask {
 
 /** Sent before the first byte. */
 export interface ExportHead {
-  /** The folder's ledger version in the snapshot; empty if the export concerns no single folder. */
-  ledgerVersion: string
+  /** Names the state of the folder's ledger in the snapshot. Undefined if the export concerns no single folder. */
+  cursor: string | undefined
 }
 
 /** Sent after the last byte. */

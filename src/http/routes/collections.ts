@@ -36,22 +36,22 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const { c, services, principal, folderId } = call
   const { schemaId } = principal
   const representation = representationFor(c)
-  const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [] }
+  const { timeZone } = services.config
+  const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [], timeZone }
   const selected = await readSelected(services.database, folder)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  const { timeZone } = services.config
   const owner = { schemaId, folderId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
     fileName: `${selected.reference ?? folderId}_${collection}`,
     ledger: {
-      version: selected.ledgerVersion,
-      tagAt: (ledgerVersion) => collectionTag(collection, owner, ledgerVersion),
+      cursor: selected.cursor,
+      tagAt: (cursor) => collectionTag(collection, owner, cursor),
     },
   })
 }
 
-/** Each folder has its own ledger version, so the list has none to build an ETag from. */
+/** Each folder has its own ledger, so the list has no cursor to build an ETag from. */
 const society = tokenRoute({
   method: 'get',
   path: '/api/v1/society',

@@ -48,13 +48,13 @@ async function answerEntry(call: FolderCall<z.output<typeof entryQuery>>): Promi
   const representation = representationFor(c)
   const { timeZone } = services.config
   const named = { schemaId: principal.schemaId, folderId, name: query.id, draft: query.draft ?? false }
-  const { id, reference, ledgerVersion } = await askForNamedEntry(services.database, named)
+  const { id, reference, cursor } = await askForNamedEntry(services.database, named, timeZone)
   return streamExport(c, services, {
     task: { what: 'entry', named, timeZone, ...representation },
     fileName: `${reference ?? folderId}_entry_${id}`,
     ledger: {
-      version: ledgerVersion,
-      tagAt: (atVersion) => tagOf('entry', formatRevisions.entries, atVersion, named),
+      cursor,
+      tagAt: (at) => tagOf('entry', formatRevisions.entries, at, named),
     },
   })
 }

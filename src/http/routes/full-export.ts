@@ -111,7 +111,7 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
   const identity = identityOf(parameters)
   const selected =
     exerciceId !== undefined || journalIds.length > 0
-      ? await findSelected(services.database, parameters)
+      ? await findSelected(services.database, { ...folder, ...selection, timeZone: services.config.timeZone })
       : undefined
   const exerciceEnd = selected?.period?.end
   const job = await inTenant(services.database, schemaId, async (client) => {

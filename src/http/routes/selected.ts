@@ -75,8 +75,8 @@ async function answerSelected(
     task,
     fileName: `${selected.reference ?? folderId}_${what}_${start}_${end}`,
     ledger: {
-      version: selected.ledgerVersion,
-      tagAt: (version) => selectionTag(what, selection, version),
+      cursor: selected.cursor,
+      tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
   })
 }
@@ -87,7 +87,7 @@ async function answerSelected(
  */
 export async function findSelected(
   database: Pool,
-  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds'>,
+  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
 ): Promise<Selected> {
   const { exerciceId, journalIds } = selection
   const selected = await readSelected(database, selection)

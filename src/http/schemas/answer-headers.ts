@@ -35,6 +35,7 @@ const cacheHeaders: Headers = {
 /** On the 304 of an answer with an ETag. */
 export const etagHeaders: Headers = {
   ETag: text('Names these bytes. It changes when the ledger of the folder changes'),
+  'X-Ledger-Cursor': text('Names the state of the ledger, the same on every route'),
   ...cacheHeaders,
 }
 

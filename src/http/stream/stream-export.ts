@@ -18,15 +18,15 @@ export interface StreamedExport {
   task: ExportTask
   /** Name of the file, without its ending. */
   fileName: string
-  /** Undefined if the answer has no single ledger version, and thus no ETag. */
+  /** Undefined if the answer concerns no single ledger, and thus has no ETag. */
   ledger: LedgerState | undefined
 }
 
 export interface LedgerState {
   /** Read before the export starts; its snapshot may be newer. */
-  version: string
-  /** The tag of the selection at a version of the ledger. */
-  tagAt: (version: string) => string
+  cursor: string
+  /** The tag of the selection at a state of the ledger. */
+  tagAt: (cursor: string) => string
 }
 
 export async function streamExport(
@@ -35,14 +35,13 @@ export async function streamExport(
   download: StreamedExport,
 ): Promise<Response> {
   const { ledger } = download
-  const etag = etagAt(download, ledger?.version)
+  const state = stateHeaders(download, ledger?.cursor)
   if (ledger) {
-    checkIfMatch(c, ledger, ledger.version)
-    if (etag !== undefined && holdsEtag(c.req.header('if-none-match'), etag)) {
-      return c.body(null, 304, { ETag: etag, ...caching })
-    }
+    checkIfMatch(c, ledger, ledger.cursor)
+    if (state.ETag !== undefined && holdsEtag(c.req.header('if-none-match'), state.ETag))
+      return c.body(null, 304, { ...state, ...caching })
   }
-  if (c.req.method === 'HEAD') return c.body(null, 200, headersOf(download, etag))
+  if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
 
   const reader = startExport(services.threads, download.task)
   const { outgoing } = c.env
@@ -51,14 +50,15 @@ export async function streamExport(
   // It may have disconnected while the selection was checked.
   if (outgoing.closed) reader.cancel()
   try {
-    const { ledgerVersion } = await reader.head()
-    // The thread's snapshot may be newer than the version checked above.
-    if (ledger) checkIfMatch(c, ledger, ledgerVersion)
+    const { cursor } = await reader.head()
+    // The thread's snapshot may be newer than the state checked above.
+    if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
     // Errors before the first chunk are answered with their status.
     const first = await reader.read()
     const source = sourceOf(reader, first, c, services)
     return c.body(streamBody(c, services, 'stream.broken', source), 200, {
-      ...headersOf(download, etagAt(download, ledgerVersion)),
+      ...stateHeaders(download, cursor),
+      ...headersOf(download),
       // Set explicitly, because the adapter would otherwise buffer a short answer and add a Content-Length, and an
       // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
       // connection, even after a failure, as the end of the body.
@@ -73,16 +73,18 @@ export async function streamExport(
   }
 }
 
-function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, version: string): void {
+function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string): void {
   const ifMatch = c.req.header('if-match')
-  if (ifMatch !== undefined && !namesSelection(ifMatch, tagAt(version))) {
+  if (ifMatch !== undefined && !namesSelection(ifMatch, tagAt(cursor))) {
     throw new AppError('ERR-PRECONDITION-FAILED')
   }
 }
 
-function etagAt({ ledger, task }: StreamedExport, version: string | undefined): string | undefined {
-  if (!ledger || version === undefined) return undefined
-  return etagOf(ledger.tagAt(version), task, 'after' in task ? task.after : undefined)
+/** The headers that name the state of the ledger and these bytes of it. */
+function stateHeaders({ ledger, task }: StreamedExport, cursor: string | undefined): Record<string, string> {
+  if (!ledger || cursor === undefined) return {}
+  const etag = etagOf(ledger.tagAt(cursor), task, 'after' in task ? task.after : undefined)
+  return { ETag: etag, 'X-Ledger-Cursor': cursor }
 }
 
 const caching = {
@@ -90,12 +92,8 @@ const caching = {
   Vary: 'Accept, Accept-Encoding, Authorization, society-id',
 }
 
-function headersOf(
-  { task: { form, encoding }, fileName }: StreamedExport,
-  etag: string | undefined,
-): Record<string, string> {
+function headersOf({ task: { form, encoding }, fileName }: StreamedExport): Record<string, string> {
   return {
-    ...(etag === undefined ? {} : { ETag: etag }),
     ...caching,
     'Content-Type': mediaTypes[form],
     'Content-Disposition': attachment(`${fileName}.${form}`),

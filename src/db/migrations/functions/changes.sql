@@ -1,0 +1,255 @@
+-- The versions of a ledger, the log of its changes, and the cursors that name its states (docs/spec/changes.md).
+
+-- Any statement that changes a row of a ledger gives the folder a new ledger version, in the same transaction. It is a
+-- trigger because an ETag that misses one change would serve stale books. The row lock on the folder makes writers of
+-- one folder wait for each other, so a version names exactly one committed state, and versions of a folder ascend in
+-- the order of its commits.
+--
+-- With arguments, the kind of a row in ledger_changes and the column with its ids, it also logs what the statement
+-- touched, under that lock and with that version: a reader that sees a version sees every earlier change.
+create or replace function advance_ledger_version() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+declare
+  kind text := tg_argv[0];
+  ids text := format('int8range(%1$I, %1$I + 1)', coalesce(tg_argv[1], 'folder_id'));
+  rows text := format('select schema_id, folder_id, %s as id from changed', ids)
+    || case when kind is not null and tg_op = 'UPDATE'
+         then format(' union all select schema_id, folder_id, %s from former', ids) else '' end;
+  folder record;
+  version bigint;
+begin
+  -- Ordered, so that two statements over several folders lock them in the same order.
+  for folder in execute format(
+    'select schema_id, folder_id, %s as ids from (%s) touched group by schema_id, folder_id order by 1, 2',
+    case when kind is null then 'null::int8multirange' else 'range_agg(id)' end, rows)
+  loop
+    version := next_ledger_version(folder.schema_id, folder.folder_id);
+    if kind is not null then
+      insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+        values (folder.schema_id, folder.folder_id, version, kind, coarsened(folder.ids));
+    end if;
+  end loop;
+  return null;
+end $$;
+
+-- Locks the folder until the transaction ends, and gives it its next version. Locked first: an update that waits would
+-- have drawn its version before the one it waits for.
+create or replace function next_ledger_version(of_schema bigint, of_folder bigint) returns bigint
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+declare
+  version bigint;
+begin
+  perform from folders where schema_id = of_schema and id = of_folder for no key update;
+  update folders set ledger_version = nextval('ledger_versions')
+    where schema_id = of_schema and id = of_folder returning ledger_version into version;
+  return version;
+end $$;
+
+revoke all on function next_ledger_version from public;
+
+-- Fewer ranges that hold all of these ids. Up to 1,000 ranges stay as they are. More of them are joined where a single
+-- id lies between two, so that they hold at most twice the ids touched; those of more than 100,000 ids become blocks of
+-- 1,024. So a row takes at most two megabytes (a range takes 20 bytes), and that only for 100,000 scattered entries.
+create or replace function coarsened(exact int8multirange) returns int8multirange
+  language sql immutable parallel safe
+  return (
+    select case
+      when count(*) <= 1000 then exact
+      when sum(upper(r) - lower(r)) > 100000 then
+        range_agg(int8range(lower(r) / 1024 * 1024, ((upper(r) - 1) / 1024 + 1) * 1024))
+      else (
+        -- Each range one id longer; those that then meet become one, whose last id is one too many.
+        select range_agg(int8range(lower(j), upper(j) - 1))
+        from (select range_agg(int8range(lower(x), upper(x) + 1)) as joined from unnest(exact) x) longer, unnest(joined) j
+      ) end
+    from unnest(exact) r
+  );
+
+-- Exports also contain columns of the folder itself (name, currency). No line of movements or entries does.
+create or replace function advance_own_ledger_version() returns trigger
+  language plpgsql set search_path = grandlivre, pg_temp
+as $$
+begin
+  new.ledger_version := nextval('ledger_versions');
+  return new;
+end $$;
+
+-- Entries that a partner sent contain its code and name, so a change of these changes all folders with such entries.
+create or replace function advance_ledger_versions_of_third_parties() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+declare
+  renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
+    where (n.code, n.name) is distinct from (o.code, o.name));
+  folder record;
+begin
+  -- Disconnecting a partner changes no ledger.
+  if cardinality(renamed) = 0 then
+    return null;
+  end if;
+  -- An uncommitted transaction that has written entries of a third party holds a share lock on its row. The first pass
+  -- does not see these entries; the lock on the third party waits for them, and the second pass finds their folders.
+  -- Each pass locks folders first, since a writer that holds a folder may be about to request that share lock.
+  for pass in 1..2 loop
+    perform from folders f
+      where (f.schema_id, f.id) in
+        (select e.schema_id, e.folder_id from entries e where e.third_party_id = any (renamed))
+      order by f.schema_id, f.id for no key update;
+    perform from third_parties p where p.id = any (renamed) order by p.id for update;
+  end loop;
+  for folder in
+    select e.schema_id, e.folder_id, range_agg(int8range(e.third_party_id, e.third_party_id + 1)) as ids
+      from entries e where e.third_party_id = any (renamed) group by 1, 2 order by 1, 2
+  loop
+    insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+      values (folder.schema_id, folder.folder_id, next_ledger_version(folder.schema_id, folder.folder_id),
+        'third_parties', folder.ids);
+  end loop;
+  return null;
+end $$;
+
+-- The text that names a state of a folder's ledger: version, epoch, rendering, and a code that only this database can
+-- compute. The same state has the same text wherever it is shown. At most 64 characters (19 + 10 + 8 + 22 and three
+-- dots). The rendering stands for all that decides the bytes of a line besides the ledger.
+create or replace function ledger_cursor(of_schema bigint, of_folder bigint, version bigint, of_rendering text)
+  returns text
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  return (select format('%s.%s.%s.%s', version, s.epoch, of_rendering,
+    cursor_code(s.cursor_key, of_schema, of_folder, version, s.epoch, of_rendering)) from service_state s);
+
+revoke all on function ledger_cursor from public;
+grant execute on function ledger_cursor to grandlivre_service;
+
+-- Keyed twice, so that nobody can extend a text and its code. 132 bits.
+create or replace function cursor_code(
+  key bytea, of_schema bigint, of_folder bigint, version bigint, epoch bigint, rendering text) returns text
+  language sql immutable parallel safe
+  return translate(left(encode(sha256(key || sha256(key || convert_to(
+    format('%s/%s/%s/%s/%s', of_schema, of_folder, version, epoch, rendering), 'UTF8'))), 'base64'), 22), '+/', '-_');
+
+revoke all on function cursor_code from public;
+
+-- What a cursor says of this folder. `refusal` is null if changes after it can be told; otherwise why not:
+--   unknown    not a cursor of this folder
+--   epoch      of a ledger before a failover or a restore
+--   rendering  lines were rendered otherwise then
+--   later      of a state that this database does not have
+--   forgotten  changes after it are no longer remembered
+-- Codes are compared by their hashes, so that the time it takes says nothing of them.
+create or replace function read_ledger_cursor(cursor text, of_schema bigint, of_folder bigint, current_rendering text)
+  returns table (version bigint, refusal text)
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    with given as (
+      select p[1]::bigint as version, p[2]::bigint as epoch, p[3] as rendering, p[4] as code
+      from regexp_match(cursor, '^(0|[1-9][0-9]{0,17})\.([1-9][0-9]{0,8})\.([A-Za-z0-9_-]{1,8})\.([A-Za-z0-9_-]{22})$') p
+    )
+    select g.version, case
+      when g.code is null or sha256(convert_to(g.code, 'UTF8')) <> sha256(convert_to(
+        cursor_code(s.cursor_key, of_schema, of_folder, g.version, g.epoch, g.rendering), 'UTF8')) then 'unknown'
+      when g.epoch <> s.epoch then 'epoch'
+      when g.rendering <> current_rendering then 'rendering'
+      when g.version > f.ledger_version then 'later'
+      when exists (select from ledger_changes c where c.schema_id = of_schema and c.folder_id = of_folder
+        and c.kind = 'forgotten' and c.version > g.version) then 'forgotten'
+      end
+    from service_state s join folders f on f.schema_id = of_schema and f.id = of_folder
+    left join given g on true;
+  end;
+
+revoke all on function read_ledger_cursor from public;
+grant execute on function read_ledger_cursor to grandlivre_service;
+
+-- The rendering of the newest process, for the cursors that the database writes itself.
+create or replace function adopt_rendering(of_process text) returns void
+  language sql volatile security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    update service_state set rendering = of_process where rendering <> of_process;
+  end;
+
+revoke all on function adopt_rendering from public;
+grant execute on function adopt_rendering to grandlivre_service;
+
+-- At the end of a transaction that changed a folder's ledger: one event with the cursor it leaves, and one notification
+-- for requests that wait for a change. It runs once per version, but only the last one of the transaction is still that
+-- of the folder. Deferred, so the lock on the events comes last.
+create or replace function publish_ledger_change() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+begin
+  if not exists (select from folders f where f.schema_id = new.schema_id and f.id = new.id
+      and f.ledger_version = new.ledger_version) then
+    return null;
+  end if;
+  perform lock_events(new.schema_id);
+  insert into events (schema_id, folder_id, name, operation, scope, data)
+    select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
+           json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
+    from service_state s;
+  perform pg_notify('grandlivre_events', new.schema_id::text);
+  perform pg_notify('grandlivre_ledgers', new.id::text);
+  return null;
+end $$;
+
+revoke all on function publish_ledger_change from public;
+
+-- Forgets changes older than that, at most so many rows, oldest first. A row without ids keeps the version of the last
+-- one of each folder: cursors before it are refused. Returns how many rows went.
+create or replace function forget_ledger_changes(before timestamptz, at_most integer) returns bigint
+  language plpgsql volatile security definer set search_path = grandlivre, pg_temp
+as $$
+declare
+  forgotten bigint;
+begin
+  with old as materialized (
+    select schema_id, folder_id, version from ledger_changes
+      where logged_at < before and kind <> 'forgotten' order by logged_at limit at_most for update skip locked
+  ), marked as (
+    update ledger_changes c set kind = 'forgotten', ids = '{}'
+      from (select schema_id, folder_id, max(version) as version from old group by 1, 2) l
+      where (c.schema_id, c.folder_id, c.version) = (l.schema_id, l.folder_id, l.version)
+      returning c.schema_id, c.folder_id, c.version
+  ), deleted as (
+    delete from ledger_changes c using marked m
+      where c.schema_id = m.schema_id and c.folder_id = m.folder_id and c.version < m.version
+      returning c.kind
+  )
+  select (select count(*) from marked) + count(*) filter (where kind <> 'forgotten') into forgotten from deleted;
+  return forgotten;
+end $$;
+
+revoke all on function forget_ledger_changes from public;
+grant execute on function forget_ledger_changes to grandlivre_service;
+
+-- Joins each hundred consecutive rows of a folder and kind that are older than that into the last of them, whose ranges
+-- then hold all of theirs: a cursor between them gets more ranges than it needs, never fewer. Returns how many rows went.
+create or replace function compact_ledger_changes(before timestamptz) returns bigint
+  language plpgsql volatile security definer set search_path = grandlivre, pg_temp
+as $$
+declare
+  gone bigint;
+begin
+  with old as (
+    select schema_id, folder_id, kind, version, ids,
+        (row_number() over (partition by schema_id, folder_id, kind order by version) - 1) / 100 as hundred
+      from ledger_changes where logged_at < before and kind <> 'forgotten'
+  ), joined as materialized (
+    select schema_id, folder_id, kind, max(version) as version, min(version) as first, range_agg(ids) as ids
+      from old group by schema_id, folder_id, kind, hundred having count(*) = 100
+  ), kept as (
+    update ledger_changes c set ids = coarsened(j.ids) from joined j
+      where (c.schema_id, c.folder_id, c.version) = (j.schema_id, j.folder_id, j.version)
+  ), deleted as (
+    delete from ledger_changes c using joined j
+      where c.schema_id = j.schema_id and c.folder_id = j.folder_id and c.kind = j.kind
+        and c.version >= j.first and c.version < j.version
+      returning 1
+  )
+  select count(*) into gone from deleted;
+  return gone;
+end $$;
+
+revoke all on function compact_ledger_changes from public;
+grant execute on function compact_ledger_changes to grandlivre_service;
