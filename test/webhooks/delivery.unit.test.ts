@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
-import { packBatch, type StoredEvent, stableJson, webhookId } from '../../src/webhooks/body.ts'
+import { type NumberedEvent, packBatch, stableJson, webhookId } from '../../src/webhooks/body.ts'
 import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/webhooks/dispatch/delivery.ts'
 import { signatureOf } from '../../src/webhooks/signature.ts'
 
@@ -91,18 +91,27 @@ describe('after an attempt', () => {
 })
 
 describe('the body of a delivery', () => {
-  const event = (id: string, data: unknown = { id }): StoredEvent => ({
+  const event = (id: string, data: unknown = { id }): NumberedEvent => ({
     id,
     name: 'document',
     operation: 'CREATE',
     scope: { schemaId: 100 },
     data,
     createdAt: 1_795_255_463_892,
+    schemaId: '100',
+    sequence: Number(id) + 40,
   })
 
   test('holds the events as specified, and nothing else', () => {
-    const { body, ...batch } = packBatch('7', [event('1'), event('3')])
-    expect(batch).toEqual({ firstEvent: '1', lastEvent: '3', events: 2 })
+    const { body, ...batch } = packBatch('7', [event('1'), { ...event('3'), sequence: 42 }])
+    expect(batch).toEqual({
+      schemaId: '100',
+      firstEvent: '1',
+      lastEvent: '3',
+      events: 2,
+      firstSequence: 41,
+      lastSequence: 42,
+    })
     expect(JSON.parse(String(body))).toEqual(
       ['1', '3'].map((id) => ({
         name: 'document',
@@ -163,6 +172,14 @@ describe('the body of a delivery', () => {
     expect(packBatch('7', [event('1', { text: 'x'.repeat(200_000) }), event('2')])).toMatchObject({
       events: 1,
     })
+  })
+
+  test('ends before a gap in the numbers, and before an event of another schema', () => {
+    const [first, second, third] = ['1', '2', '3'].map((id) => event(id))
+    expect(packBatch('7', [first!, third!])).toMatchObject({ events: 1, firstSequence: 41, lastSequence: 41 })
+    const elsewhere = { ...second!, schemaId: '101' }
+    expect(packBatch('7', [first!, elsewhere])).toMatchObject({ events: 1, schemaId: '100' })
+    expect(packBatch('7', [elsewhere, third!])).toMatchObject({ events: 1, schemaId: '101', lastEvent: '2' })
   })
 
   test('gives an event the same webhookId at every attempt, and another one per event and subscription', () => {

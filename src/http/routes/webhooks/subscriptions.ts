@@ -1,6 +1,7 @@
 /**
  * The routes by which owners create, read, change and delete subscriptions to events (docs/spec/webhooks.md#routes).
  */
+import { isDeepStrictEqual } from 'node:util'
 import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
 import type { Principal } from '../../../auth/principal.ts'
@@ -8,12 +9,15 @@ import { readId } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds, isEventKind } from '../../../events/kinds.ts'
+import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
+import { numberAll } from '../../../webhooks/sequence/numbering.sql.ts'
 import {
   documentOf,
   foldersFor,
   patchDocument,
   patched,
   type SubscriptionDocument,
+  skipsToLatest,
   subscriptionDocument,
 } from '../../../webhooks/subscription.ts'
 import {
@@ -29,6 +33,7 @@ import {
   lockCreation,
   lockOwnSubscription,
   type Subscription,
+  skipToLatest,
 } from '../../../webhooks/subscriptions.sql.ts'
 import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
 import { checkBody } from '../../body.ts'
@@ -39,7 +44,7 @@ import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } f
 const WebhookSubscription = z
   .object({
     id: z.number(),
-    postUrl: z.url(),
+    postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
     onEvents: z.array(z.enum(eventKinds)),
     accountingFolderId: z.array(z.string()).openapi({ description: 'Folders; empty: the whole schema' }),
     thirdPartyId: z.number(),
@@ -169,9 +174,10 @@ const change = tokenRoute({
   ...routeAccess,
   summary: 'Applies a JSON Patch to a subscription of the caller, completely or not at all, and enables it',
   description:
-    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. Any successful patch, even an ' +
-    'empty one, enables a disabled subscription; it receives events that happen from then on. If /postUrl changes, ' +
-    'deliveries that wait for a retry are sent at once.',
+    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. New kinds and folders count for ' +
+    'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
+    'goes on where it stopped; /position, set to "latest", skips what it missed. If /postUrl changes, deliveries that ' +
+    'wait for a retry are sent at once; with null nothing is posted.',
   query: noQuery,
   params: subscriptionId,
   body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },
@@ -181,16 +187,20 @@ const change = tokenRoute({
 
 /**
  * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
- * first. It is not locked during the DNS lookup of a new address: the transaction ends without a change, and everything
- * is repeated once the address is vetted. No operation copies into /postUrl, so the repetition gives the same address.
+ * first. It is not locked during the DNS lookup of a new address, nor while a long backlog gets its numbers: the
+ * transaction ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so the
+ * repetition gives the same address.
  */
 async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
   const id = readSubscriptionId(c.req.param('id'))
   const rules = rulesOf(services)
   const patch = checkBody(patchDocument, body)
-  const vetted = new Set<string>()
+  const skips = skipsToLatest(patch)
+  const { schemaId } = principal
+  const vetted = new Set<string | null>([null])
+  let isNumbered = false
   for (;;) {
-    const outcome = await inTenant(services.database, principal.schemaId, async (client) => {
+    const outcome = await inTenant(services.database, schemaId, async (client) => {
       const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
       const document = checkBody(subscriptionDocument(rules), patched(documentOf(before), patch))
       const folderIds = foldersFor(principal, document)
@@ -198,13 +208,24 @@ async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): 
       await checkFolders(client, principal, added)
       const { postUrl, onEvents } = document
       if (postUrl !== before.postUrl && !vetted.has(postUrl)) return { toVet: postUrl }
-      await changeSubscription(client, id, { postUrl, onEvents, folderIds })
+      const changed = { ...before, postUrl, onEvents, folderIds }
+      const isReselected = !isDeepStrictEqual([before.onEvents, before.folderIds], [onEvents, folderIds])
+      if (skips || isReselected) {
+        if (!isNumbered) return 'toNumber'
+        await numberAll(client, id, schemaId)
+      }
+      await changeSubscription(client, id, changed)
+      if (skips) await skipToLatest(client, id)
       await enableSubscription(client, id)
-      return { ...before, postUrl, onEvents, folderIds }
+      return changed
     })
-    if (!('toVet' in outcome)) return c.json(shown(outcome), 200, uncached)
-    await checkTarget(outcome.toVet, rules)
-    vetted.add(outcome.toVet)
+    if (outcome === 'toNumber') {
+      await numberInParts((run) => inTenant(services.database, schemaId, run), id)
+      isNumbered = true
+    } else if ('toVet' in outcome) {
+      await checkTarget(outcome.toVet, rules)
+      vetted.add(outcome.toVet)
+    } else return c.json(shown(outcome), 200, uncached)
   }
 }
 
@@ -275,6 +296,7 @@ async function checkCount(client: PoolClient, principal: Principal, most: number
 }
 
 async function checkTarget(postUrl: SubscriptionDocument['postUrl'], rules: TargetRules): Promise<void> {
+  if (postUrl === null) return
   const wrong = await vetTarget(postUrl, rules)
   if (wrong !== undefined) throw invalid('postUrl', wrong)
 }
