@@ -140,7 +140,7 @@ export async function download(done: Done, name: string, compression?: Compressi
   try {
     for await (const chunk of response.body) {
       counted.add(chunk)
-      await file.write(chunk)
+      await file.appendFile(chunk)
       showProgress(`Its file: ${sizeOf(counted.bytes)} of ${sizeOf(size)}`)
     }
   } finally {

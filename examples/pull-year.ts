@@ -127,7 +127,7 @@ async function receive(
   }
   async function keep(chunks: AsyncIterable<Buffer>): Promise<void> {
     for await (const chunk of chunks) {
-      await file.write(chunk.subarray(0, cutAtBytes - bytes))
+      await file.appendFile(chunk.subarray(0, cutAtBytes - bytes))
       bytes += chunk.length
       if (bytes >= cutAtBytes) throw new Cut('cut off')
       hash.update(chunk)

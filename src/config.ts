@@ -285,7 +285,7 @@ export const limits = {
   searchWaitingMax: 50,
   /** Connections of the dispatcher besides the one that holds its locks; its transactions take a few milliseconds. */
   deliveryConnectionsMax: 4,
-  /** Ids in the error for a name that several entries have: more would make an answer of their own. */
+  /** Ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
   ambiguousEntriesMax: 100,
   /** docs/spec/interface.md#size-and-time-limits */
   bodyBytesMax: 64 * 1024,

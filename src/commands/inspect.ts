@@ -1,14 +1,12 @@
-import { createReadStream, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { type Command, CommanderError } from 'commander'
 import { printable } from '../formats/fec/problem.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
+import { readSource } from '../ledger/import/source-file.ts'
 import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-
-/** Bytes of a chunk, whose lines are checked without a promise each. */
-const chunkBytes = 1024 * 1024
 
 export function addInspectCommands(program: Command, terminal: Terminal): void {
   program
@@ -16,7 +14,7 @@ export function addInspectCommands(program: Command, terminal: Terminal): void {
     .description('show the content of an exported file and its problems')
     .command('tra')
     .description('a TRA file: its records, journals and dates, and the problems that prevent an import')
-    .argument('<file>')
+    .argument('<file>', 'plain, or compressed by gzip or zstd')
     .action((file) => inspectTra(terminal, file))
 }
 
@@ -25,9 +23,12 @@ async function inspectTra(terminal: Terminal, file: string): Promise<void> {
   if (!found?.isFile()) throw new Error(`There is no file ${file}`)
   const bar = createProgressBar(terminal.err)
   const show = showFileProgress(bar)
-  const bytes = createReadStream(file, { highWaterMark: chunkBytes })
-  const summary = await checkTra(bytes, (read, lines) =>
-    show({ step: 'reading', bytes: read, bytesTotal: found.size, lines }),
+  let bytes = 0
+  const content = readSource(file, (read) => {
+    bytes = read
+  })
+  const summary = await checkTra(content, (_, lines) =>
+    show({ step: 'reading', bytes, bytesTotal: found.size, lines }),
   )
   bar.clear()
   const lines = summary.lines === 0 ? problems(summary) : report(summary)

@@ -1225,7 +1225,7 @@ declare
 begin
   update entry_numbers n set last = c.last
     from (select schema_id, folder_id, exercice_id, journal_id, max(number::bigint) as last from changed
-          where number ~ '^\d{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
+          where number ~ '^[0-9]{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
     where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
         = (c.schema_id, c.folder_id, c.exercice_id, c.journal_id) and n.last < c.last;
   -- The keys of the entries to number. Folders may have entries of the same id.
@@ -1247,7 +1247,7 @@ begin
               on (u.schema_id, u.folder_id, u.id) = (c.schema_id, c.folder_id, c.id)
             group by c.schema_id, c.folder_id, c.exercice_id, c.journal_id) f
       cross join lateral (
-        select coalesce(max(case when e.number ~ '^\d{1,15}$' then e.number::bigint end), 0) as last,
+        select coalesce(max(case when e.number ~ '^[0-9]{1,15}$' then e.number::bigint end), 0) as last,
             count(*) filter (where e.number is null and e.validated_at is not null) as unnumbered
           from entries e
           where (e.schema_id, e.folder_id, e.exercice_id, e.journal_id)
@@ -1344,7 +1344,7 @@ BEGIN ATOMIC
              ELSE NULL::text
          END AS "case"
     FROM ((service_state s
-      JOIN folders f ON ((((f.schema_id)::bigint = read_ledger_cursor.of_schema) AND ((f.id)::bigint = read_ledger_cursor.of_folder))))
+      JOIN folders f ON ((((f.schema_id)::bigint = read_ledger_cursor.of_schema) AND ((f.id)::bigint = read_ledger_cursor.of_folder) AND ((f.schema_id)::bigint = tenant()))))
       LEFT JOIN given g ON (true));
 END
 ;

@@ -19,8 +19,8 @@ export function sameChunkBuffer(): ChunkBuffer {
 }
 
 /**
- * Two buffers in turn: where each chunk is used up before the next but one is rendered. A second call for the same chunk
- * would return the buffer of the chunk before it, which is still being written.
+ * Two buffers in turn: where each chunk is used up before the next but one is rendered. A second call for the same
+ * chunk would return the buffer of the chunk before it, which is still being written.
  */
 export function twoChunkBuffers(): ChunkBuffer {
   const buffers = [sameChunkBuffer(), sameChunkBuffer()] as const

@@ -108,7 +108,9 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
 }
 
 /** The folder, on mad routes: instead of the header society-id, or equal to it. */
-export const accountingFolderId = optional(id)
+export const accountingFolderId = optional(id).openapi({
+  description: 'The folder, instead of the header society-id',
+})
 
 /** Reads the folder that the query names, before the whole query is validated. */
 export function readAccountingFolderId(given: string[] | undefined): string | 'malformed' | undefined {

@@ -1,7 +1,7 @@
 /**
- * A full export in its thread, in any format: one snapshot, rendered, hashed, compressed if the trigger asked for it, and
- * written to the store, chunk by chunk.
- * The main thread sends at most one message: stop. Then the attempt removes what it wrote.
+ * A full export in its thread, in any format: one snapshot, rendered, hashed, compressed if the trigger asked for it,
+ * and written to the store, chunk by chunk. The main thread sends at most one message: stop. Then the attempt removes
+ * what it wrote.
  *
  * Both transactions commit before the file is completed, so a read that fails at its end creates no file, and a store
  * that is slow to join parts blocks neither connections nor the database's vacuum.
@@ -45,8 +45,8 @@ export interface FolderTask {
   options: FormatOptions
   selection: FileSelection
   /**
-   * Movements so far, movements in total (NaN until they are counted), bytes before compression. Shared memory, because a message for each
-   * chunk took 60 ms of the 1.7 s that the service needs for 600,000 movements.
+   * Movements so far, movements in total (NaN until they are counted), bytes before compression. Shared memory, because
+   * a message for each chunk took 60 ms of the 1.7 s that the service needs for 600,000 movements.
    */
   progress: Float64Array
   port: MessagePort

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 
 /** Ids per value of the sequence (see migration 0001). */
-const idsPerBlock = 1000
+export const idsPerBlock = 1000
 
 /**
  * Hands out ids, ascending, in blocks from the sequence `ids`: that saves thousands of round trips per million rows,

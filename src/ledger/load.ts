@@ -239,6 +239,7 @@ export class TableWriter<Row> {
   #text = ''
   #chunks: Buffer[] = []
   #chunkBytes = 0
+  #rows = 0
 
   constructor(client: ClientBase, table: TableOf<Row>) {
     this.#client = client
@@ -268,12 +269,18 @@ export class TableWriter<Row> {
       }
     }
     this.#text += `${line}\n`
+    this.#rows += 1
     if (this.#text.length >= charactersPerChunk) this.#encodeText()
   }
 
   /** Bytes that the next flush will send; the last few rows count in characters. */
   get pendingBytes(): number {
     return this.#chunkBytes + this.#text.length
+  }
+
+  /** Rows that the next flush will load. */
+  get pendingRows(): number {
+    return this.#rows
   }
 
   /**
@@ -286,6 +293,7 @@ export class TableWriter<Row> {
     if (chunks.length === 0) return
     this.#chunks = []
     this.#chunkBytes = 0
+    this.#rows = 0
     // The batch is in memory, so it is written at once. Not with pipeline(): after the database refuses, that destroys
     // the stream, and pg-copy-streams then waits for a response that never comes.
     await new Promise<void>((resolve, reject) => {

@@ -156,18 +156,30 @@ export async function deleteLedger(client: ClientBase, key: FolderKey): Promise<
     ])
 }
 
+export interface LedgerCount {
+  /** Whether it has no row of any kind: a new folder may have journals and modes of payment alone. */
+  isEmpty: boolean
+  accounts: number
+  entries: number
+  closed: { start: string; end: string } | null
+}
+
 /** What a folder's ledger holds. */
 export async function countLedger(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
-): Promise<{ accounts: number; entries: number; closed: { start: string; end: string } | null }> {
-  const { rows } = await client.query(
-    `select (select count(*) from grandlivre.accounts where schema_id = $1 and folder_id = $2)::integer as accounts,
+): Promise<LedgerCount> {
+  const hasRows = tablesOfLedger.map(
+    (table) => `exists (select from grandlivre.${table} where schema_id = $1 and folder_id = $2)`,
+  )
+  const { rows } = await client.query<LedgerCount>(
+    `select not (${hasRows.join(' or ')}) as "isEmpty",
+            (select count(*) from grandlivre.accounts where schema_id = $1 and folder_id = $2)::integer as accounts,
             (select count(*) from grandlivre.entries where schema_id = $1 and folder_id = $2)::integer as entries,
             (select json_build_object('start', start_date, 'end', end_date) from grandlivre.exercices
              where schema_id = $1 and folder_id = $2 and closed_at is not null
              order by start_date limit 1) as closed`,
     [schemaId, folderId],
   )
-  return rows[0]
+  return rows[0]!
 }

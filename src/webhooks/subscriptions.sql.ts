@@ -214,7 +214,8 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
        where id = $1 and not enabled
        returning id
      ), hastened as (
-       update grandlivre.deliveries d set next_attempt_at = now(), attempts_before_replay = d.attempts
+       update grandlivre.deliveries d
+       set next_attempt_at = least(d.next_attempt_at, now()), attempts_before_replay = d.attempts
        from enabled where d.subscription_id = enabled.id and d.state = 'pending'
      )
      select from enabled`,

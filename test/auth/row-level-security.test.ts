@@ -42,14 +42,14 @@ test('every table of a tenant has row-level security with a policy, and a key th
 
 test('a query that forgets its tenant sees no row', async () => {
   for (const table of await tenantTables()) {
-    expect(await count(owner, table), `${table} has rows to hide`).toBe(2)
+    expect(await count(owner, table), `${table} has rows to hide`).toBeGreaterThanOrEqual(2)
     expect(await count(requests, table), table).toBe(0)
   }
 })
 
 test('a tenant sees all of its own rows and no others', async () => {
   for (const table of await tenantTables()) {
-    const statement = `select schema_id from ${table}`
+    const statement = `select distinct schema_id from ${table}`
     const seen = await inTenant(requests, '2000', (client) => client.query(statement))
     expect(seen.rows, table).toEqual([{ schema_id: '2000' }])
     expect(await askInTenant(requests, '1000', statement), table).toEqual([{ schema_id: '1000' }])
@@ -122,7 +122,7 @@ test('the ledger, tokens and rate windows are read-only for the role', async () 
     ).rejects.toThrow('permission denied')
 })
 
-test('the role writes only the tables of full exports and webhooks, and only two functions see past its tenant', async () => {
+test('the role writes only the tables of full exports, digests and webhooks, and few functions see past its tenant', async () => {
   const { rows: granted } = await owner.query(
     `select table_name as name, string_agg(privilege_type, ' ' order by privilege_type) as rights
      from information_schema.role_table_grants
@@ -135,6 +135,7 @@ test('the role writes only the tables of full exports and webhooks, and only two
     { name: 'delivery_attempts', rights: all },
     { name: 'events', rights: 'DELETE INSERT SELECT' },
     { name: 'exports', rights: all },
+    { name: 'movement_blocks', rights: all },
     { name: 'subscription_positions', rights: all },
     { name: 'subscriptions', rights: all },
   ])
@@ -143,7 +144,16 @@ test('the role writes only the tables of full exports and webhooks, and only two
      where pronamespace = 'grandlivre'::regnamespace and prosecdef and prorettype <> 'trigger'::regtype
        and has_function_privilege('grandlivre_service', oid, 'execute') order by 1`,
   )
-  expect(functions).toEqual([{ name: 'enter' }, { name: 'entries_named' }, { name: 'tenants_with_exports' }])
+  expect(functions.map(({ name }) => name)).toEqual([
+    'adopt_rendering',
+    'compact_ledger_changes',
+    'enter',
+    'entries_named',
+    'forget_ledger_changes',
+    'ledger_cursor',
+    'read_ledger_cursor',
+    'tenants_with_exports',
+  ])
 })
 
 test('the function that finds entries by name, which no policy binds, finds those of its tenant only', async () => {
@@ -158,6 +168,13 @@ test('the function that finds entries by name, which no policy binds, finds thos
     expect(await askInTenant(requests, '1000', named(name)), name).toHaveLength(name === '1' ? 1 : 0)
     expect((await requests.query(named(name))).rows, name).toEqual([])
   }
+})
+
+test('the function that reads cursors, which no policy binds, knows the folders of its tenant only', async () => {
+  const read = `select * from read_ledger_cursor(
+    ledger_cursor(2000, ${folderId}, 1, 'r'), 2000, ${folderId}, 'r')`
+  expect(await askInTenant(requests, '2000', read)).toEqual([{ version: '1', refusal: null }])
+  expect(await askInTenant(requests, '1000', read)).toEqual([])
 })
 
 test('the role owns nothing and can neither create nor alter anything', async () => {

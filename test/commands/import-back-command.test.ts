@@ -64,6 +64,11 @@ test('import mad applies its options, and refuses those that do not fit', async 
     out: '',
     error: '--folder names an existing folder, --name a new one: give only one of them\n',
   })
+  expect(await run('mad', file, '--replace')).toEqual({
+    code: 1,
+    out: '',
+    error: '--replace replaces the ledger of a folder: name it by --folder\n',
+  })
   expect((await run('mad', `${file}.none`)).error).toBe(`There is no file ${file}.none\n`)
 })
 
@@ -99,5 +104,9 @@ test('import tra prints folder, exercices, counts and sums, and replaces a folde
   ])
   await stage.owner.query('update grandlivre.exercices set closed_at = null')
   const again = await run('tra', fixturePath('ledger.tra'), '--folder', id, '--replace')
-  expect(again.out).toMatch(new RegExp(`^Folder ${id} \\(Copie\\), firm .+\nThe folder keeps its own name`))
+  expect(again.out).toMatch(
+    new RegExp(
+      `^Folder ${id} \\(Copie\\), firm .+\nThe folder keeps its own name.+ and currency \\(EUR\\)\n`,
+    ),
+  )
 })

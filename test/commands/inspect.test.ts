@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { smallEntries, smallParameters } from '../support/ledgers/small-tra.ts'
@@ -38,6 +39,16 @@ test('a valid file gets a summary: header, records, journals, dates', async () =
     'No problem found',
   ])
     expect(out.split('\n')).toContain(line)
+})
+
+test.each<[string, (bytes: Buffer) => Buffer]>([
+  ['gzip', gzipSync],
+  ['zstd', zstdCompressSync],
+])('a file compressed by %s gets the same summary', async (_, compress) => {
+  const lines = [...smallParameters(), ...smallEntries()]
+  const plain = await inspect(written('plain.tra', ...lines))
+  expect(plain.code).toBe(0)
+  expect(await inspect(written('compressed', compress(Buffer.concat(lines))))).toEqual(plain)
 })
 
 test('problems are printed with line and column, and the exit code is 1', async () => {

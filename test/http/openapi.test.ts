@@ -60,6 +60,38 @@ describe('the OpenAPI document', () => {
     expect(unstated.filter((name) => !free.includes(name))).toEqual([])
   })
 
+  test('names, where it describes the parameters of a route, no parameter that the route lacks', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    const routes = Object.entries<Record<string, { parameters?: { name: string; description?: string }[] }>>(
+      body.paths,
+    ).flatMap(([path, methods]) =>
+      Object.values(methods).map(({ parameters = [] }) => ({
+        path,
+        names: parameters.map(({ name }) => name),
+        text: parameters.map(({ description }) => description).join('\n'),
+      })),
+    )
+    const known = new Set(routes.flatMap(({ names }) => names))
+    // A name that is also a word of the language counts in backquotes alone.
+    const isNamed = (name: string, text: string) =>
+      new RegExp(/[A-Z-]/.test(name) ? `\\b${name}\\b` : `\`${name}\``, 'i').test(text)
+    const named = routes.map(({ path, names, text }) => [
+      path,
+      [...known].filter((name) => isNamed(name, text) && !names.includes(name)),
+    ])
+    expect(named).toEqual(routes.map(({ path }) => [path, []]))
+    expect(routes.some(({ names, text }) => names.some((name) => isNamed(name, text)))).toBe(true)
+  })
+
+  test('says which formats of a full export take a parameter, and which require it', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    const { parameters } = body.paths['/api/v1/mad/all'].get
+    const described = (name: string) =>
+      parameters.find((parameter: { name: string }) => parameter.name === name).description
+    expect(described('idExercice')).toMatch(/; only with TRA, FEC, CSV or PARQUET; required with FEC$/)
+    expect(described('journalIds')).toMatch(/; only with TRA, CSV or PARQUET$/)
+  })
+
   test('describes every header of the answers of movements', async () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const { parameters, responses } = body.paths['/api/v1/mad/movements'].get

@@ -76,6 +76,27 @@ test('numbers that entries bring are kept, and the next follows the highest, bef
   expect(await numbers()).toEqual({ '12/31': '0041 VE-1000 42 50 60 61' })
 })
 
+test('a number in digits of another script is no whole number, whatever the locale of the database', async () => {
+  const unicode = await createTestDatabase({ template: `template0 builtin_locale 'PG_UNICODE_FAST'` })
+  await migrate(unicode.ownerUrl)
+  const { client, end } = await createTenants(unicode.ownerUrl)
+  try {
+    await insertDimensions(client, folder, 'first')
+    const addHere = (id: string, number: string | null = null) => addEntry(client, folder, { id, number }, [])
+    await addHere('1', '٧٠')
+    await addHere('2')
+    await addHere('3', '٧١')
+    await addHere('4')
+    const { rows } = await client.query(
+      `select '٧' ~ '^\\d$' as digit, array_agg(number order by id) as numbers from grandlivre.entries`,
+    )
+    expect(rows).toEqual([{ digit: true, numbers: ['٧٠', '1', '٧١', '2'] }])
+  } finally {
+    await end()
+    await unicode.drop()
+  }
+})
+
 test('one statement over folders with entries of the same id numbers each folder on its own, and no draft', async () => {
   const other = folders.sameFirm
   await insertDimensions(staff.client, { schemaId: other.schemaId, folderId: other.folderId }, 'other')

@@ -77,6 +77,25 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
   })
 
+  test('replaces the journals of a folder that has nothing else only with --replace', async () => {
+    const { folderId } = await load()
+    await stage.owner.query(
+      `insert into grandlivre.folders (schema_id, id, firm_id, name) select schema_id, 77, firm_id, 'Vide'
+       from grandlivre.folders where id = $1`,
+      [folderId],
+    )
+    await stage.owner.query(
+      `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
+       select schema_id, 77, 78, code, name, type from grandlivre.journals where folder_id = $1 limit 1`,
+      [folderId],
+    )
+    await expect(load({ folderId: '77' })).rejects.toThrow(
+      'Folder 77 (Vide) already holds a ledger: 0 entries, 0 accounts. Import with --replace to replace all of it',
+    )
+    await load({ folderId: '77', replace: true })
+    expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
+  })
+
   test('replaces the ledger of a folder only with --replace, and then all of it', async () => {
     const { folderId, entries } = await load()
     const content = await ledgerContent(stage.owner, folderId)

@@ -17,7 +17,7 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     counted(imported.journals, 'journal'),
     `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
   ]
-  return [
+  const lines = [
     `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
     `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
     loaded.join(', '),
@@ -27,6 +27,8 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     ...departures(imported),
     ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
+  // Names come from the file or the folder.
+  return lines.map(printable)
 }
 
 function replaced({ replacement }: FecImported): string[] {
@@ -34,7 +36,14 @@ function replaced({ replacement }: FecImported): string[] {
   const rows = ({ entries, movements }: RowCounts) =>
     `${counted(entries, 'entry', 'entries')} and ${counted(movements, 'movement')}`
   const { inserted, updated, deleted } = replacement
-  return [`Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`]
+  const sentence = `Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`
+  const { overwritten, removed } = replacement.otherSources
+  if (overwritten + removed === 0) return [sentence]
+  const [gone, others] = [removed, overwritten].map((count) => count.toLocaleString('en'))
+  return [
+    sentence,
+    `Entries that did not come from a FEC: ${gone} deleted, ${others} overwritten by those of the file`,
+  ]
 }
 
 /** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */
@@ -42,6 +51,7 @@ function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
   const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
+  const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const sentences: [count: number, sentence: string][] = [
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
     [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
@@ -50,7 +60,7 @@ function departures(imported: FecImported): string[] {
       `${counted(undated, 'entry', 'entries')} without a validation date: ${
         imported.drafts > 0
           ? 'awaiting validation'
-          : 'taken as validated on their own date; --drafts keeps them apart'
+          : `taken as validated on ${their} own date; --drafts keeps ${them} apart`
       }`,
     ],
     [
@@ -70,7 +80,7 @@ function departures(imported: FecImported): string[] {
     [filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${filedColumns.join(', ')}`],
     [
       mixed,
-      `${counted(mixed, 'entry', 'entries')} in several foreign currencies, shown in the first; amounts are kept as filed`,
+      `${counted(mixed, 'entry', 'entries')} with a line in a foreign currency that is not shown: kept as filed`,
     ],
     [
       payments,
@@ -87,10 +97,10 @@ function departures(imported: FecImported): string[] {
         'To bring it up, import that file again with --replace',
     ]),
   ]
-  return sentences.filter(([count]) => count > 0).map(([, sentence]) => printable(sentence))
+  return sentences.filter(([count]) => count > 0).map(([, sentence]) => sentence)
 }
 
-function counted(number: number, one: string, many = `${one}s`): string {
+export function counted(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`
 }
 

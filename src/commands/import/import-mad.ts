@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { importMad, type MadImported } from '../../ledger/mad/import-mad.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { addFolderOptions, counted, type FolderOptions, importWholeLedger } from './import-whole-ledger.ts'
+import { addFolderOptions, type FolderOptions, ifAny, importWholeLedger } from './import-whole-ledger.ts'
 
 export function addImportMad(group: Command, terminal: Terminal): void {
   const command = group
@@ -26,12 +26,14 @@ export function addImportMad(group: Command, terminal: Terminal): void {
     )
 }
 
-function told({ unbalancedEntries, unknownSenders, fullNames, unknownMembers }: MadImported): string[] {
+function told(imported: MadImported): string[] {
+  const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers } = imported
   return [
-    ...counted(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
-    ...counted(unknownSenders, 'Entries whose sender is not registered here, now without one'),
-    ...counted(fullNames, 'Addresses whose full name is not made of their parts, now without it'),
-    ...[...unknownMembers].flatMap(([path, times]) => counted(times, `Not of the format, left out: ${path}`)),
+    ...ifAny(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
+    ...ifAny(unknownSenders, 'Entries whose sender is not registered here, now without one'),
+    ...ifAny(fullNames, 'Addresses whose full name is not made of their parts, now without it'),
+    ...ifAny(durations, 'Exercices whose duration is not that of their days, which counts'),
+    ...[...unknownMembers].flatMap(([path, times]) => ifAny(times, `Not of the format, left out: ${path}`)),
     'What such a file does not hold: docs/spec/imports.md#mad-files',
   ]
 }

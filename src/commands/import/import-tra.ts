@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { importTra, type TraImported } from '../../ledger/tra/import-tra.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { someOf } from './fec-report.ts'
-import { addFolderOptions, counted, type FolderOptions, importWholeLedger } from './import-whole-ledger.ts'
+import { addFolderOptions, type FolderOptions, ifAny, importWholeLedger } from './import-whole-ledger.ts'
 
 export function addImportTra(group: Command, terminal: Terminal): void {
   const command = group
@@ -16,8 +16,8 @@ export function addImportTra(group: Command, terminal: Terminal): void {
 function told(imported: TraImported): string[] {
   const { blankValidDates, wrongSums, renumberedAccounts, banksLeftOut, thirdPartyLines, unread } = imported
   return [
-    ...counted(blankValidDates, 'Entries without a day of validation, taken as validated on their own date'),
-    ...counted(wrongSums, 'Entries and shares that do not add up, as in the file (inspect tra names them)'),
+    ...ifAny(blankValidDates, 'Entries without a day of validation, taken as validated on their own date'),
+    ...ifAny(wrongSums, 'Entries and shares that do not add up, as in the file (inspect tra names them)'),
     ...(renumberedAccounts.length === 0
       ? []
       : [
@@ -25,14 +25,12 @@ function told(imported: TraImported): string[] {
             renumberedAccounts.map(({ filed, number }) => `${filed} is ${number}`),
           )}`,
         ]),
-    ...counted(banksLeftOut, 'Banks left out, as the file has no bank journal'),
-    ...counted(
+    ...ifAny(banksLeftOut, 'Banks left out, as the file has no bank journal'),
+    ...ifAny(
       thirdPartyLines,
       'Lines of third parties below other roots than 401, 411 and 421, now on their collective account',
     ),
-    ...[...unread].flatMap(([field, lines]) =>
-      counted(lines, `Lines with a value that is not read: ${field}`),
-    ),
+    ...[...unread].flatMap(([field, lines]) => ifAny(lines, `Lines with a value that is not read: ${field}`)),
     'What such a file does not hold: docs/spec/imports.md#tra-files',
   ]
 }

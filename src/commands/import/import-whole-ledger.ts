@@ -10,6 +10,7 @@ import { nextSteps } from '../terminal/next-steps.ts'
 import { createProgressBar, type FileProgress, showFileProgress } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { withDatabase } from '../with-database.ts'
+import { counted } from './fec-report.ts'
 
 export interface FolderOptions {
   folder?: string | undefined
@@ -47,14 +48,14 @@ interface LoadOptions<Imported> {
 }
 
 /**
- * @param counted what progress counts: lines, movements
+ * @param unit what progress counts: lines, movements
  * @param told lines of the report about what this kind of file lacks or has beyond the ledger
  */
 export async function importWholeLedger<Imported extends WholeLedger>(
   terminal: Terminal,
   file: string,
   { folder, name, replace }: FolderOptions,
-  counted: string,
+  unit: string,
   load: (pool: Pool, options: LoadOptions<Imported>) => Promise<unknown>,
   told: (imported: Imported) => string[],
 ): Promise<void> {
@@ -62,6 +63,8 @@ export async function importWholeLedger<Imported extends WholeLedger>(
   if (name !== undefined) checkLine('--name', name)
   if (folder !== undefined && name !== undefined)
     throw new Error('--folder names an existing folder, --name a new one: give only one of them')
+  if (replace && folder === undefined)
+    throw new Error('--replace replaces the ledger of a folder: name it by --folder')
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(terminal, async ({ pool, config }) => {
     const started = performance.now()
@@ -72,7 +75,7 @@ export async function importWholeLedger<Imported extends WholeLedger>(
       ...(name !== undefined && { name }),
       ...(replace !== undefined && { replace }),
       timeZone: config.timeZone,
-      onProgress: showFileProgress(bar, counted),
+      onProgress: showFileProgress(bar, unit),
       onLoaded: (imported) => {
         bar.clear()
         const last = imported.exercices.at(-1)
@@ -89,26 +92,27 @@ export async function importWholeLedger<Imported extends WholeLedger>(
 }
 
 /** A line of the report, if there is anything to tell. */
-export function counted(number: number, what: string): string[] {
+export function ifAny(number: number, what: string): string[] {
   return number > 0 ? [`${what}: ${number.toLocaleString('en')}`] : []
 }
 
 function report(imported: WholeLedger, seconds: number): string[] {
-  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const loaded = [
-    `${count(imported.movements, 'movements')} in ${count(imported.entries, 'entries')}`,
-    count(imported.accounts, 'accounts'),
-    `${count(imported.journals, 'journals')} in ${seconds.toFixed(1)} s`,
+    `${counted(imported.movements, 'movement')} in ${counted(imported.entries, 'entry', 'entries')}`,
+    counted(imported.accounts, 'account'),
+    `${counted(imported.journals, 'journal')} in ${seconds.toFixed(1)} s`,
   ]
-  const { folderId, name, firmId, created } = imported
+  const { folderId, name, firmId, created, currency } = imported
   return [
     `Folder ${folderId} (${name}${created ? ', new' : ''}), firm ${firmId}`,
     ...(created
       ? []
-      : ['The folder keeps its own name, reference, SIRET, address, contact, RCS and capital']),
+      : [
+          `The folder keeps its own name, reference, SIRET, address, contact, RCS, capital and currency (${currency})`,
+        ]),
     ...imported.exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
     loaded.join(', '),
     `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
-    ...counted(imported.drafts, 'Entries that await validation'),
+    ...ifAny(imported.drafts, 'Entries that await validation'),
   ]
 }

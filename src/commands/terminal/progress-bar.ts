@@ -38,8 +38,8 @@ export interface FileProgress {
   lines: number
 }
 
-/** Shows each step of reading a file, with its own rate. @param counted what `lines` counts */
-export function showFileProgress(bar: ProgressBar, counted = 'lines'): (progress: FileProgress) => void {
+/** Shows each step of reading a file, with its own rate. @param unit what `lines` counts */
+export function showFileProgress(bar: ProgressBar, unit = 'lines'): (progress: FileProgress) => void {
   let current = ''
   let started = 0
   return ({ step, bytes, bytesTotal, lines }) => {
@@ -47,6 +47,6 @@ export function showFileProgress(bar: ProgressBar, counted = 'lines'): (progress
     if (step !== current) [current, started] = [step, now]
     const megabytes = [bytes, bytesTotal].map((count) => (count / 1e6).toFixed(1)).join(' of ')
     const rate = Math.round((lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
-    bar.show(bytes / bytesTotal, `${step}: ${megabytes} MB, ${rate} ${counted}/s`)
+    bar.show(bytes / bytesTotal, `${step}: ${megabytes} MB, ${rate} ${unit}/s`)
   }
 }

@@ -154,4 +154,4 @@ alter table deliveries
 create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
   returns boolean language sql immutable parallel safe as 'select false';
 
--- functions: sha256 9169d828439746201c58dce27ac04e3e28bf4df3e5a06917d241862290ced2a2
+-- functions: sha256 b330f9eb4ff87a28821cc82c0d6f53b8ac77eb1101157cb22d1ba9910732a0de

@@ -1,34 +1,15 @@
 /** The columns of a FEC, and the first line, which names, separates and orders them. */
+import { type StandardColumn, standardColumns } from './lines/standard-columns.ts'
 import { FecError, FecProblems } from './problem.ts'
 
-/** Names and order of article A47 A-1 of the Livre des procédures fiscales. */
-const alwaysThere = [
-  'JournalCode',
-  'JournalLib',
-  'EcritureNum',
-  'EcritureDate',
-  'CompteNum',
-  'CompteLib',
-  'CompAuxNum',
-  'CompAuxLib',
-  'PieceRef',
-  'PieceDate',
-  'EcritureLib',
-  'EcritureLet',
-  'DateLet',
-  'ValidDate',
-  'Montantdevise',
-  'Idevise',
-] as const
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
 /** For ledgers kept on a cash basis, beyond the 18 of the standard; any file may have any of them. */
 const optional = ['DateRglt', 'ModeRglt', 'NatOp', 'IdClient'] as const
 
-export type FecColumn =
-  | (typeof alwaysThere)[number]
-  | (typeof amountColumns)[number]
-  | (typeof optional)[number]
+export type FecColumn = StandardColumn | (typeof amountColumns)[number] | (typeof optional)[number]
 
+/** Those of the standard but for its two of amounts, for which a file may have others. */
+const alwaysThere = standardColumns.filter((column) => column !== 'Debit' && column !== 'Credit')
 const columns: readonly FecColumn[] = [...alwaysThere, ...amountColumns, ...optional]
 
 /**
@@ -114,8 +95,10 @@ export function parseHeader(line: string): FecHeader {
     .split(separator)
     .map((name) => name.trim())
   if (names.length > 1 && names.at(-1) === '') names.pop()
-  if (names.length < 2) {
-    const message = 'the first line must name the columns (JournalCode, ...) separated by tab, | or ;'
+  // Said once: each column would be missing.
+  if (!names.some((name) => columnNamed.has(name.toLowerCase()))) {
+    const message =
+      'the first line must name the columns (JournalCode, ...), without quotes, separated by tab, | or ;'
     throw new FecError([{ line: 1, column: 'header', value: line.trim().slice(0, 60), message }])
   }
 

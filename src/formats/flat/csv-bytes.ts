@@ -3,9 +3,9 @@
  * starting at `at` and return the position after the last byte; a field needs up to twice its range and two quotes.
  */
 import { ascii } from '../ascii.ts'
-import { escapedAt, isNull } from '../text-bytes.ts'
+import { isNull, writeJson } from '../text-bytes.ts'
 
-const { backslash, blank, carriageReturn, lineFeed, quote, tab, verticalTab } = ascii
+const { backslash, carriageReturn, lineFeed, quote, tab, verticalTab } = ascii
 
 /** What a letter stands for after a backslash of COPY. Other characters stand for themselves. */
 const unescapedByte = new Uint8Array(256).map((_, byte) => byte)
@@ -51,12 +51,7 @@ export function writeQuotedOrNothing(
   return isNull(bytes, start, end) ? at : writeQuoted(out, at, bytes, start, end)
 }
 
-/**
- * Writes JSON as the database prints it for the inside of a quoted field: without the blanks between its parts, its
- * quotes doubled.
- *
- * COPY doubles each backslash of the text. JSON has already escaped all other characters that COPY would escape.
- */
+/** Writes JSON as the database prints it for the inside of a quoted field, without the blanks between its parts. */
 export function writeQuotedJson(
   out: Uint8Array,
   at: number,
@@ -64,19 +59,5 @@ export function writeQuotedJson(
   start: number,
   end: number,
 ): number {
-  let inString = false
-  for (let i = start; i < end; i++) {
-    const byte = bytes[i]!
-    if (byte === backslash) {
-      i = escapedAt(bytes, i)
-      out[at++] = backslash
-      out[at++] = bytes[i]!
-      if (bytes[i] === quote) out[at++] = quote
-    } else if (byte === quote) {
-      inString = !inString
-      out[at++] = quote
-      out[at++] = quote
-    } else if (inString || byte !== blank) out[at++] = byte
-  }
-  return at
+  return writeJson(out, at, bytes, start, end, true)
 }

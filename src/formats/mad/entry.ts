@@ -6,10 +6,10 @@
 
 import { strict as assert } from 'node:assert'
 import { offsetsOf } from '../columns.ts'
-import { bytesOf, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
+import { bytesOf, isNull, readId, writeJson, writePiece, writePlain } from '../text-bytes.ts'
 import { writeAttachments } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
-import { writeDateOrNull, writeJson, writeNull, writeTextOrNull } from './json-bytes.ts'
+import { writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
 
 /** The columns of an entry row that is rendered inside its movements. */
 export const entryColumns = [

@@ -40,7 +40,7 @@ function exerciceItem(exercice: ExerciceView, name: string): object {
 }
 
 /** Months from the first to the last day, including a partial one: 2024-01-01 to 2024-12-31 is 12. */
-function monthsOf(start: string, end: string): number {
+export function monthsOf(start: string, end: string): number {
   const [fromYear, fromMonth, fromDay] = start.split('-').map(Number) as [number, number, number]
   const [toYear, toMonth, toDay] = end.split('-').map(Number) as [number, number, number]
   return (toYear - fromYear) * 12 + toMonth - fromMonth + (toDay >= fromDay ? 1 : 0)

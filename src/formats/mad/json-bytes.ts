@@ -6,9 +6,9 @@
  */
 
 import { ascii } from '../ascii.ts'
-import { bytesOf, escapedAt, isNull, writePlain } from '../text-bytes.ts'
+import { bytesOf, isNull, writePlain } from '../text-bytes.ts'
 
-const { backslash, blank, letterU, letterV, quote, verticalTab, zero } = ascii
+const { backslash, letterU, letterV, quote, verticalTab, zero } = ascii
 
 /** Writes a JSON string. It needs up to six times the range (a control character becomes \u0001) and two quotes. */
 export function writeText(
@@ -80,33 +80,5 @@ export function writeDateOrNull(
   out[at++] = quote
   at = writePlain(out, at, bytes, start, end)
   out[at++] = quote
-  return at
-}
-
-/**
- * Writes JSON as the database prints it, without the blanks between its parts. Strings and numbers keep their
- * characters, so numbers of partners keep their digits. It needs at most the range.
- *
- * COPY doubles each backslash of the text. JSON has already escaped all other characters that COPY would escape.
- */
-export function writeJson(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  let inString = false
-  for (let i = start; i < end; i++) {
-    const byte = bytes[i]!
-    if (byte === backslash) {
-      i = escapedAt(bytes, i)
-      out[at++] = backslash
-      out[at++] = bytes[i]!
-      continue
-    }
-    if (byte === quote) inString = !inString
-    if (inString || byte !== blank) out[at++] = byte
-  }
   return at
 }

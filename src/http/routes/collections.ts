@@ -43,7 +43,7 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const owner = { schemaId, folderId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
-    fileName: `${selected.reference ?? folderId}_${collection}`,
+    fileName: `${selected.reference || folderId}_${collection}`,
     ledger: {
       cursor: selected.cursor,
       tagAt: (cursor) => collectionTag(collection, owner, cursor),

@@ -24,8 +24,8 @@ const entryQuery = z.strictObject({
       type: 'string',
       pattern: namePattern.source,
       description:
-        'The producerId of an entry, as notifications carry it; else the invoice number of one of its movements; ' +
-        'else the partnerId of its partnerMetadata',
+        'The producerId of an entry, draft or not, as notifications carry it; else the invoice number of one of its ' +
+        'movements; else the partnerId of its partnerMetadata',
       example: '1175',
     }),
   draft,
@@ -51,7 +51,7 @@ async function answerEntry(call: FolderCall<z.output<typeof entryQuery>>): Promi
   const { id, reference, cursor } = await askForNamedEntry(services.database, named, timeZone)
   return streamExport(c, services, {
     task: { what: 'entry', named, timeZone, ...representation },
-    fileName: `${reference ?? folderId}_entry_${id}`,
+    fileName: `${reference || folderId}_entry_${id}`,
     ledger: {
       cursor,
       tagAt: (at) => tagOf('entry', formatRevisions.entries, at, named),

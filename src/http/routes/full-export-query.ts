@@ -44,9 +44,11 @@ function factsOf(name: FileFormat): FileFormatFacts {
   return fileFormats[name]
 }
 
-const described = (parameter: FormatParameter, what: string) => ({
-  description: `${what}; ${takenBy(parameter)}`,
-})
+const described = (parameter: FormatParameter, what: string) => {
+  const names = offeredFormats.filter((name) => factsOf(name).requires.includes(parameter))
+  const required = names.length === 0 ? '' : `; required with ${listed(names)}`
+  return { description: `${what}; ${takenBy(parameter)}${required}` }
+}
 
 const option = <Option extends keyof typeof formatOptions>(parameter: Option, what: string) =>
   optional(anyCase<(typeof formatOptions)[Option]>(formatOptions[parameter])).openapi(
@@ -62,7 +64,7 @@ export const fullExportQuery = z
       description: `${listed(compressionNames)}, in any letter case: the file is compressed`,
       example: 'zstd',
     }),
-    idExercice: optional(id).openapi(described('idExercice', 'The fiscal year; alternatively, a period')),
+    idExercice: optional(id).openapi(described('idExercice', 'The fiscal year, instead of a period')),
     startDate: optional(date).openapi(described('startDate', 'With endDate')),
     endDate: optional(date).openapi(
       described('endDate', `Inclusive; less than ${periodMonthsMax} months after startDate`),

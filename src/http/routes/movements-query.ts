@@ -21,7 +21,7 @@ const accountRoot = z
 const timeParameters = {
   version,
   accountingFolderId,
-  idExercice: optional(id).openapi({ description: 'The fiscal year; alternatively, a period' }),
+  idExercice: optional(id).openapi({ description: 'The fiscal year, instead of a period' }),
   startDate: optional(date),
   endDate: optional(date).openapi({
     description: `Inclusive; less than ${periodMonthsMax} months after startDate`,
@@ -56,12 +56,17 @@ const classAccount = several(accountRoot)
     example: ['60', '61'],
   })
 
+const afterOf = (item: 'movement' | 'entry') =>
+  optional(id).openapi({
+    description: `Continue after the ${item} with this producerId; with If-Match, in the same state of the ledger`,
+  })
+
 export const movementsQuery = z
   .strictObject({
     ...selectionParameters,
     classAccount,
     lettering: optional(oneOf(['none', 'partial', 'complete'])),
-    after: optional(id).openapi({ description: 'Continue after the movement with this producerId' }),
+    after: afterOf('movement'),
   })
   .superRefine(checkSelection, { when: () => true })
 
@@ -74,7 +79,7 @@ export const entriesQuery = z
       minItems: 1,
       description: 'Entries of these journals only',
     }),
-    after: optional(id).openapi({ description: 'Continue after the entry with this producerId' }),
+    after: afterOf('entry'),
   })
   .superRefine(checkSelection, { when: () => true })
 

@@ -18,40 +18,44 @@ import { streamExport } from '../stream/stream-export.ts'
 import type { BalanceQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
 import { balanceQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
 
-const movements = folderRoute({
-  method: 'get',
-  path: '/api/v1/mad/movements',
-  levels: ['api', 'firm'],
-  summary: 'Accounting movements of a fiscal year or a period, streamed',
-  query: movementsQuery,
-  headers: conditionalRequest,
-  answers: conditionalAnswers(z.array(Movement), Movement),
-  answer: (call) => answerSelected(call, 'movements'),
-})
+function selectedRoute(
+  what: SelectedItems,
+  summary: string,
+  query: typeof movementsQuery | typeof entriesQuery | typeof balanceQuery,
+  item: z.ZodType,
+): Route {
+  return folderRoute({
+    method: 'get',
+    path: `/api/v1/mad/${what}`,
+    levels: ['api', 'firm'],
+    summary,
+    query,
+    headers: conditionalRequest,
+    answers: conditionalAnswers(z.array(item), item),
+    answer: (call) => answerSelected(call, what),
+  })
+}
 
-const entries = folderRoute({
-  method: 'get',
-  path: '/api/v1/mad/entries',
-  levels: ['api', 'firm'],
-  summary: 'Entries of a fiscal year or a period with their movements, streamed',
-  query: entriesQuery,
-  headers: conditionalRequest,
-  answers: conditionalAnswers(z.array(Entry), Entry),
-  answer: (call) => answerSelected(call, 'entries'),
-})
-
-const balance = folderRoute({
-  method: 'get',
-  path: '/api/v1/mad/balance',
-  levels: ['api', 'firm'],
-  summary: 'Debit, credit and balance of each account in a fiscal year or a period',
-  query: balanceQuery,
-  headers: conditionalRequest,
-  answers: conditionalAnswers(z.array(AccountBalance), AccountBalance),
-  answer: (call) => answerSelected(call, 'balance'),
-})
-
-export const selectedRoutes: readonly Route[] = [movements, entries, balance]
+export const selectedRoutes: readonly Route[] = [
+  selectedRoute(
+    'movements',
+    'Accounting movements of a fiscal year or a period, streamed',
+    movementsQuery,
+    Movement,
+  ),
+  selectedRoute(
+    'entries',
+    'Entries of a fiscal year or a period with their movements, streamed',
+    entriesQuery,
+    Entry,
+  ),
+  selectedRoute(
+    'balance',
+    'Debit, credit and balance of each account in a fiscal year or a period',
+    balanceQuery,
+    AccountBalance,
+  ),
+]
 
 /**
  * @param what part of the file name; also distinguishes the ETags of the routes
@@ -73,7 +77,7 @@ async function answerSelected(
       : { what, selection, after, ...representation }
   return streamExport(c, services, {
     task,
-    fileName: `${selected.reference ?? folderId}_${what}_${start}_${end}`,
+    fileName: `${selected.reference || folderId}_${what}_${start}_${end}`,
     ledger: {
       cursor: selected.cursor,
       tagAt: (cursor) => selectionTag(what, selection, cursor),

@@ -54,6 +54,7 @@ export const conditionalRequest = z.object({
     .optional()
     .openapi({ description: 'ETags that the caller has. The answer is 304 if one of them is current' }),
   'if-match': z.string().optional().openapi({
-    description: 'ETag of the export that `after` continues. The answer is 412 if the ledger has changed',
+    description:
+      'ETag of an earlier answer for the same selection. The answer is 412 if the ledger has changed',
   }),
 })

@@ -7,14 +7,8 @@ import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import {
-  analyzeWhileLoading,
-  entries,
-  movements,
-  movementsBeforeAnalyze,
-  type TableOf,
-  TableWriter,
-} from '../load.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
+import { entries, movements, type TableOf } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
   asJson,
@@ -79,7 +73,7 @@ export interface LoadCounts {
   /** Those of them that await validation. */
   drafts: number
   attachments: number
-  /** Entries whose lines name several foreign currencies, of which the entry has the first. */
+  /** Entries with a line in a foreign currency other than the one that the entry has. */
   mixedCurrencyEntries: number
   /** Lines whose ModeRglt is none of the six modes. */
   unknownPaymentLines: number
@@ -93,6 +87,9 @@ interface OpenEntry {
   fields: LedgerFields['entry']
   shared: SharedFields
   balance: bigint
+  currency: string
+  /** Whether it is among the `mixedCurrencyEntries`. */
+  isMixed: boolean
 }
 
 /** A line on its way into the ledger. */
@@ -104,22 +101,15 @@ interface BookedLine {
   filed: Field[]
 }
 
-/** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
-const batchMovements = 10_000
-
 export class EntryLoader {
-  readonly #client: ClientBase
   readonly #target: LoadTarget
   readonly #survey: FecSurvey
   readonly #ids: Pick<IdSource, 'reserve' | 'next'>
   readonly #finder: EntryFinder
-  readonly #entries: TableWriter<FiledEntryRow>
-  readonly #movements: TableWriter<FiledMovementRow>
+  readonly #writer: EntryWriter<FiledEntryRow, FiledMovementRow>
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
-  #pending = 0
-  #isAnalyzed: boolean
   readonly counts: LoadCounts = {
     lines: 0,
     debit: 0n,
@@ -138,14 +128,13 @@ export class EntryLoader {
 
   /** @param ids undefined to load into the tables that a replacement compares, where ids count from 1 */
   constructor(client: ClientBase, ids: IdSource | undefined, survey: FecSurvey, target: LoadTarget) {
-    this.#client = client
     this.#target = target
     this.#survey = survey
     this.#ids = ids ?? new Count()
-    this.#isAnalyzed = ids === undefined
     this.#finder = new EntryFinder(survey.groups)
-    this.#entries = new TableWriter(client, ids ? filedEntries : comparedEntries)
-    this.#movements = new TableWriter(client, ids ? filedMovements : comparedMovements)
+    this.#writer = ids
+      ? new EntryWriter(client, filedEntries, filedMovements)
+      : new EntryWriter(client, comparedEntries, comparedMovements)
   }
 
   async add(lines: FecLine[]): Promise<void> {
@@ -159,7 +148,7 @@ export class EntryLoader {
   async end(): Promise<LoadCounts> {
     const pieces = this.#finder.end()
     if (pieces.length > 0) await this.#addPieces(pieces)
-    await this.#flush()
+    await this.#writer.flush()
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
     return this.counts
   }
@@ -172,16 +161,12 @@ export class EntryLoader {
     // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
     for (const line of booked) {
-      this.#movements.add(this.#movementRow(line))
+      this.#writer.addMovement(this.#movementRow(line))
       const entryId = Number(line.entryId)
       if (entryId < this.#lastEntryId) this.counts.isScattered = true
       this.#lastEntryId = entryId
     }
-    this.#pending += count
-    if (this.#pending < (this.#isAnalyzed ? batchMovements : movementsBeforeAnalyze)) return
-    await this.#flush()
-    if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
-    this.#isAnalyzed = true
+    await this.#writer.flushIfFull()
   }
 
   #book({ key, lines }: EntryPiece): BookedLine[] {
@@ -189,6 +174,7 @@ export class EntryLoader {
     const open = key === undefined ? undefined : this.#open.get(key)
     if (open !== undefined) {
       open.balance += balance
+      this.#countIfMixed(open, lines)
       const { id, fields, shared } = open
       return lines.map((line) => {
         const account = accountKey(line)!
@@ -204,9 +190,12 @@ export class EntryLoader {
     const keys = lines.map((line) => accountKey(line)!)
     const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, nothing))
     const shared = sharedFields(apart, key === undefined)
-    this.#entries.add(this.#entryRow(lines, id, fields, shared))
+    const row = this.#entryRow(lines, id, fields, shared)
+    this.#writer.addEntry(row)
     this.counts.entries += 1
-    if (key !== undefined) this.#open.set(key, { id, fields, shared, balance })
+    const entry = { id, fields, shared, balance, currency: row.currency, isMixed: false }
+    this.#countIfMixed(entry, lines)
+    if (key !== undefined) this.#open.set(key, entry)
     else assert(balance === 0n, 'a whole entry balances')
     return lines.map((line, at) => ({
       line,
@@ -224,6 +213,15 @@ export class EntryLoader {
     return fieldsApart(line, { entry, account, journal }, findings.furtherColumns, shared)
   }
 
+  #countIfMixed(entry: OpenEntry, lines: DatedLine[]): void {
+    if (entry.isMixed) return
+    const others = foreignCurrencies(lines, this.#target.currency)
+    others.delete(entry.currency)
+    if (others.size === 0) return
+    entry.isMixed = true
+    this.counts.mixedCurrencyEntries += 1
+  }
+
   /** @param lines of the entry, or of its first piece */
   #entryRow(
     lines: DatedLine[],
@@ -232,7 +230,6 @@ export class EntryLoader {
     shared: SharedFields,
   ): FiledEntryRow {
     const { schemaId, folderId, exerciceId, createdAt, currency } = this.#target
-    if (foreignCurrencies(lines, currency).size > 1) this.counts.mixedCurrencyEntries += 1
     return {
       schemaId,
       folderId,
@@ -297,13 +294,6 @@ export class EntryLoader {
     const state = this.#survey.isLetteringComplete(account, line.letteringCode) ? 'complete' : 'partial'
     this.counts.letteredLines[state] += 1
     return { letteringState: state, letteringCode: line.letteringCode }
-  }
-
-  /** Entries first: movements refer to them. */
-  async #flush(): Promise<void> {
-    await this.#entries.flush()
-    await this.#movements.flush()
-    this.#pending = 0
   }
 }
 

@@ -1,6 +1,7 @@
 /** The folder that an import fills: an existing one, or a new one in a tenant of its own. */
 import type { ClientBase } from 'pg'
 import { isId } from '../../db/id.ts'
+import { printable } from '../../formats/fec/problem.ts'
 import type { IdSource } from '../ids.ts'
 import {
   createFirm,
@@ -47,7 +48,7 @@ export function checkSiren(folder: FolderTarget, siren: string | null | undefine
   const { folderId, name, siret } = folder
   if (!siren || siret === null || siret.slice(0, 9) === siren.slice(0, 9)) return
   throw new Error(
-    `The ledger belongs to the company ${siren}, but folder ${folderId} (${name}) to ${siret}. ` +
+    `The ledger belongs to the company ${siren}, but folder ${folderId} (${printable(name)}) to ${siret}. ` +
       `Give another --folder, or ${remedy}`,
   )
 }

@@ -1,5 +1,6 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
+import { printable } from '../../formats/fec/problem.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
@@ -34,10 +35,10 @@ export async function prepareFolder(
     return { ...(await createTenantOf(client, ids, firmName, folder)), created: true, deleted: undefined }
   const found = await folderWithId(client, folderId)
   checkSiren(found, folder.siret, 'omit --folder for a new one')
-  const { accounts, entries, closed } = await countLedger(client, found)
+  const { isEmpty, accounts, entries, closed } = await countLedger(client, found)
+  if (isEmpty) return { ...found, created: false, deleted: undefined }
   const deleted = await exerciceIds(client, found)
-  if (accounts + entries + deleted.length === 0) return { ...found, created: false, deleted: undefined }
-  const holder = `Folder ${folderId} (${found.name})`
+  const holder = `Folder ${folderId} (${printable(found.name)})`
   if (closed !== null)
     throw new Error(
       `${holder} has closed the exercice ${closed.start} to ${closed.end}: a closed exercice cannot be changed. ` +

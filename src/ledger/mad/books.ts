@@ -5,6 +5,7 @@
  */
 import type { z } from 'zod'
 import { addressItem } from '../../formats/mad/address.ts'
+import { monthsOf } from '../../formats/mad/exercice.ts'
 import { journalTypeLabels } from '../../formats/mad/journal.ts'
 import {
   accountItems,
@@ -60,8 +61,9 @@ export const within = ({ item, path }: Place, ...further: Path): Place => ({
 const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'].map(
   (name) => `data.${name}`,
 )
+const folderPlace = 'data.accountingFolder'
 /** What has to be read before the entries can be. */
-export const booksPlaces: readonly string[] = ['metadata', 'data.accountingFolder', ...listPlaces]
+export const booksPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
 /** What `Books` takes. The file itself and its data are items only where they are no objects, which is a problem. */
 export const takenPlaces: ReadonlySet<string> = new Set(['', 'data', ...booksPlaces])
 export const entriesPlace = 'data.entries'
@@ -80,6 +82,8 @@ export class Books {
   readonly vatCodes = new Map<string, FileVat>()
   /** Addresses whose full name is not made of their parts. */
   fullNames = 0
+  /** Exercices whose duration is not that of their days. */
+  durations = 0
   /** Items by their place, for messages. */
   readonly #placeOf = new Map<object, string>()
   readonly #checks: (() => void)[] = []
@@ -87,7 +91,7 @@ export class Books {
 
   readonly #takers: Readonly<Record<string, (item: FileItem) => void>> = {
     metadata: (item) => this.#takeMetadata(item),
-    'data.accountingFolder': (item) => this.#takeFolder(item),
+    [folderPlace]: (item) => this.#takeFolder(item),
     'data.payments': (item) => this.#takePayment(item),
     'data.banks': (item) => this.#takeBank(item),
     'data.journals': (item) => this.#takeJournal(item),
@@ -119,6 +123,9 @@ export class Books {
   check(complete: ReadonlySet<string>): void {
     for (const place of booksPlaces)
       if (!complete.has(place)) this.problems.add(place, [], undefined, 'missing: a full export has it')
+    // An empty list in its place has no item that could be refused.
+    if (this.folder === undefined && complete.has(folderPlace))
+      this.problems.add(folderPlace, [], [], 'an object is expected')
     for (const check of this.#checks) check()
     this.#checkPeriods()
   }
@@ -238,16 +245,17 @@ export class Books {
     if (!('company' in account)) return
     const { payment, vat } = account.company
     this.checkPayment(payment, within(at, 'company', 'payment'))
-    if (vat === null) return
+    if (vat !== null) this.#takeVat(vat, within(at, 'company', 'vat'))
+  }
+
+  /** The first company that has it defines it. */
+  #takeVat(vat: FileVat, at: Place): void {
     const known = this.vatCodes.get(vat.producerId)
-    if (known !== undefined) this.checkSame(vat, known, within(at, 'company', 'vat'), 'another company')
+    if (known !== undefined) this.checkSame(vat, known, at, 'data.accounts')
     else {
       this.vatCodes.set(vat.producerId, vat)
-      this.#checkUnique(
-        'VAT code',
-        vat.customerReferenceCode,
-        within(at, 'company', 'vat', 'customerReferenceCode'),
-      )
+      this.#placeOf.set(vat, `${at.item}.${at.path.join('.')}`)
+      this.#checkUnique('VAT code', vat.customerReferenceCode, within(at, 'customerReferenceCode'))
     }
   }
 
@@ -255,9 +263,10 @@ export class Books {
     const read = readItem(exercice, item, this.problems)
     if (read === undefined) return
     this.#keep(this.exercices, read, item)
-    const { start, end, closed } = read.period
+    const { start, end, duration, closed } = read.period
     const place = pathOf(item)
     if (end <= start) this.problems.add(place, ['period', 'end'], end, `a day after ${start} is expected`)
+    if (duration.text !== String(monthsOf(start, end))) this.durations += 1
     if ((read.state === 'closed') !== (closed !== null))
       this.problems.add(place, ['state'], read.state, 'closed is expected exactly where period.closed is set')
   }
@@ -285,7 +294,7 @@ export class Books {
       const { producerId, code, name } = section
       const place = within(at, 'sections', i)
       this.#checkId(this.sections, producerId, place)
-      this.#checkUnique(`section of axis ${read.code}`, code, within(place, 'code'))
+      this.#checkUnique(`section of axis ${read.producerId}`, code, within(place, 'code'))
       const known = { producerId, code, name, axis: read }
       this.sections.set(producerId, known)
       this.#placeOf.set(known, `${at.item}.sections[${i}]`)
@@ -320,7 +329,7 @@ export class Books {
 
   /** Numbers and codes that the database keeps once in a folder. */
   #checkUnique(what: string, code: string, at: Place): void {
-    const key = `${what} ${code}`
+    const key = JSON.stringify([what, code])
     const other = this.#taken.get(key)
     if (other !== undefined)
       this.problems.add(at.item, at.path, code, `${other} has the same: it must be unique`)

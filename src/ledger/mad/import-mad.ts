@@ -68,6 +68,8 @@ export interface MadImported extends EntryCounts, PreparedFolder {
   exercices: { id: string; start: string; end: string }[]
   /** Addresses whose full name is not made of their parts. */
   fullNames: number
+  /** Exercices whose duration is not that of their days. */
+  durations: number
   /** How often members occur that are not of the format, by their path. */
   unknownMembers: ReadonlyMap<string, number>
 }
@@ -176,8 +178,8 @@ async function load(
     created: exercices.map(({ id }) => id).filter((id) => !before.includes(id)),
     filled: [...counts.filled],
   })
-  const { accounts, journals, problems, fullNames } = books
-  const sizes = { accounts: accounts.size, journals: journals.size, fullNames }
+  const { accounts, journals, problems, fullNames, durations } = books
+  const sizes = { accounts: accounts.size, journals: journals.size, fullNames, durations }
   return { ...folder, ...counts, ...sizes, exercices, unknownMembers: problems.unknown }
 }
 

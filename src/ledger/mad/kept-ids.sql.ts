@@ -9,9 +9,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import type { FolderKey } from '../../formats/rows.ts'
+import { idsPerBlock } from '../ids.ts'
 
-/** Ids per value of the sequence (see migration 0001). */
-const idsPerBlock = 1000
+/** Values of the sequence that one import may pass over. */
 const blocksMax = 1_000_000
 const pollMs = 200
 /** Longer than any import takes: after it the other transaction may be waiting for this one. */

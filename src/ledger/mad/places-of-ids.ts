@@ -43,22 +43,26 @@ export async function refusalOfTwice(
   return new ImportRefused([`${second} "${id}": ${first} is the same`], 1, options)
 }
 
+/** The first two at most: what follows them may be no entry. */
 async function placesOf(file: string, table: EntryTable, id: string): Promise<string[]> {
   const items = new JsonItems((place) => place === entriesPlace)
   const found: string[] = []
-  for await (const batch of readItems(
-    file,
-    items,
-    () => {},
-    () => found.length > 1,
-  ))
-    for (const { index, value } of batch) {
-      const entry = value as { producerId: Json; movements: { producerId: Json }[] }
-      const place = `${entriesPlace}[${index}]`
-      if (table === 'entries' && entry.producerId === id) found.push(`${place}.producerId`)
-      if (table === 'movements')
-        for (const [i, { producerId }] of entry.movements.entries())
-          if (producerId === id) found.push(`${place}.movements[${i}].producerId`)
-    }
+  for await (const batch of readItems(file, items, () => {}))
+    for (const { index, value } of batch)
+      for (const path of pathsOf(table, id, value as unknown as FileIds)) {
+        found.push(`${entriesPlace}[${index}]${path}.producerId`)
+        if (found.length === 2) return found
+      }
   return found
+}
+
+/** An entry that was checked before. */
+interface FileIds {
+  producerId: Json
+  movements: { producerId: Json }[]
+}
+
+function pathsOf(table: EntryTable, id: string, { producerId, movements }: FileIds): string[] {
+  if (table === 'entries') return producerId === id ? [''] : []
+  return movements.flatMap((movement, i) => (movement.producerId === id ? [`.movements[${i}]`] : []))
 }

@@ -8,6 +8,7 @@
  */
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
+import { printable } from '../../formats/fec/problem.ts'
 import { TraCheck } from '../../formats/tra/check/check.ts'
 import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
 import { TraProblems } from '../../formats/tra/check/problem.ts'
@@ -103,9 +104,7 @@ class TraImport {
     this.#check.end()
     if (problems.count === 0 && this.#loader === undefined) await this.#loadParameters()
     if (problems.count > 0) throw refusal(problems)
-    const counts = await this.#loader!.end()
-    if (problems.count > 0) throw refusal(problems)
-    return this.#publish(counts)
+    return this.#publish(await this.#loader!.end())
   }
 
   async #take(lines: TraLine[]): Promise<void> {
@@ -152,7 +151,12 @@ class TraImport {
         }),
       },
     })
-    const { schemaId, folderId: id } = this.#folder
+    const { schemaId, folderId: id, currency } = this.#folder
+    if (currency !== 'EUR')
+      throw new Error(
+        `A TRA file holds books in euro, and folder ${id} (${printable(this.#folder.name)}) is kept in ${currency}: ` +
+          `omit --folder for a new one`,
+      )
     const key = { schemaId, folderId: id }
     const ids = await loadParameters(this.#client, this.#ids, key, parameters, timeZone)
     this.#loadedIds = ids

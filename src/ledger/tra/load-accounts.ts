@@ -65,7 +65,7 @@ export async function loadAccounts(
     if (party === undefined) continue
     const of = { ...cae, paymentId: (cae?.condition && paymentOf(cae.condition)) || null }
     if (party === 'employee') employeeRows.add(employeeOf(key, id, name, of))
-    else companyRows.add(companyOf(key, id, name, of, parameters))
+    else companyRows.add(companyOf(key, id, name, of))
   }
   await accounts.flush()
   await companyRows.flush()
@@ -150,13 +150,7 @@ function inOrder(accounts: TraAccount[], parameters: TraParameters): TraAccount[
 
 type Party = Partial<TraThirdParty> & { paymentId: string | null }
 
-function companyOf(
-  key: FolderKey,
-  id: string,
-  name: string,
-  party: Party,
-  { banks }: TraParameters,
-): CompanyRow {
+function companyOf(key: FolderKey, id: string, name: string, party: Party): CompanyRow {
   const { firstName = null, phoneNumber = null, ape = null } = party
   const none = { lastname: null, role: null, email: null }
   const isKnown = firstName !== null || phoneNumber !== null
@@ -166,9 +160,7 @@ function companyOf(
     paymentId: party.paymentId,
     address: party.address ?? null,
     apeCode: ape,
-    ibans: banks.flatMap(({ account, iban }) =>
-      account !== null && account === party.code && iban ? [iban] : [],
-    ),
+    ibans: party.ibans ?? [],
     contacts: isKnown ? [{ ...none, firstname: firstName, phoneNumber }] : [],
   }
 }
@@ -180,5 +172,6 @@ function employeeOf(key: FolderKey, id: string, name: string, party: Party): Emp
     phoneNumber: party.phoneNumber ?? null,
     paymentId: party.paymentId,
     address: party.address ?? null,
+    ibans: party.ibans ?? [],
   }
 }

@@ -1,12 +1,11 @@
 /** Loads what the entries of a TRA file refer to, in the caller's transaction, with new ids. */
 import type { ClientBase } from 'pg'
-import { partyKind } from '../../formats/party-kind.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import * as load from '../load.ts'
 import { TableWriter } from '../load.ts'
 import { loadAccounts, type TraAccountIds } from './load-accounts.ts'
-import type { TraBank, TraParameters } from './parameters.ts'
+import type { TraParameters } from './parameters.ts'
 
 /** Ids in the database, by the codes of the file. */
 export interface TraIds {
@@ -102,8 +101,7 @@ async function loadJournals(
 }
 
 /**
- * A record names no journal: it is the bank journal with the same account, else the first one. The banks of suppliers,
- * customers and employees are theirs, and not the folder's.
+ * A record names no journal: it is the bank journal with the same account, else the first one.
  * @returns how many are left out, as there is no bank journal
  */
 async function loadBanks(
@@ -113,23 +111,19 @@ async function loadBanks(
   journals: ReadonlyMap<string, string>,
 ): Promise<number> {
   const ofBank = [...parameters.journals.values()].filter(({ type }) => type === 'BQ')
-  const isOwn = ({ account }: TraBank) => account === null || partyKind(account) === undefined
-  const journalOf = ({ account }: TraBank) =>
-    ofBank.find((journal) => account !== null && journal.account === account) ?? ofBank[0]
-  const own = parameters.banks.filter(isOwn)
-  const banks = own.flatMap((bank) => {
-    const journal = journalOf(bank)
-    return journal === undefined ? [] : [{ bank, journalId: journals.get(journal.code)! }]
-  })
+  if (ofBank.length === 0) return parameters.banks.length
   await write(
     load.banks,
-    banks.map(({ bank: { account, ...bank }, journalId }) => ({
-      ...bank,
-      accountId: (account && accounts.general.get(account)) || null,
-      journalId,
-    })),
+    parameters.banks.map(({ account, ...bank }) => {
+      const journal = ofBank.find((each) => account !== null && each.account === account) ?? ofBank[0]!
+      return {
+        ...bank,
+        accountId: (account && accounts.general.get(account)) || null,
+        journalId: journals.get(journal.code)!,
+      }
+    }),
   )
-  return own.length - banks.length
+  return 0
 }
 
 /** The file has the rank of an axis, and neither code nor name. */

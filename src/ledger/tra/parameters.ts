@@ -1,14 +1,16 @@
 /** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
 
+import { unitsMax } from '../../formats/minor-units.ts'
+import { accountNumber, partyKind } from '../../formats/party-kind.ts'
 import { paymentModes } from '../../formats/payment.ts'
 import type { Address, JournalType } from '../../formats/rows.ts'
 import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
+import { isDay } from '../../formats/tra/check/line-form.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
-import { normalise } from '../fec/survey/accounts.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
 
@@ -42,6 +44,7 @@ export interface TraThirdParty {
   condition: string | null
   siret: string | null
   ape: string | null
+  ibans: string[]
 }
 
 export interface TraJournal {
@@ -92,8 +95,10 @@ export class TraParameters {
   readonly general = new Map<string, TraGeneralAccount>()
   readonly thirdParties = new Map<string, TraThirdParty>()
   readonly journals = new Map<string, TraJournal>()
+  /** Of the folder. */
   readonly banks: TraBank[] = []
   readonly #problems: TraProblems
+  #hasEstablishment = false
   readonly #readers: Partial<Record<TraRecord, (line: TraLine) => void>> = {
     HEADER: (line) => this.#addHeader(line),
     PS1: (line) => this.#addFolder(line),
@@ -105,7 +110,7 @@ export class TraParameters {
     MDR: (line) => this.conditions.set(keyOf(line, 'CODE'), codeOf(line, 'MP1')),
     TVA: (line) => this.#addVat(line),
     SAT: (line) => this.#addSection(line),
-    CRR: (line) => this.correspondences.set(this.#accountNumberOf(line), contentOf(line, 'LIBELLE')),
+    CRR: (line) => this.#addCorrespondence(line),
     CGN: (line) => this.#addGeneralAccount(line),
     CAE: (line) => this.#addThirdParty(line),
     JAL: (line) => this.#addJournal(line),
@@ -134,7 +139,7 @@ export class TraParameters {
     const siret = textOf(line, 'SIRET')
     if (siret !== null && !isSiren(siret))
       this.#refuse(line, 'SIRET', 'a SIREN of 9 or a SIRET of 14 digits is expected')
-    const capital = amountOf(line, 'CAPITAL') ?? 0n
+    const capital = this.#amountOf(line, 'CAPITAL') ?? 0n
     this.folder = {
       name: contentOf(line, 'NOM'),
       siret,
@@ -155,9 +160,13 @@ export class TraParameters {
     }
   }
 
-  /** The establishment has the whole street, PS1 its name alone. */
+  /** The establishment has the whole street, PS1 its name alone. A folder has one establishment. */
   #addEstablishment(line: TraLine): void {
-    if (this.folder === undefined) return
+    if (this.folder === undefined || this.#hasEstablishment) {
+      this.unread.add(layouts.ETB, 'CODE')
+      return
+    }
+    this.#hasEstablishment = true
     const { address } = this.folder
     const whole = contentOf(line, 'ADRESSE1')
     const parts = streetParts(whole, address.streetName ?? '', fieldOf(layouts.ETB, 'ADRESSE1').length)
@@ -181,6 +190,10 @@ export class TraParameters {
   #addExercice(line: TraLine): void {
     const state = codeOf(line, 'ETATCPTA')
     const [start, end] = [dayOf(line, 'DATEDEBUT') ?? '', dayOf(line, 'DATEFIN') ?? '']
+    // Not a day by the descriptor, so the check of the form does not read it.
+    const createdOn = codeOf(line, 'DATECREATION')
+    if (createdOn !== '' && !isDay(createdOn))
+      this.#refuse(line, 'DATECREATION', 'a day written DDMMYYYY is expected')
     const closedOn = state === 'CDE' ? (dayOf(line, 'DATECREATION') ?? end) : null
     if (state !== 'OUV' && state !== 'CDE') this.unread.add(layouts.EXO, 'ETATCPTA')
     if (end <= start) this.#refuse(line, 'DATEFIN', `a day after ${start} is expected`)
@@ -204,7 +217,7 @@ export class TraParameters {
   }
 
   #addVat(line: TraLine): void {
-    const [rate, other] = [amountOf(line, 'TAUXVENTE') ?? 0n, amountOf(line, 'TAUXACHAT')]
+    const [rate, other] = [this.#amountOf(line, 'TAUXVENTE') ?? 0n, this.#amountOf(line, 'TAUXACHAT')]
     if (other !== undefined && other !== rate) this.unread.add(layouts.TVA, 'TAUXACHAT')
     if (rate < 0n || rate > 10_000n) this.#refuse(line, 'TAUXVENTE', 'a rate from 0 to 100 is expected')
     this.vatRates.set(contentOf(line, 'CODE'), Number(rate))
@@ -216,6 +229,13 @@ export class TraParameters {
     const known = this.sections.get(rank) ?? []
     this.sections.set(rank, known)
     known.push({ code: contentOf(line, 'CODE'), name: contentOf(line, 'LIBELLE') })
+  }
+
+  /** Those of third parties and sections are no accounts. */
+  #addCorrespondence(line: TraLine): void {
+    if (codeOf(line, 'TYPE').startsWith('GE'))
+      this.correspondences.set(this.#accountNumberOf(line), contentOf(line, 'LIBELLE'))
+    else this.unread.add(layouts.CRR, 'TYPE')
   }
 
   #addGeneralAccount(line: TraLine): void {
@@ -255,18 +275,21 @@ export class TraParameters {
       condition: keyOf(line, 'MODE REGLEMENT') || null,
       siret: siret !== null && isSiren(siret) ? siret : null,
       ape: textOf(line, 'APE'),
+      ibans: [],
     })
   }
 
   #addJournal(line: TraLine): void {
     const nature = codeOf(line, 'NATURE')
-    const type = codeOf(line, 'AEXTOURNER') === 'X' ? 'A_EXT' : journalTypeOf(nature)
+    const type = journalTypeOf(nature)
     if (type === undefined) this.unread.add(layouts.JAL, 'NATURE')
+    const isReversed = codeOf(line, 'AEXTOURNER') === 'X'
+    if (isReversed && type !== 'OD') this.unread.add(layouts.JAL, 'AEXTOURNER')
     const code = keyOf(line, 'CODE')
     this.journals.set(code, {
       code,
       name: contentOf(line, 'LIBELLE'),
-      type: type ?? 'OD',
+      type: isReversed && type === 'OD' ? 'A_EXT' : (type ?? 'OD'),
       account: keyOf(line, 'COMPTE') || null,
       locked: codeOf(line, 'FERME') === 'X',
     })
@@ -275,21 +298,37 @@ export class TraParameters {
   #addBank(line: TraLine): void {
     const parts = ['ETABBQ_31', 'GUICHET', 'NUMEROCOMPTE_41', 'CLERIB'].map((name) => codeOf(line, name))
     const rib = parts.join('')
-    if (rib !== '' && rib.length !== 23) this.unread.add(layouts.RIB, 'NUMEROCOMPTE_41')
-    this.banks.push({
-      account: keyOf(line, 'AUXILIAIRE') || null,
-      rib: rib.length === 23 ? rib : null,
-      iban: contentOf(line, 'CODEIBAN'),
-      bic: contentOf(line, 'CODEBIC'),
-      isDefault: codeOf(line, 'PRINCIPAL') === 'X',
-    })
+    const [iban, bic] = [contentOf(line, 'CODEIBAN'), contentOf(line, 'CODEBIC')]
+    const account = keyOf(line, 'AUXILIAIRE') || null
+    const owner = this.thirdParties.get(account ?? '')
+    if (rib !== '' && (rib.length !== 23 || owner)) this.unread.add(layouts.RIB, 'NUMEROCOMPTE_41')
+    if (owner === undefined) {
+      const isDefault = codeOf(line, 'PRINCIPAL') === 'X'
+      this.banks.push({ account, rib: rib.length === 23 ? rib : null, iban, bic, isDefault })
+      return
+    }
+    // A third party has nothing but IBANs, and only as a company or an employee.
+    if (bic !== '') this.unread.add(layouts.RIB, 'CODEBIC')
+    if (iban !== '' && partyKind(owner.collective) !== undefined) owner.ibans.push(iban)
+    else if (iban !== '') this.unread.add(layouts.RIB, 'CODEIBAN')
   }
 
   /** Numbers of accounts consist of digits and capitals. */
   #accountNumberOf(line: TraLine): string {
     const number = keyOf(line, 'CODE')
-    if (normalise(number) === '') this.#refuse(line, 'CODE', 'a code with a digit or letter is expected')
+    if (accountNumber(number) === '') this.#refuse(line, 'CODE', 'a code with a digit or letter is expected')
     return number
+  }
+
+  /** Hundredths; undefined if the field is blank, or no number, which the check of the form reports. */
+  #amountOf(line: TraLine, name: string): bigint | undefined {
+    const number = codeOf(line, name)
+    const [, whole, fraction = ''] = /^(-?\d+)(?:,(\d+))?$/.exec(number) ?? []
+    if (whole === undefined) return undefined
+    const found = BigInt(whole + fraction.slice(0, 2).padEnd(2, '0'))
+    if (/[1-9]/.test(fraction.slice(2)) || found > unitsMax || found < -unitsMax)
+      this.#refuse(line, name, 'at most two decimals and 92233720368547758,07 are expected')
+    return found
   }
 
   #refuse(line: TraLine, field: string, message: string): void {
@@ -322,10 +361,4 @@ function textOf(line: TraLine, name: string): string | null {
 function dayOf(line: TraLine, name: string): string | null {
   const columns = codeOf(line, name)
   return columns === '' || columns === noDay ? null : isoDay(columns)
-}
-
-/** Hundredths; undefined if the field is blank or malformed, which the check of the form reports. */
-function amountOf(line: TraLine, name: string): bigint | undefined {
-  const [, whole, fraction = ''] = /^(-?\d{1,17})(?:,(\d{1,2})0*)?$/.exec(codeOf(line, name)) ?? []
-  return whole === undefined ? undefined : BigInt(whole + fraction.padEnd(2, '0'))
 }

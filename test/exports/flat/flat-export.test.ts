@@ -103,6 +103,11 @@ describe('an export', () => {
         expect.arrayContaining([expect.objectContaining({ parameter: 'startDate' })]),
       ])
       expect((await trigger(stage.service.url, stage.company, { format, idExercice: '9' })).status).toBe(404)
+      for (const [parameter, value] of Object.entries({ encoding: 'utf-8', columns: 'extended' }))
+        expect(await refused({ format, [parameter]: value })).toEqual([
+          400,
+          [{ parameter, message: 'is allowed only with FEC' }],
+        ])
     }
   })
 

@@ -109,7 +109,7 @@ test('a stop ends the process, even one that hangs', async () => {
   await gone(pid)
 })
 
-test('a row that it cannot read is an error that a retry cannot mend, and that quotes nothing of it', async () => {
+test('a row that it cannot read is an error that a retry cannot fix, and that quotes nothing of it', async () => {
   const file = all(toParquet(csv([row(1, 'secret', 'ten')]), () => 1))
   await expect(file).rejects.toBeInstanceOf(ParquetFailure)
   await expect(file).rejects.toMatchObject({

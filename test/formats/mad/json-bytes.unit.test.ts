@@ -2,9 +2,9 @@
 
 import { expect, test } from 'vitest'
 import { writeAttachments } from '../../../src/formats/mad/attachments.ts'
-import { writeJson, writeText } from '../../../src/formats/mad/json-bytes.ts'
+import { writeText } from '../../../src/formats/mad/json-bytes.ts'
 import { writeDecimal } from '../../../src/formats/minor-units.ts'
-import { bytesOf, readId } from '../../../src/formats/text-bytes.ts'
+import { bytesOf, readId, writeJson } from '../../../src/formats/text-bytes.ts'
 
 const written = (write: (out: Uint8Array, at: number) => number): string => {
   // Starts inside the buffer, between bytes that must not change.
@@ -112,6 +112,9 @@ test('JSON keeps its strings and digits, and loses the blanks between its tokens
       expect(JSON.parse(compact)).toEqual(JSON.parse(json))
       expect(compact).toBe(
         json.startsWith('{') ? `{${JSON.stringify(text)}:[1,0.10,${JSON.stringify(text)}]}` : json,
+      )
+      expect(written((out, at) => writeJson(out, at, bytes, 1, bytes.length - 1, true))).toBe(
+        compact.replaceAll('"', '""'),
       )
     }
 })

@@ -50,6 +50,27 @@ describe('items', () => {
     expect(JSON.stringify(item!.value)).toBe('{"__proto__":{"b":1}}')
   })
 
+  test('have places that no name of a member imitates', () => {
+    const places = (text: string) => itemsOf(text, 1000).map(([path]) => path)
+    expect(places('{"":{"data":1},"data.list":[1],"data":{"":[1],"a.b":{},"x":2}}')).toEqual([
+      '[""]',
+      '["data.list"]',
+      'data[""][0]',
+      'data["a.b"]',
+      'data.x',
+    ])
+    const items = new JsonItems(() => true)
+    items.add('{"":{},"data":')
+    expect(() => items.end()).toThrow('the file ends before its JSON does, within data')
+  })
+
+  test('in more members of the file than anyone remembers are refused', () => {
+    const many = (members: number) =>
+      JSON.stringify({ data: Object.fromEntries(Array.from({ length: members }, (_, at) => [`m${at}`, at])) })
+    expect(itemsOf(many(900), 1000).length).toBe(900)
+    expect(() => itemsOf(many(1100), 1000)).toThrow('data has more than 1000 members')
+  })
+
   test('of too many levels are refused', () => {
     const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`
     expect(() => new JsonItems(() => true).add(deep)).toThrow('has more than 100 levels')

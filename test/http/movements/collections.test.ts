@@ -47,6 +47,24 @@ function expectWhole(answer: Download, text: string, rows: number): void {
   expect(answer.trailers).toEqual({ 'x-row-count': String(rows), 'x-content-sha256': answer.sha256 })
 }
 
+test('a folder without a reference is called by its id in the names of files, and so is one whose reference is blank', async () => {
+  const headers = { ...stage.firm, 'society-id': folders.sameFirm.folderId }
+  for (const reference of ["''", 'null']) {
+    await stage.staff.client.query(
+      `update grandlivre.folders set reference = ${reference} where id = ${folders.sameFirm.folderId}`,
+    )
+    const names = ['accounts', 'entries?idExercice=12', 'entry?id=30'].map(async (name) => {
+      const url = urlOf(name.split('?')[0]!, Object.fromEntries(new URLSearchParams(name.split('?')[1])))
+      return (await download(url, headers, 'HEAD')).headers['content-disposition']
+    })
+    expect(await Promise.all(names)).toEqual(
+      ['accounts', 'entries_2024-07-01_2025-06-30', 'entry_30'].map(
+        (name) => `attachment; filename="112_${name}.json"`,
+      ),
+    )
+  }
+})
+
 test('the routes of collections and of entries return, byte for byte, what the full export contains', async () => {
   const { body } = await trigger(stage.service.url, stage.company)
   const { url } = await ended(stage.service.url, stage.company, body.id)

@@ -115,6 +115,7 @@ test.each([
 })
 
 test('a cursor says its version, and why it is refused', async () => {
+  await client.query(`set local grandlivre.schema_id = '${schemaId}'`)
   const one = async <T>(sql: string): Promise<T> => Object.values((await client.query(sql)).rows[0]!)[0] as T
   const read = async (cursor: string, folder = folderId, rendering = 'r1') =>
     (

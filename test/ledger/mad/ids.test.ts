@@ -72,6 +72,20 @@ test.each([
   )
 })
 
+test('a taken id of a VAT code is refused with the path of the first company that has it', async () => {
+  await passFile()
+  const other = await stage.importMad(text, { renumber: true })
+  const at = file.data.accounts.findIndex(({ company }: { company?: { vat: unknown } }) => company?.vat)
+  const id = file.data.accounts[at].company.vat.producerId
+  await stage.owner.query(
+    `insert into grandlivre.vat_codes (schema_id, folder_id, id, code, rate) values ($1, $2, $3, 'NEW', 0)`,
+    [other.schemaId, other.folderId, id],
+  )
+  await expect(stage.importMad(text)).rejects.toThrow(
+    `data.accounts[${at}].company.vat.producerId "${id}": this id is taken in vat_codes`,
+  )
+})
+
 test('an id that another transaction has used and not yet committed is refused, too', async () => {
   await passFile()
   const other = await stage.importMad(text, { renumber: true })

@@ -68,6 +68,7 @@ test('what is not of the format, and senders that are not registered, are counte
   changed.data.entries[3].color = 'blue'
   changed.data.entries[3].movements[0].value.vat = 1
   changed.more = true
+  changed['x'.repeat(1_000)] = 1
   for (const entry of changed.data.entries.slice(0, 4))
     entry.additionalProducerProperties.source = { name: 'API', thirdParty: { name: 'N', code: 'NOBODY' } }
   const imported = await stage.importMad(JSON.stringify(changed))
@@ -75,6 +76,7 @@ test('what is not of the format, and senders that are not registered, are counte
     new Map([
       ['data.documents[]', 3],
       ['more', 1],
+      ['x'.repeat(300), 1],
       ['data.entries[].color', 2],
       ['data.entries[].movements[].value.vat', 1],
     ]),
@@ -82,7 +84,7 @@ test('what is not of the format, and senders that are not registered, are counte
   expect(imported.unknownSenders).toBe(4)
 })
 
-test('what is not of the format is counted behind entries that are larger than one read, too', async () => {
+test('what is not of the format is counted after entries that are larger than one read, too', async () => {
   const changed = structuredClone(file)
   changed.data.entries[0].additionalProducerProperties.comment = 'x'.repeat(600_000)
   changed.data.documents = [1, 2]
@@ -94,6 +96,29 @@ test('what is not of the format is counted behind entries that are larger than o
       ['more', 1],
     ]),
   )
+})
+
+test('codes of axes and sections may hold blanks, and durations that are others are counted', async () => {
+  const changed = structuredClone(file)
+  const section = (id: string, code: string) => ({
+    ...changed.data.analytics[0].sections[0],
+    producerId: id,
+    code,
+  })
+  const axis = (id: string, code: string, sections: File[]) => ({
+    ...{ ...changed.data.analytics[0], producerId: id, code, sections },
+    additionalProducerProperties: { defaultSectionId: null },
+  })
+  changed.data.analytics.push(
+    axis('801', 'A', [section('802', 'B C')]),
+    axis('803', 'A B', [section('804', 'C')]),
+  )
+  changed.data.exercices[1].period.duration = 11
+  const imported = await stage.importMad(JSON.stringify(changed))
+  expect(imported.durations).toBe(1)
+  const again: File = JSON.parse((await madBytes(stage.service, imported)).toString())
+  expect(again.data.analytics).toEqual(changed.data.analytics)
+  expect(again.data.exercices[1].period.duration).toBe(12)
 })
 
 test('amounts and numbers in what partners attach keep their digits', async () => {

@@ -86,6 +86,17 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     changed((data) => (data.accounts = { a: 1 })),
     'data.accounts "{...}": a list is expected',
   ],
+  'a folder that is an empty list': [
+    changed((data) => (data.accountingFolder = [])),
+    'data.accountingFolder "[...]": an object is expected',
+  ],
+  'a folder beside the data': [
+    changed((data, file) => {
+      file['data.accountingFolder'] = data.accountingFolder
+      delete data.accountingFolder
+    }),
+    'data.accountingFolder: missing: a full export has it',
+  ],
   'an entry that is a text': [
     changed((data) => (data.entries[3] = 'x')),
     'data.entries[3] "x": an object is expected',
@@ -189,6 +200,22 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     changed((data) => data.accounts.push({ ...data.accounts[0], producerId: '99' })),
     'data.accounts[0] has the same: it must be unique',
   ],
+  'a section code twice in an axis': [
+    changed((data) => (data.analytics[0].sections[1].code = data.analytics[0].sections[0].code)),
+    'data.analytics[0].sections[1].code "',
+  ],
+  'a VAT code with two rates': [
+    changed((data) => {
+      const [first, second] = data.accounts.filter((account: File) => account.company)
+      first.company.vat = { producerId: '900', customerReferenceCode: 'TN', rate: 20 }
+      second.company.vat = { producerId: '900', customerReferenceCode: 'TN', rate: 10 }
+    }),
+    '.company.vat has the same id and another rate',
+  ],
+  'a bank of a journal of another type': [
+    changed((data) => (data.banks[0].journal.type = 'CAISSE')),
+    'data.banks[0].journal.type "CAISSE": BANQUE is expected',
+  ],
   'an account number in lower case': [
     changed((data) => (data.accounts[0].number = 'abc')),
     'data.accounts[0].number "abc": an account number is expected',
@@ -251,6 +278,22 @@ describe('refused', () => {
     const before = await rowCounts(stage.owner)
     await expect(stage.importMad(changed(change), { renumber: true })).rejects.toThrow(message)
     expect(await rowCounts(stage.owner)).toEqual(before)
+  })
+
+  test('an id twice, before an entry that is none in the same read', async () => {
+    const file = JSON.parse(text)
+    const [entry] = file.data.entries.filter((each: File) => each.movements.length === 2)
+    const ids = Array.from({ length: 1500 }, (_, at) => String(5_000_000 + at)).values()
+    const anew = (each: File) => ({ ...each, producerId: ids.next().value })
+    const entries = Array.from({ length: 500 }, () =>
+      anew({ ...entry, movements: entry.movements.map(anew) }),
+    )
+    entries[331].producerId = entries[330].producerId
+    entries[335] = null
+    file.data.entries = entries
+    await expect(stage.importMad(JSON.stringify(file))).rejects.toThrow(
+      /data\.entries\[331\]\.producerId "\d+": data\.entries\[330\]\.producerId is the same/,
+    )
   })
 
   test('with up to twenty problems at once, in the order of the file', async () => {

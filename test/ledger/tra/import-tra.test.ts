@@ -1,18 +1,19 @@
-/** What an import of a TRA file takes, tells and refuses. */
+/** What an import of a TRA file takes, and what it tells. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LineWriter } from '../../../src/formats/tra/layouts/fixed-width.ts'
 import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { traBytes } from '../../support/fixtures/tra-bytes.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 import {
   entryWriter,
   purchase,
+  recordAt,
   type SmallEntryLine,
   smallEntries,
   smallParameters,
+  withBefore,
 } from '../../support/ledgers/small-tra.ts'
 
 const small = () => [...smallParameters(), ...smallEntries()]
@@ -25,98 +26,6 @@ beforeEach(async () => {
 })
 
 afterEach(() => stage.close())
-
-/** The small file with columns of one line overwritten. @param line from 1 @param at from 1 */
-function written(line: number, at: number, text: string): Buffer {
-  const lines = small()
-  const changed = Buffer.from(lines[line - 1]!)
-  changed.write(text, at - 1, 'latin1')
-  return bytesOf(lines.with(line - 1, changed))
-}
-
-const firstEntry = smallParameters().length + 1
-
-const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
-  'an empty file': [() => Buffer.alloc(0), 'line 1, column 1: the file is empty'],
-  'a FEC': [() => readFixture('ledger.fec.txt'), 'line 1, column 1 "JournalCode|'],
-  'a MAD file': [() => readFixture('ledger.mad.json'), 'line 1, column 1 "{"metadata"'],
-  'a file cut within a line': [() => bytesOf(small()).subarray(0, -300), `line ${firstEntry + 6}, column `],
-  'a compressed file, cut': [() => gzipSync(bytesOf(small())).subarray(0, -20), 'is not a whole gzip file'],
-  'an unknown record': [
-    () => bytesOf([...smallParameters(), Buffer.from('***XYZ\r\n')]),
-    `line ${firstEntry}, column 4 "XYZ": not a record of TRA files of version 011`,
-  ],
-  'a bad amount': [
-    () => written(firstEntry, 131, '            100O,00 '),
-    `line ${firstEntry}, column 131, ENTRY.MONTANT1 "100O,00": a right-aligned number is expected`,
-  ],
-  'an amount beyond the database': [
-    () => written(firstEntry, 131, '99999999999999999,99'),
-    `line ${firstEntry}, column 131, ENTRY.MONTANT1 "99999999999999999,99": an amount up to`,
-  ],
-  'an amount without euro': [
-    () => written(firstEntry, 173, 'D--'),
-    `line ${firstEntry}, column 173, ENTRY.CODEMONTANT "D--": an amount in euro is expected`,
-  ],
-  'a bad day': [
-    () => written(firstEntry, 4, '30022024'),
-    `line ${firstEntry}, column 4, ENTRY.DATECOMPTABLE "30022024": a day written DDMMYYYY is expected`,
-  ],
-  'a day outside all exercices': [
-    () => written(firstEntry, 4, '15032019'),
-    `line ${firstEntry}, column 4, ENTRY.DATECOMPTABLE "15032019": no EXO record of the file contains this day`,
-  ],
-  'an account that no record defines': [
-    () => written(firstEntry, 14, '999999'),
-    `line ${firstEntry}, column 14, ENTRY.GENERAL "999999": `,
-  ],
-  'lines of one entry, one of them a draft': [
-    () => written(firstEntry + 3, 151, 'S'),
-    `line ${firstEntry + 3}, column 151, ENTRY.TYPE ECRITURE "S": the first line of the entry has "N"`,
-  ],
-  'a file of balances': [
-    () => written(1, 9, 'BAL'),
-    'line 1, column 9, HEADER.TYPE FICHIER "BAL": DOS or JRL',
-  ],
-  'another currency of the books': [
-    () => written(5, 7, 'USD'),
-    'line 5, column 7, PS5.DEVISE "USD": EUR is expected',
-  ],
-  'an account code without a digit or letter': [
-    () => {
-      const lines = small()
-      const at = lines.findIndex((line) => line.toString('latin1').startsWith('***CGN'))
-      return written(at + 1, 7, '--------')
-    },
-    'CGN.CODE "--------": a code with a digit or letter is expected',
-  ],
-  'a SIRET of letters': [() => written(2, 391, 'SIRET'), 'line 2, column 391, PS1.SIRET'],
-}
-
-describe('refused', () => {
-  test.each(Object.entries(refusals))('%s', async (_, [file, message]) => {
-    const before = await rowCounts(stage.owner)
-    const outcome = await stage.importTra(file()).then(
-      () => 'imported',
-      (error: Error) => error.message,
-    )
-    expect(outcome).toContain(message)
-    expect(await rowCounts(stage.owner)).toEqual(before)
-  })
-
-  test('with the first twenty problems and their number', async () => {
-    const bad = smallEntries().map((line) => {
-      const changed = Buffer.from(line)
-      changed.write('x', 139, 'latin1')
-      return changed
-    })
-    const error: Error = await stage
-      .importTra(bytesOf([...smallParameters(), ...bad, ...bad, ...bad, ...bad]))
-      .catch((reason) => reason)
-    expect(error.message).toMatch(/^The file was not imported: \d\d problems, the first 20\n {2}line /)
-    expect(error.message.split('\n').length).toBe(21)
-  })
-})
 
 test.each<[string, (bytes: Buffer) => Uint8Array]>([
   ['gzip', gzipSync],
@@ -214,9 +123,139 @@ test('accounts that cannot get the number of the file are named', async () => {
     .text('LIBELLE', 'B')
     .text('NATURE', 'BQE')
     .line()
-  const at = smallParameters().findLastIndex((line) => line.toString('latin1').startsWith('***CGN'))
-  const { renumberedAccounts } = await stage.importTra(bytesOf(small().toSpliced(at + 1, 0, cgn)))
+  const { renumberedAccounts } = await stage.importTra(withBefore('CAE', cgn))
   expect(renumberedAccounts).toEqual([{ filed: '51-2.9', number: '5129' }])
+})
+
+test('the banks of third parties are their IBANs, and what else is said of these is counted', async () => {
+  const general = (number: string, nature: string) =>
+    new LineWriter(layouts.CGN)
+      .key('CODE', number)
+      .text('LIBELLE', 'N')
+      .text('NATURE', nature)
+      .text('COLLECTIF', 'X')
+      .line()
+  const party = (code: string, nature: string, collective: string) =>
+    new LineWriter(layouts.CAE)
+      .key('CODE', code)
+      .text('LIBELLE', code)
+      .text('NATURE', nature)
+      .key('COLLECTIF', collective)
+      .line()
+  const bank = (account: string, iban: string, bic: string) =>
+    new LineWriter(layouts.RIB)
+      .key('AUXILIAIRE', account)
+      .number('NUMERORIB', '1')
+      .text('CODEIBAN', iban)
+      .text('CODEBIC', bic)
+      .line()
+  // The last record first: what stands before it keeps its line.
+  const lines = small()
+    .toSpliced(recordAt('RIB'), 0, bank('MARTIN', 'FR1', 'B'), bank('DURAND', 'FR2', ''))
+    .toSpliced(recordAt('RIB'), 0, bank('DIVERS', 'FR3', ''))
+    .toSpliced(recordAt('JAL'), 0, party('MARTIN', 'FOU', '401000'), party('DURAND', 'SAL', '421000'))
+    .toSpliced(recordAt('JAL'), 0, party('DIVERS', 'DIV', '467000'))
+    .toSpliced(recordAt('CAE'), 0, general('421000', 'COS'), general('467000', 'COD'))
+  const { folderId, unread } = await stage.importTra(bytesOf(lines))
+  const { rows } = await stage.owner.query(
+    `select a.number, coalesce(c.ibans, e.ibans) as ibans from grandlivre.accounts a
+     left join grandlivre.companies c on (c.folder_id, c.account_id) = (a.folder_id, a.id)
+     left join grandlivre.employees e on (e.folder_id, e.account_id) = (a.folder_id, a.id)
+     where a.folder_id = $1 and coalesce(c.ibans, e.ibans) <> '{}' order by a.number`,
+    [folderId],
+  )
+  expect(rows).toEqual([
+    { number: '401MARTIN', ibans: ['FR1'] },
+    { number: '421DURAND', ibans: ['FR2'] },
+  ])
+  const banks = await stage.owner.query('select iban from grandlivre.banks where folder_id = $1', [folderId])
+  expect(banks.rows).toEqual([{ iban: 'FR7630004005120001012345X78' }])
+  expect(unread).toEqual(
+    new Map([
+      ['RIB.CODEBIC', 1],
+      ['RIB.CODEIBAN', 1],
+    ]),
+  )
+})
+
+test('banks of a file without a bank journal are left out, and counted', async () => {
+  const parameters = smallParameters().filter((line) => !line.toString('latin1').startsWith('***JALBQ'))
+  const { folderId, banksLeftOut } = await stage.importTra(
+    bytesOf([...parameters, ...smallEntries().slice(0, 5)]),
+  )
+  expect(banksLeftOut).toBe(1)
+  const { rows } = await stage.owner.query('select from grandlivre.banks where folder_id = $1', [folderId])
+  expect(rows).toEqual([])
+})
+
+test('a journal of NATURE OD is reversed with AEXTOURNER, and that of any other NATURE counted', async () => {
+  const journal = (code: string, nature: string) =>
+    new LineWriter(layouts.JAL)
+      .key('CODE', code)
+      .text('LIBELLE', 'J')
+      .text('NATURE', nature)
+      .text('MODESAISIE', '-')
+      .text('AEXTOURNER', 'X')
+      .line()
+  const { folderId, unread } = await stage.importTra(
+    withBefore('JAL', journal('EX', 'OD'), journal('VX', 'VTE')),
+  )
+  const { rows } = await stage.owner.query(
+    `select code, type from grandlivre.journals where folder_id = $1 and code like '_X' order by code`,
+    [folderId],
+  )
+  expect(rows).toEqual([
+    { code: 'EX', type: 'A_EXT' },
+    { code: 'VX', type: 'VTE' },
+  ])
+  expect(unread).toEqual(new Map([['JAL.AEXTOURNER', 1]]))
+})
+
+test('correspondences that are no accounts, and further establishments, are counted', async () => {
+  const ofSection = new LineWriter(layouts.CRR)
+    .key('CODE', 'SECTION')
+    .text('LIBELLE', 'S')
+    .text('TYPE', 'A11')
+    .line()
+  const second = new LineWriter(layouts.ETB).key('CODE', '002').text('ADRESSE1', 'AVENUE FOCH').line()
+  const plain = await stage.importTra(bytesOf(small()))
+  expect((await stage.importTra(withBefore('CRR', ofSection))).accounts).toBe(plain.accounts)
+  expect((await stage.importTra(withBefore('CRR', ofSection))).unread).toEqual(new Map([['CRR.TYPE', 1]]))
+  const { folderId, unread } = await stage.importTra(withBefore('MDP', second))
+  expect(unread).toEqual(new Map([['ETB.CODE', 1]]))
+  const { rows } = await stage.owner.query('select (address).number from grandlivre.folders where id = $1', [
+    folderId,
+  ])
+  expect(rows).toEqual([{ number: '12' }])
+})
+
+test('a rate may end in zeros, and codes of letterings may be aligned otherwise', async () => {
+  const lines = small()
+  const aligned = lines.map((line) => {
+    const changed = Buffer.from(line)
+    if (!changed.toString('latin1').startsWith('***') && changed.toString('latin1', 1013, 1017) === 'AAAA')
+      changed.write(' AAAA', 1013, 'latin1')
+    return changed
+  })
+  const foreign = entryWriter({ ...purchase, number: '3', debit: 0n })
+    .key('DEVISE', 'USD')
+    .number('TAUXDEV', '0,92340000')
+    .text('CODEMONTANT', 'DE-')
+    .amount('MONTANT2', 0n)
+    .line()
+  const { folderId } = await stage.importTra(bytesOf([...lines, foreign]))
+  const { rows } = await stage.owner.query(
+    'select rate from grandlivre.entries where folder_id = $1 and rate is not null',
+    [folderId],
+  )
+  expect(rows).toEqual([{ rate: '0.923400' }])
+  const other = await stage.importTra(bytesOf(aligned))
+  const codes = await stage.owner.query(
+    'select distinct lettering_code as code from grandlivre.movements where folder_id = $1 and lettering_code is not null',
+    [other.folderId],
+  )
+  expect(aligned).not.toEqual(lines)
+  expect(codes.rows).toEqual([{ code: 'AAAA' }])
 })
 
 test('a third party keeps its collective account and its own number, as filed', async () => {
@@ -256,8 +295,7 @@ test('fields that exports leave blank are not read, and counted where a file fil
     .text('AFFAIRE', 'X1')
     .line()
   const mode = new LineWriter(layouts.MDP).key('CODE', 'TRT', 'right').text('LIBELLE', 'Traite').line()
-  const at = smallParameters().findIndex((line) => line.toString('latin1').startsWith('***MDP'))
-  const { unread } = await stage.importTra(bytesOf([...small().toSpliced(at, 0, mode), other]))
+  const { unread } = await stage.importTra(bytesOf([withBefore('MDP', mode), other]))
   expect(unread).toEqual(
     new Map([
       ['MDP.CODE', 1],
@@ -279,13 +317,11 @@ test('a third party below another root is on its collective account, and counted
     .text('NATURE', 'COD')
     .text('COLLECTIF', 'X')
     .line()
-  const parameters = smallParameters()
-  const at = parameters.findIndex((line) => line.toString('latin1').startsWith('***CAE'))
   const party: SmallEntryLine = { account: '467000', thirdParty: 'DIVERS1', debit: 5n, number: '3' }
   const entry = [party, { account: '512000', credit: 5n, number: '3' }].map((line) =>
     entryWriter(line).line(),
   )
-  const file = bytesOf([...parameters.toSpliced(at, 0, cgn, cae), ...smallEntries(), ...entry])
+  const file = bytesOf([withBefore('CAE', cgn, cae), ...entry])
   const { folderId, thirdPartyLines } = await stage.importTra(file)
   expect(thirdPartyLines).toBe(1)
   const { rows } = await stage.owner.query(

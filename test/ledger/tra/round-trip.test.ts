@@ -1,38 +1,16 @@
 /** A TRA file, imported and exported again, is the same file but for the ids of entries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createPool } from '../../../src/db/pool.ts'
 import { fieldOf, layouts } from '../../../src/formats/tra/layouts/layouts.ts'
-import { seed } from '../../../src/sample/seed.ts'
 import { traBytes } from '../../support/fixtures/tra-bytes.ts'
+import { exportedLedgers, exportLedgers } from '../../support/imports/exported-ledgers.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { addToFolder } from '../../support/ledgers/full-ledger.ts'
-import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
-import { fillLedger } from '../../support/ledgers/ledger.ts'
-import { createTenants, folders } from '../../support/ledgers/tenants.ts'
-import { createTestDatabase } from '../../support/servers/database.ts'
 
-const ledgers = ['a ledger with everything', 'a hostile ledger', 'a seed', 'an empty folder'] as const
-/** The exports of each ledger, by its name. */
-const files = new Map<string, Buffer>()
 const now = Date.UTC(2025, 6, 1, 12)
+let files: Map<string, Buffer>
 let target: ImportStage
 
 beforeAll(async () => {
-  const database = await createTestDatabase()
-  const staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  const { first, otherFirm, sameFirm } = folders
-  await fillLedger(staff.client, { ...first, label: 'first', thirdPartyId: rows[0].id })
-  await addToFolder(staff.client, first)
-  await fillHostileLedger(staff.client, otherFirm)
-  const seeded = await seed(database.ownerUrl, { movements: 3_000, year: 2024 })
-  const service = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
-  for (const [i, folder] of [first, otherFirm, seeded, sameFirm].entries())
-    files.set(ledgers[i]!, await traBytes(service, folder, {}, now))
-  await service.end()
-  await staff.end()
-  await database.drop()
+  files = await exportLedgers((service, folder) => traBytes(service, folder, {}, now))
   target = await setImportStage()
 })
 
@@ -52,7 +30,7 @@ function withoutIds(file: Buffer): string[] {
     )
 }
 
-describe.each(ledgers)('%s', (name) => {
+describe.each(exportedLedgers)('%s', (name) => {
   test('comes out as it went in', async () => {
     const file = files.get(name)!
     const imported = await target.importTra(file)

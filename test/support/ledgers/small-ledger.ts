@@ -69,6 +69,11 @@ export async function fillTenant(client: pg.ClientBase, schemaId: string): Promi
     [schemaId],
   )
   for (const insert of Object.values(ledgerInserts)) await client.query(insert(schemaId, 1))
+  await client.query(
+    `insert into movement_blocks (schema_id, folder_id, exercice_id, cursor, version, first_ids, rows, digests)
+     values ($1, ${folderId}, 1, 'cursor', 1, '{0}', '{1}', sha256('line'))`,
+    [schemaId],
+  )
   await fillWebhooks(client, schemaId)
 }
 

@@ -235,3 +235,13 @@ export function smallEntries(): Buffer[] {
     entryWriter({ ...settled, account: '512000', credit: 120_000n }).line(),
   ]
 }
+
+/** Index of the first line of a record among the parameters. */
+export function recordAt(record: string): number {
+  return smallParameters().findIndex((line) => line.toString('latin1').startsWith(`***${record}`))
+}
+
+/** The file with further parameters before the first line of a record. */
+export function withBefore(record: string, ...further: Buffer[]): Buffer {
+  return Buffer.concat([...smallParameters().toSpliced(recordAt(record), 0, ...further), ...smallEntries()])
+}

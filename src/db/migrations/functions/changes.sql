@@ -131,7 +131,7 @@ create or replace function cursor_code(
 
 revoke all on function cursor_code from public;
 
--- What a cursor says of this folder. `refusal` is null if changes after it can be told; otherwise why not:
+-- What a cursor says of this folder, which must be the tenant's: no row otherwise. `refusal` is null if changes after it can be told; otherwise why not:
 --   unknown    not a cursor of this folder
 --   epoch      of a ledger before a failover or a restore
 --   rendering  lines were rendered otherwise then
@@ -155,7 +155,7 @@ create or replace function read_ledger_cursor(cursor text, of_schema bigint, of_
       when exists (select from ledger_changes c where c.schema_id = of_schema and c.folder_id = of_folder
         and c.kind = 'forgotten' and c.version > g.version) then 'forgotten'
       end
-    from service_state s join folders f on f.schema_id = of_schema and f.id = of_folder
+    from service_state s join folders f on f.schema_id = of_schema and f.id = of_folder and f.schema_id = tenant()
     left join given g on true;
   end;
 

@@ -2,7 +2,8 @@
 
 -- Gives each entry that was validated without a number the next one of its journal and exercice. A statement gives all
 -- its numbers at once: row by row, each one would leave a dead version of the counter, and the next would step over all
--- of them. Entries that bring a number cost a look at each; counters then go on after the highest.
+-- of them. Entries that bring a number cost a look at each; counters then go on after the highest. A digit is 0 to 9:
+-- under some locales \d matches digits of other scripts, which no bigint has.
 --
 -- A counter begins when the first number is needed, after the highest number that the journal has in the exercice and
 -- after the validated entries that have none: those come from a FEC that an earlier version imported, and exports number
@@ -18,7 +19,7 @@ declare
 begin
   update entry_numbers n set last = c.last
     from (select schema_id, folder_id, exercice_id, journal_id, max(number::bigint) as last from changed
-          where number ~ '^\d{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
+          where number ~ '^[0-9]{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
     where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
         = (c.schema_id, c.folder_id, c.exercice_id, c.journal_id) and n.last < c.last;
   -- The keys of the entries to number. Folders may have entries of the same id.
@@ -40,7 +41,7 @@ begin
               on (u.schema_id, u.folder_id, u.id) = (c.schema_id, c.folder_id, c.id)
             group by c.schema_id, c.folder_id, c.exercice_id, c.journal_id) f
       cross join lateral (
-        select coalesce(max(case when e.number ~ '^\d{1,15}$' then e.number::bigint end), 0) as last,
+        select coalesce(max(case when e.number ~ '^[0-9]{1,15}$' then e.number::bigint end), 0) as last,
             count(*) filter (where e.number is null and e.validated_at is not null) as unnumbered
           from entries e
           where (e.schema_id, e.folder_id, e.exercice_id, e.journal_id)

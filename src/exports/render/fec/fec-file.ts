@@ -5,7 +5,13 @@
 import { strict as assert } from 'node:assert'
 import { CopyRows } from '../../../db/copy-rows.ts'
 import { renderFecDictionary } from '../../../formats/fec/lines/dictionary.ts'
-import { FecLines, fecEntryColumns, fecMovementColumns } from '../../../formats/fec/lines/fec-lines.ts'
+import {
+  FecLines,
+  fecEntryColumns,
+  fecEntryOffsets,
+  fecMovementColumns,
+  fecMovementOffsets,
+} from '../../../formats/fec/lines/fec-lines.ts'
 import { fieldWriter } from '../../../formats/fec/lines/field-writer.ts'
 import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
 import {
@@ -19,7 +25,7 @@ import type { Snapshot } from '../../read/snapshot.ts'
 import type { Selection } from '../../selection.ts'
 import { countChunks, Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
-import { renderFecEntries } from './render-fec-entries.ts'
+import { renderLines } from '../render-lines.ts'
 
 export async function* renderFecFile(
   snapshot: Snapshot,
@@ -41,10 +47,22 @@ async function* partsOf(
   const furtherColumns = columns === 'extended' ? filedColumns : []
   const writer = fieldWriter(encoding ?? 'iso-8859-15')
   const lines = new FecLines(renderFecDictionary(rows, writer), writer, furtherColumns)
+  yield lines.header()
   const entries = second.query(new CopyRows(copyFecEntries(key, order), fecEntryColumns.length))
   const movements = first.query(new CopyRows(copyFecMovements(key, order), fecMovementColumns.length))
-  const merge = order === 'ids' ? 'ascending' : 'same'
-  yield* renderFecEntries(entries, movements, merge, lines, buffer, tally)
+  const merge = {
+    entries,
+    movements,
+    order: order === 'ids' ? 'ascending' : 'same',
+    ofEntry: fecEntryOffsets,
+    ofMovement: fecMovementOffsets,
+    lines,
+    setEntry: (base: number, row: number) => {
+      lines.setEntry(entries.bytes, entries.fields, base)
+      return row
+    },
+  } as const
+  yield* renderLines(merge, buffer, tally)
   noted({
     drafts,
     outsideBooks,

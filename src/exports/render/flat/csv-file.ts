@@ -8,7 +8,9 @@ import { flatColumns } from '../../../formats/flat/columns.ts'
 import { renderFlatDictionary } from '../../../formats/flat/dictionary.ts'
 import {
   flatEntryColumns,
+  flatEntryOffsets,
   flatMovementColumns,
+  flatMovementOffsets,
   MovementRows,
   type RowOptions,
 } from '../../../formats/flat/movement-rows.ts'
@@ -18,7 +20,7 @@ import { copyEntries, copyMovements, findEntrySpans, ofFile } from '../../read/m
 import type { Snapshot } from '../../read/snapshot.ts'
 import { countChunks, Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
-import { renderRows } from './render-rows.ts'
+import { renderLines } from '../render-lines.ts'
 
 const header = new TextEncoder().encode(`${flatColumns.map(({ name }) => name).join(',')}\r\n`)
 
@@ -53,6 +55,18 @@ export async function* csvChunks(
     const movements = first.query(
       new CopyRows(copyMovements(inSegment, flatMovementColumns), flatMovementColumns.length),
     )
-    yield* renderRows(entries, movements, rows, buffer, tally)
+    const merge = {
+      entries,
+      movements,
+      order: 'ascending',
+      ofEntry: flatEntryOffsets,
+      ofMovement: flatMovementOffsets,
+      lines: rows,
+      setEntry: (base: number, row: number) => {
+        rows.setEntry(entries.bytes, entries.fields, base)
+        return row
+      },
+    } as const
+    yield* renderLines(merge, buffer, tally)
   }
 }

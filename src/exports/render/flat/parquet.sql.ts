@@ -6,7 +6,7 @@ import { flatColumns, sharesType } from '../../../formats/flat/columns.ts'
 import { parquetRowBytesMax } from '../../../formats/flat/parquet-limits.ts'
 
 /**
- * With one thread, rows stay in their order, which DuckDB need not be told to keep: then groups can be limited in bytes.
+ * With one thread, rows stay in their order without DuckDB being told to keep it: then groups can be limited in bytes.
  * Nothing is written to disk, nothing is downloaded. Peaks of the whole process: 210 MB for 600,000 ordinary rows, 283
  * for 30,000 of 4 KB, 289 for 3,000 of 50 KB.
  */
@@ -37,5 +37,5 @@ export const copyToParquet = `copy (
     from read_csv('/dev/stdin', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
       new_line = '\\r\\n', nullstr = '', allow_quoted_nulls = false, columns = {${csvColumns}},
       max_line_size = ${parquetRowBytesMax}, buffer_size = ${parquetRowBytesMax})
-  ) to '/dev/stdout' (format parquet, compression zstd, row_group_size ${groupRows}, 
+  ) to '/dev/stdout' (format parquet, compression zstd, row_group_size ${groupRows},
     row_group_size_bytes ${groupBytes})`

@@ -6,7 +6,13 @@ import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { CopyRows } from '../../../db/copy-rows.ts'
 import { renderTraDictionary, type TraDictionary } from '../../../formats/tra/dictionary.ts'
-import { EntryLines, traEntryColumns, traMovementColumns } from '../../../formats/tra/entry-lines.ts'
+import {
+  EntryLines,
+  traEntryColumns,
+  traEntryOffsets,
+  traMovementColumns,
+  traMovementOffsets,
+} from '../../../formats/tra/entry-lines.ts'
 import { axesMax } from '../../../formats/tra/folder-records.ts'
 import { letteringCodes } from '../../../formats/tra/lettering-codes.ts'
 import type { ChunkBuffer } from '../../chunk-buffer.ts'
@@ -22,7 +28,8 @@ import type { Snapshot } from '../../read/snapshot.ts'
 import { findOddLetterings } from '../../read/tra-file.sql.ts'
 import { countChunks, Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
-import { renderTraEntries } from './render-tra-entries.ts'
+import { renderLines } from '../render-lines.ts'
+import { traEntrySetter } from './tra-entry-setter.ts'
 import { parameterLines, readTraFolder, type TraFolder } from './tra-parameters.ts'
 
 export async function* renderTraFile(
@@ -60,7 +67,16 @@ async function* partsOf(
     const movements = first.query(
       new CopyRows(copyMovements(inSegment, traMovementColumns), traMovementColumns.length),
     )
-    yield* renderTraEntries(entries, movements, lines, dictionary, buffer, tally)
+    const merge = {
+      entries,
+      movements,
+      order: 'ascending',
+      ofEntry: traEntryOffsets,
+      ofMovement: traMovementOffsets,
+      lines,
+      setEntry: traEntrySetter(entries, movements, lines, dictionary),
+    } as const
+    yield* renderLines(merge, buffer, tally)
   }
 }
 

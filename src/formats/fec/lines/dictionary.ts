@@ -1,6 +1,6 @@
 /**
- * Rendered fields, by id, of the accounts and journals that lines cite: few per folder, repeated in every line. Keys are
- * ids as numbers, as in every format's dictionary.
+ * Rendered fields, by id, of the accounts and journals that lines cite: few per folder, repeated in every line. Keys
+ * are ids as numbers, as in every format's dictionary.
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'

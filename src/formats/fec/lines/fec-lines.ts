@@ -3,9 +3,10 @@
  *
  * A field is as it was filed, on the line or on all lines of its entry, or else derived from the ledger. What lines of
  * an entry share is laid out once per entry; accounts and journals come rendered, by id. Only a line with a filed field
- * of its own is put together field by field (three times the time of the others), and only texts outside the encoding
- * allocate. 100,000 lines take 0.14 s of processor in the thread, and 0.3 s if all entries and a third of the lines have
- * filed fields. test/support/plain/plain-fec-file.ts does the same with objects and strings; tests compare the two byte for byte.
+ * of its own is put together field by field (three times the time of the others), and only filed fields and texts
+ * outside the encoding allocate. 100,000 lines take 0.14 s of processor in the thread, and 0.3 s if all entries and a
+ * third of the lines have filed fields. test/support/plain/plain-fec-file.ts does the same with objects and strings;
+ * tests compare the two byte for byte.
  */
 import { strict as assert } from 'node:assert'
 import { ascii } from '../../ascii.ts'
@@ -122,7 +123,7 @@ export class FecLines {
   }
 
   /** The names of the columns, with the line end. */
-  header(): Uint8Array {
+  header(): Uint8Array<ArrayBuffer> {
     const room = new Uint8Array(this.#columns.reduce((sum, name) => sum + growthMax * name.length * 3 + 2, 2))
     let at = 0
     for (const name of this.#columns) {

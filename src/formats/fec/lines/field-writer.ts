@@ -38,7 +38,7 @@ const fourBytes = 0xf0
 const latin9Bytes = byteTable('iso-8859-15')
 const noBreakBlank = 0xa0
 
-/** Typographic characters that have neither a byte in ISO 8859-15 nor a decomposition. */
+/** Characters of typesetters without a byte in ISO 8859-15, whose decomposition, if they have one, would lose them. */
 const plainForms: Readonly<Record<string, string>> = {
   '‘': "'",
   '’': "'",

@@ -117,7 +117,7 @@ export const bank = object({
   IBAN: text,
   BIC: text,
   account: accountOrNull,
-  journal,
+  journal: object({ ...journal.shape, type: z.literal('BANQUE', 'BANQUE is expected') }),
   additionalProducerProperties: object({ isDefault: boolean }),
 })
 

@@ -28,7 +28,7 @@ export type Json = null | boolean | string | JsonNumber | Json[] | JsonObject
 
 /** One item of the file. */
 export interface FileItem {
-  /** Such as `data.accounts`; empty for the whole file if it is no object. */
+  /** Such as `data.accounts`, or `data["a.b"]`; empty for the whole file if it is no object. */
   place: string
   /** In a list, from 0. */
   index: number | undefined
@@ -40,6 +40,12 @@ export function pathOf({ place, index }: Omit<FileItem, 'value'>): string {
   return index === undefined ? place || 'the file' : `${place}[${index}]`
 }
 
+/** The path of a member, such as `data.accounts`: a name that is no word stands in brackets, `data["a.b"]`. */
+export function memberPath(of: string, name: string): string {
+  if (!/^\w+$/.test(name)) return `${of}[${JSON.stringify(name)}]`
+  return of === '' ? name : `${of}.${name}`
+}
+
 /** The text is not JSON, or not of a form that can be read item by item. */
 export class JsonTextError extends Error {
   override name = 'JsonTextError'
@@ -47,6 +53,9 @@ export class JsonTextError extends Error {
 
 /** An item of 64 million characters is an entry of some 150,000 movements, and takes half a gigabyte of memory. */
 export const itemCharactersMax = 64_000_000
+
+/** Of the file and of its data, which are remembered. The format has 9. */
+const membersMax = 1_000
 
 /** The format has 6 levels inside an item. What partners attach to an entry may have more. */
 const levelsMax = 100
@@ -56,8 +65,8 @@ interface Frame {
   value: Json[] | JsonObject | null
   kind: 'object' | 'list'
   place: string
-  /** Of the next value. */
-  key: string
+  /** Of the next value; undefined in a list, and before the first member of an object. */
+  key: string | undefined
   index: number
 }
 
@@ -82,7 +91,7 @@ export class JsonItems {
     const frame = this.#frames.findLast(({ value }) => value === null)
     if (frame === undefined) return 'the file'
     const { kind, place, key, index } = frame
-    return kind === 'list' ? pathOf({ place, index }) : placeIn(frame, key) || 'the file'
+    return pathOf({ place: placeIn(place, key), index: kind === 'list' ? index : undefined })
   }
 
   /**
@@ -121,9 +130,12 @@ export class JsonItems {
   #name(key: string): void {
     const frame = this.#frames.at(-1)!
     const { value } = frame
-    const isKnown = value === null ? this.complete.has(placeIn(frame, key)) : Object.hasOwn(value, key)
+    const isKnown =
+      value === null ? this.complete.has(memberPath(frame.place, key)) : Object.hasOwn(value, key)
     const owner = value === null ? frame.place || 'the file' : this.path
     if (isKnown) throw new JsonTextError(`${owner} has the member ${JSON.stringify(key)} twice`)
+    if (this.complete.size > membersMax)
+      throw new JsonTextError(`${owner} has more than ${membersMax} members`)
     frame.key = key
   }
 
@@ -133,7 +145,7 @@ export class JsonItems {
       return
     }
     const above = this.#frames.at(-1)
-    const place = above === undefined ? '' : placeIn(above, above.key)
+    const place = above === undefined ? '' : placeIn(above.place, above.key)
     // Inside an item everything is kept.
     const isInside = above !== undefined && above.value !== null
     const isContainer = !isInside && isCut(place, kind, above)
@@ -145,7 +157,7 @@ export class JsonItems {
       throw new JsonTextError(`${this.path} has more than ${levelsMax} levels`)
     const value = isContainer ? null : kind === 'list' ? [] : {}
     if (!isContainer) this.#add(value)
-    this.#frames.push({ value, kind, place, key: '', index: 0 })
+    this.#frames.push({ value, kind, place, key: undefined, index: 0 })
   }
 
   #close(): void {
@@ -173,7 +185,7 @@ export class JsonItems {
     // A member of this name would otherwise be the prototype.
     else if (frame.key === '__proto__')
       Object.defineProperty(frame.value, frame.key, { value, enumerable: true, configurable: true })
-    else frame.value[frame.key] = value
+    else frame.value[frame.key!] = value
   }
 
   /** After the last token of a value: an item, a part of one, or nothing that is kept. */
@@ -185,7 +197,7 @@ export class JsonItems {
       return
     }
     if (above.value !== null) return
-    const place = placeIn(above, above.key)
+    const place = placeIn(above.place, above.key)
     const index = above.kind === 'list' ? above.index++ : undefined
     if (above.kind === 'object') this.complete.add(place)
     if (value !== undefined && this.#isWanted(place)) this.#found.push({ place, index, value })
@@ -193,9 +205,8 @@ export class JsonItems {
   }
 }
 
-function placeIn({ place, kind }: Frame, key: string): string {
-  if (kind === 'list' || key === '') return place
-  return place === '' ? key : `${place}.${key}`
+function placeIn(place: string, key: string | undefined): string {
+  return key === undefined ? place : memberPath(place, key)
 }
 
 /** Whether what the value contains is given out item by item: the file, its data, and the lists in them. */

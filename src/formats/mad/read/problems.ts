@@ -1,5 +1,5 @@
 /** Problems of a MAD file, described so that its author can find and correct them. */
-import { JsonNumber } from './json-items.ts'
+import { JsonNumber, memberPath } from './json-items.ts'
 
 export interface FileProblem {
   /** Such as `data.entries[12].movements[3].debit`. */
@@ -13,8 +13,9 @@ export interface FileProblem {
 export const problemsMax = 20
 
 const valueCharactersMax = 60
-/** Kinds of members that are not read; a file of another program may have any number. */
+/** Kinds of members that are not read, and characters of their paths; a file of another program may have any number. */
 const unknownMax = 1000
+const unknownCharactersMax = 300
 
 export type Path = readonly PropertyKey[]
 
@@ -33,7 +34,9 @@ export class FileProblems {
   }
 
   addUnknown(item: string, path: Path): void {
-    const kind = joined(item, path).replaceAll(/\[\d+\]/g, '[]')
+    const kind = joined(item, path)
+      .replaceAll(/\[\d+\]/g, '[]')
+      .slice(0, unknownCharactersMax)
     if (this.unknown.has(kind) || this.unknown.size < unknownMax)
       this.unknown.set(kind, (this.unknown.get(kind) ?? 0) + 1)
   }
@@ -42,9 +45,7 @@ export class FileProblems {
 function joined(item: string, path: Path): string {
   return path.reduce<string>((before, part) => {
     if (typeof part === 'number') return `${before}[${part}]`
-    const name = String(part)
-    if (!/^\w+$/.test(name)) return `${before}[${JSON.stringify(shortened(name))}]`
-    return before === '' ? name : `${before}.${name}`
+    return memberPath(before, shortened(String(part)))
   }, item)
 }
 

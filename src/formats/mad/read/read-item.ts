@@ -23,7 +23,7 @@ export function readItem<Schema extends z.ZodType>(
   return undefined
 }
 
-/** @param read what the schema took of it */
+/** @param read what the schema took of it @param path a stack: nearly no member is unknown */
 function countUnknown(
   given: Json,
   read: unknown,
@@ -35,11 +35,17 @@ function countUnknown(
   if (given === read) return
   if (Array.isArray(given)) {
     const items = read as unknown[]
-    for (const [i, each] of given.entries()) countUnknown(each, items[i], item, [...path, i], problems)
+    for (let i = 0; i < given.length; i++) {
+      path.push(i)
+      countUnknown(given[i]!, items[i], item, path, problems)
+      path.pop()
+    }
   } else if (isObject(given))
     for (const name of Object.keys(given)) {
-      if (!Object.hasOwn(read as object, name)) problems.addUnknown(item, [...path, name])
-      else countUnknown(given[name]!, (read as JsonObject)[name], item, [...path, name], problems)
+      path.push(name)
+      if (!Object.hasOwn(read as object, name)) problems.addUnknown(item, path)
+      else countUnknown(given[name]!, (read as JsonObject)[name], item, path, problems)
+      path.pop()
     }
 }
 

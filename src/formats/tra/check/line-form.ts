@@ -146,7 +146,7 @@ function listOf(values: RegExp): string {
 const knownDays = new Set<string>([noDay])
 
 /** DDMMYYYY, followed by HHMM in the header. */
-function isDay(columns: string): boolean {
+export function isDay(columns: string): boolean {
   if (knownDays.has(columns)) return true
   const [, day, month, year] = /^(\d\d)(\d\d)(\d{4})(?:[01]\d|2[0-3])?(?:[0-5]\d)?$/.exec(columns) ?? []
   if (year === undefined) return false

@@ -1,7 +1,6 @@
 /**
  * The routes by which owners create, read, change and delete subscriptions to events (docs/spec/webhooks.md#routes).
  */
-import { isDeepStrictEqual } from 'node:util'
 import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
 import type { Principal } from '../../../auth/principal.ts'
@@ -9,8 +8,8 @@ import { readId } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds, isEventKind } from '../../../events/kinds.ts'
+import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
 import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
-import { numberAll } from '../../../webhooks/sequence/numbering.sql.ts'
 import {
   documentOf,
   foldersFor,
@@ -22,10 +21,8 @@ import {
 } from '../../../webhooks/subscription.ts'
 import {
   areFoldersOfFirm,
-  changeSubscription,
   countCreatedByTokens,
   deleteOwnSubscription,
-  enableSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
@@ -33,7 +30,6 @@ import {
   lockCreation,
   lockOwnSubscription,
   type Subscription,
-  skipToLatest,
 } from '../../../webhooks/subscriptions.sql.ts'
 import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
 import { checkBody } from '../../body.ts'
@@ -208,16 +204,10 @@ async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): 
       await checkFolders(client, principal, added)
       const { postUrl, onEvents } = document
       if (postUrl !== before.postUrl && !vetted.has(postUrl)) return { toVet: postUrl }
-      const changed = { ...before, postUrl, onEvents, folderIds }
-      const isReselected = !isDeepStrictEqual([before.onEvents, before.folderIds], [onEvents, folderIds])
-      if (skips || isReselected) {
-        if (!isNumbered) return 'toNumber'
-        await numberAll(client, id, schemaId)
-      }
-      await changeSubscription(client, id, changed)
-      if (skips) await skipToLatest(client, id)
-      await enableSubscription(client, id)
-      return changed
+      const change = { to: { postUrl, onEvents, folderIds }, skips }
+      if (!isNumbered && needsNumbers(before, change)) return 'toNumber'
+      await applyChange(client, before, change)
+      return { ...before, ...change.to }
     })
     if (outcome === 'toNumber') {
       await numberInParts((run) => inTenant(services.database, schemaId, run), id)

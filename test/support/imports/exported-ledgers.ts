@@ -1,0 +1,50 @@
+/** Exports of ledgers of every kind, to import again. */
+import type pg from 'pg'
+import { createPool } from '../../../src/db/pool.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
+import { seed } from '../../../src/sample/seed.ts'
+import { addToFolder } from '../ledgers/full-ledger.ts'
+import { fillHostileLedger } from '../ledgers/hostile-ledger.ts'
+import { fillLedger } from '../ledgers/ledger.ts'
+import { createTenants, folders } from '../ledgers/tenants.ts'
+import { createTestDatabase } from '../servers/database.ts'
+
+export const exportedLedgers = [
+  'a ledger with everything',
+  'a hostile ledger',
+  'a seed',
+  'an empty folder',
+] as const
+
+/** The file of each ledger, by its name. The database they came from is gone then. */
+export async function exportLedgers(
+  bytesOf: (service: pg.Pool, folder: FolderKey) => Promise<Buffer>,
+): Promise<Map<string, Buffer>> {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
+  const { first, otherFirm, sameFirm } = folders
+  await fillLedger(staff.client, { ...first, label: 'first', thirdPartyId: rows[0].id })
+  await addToFolder(staff.client, first)
+  await fillHostileLedger(staff.client, otherFirm)
+  const seeded = await seed(database.ownerUrl, { movements: 3_000, year: 2024 })
+  const service = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
+  const files = new Map<string, Buffer>()
+  for (const [i, folder] of [first, otherFirm, seeded, sameFirm].entries())
+    files.set(exportedLedgers[i]!, await bytesOf(service, folder))
+  await service.end()
+  await staff.end()
+  await database.drop()
+  return files
+}
+
+/** Registers the senders of entries of these ledgers, in an empty database. */
+export async function registerSenders(ownerUrl: string): Promise<void> {
+  const staff = await createTenants(ownerUrl)
+  for (const code of ['PARTNER', 'SEED']) await staff.thirdParty(code)
+  await staff.client.query(
+    `update grandlivre.third_parties set name = 'Éditeur « Démo » & Cie' where code = 'SEED'`,
+  )
+  await staff.end()
+}
