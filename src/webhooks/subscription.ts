@@ -165,7 +165,7 @@ export const patchDocument = z
           error: 'must be a string or a number for an item',
         },
       )
-      .refine((step) => !setsPosition(step) || ('value' in step && step.value === latest), {
+      .refine((step) => !setsPosition(step) || !('value' in step) || step.value === latest, {
         path: ['value'],
         error: `must be "${latest}" for /position`,
       }),
