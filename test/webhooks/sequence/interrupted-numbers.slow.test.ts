@@ -193,7 +193,8 @@ test('no event is lost, sent with another number, or out of order', {
   const published = async (schemaIds: number[]): Promise<string[]> =>
     (
       await client.query(
-        `select data ->> 'name' as name from grandlivre.events where schema_id = any ($1) order by id`,
+        `select data ->> 'name' as name from grandlivre.events
+         where name = 'document' and schema_id = any ($1) order by id`,
         [schemaIds],
       )
     ).rows.map(({ name }) => name)
