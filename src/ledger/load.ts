@@ -287,13 +287,22 @@ export class TableWriter<Row> {
    * Loads the rows added so far. Rows added while it runs belong to the next flush.
    * @throws {pg.DatabaseError} if the database refuses the rows; the transaction is then aborted
    */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    return this.take()()
+  }
+
+  /** Takes the rows added so far, and returns what loads them later, as `flush` does. */
+  take(): () => Promise<void> {
     this.#encodeText()
     const chunks = this.#chunks
-    if (chunks.length === 0) return
     this.#chunks = []
     this.#chunkBytes = 0
     this.#rows = 0
+    return () => this.#load(chunks)
+  }
+
+  async #load(chunks: Buffer[]): Promise<void> {
+    if (chunks.length === 0) return
     // The batch is in memory, so it is written at once. Not with pipeline(): after the database refuses, that destroys
     // the stream, and pg-copy-streams then waits for a response that never comes.
     await new Promise<void>((resolve, reject) => {

@@ -154,4 +154,4 @@ alter table deliveries
 create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
   returns boolean language sql immutable parallel safe as 'select false';
 
--- functions: sha256 b330f9eb4ff87a28821cc82c0d6f53b8ac77eb1101157cb22d1ba9910732a0de
+-- functions: sha256 a9eecafd1cf68f2ee30ee894e7bcd96dbe81a104f2cb302b375c6f392f83539d

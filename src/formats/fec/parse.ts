@@ -272,7 +272,8 @@ class LineReader {
   }
 
   #optionalDay(column: DayColumnName): string | undefined {
-    return isNoDay(this.#text(column)) ? undefined : this.#day(column)
+    const text = this.#text(column)
+    return text === '' || isNoDay(text) ? undefined : this.#day(column)
   }
 
   #amount(column: FecColumn, decimals = 2): bigint {

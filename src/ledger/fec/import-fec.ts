@@ -142,8 +142,7 @@ async function load(
     await createFiledTables(client)
   }
   const loader = new EntryLoader(client, isReplaced ? undefined : ids, survey, target)
-  for await (const lines of read(findings)) await loader.add(lines)
-  const counts = await loader.end()
+  const counts = await loader.load(read(findings))
   if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
     throw new Error(fileChanged)
   const replacement = isReplaced ? await replaceByDifference(client, target, survey.lines) : undefined

@@ -7,7 +7,7 @@ import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { EntryWriter } from '../import/entry-writer.ts'
+import { batchRows, EntryWriter } from '../import/entry-writer.ts'
 import { entries, movements, type TableOf } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
@@ -104,7 +104,7 @@ interface BookedLine {
 export class EntryLoader {
   readonly #target: LoadTarget
   readonly #survey: FecSurvey
-  readonly #ids: Pick<IdSource, 'reserve' | 'next'>
+  readonly #ids: Pick<IdSource, 'has' | 'reserve' | 'next'>
   readonly #finder: EntryFinder
   readonly #writer: EntryWriter<FiledEntryRow, FiledMovementRow>
   /** Entries that may get more pieces. */
@@ -137,26 +137,35 @@ export class EntryLoader {
       : new EntryWriter(client, comparedEntries, comparedMovements)
   }
 
-  async add(lines: FecLine[]): Promise<void> {
-    for (const line of lines) {
-      const pieces = this.#finder.add(this.#survey.dated(line))
-      // Most lines do not complete a piece, and an `await` for each would take time.
+  async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts> {
+    try {
+      for await (const lines of batches) {
+        for (const line of lines) {
+          const pieces = this.#finder.add(this.#survey.dated(line))
+          // Most lines do not complete a piece, and an `await` for each would take time.
+          if (pieces.length > 0) await this.#addPieces(pieces)
+        }
+      }
+      const pieces = this.#finder.end()
       if (pieces.length > 0) await this.#addPieces(pieces)
+      await this.#writer.flush()
+    } finally {
+      // After an error too: the caller's next statement must not come into the middle of a COPY.
+      await this.#writer.loaded
     }
-  }
-
-  async end(): Promise<LoadCounts> {
-    const pieces = this.#finder.end()
-    if (pieces.length > 0) await this.#addPieces(pieces)
-    await this.#writer.flush()
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
     return this.counts
   }
 
   /** @param pieces together, consecutive lines of the file */
   async #addPieces(pieces: EntryPiece[]): Promise<void> {
-    const count = pieces.reduce((sum, { lines }) => sum + lines.length, 0)
-    await this.#ids.reserve(count + pieces.length)
+    let count = 0
+    for (const { lines } of pieces) count += lines.length
+    const ids = count + pieces.length
+    if (!this.#ids.has(ids)) {
+      await this.#writer.loaded
+      await this.#ids.reserve(ids)
+    }
     const booked = pieces.flatMap((piece) => this.#book(piece))
     // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
@@ -166,7 +175,8 @@ export class EntryLoader {
       if (entryId < this.#lastEntryId) this.counts.isScattered = true
       this.#lastEntryId = entryId
     }
-    await this.#writer.flushIfFull()
+    // Ids come before the COPY: a connection does one thing at a time.
+    await this.#writer.startIfFull(() => this.#ids.reserve(2 * batchRows))
   }
 
   #book({ key, lines }: EntryPiece): BookedLine[] {
@@ -299,6 +309,10 @@ export class EntryLoader {
 
 class Count {
   #last = 0
+
+  has(): boolean {
+    return true
+  }
 
   async reserve(): Promise<void> {}
 

@@ -4,12 +4,13 @@ import type { EntryRow, MovementRow } from '../../formats/rows.ts'
 import { analyzeWhileLoading, movementsBeforeAnalyze, type TableOf, TableWriter } from '../load.ts'
 
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
-const batchRows = 10_000
+export const batchRows = 10_000
 
 export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
   readonly #client: ClientBase
   readonly #entries: TableWriter<Entry>
   readonly #movements: TableWriter<Movement>
+  #loading = Promise.resolve()
   #isAnalyzed: boolean
 
   constructor(client: ClientBase, entries: TableOf<Entry>, movements: TableOf<Movement>) {
@@ -30,17 +31,48 @@ export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
   }
 
   async flushIfFull(): Promise<void> {
+    await this.startIfFull()
+    await this.loaded
+  }
+
+  /**
+   * Hands the batch to the database if it is full, and does not wait, so that the next one is read meanwhile. Further
+   * statements on the connection must wait for `loaded`: it does one thing at a time.
+   * @param before runs before the COPY if there is one
+   */
+  async startIfFull(before?: () => Promise<unknown>): Promise<void> {
     // Not their sum: a file may have entries without movements.
     const pending = Math.max(this.#entries.pendingRows, this.#movements.pendingRows)
     if (pending < (this.#isAnalyzed ? batchRows : movementsBeforeAnalyze)) return
-    await this.flush()
-    if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
+    await this.loaded
+    await before?.()
+    this.#start()
+    if (this.#isAnalyzed) return
+    await this.loaded
+    await analyzeWhileLoading(this.#client)
     this.#isAnalyzed = true
   }
 
-  /** Entries first: movements refer to them. */
   async flush(): Promise<void> {
-    await this.#entries.flush()
-    await this.#movements.flush()
+    await this.loaded
+    this.#start()
+    await this.loaded
+  }
+
+  /** Settles when the batch is loaded that was handed over last. */
+  get loaded(): Promise<void> {
+    return this.#loading
+  }
+
+  #start(): void {
+    this.#loading = this.#load(this.#entries.take(), this.#movements.take())
+    // Thrown where it is awaited.
+    this.#loading.catch(() => {})
+  }
+
+  /** Entries first: movements refer to them. */
+  async #load(loadEntries: () => Promise<void>, loadMovements: () => Promise<void>): Promise<void> {
+    await loadEntries()
+    await loadMovements()
   }
 }
