@@ -454,7 +454,7 @@ CREATE TABLE former_filters (
   last_sequence bigint NOT NULL,
   on_events text[] NOT NULL,
   folder_ids bigint[] NOT NULL,
-  CONSTRAINT former_filters_pkey PRIMARY KEY (subscription_id, last_sequence),
+  CONSTRAINT former_filters_pkey PRIMARY KEY (schema_id, subscription_id, last_sequence),
   CONSTRAINT former_filters_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
 );
 ALTER TABLE former_filters ENABLE ROW LEVEL SECURITY;
@@ -638,7 +638,8 @@ CREATE TABLE sequence_runs (
   last_sequence bigint NOT NULL,
   first_event bigint NOT NULL,
   last_event bigint NOT NULL,
-  CONSTRAINT sequence_runs_pkey PRIMARY KEY (subscription_id, first_sequence),
+  CONSTRAINT sequence_runs_pkey PRIMARY KEY (schema_id, subscription_id, first_sequence),
+  CONSTRAINT sequence_runs_subscription_id_first_sequence_key UNIQUE (subscription_id, first_sequence),
   CONSTRAINT sequence_runs_check CHECK ((last_sequence - first_sequence) >= 0 AND (last_sequence - first_sequence) <= 999),
   CONSTRAINT sequence_runs_check1 CHECK ((last_event - first_event) >= (last_sequence - first_sequence)),
   CONSTRAINT sequence_runs_first_sequence_check CHECK (first_sequence > 0),

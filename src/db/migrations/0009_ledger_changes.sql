@@ -116,7 +116,9 @@ create table sequence_runs (
   last_sequence bigint not null,
   first_event bigint not null,
   last_event bigint not null,
-  primary key (subscription_id, first_sequence),
+  primary key (schema_id, subscription_id, first_sequence),
+  -- A subscription for all schemas has its numbers across them.
+  unique (subscription_id, first_sequence),
   check (last_sequence - first_sequence between 0 and 999),
   check (last_event - first_event >= last_sequence - first_sequence)
 );
@@ -128,7 +130,7 @@ create table former_filters (
   last_sequence bigint not null,
   on_events text[] not null,
   folder_ids bigint[] not null,
-  primary key (subscription_id, last_sequence)
+  primary key (schema_id, subscription_id, last_sequence)
 );
 
 do $$

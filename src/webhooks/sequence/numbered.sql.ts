@@ -9,7 +9,7 @@ const filterOfRun = `(
   from (select) as one
   left join lateral (
     select * from former_filters f
-    where f.subscription_id = s.id and f.last_sequence >= r.last_sequence
+    where f.schema_id = s.schema_id and f.subscription_id = s.id and f.last_sequence >= r.last_sequence
     order by f.last_sequence limit 1) as f on true) as filter`
 
 /** The events of the run `r`, which come with its filter. */

@@ -9,7 +9,9 @@ import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stage
 import { documentEvent, documents, numbered } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-const routes = setWebhookRoutes({ rateLimit: { requests: 10_000, windowMs: 3_600_000, concurrent: 10 } })
+/** One window for the whole file: its requests are counted. */
+const settings = { rateLimit: { requests: 10_000, windowMs: 3_600_000, concurrent: 10 } }
+const routes = setWebhookRoutes(settings)
 let owner: pg.Client
 
 beforeAll(async () => {
@@ -184,7 +186,7 @@ describe('a reader that waits', () => {
   })
 
   test('is answered empty when the service stops', async () => {
-    const service = await startTestService(routes.database)
+    const service = await startTestService(routes.database, settings)
     const id = await routes.make(routes.firm)
     const before = await entered()
     const answer = request(`${service.url}/api/v1/webhook/${id}/events?wait=30`, routes.firm)
