@@ -69,6 +69,17 @@ describe('the events of a subscription are read', () => {
     expect(lengths[1]!.headers.get('x-latest-sequence')).toBe('1001')
   })
 
+  test('in parts, if they are large', async () => {
+    const id = await routes.make(routes.firm)
+    await owner.query(
+      `insert into events (schema_id, name, operation, scope, data)
+       select 100, 'document', 'CREATE', '{}', json_build_object('name', n, 'text', repeat('x', 1500000))
+       from generate_series(1, 3) as n`,
+    )
+    expect(shown(await read(id))).toEqual([['1 1', '2 2'], '3'])
+    expect(shown(await read(id, '?after=2'))).toEqual([['3 3'], '3'])
+  })
+
   test('while it is disabled, and without an address', async () => {
     const id = await routes.make(routes.firm, { postUrl: null })
     const disabled = await routes.make(routes.firm)

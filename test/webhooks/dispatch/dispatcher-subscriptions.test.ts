@@ -1,9 +1,18 @@
 /** Which subscriptions receive events, and starting with which event, on a real database and real HTTP. */
 import { expect, test } from 'vitest'
 import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
+import { createPool } from '../../../src/db/pool.ts'
+import { sweepEvents } from '../../../src/webhooks/retention.ts'
 import { answerWith } from '../../support/receiver.ts'
 import { testMasterKey } from '../../support/service.ts'
-import { deliveriesOf, documents, namesOf, sequencesOf, stageOf } from '../../support/stages/webhooks.ts'
+import {
+  deliveriesOf,
+  documents,
+  namesOf,
+  numbered,
+  sequencesOf,
+  stageOf,
+} from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
 test('the newest secret signs as soon as it is rotated in', async (context) => {
@@ -61,6 +70,43 @@ test('without an address nothing is sent; with one again, deliveries go on after
   await until(() => stage.receiver.accepted('/one').length === 3)
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b', 'c'])
   expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([1, 2, 3])
+})
+
+test('what expires while a subscription is disabled shows as a gap in its numbers', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  const pool = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
+  context.onTestFinished(() => pool.end())
+  const disable = () =>
+    stage.sql(`update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'x'`)
+  const expire = async () => {
+    await stage.sql(`update events set created_at = now() - interval '31 days'`)
+    await sweepEvents(pool, Date.now())
+  }
+  await disable()
+  // More than the events of one delivery.
+  await stage.publish(documents(numbered(150)))
+  await expire()
+  await stage.publish(documents(['kept']))
+  await stage.enable(id)
+  const dispatcher = stage.dispatch()
+  await until(() => stage.receiver.accepted('/one').length === 1)
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['kept'])
+  expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([151])
+  await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
+  // Nothing is left: the subscription is passed over, and found again with the next event.
+  await disable()
+  await stage.publish(documents(['gone']))
+  await expire()
+  await stage.enable(id)
+  await until(
+    async () => (await stage.sql('select from subscriptions where collected = numbered')).length === 1,
+  )
+  expect((await stage.rowsReadBySearch()).found).toBe(0)
+  await stage.publish(documents(['next']))
+  await until(() => stage.receiver.accepted('/one').length === 2)
+  expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([151, 153])
+  expect(dispatcher.logged.filter(({ event }) => event.endsWith('error'))).toEqual([])
 })
 
 test('a disconnected third party gets nothing, and resumes where it was when reconnected', async (context) => {
