@@ -11,6 +11,7 @@ import { readBody } from './body.ts'
 import { answerError } from './errors.ts'
 import { queryError } from './query.ts'
 import { acceptRequestId } from './request-id.ts'
+import { RequestSlot } from './request-slot.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
 import { collectionRoutes } from './routes/collections.ts'
 import { entry } from './routes/entry.ts'
@@ -79,11 +80,9 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const caller = { ...call, principal: identified(c), body }
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
-  const releaseSlot = await services.requestSlots.acquire(route.path, folderId)
-  // `close` fires once, whether the answer ended or failed or the client disconnected. It may have fired already.
-  if (c.env.outgoing.closed) releaseSlot()
-  else c.env.outgoing.once('close', releaseSlot)
-  return route.answer({ ...caller, folderId } satisfies FolderCall<never>)
+  const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
+  if (!route.waits?.(query)) await slot.acquire()
+  return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
 }
 
 function methodNotAllowed(path: string): AppError {

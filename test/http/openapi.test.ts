@@ -50,7 +50,7 @@ describe('the OpenAPI document', () => {
         enum?: unknown
         pattern?: unknown
         format?: unknown
-        minimum?: number
+        maximum?: unknown
         items?: Parameter['schema']
       }
     }
@@ -58,8 +58,8 @@ describe('the OpenAPI document', () => {
       .flatMap((methods) => Object.values(methods as Record<string, { parameters?: Parameter[] }>))
       .flatMap((route) => route.parameters ?? [])
     expect(parameters.length).toBeGreaterThan(20)
-    const isStated = ({ enum: words, pattern, format, minimum, items }: Parameter['schema']): boolean =>
-      Boolean(words ?? pattern ?? format) || minimum !== undefined || (items !== undefined && isStated(items))
+    const isStated = ({ enum: words, pattern, format, maximum, items }: Parameter['schema']): boolean =>
+      Boolean(words ?? pattern ?? format ?? maximum) || (items !== undefined && isStated(items))
     // `draft` accepts any text; ETags are copied; an invalid export id gets 404.
     const free = ['draft', 'if-match', 'if-none-match', 'exportId']
     const unstated = parameters.filter(({ schema }) => !isStated(schema)).map(({ name }) => name)

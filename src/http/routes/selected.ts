@@ -3,12 +3,9 @@
  * read.
  */
 import { z } from '@hono/zod-openapi'
-import type { Pool } from 'pg'
-import { AppError } from '../../errors.ts'
-import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
 import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
-import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
+import { type SelectedItems, selectionTag } from '../../exports/selection.ts'
 import { streamedForms } from '../../formats/file-formats.ts'
 import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
@@ -19,8 +16,10 @@ import { AccountBalance } from '../schemas/collection-schemas.ts'
 import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
+import { findSelected } from './find-selected.ts'
 import type { BalanceQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
 import { balanceQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
+import { waitForChange } from './wait-for-change.ts'
 
 function selectedRoute(
   what: SelectedItems,
@@ -35,6 +34,7 @@ function selectedRoute(
     levels: ['api', 'firm'],
     summary,
     query,
+    waits,
     headers: conditionalRequest,
     answers: conditionalAnswers(z.array(item), line),
     answer: (call) => answerSelected(call, what),
@@ -65,22 +65,29 @@ export const selectedRoutes: readonly Route[] = [
 ]
 
 /** The parameters of a part, which balances do not have. */
-const wholeSelection = { after: undefined, entries: undefined, since: undefined }
+const wholeSelection = { after: undefined, entries: undefined, since: undefined, wait: undefined }
+
+type Query = MovementsQuery | EntriesQuery | BalanceQuery
+
+function waits(query: Query): boolean {
+  return 'wait' in query && query.wait !== undefined && query.wait > 0
+}
 
 /**
  * @param what part of the file name; also distinguishes the ETags of the routes
  * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND,
  * ERR-VALIDATION naming `since`, ERR-CURSOR-EXPIRED
  */
-async function answerSelected(
-  { c, query, services, principal, folderId }: FolderCall<MovementsQuery | EntriesQuery | BalanceQuery>,
-  what: SelectedItems,
-): Promise<Response> {
-  const { after, entries, since } = { ...wholeSelection, ...query }
+async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Promise<Response> {
+  const { c, query, services, principal, folderId } = call
+  const { after, entries, since, wait = 0 } = { ...wholeSelection, ...query }
   const representation = representationFor(c, since === undefined ? streamedForms : ['ndjson'])
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
-  const selected = await findSelected(services.database, selection, since)
+  const selected =
+    since !== undefined && waits(query)
+      ? await waitForChange(call, selection, since, wait)
+      : await findSelected(services.database, selection, since)
   if (selected.refusal !== null) throw refuse(selected.refusal, 'main database')
   const { start, end } = selection.period ?? selected.period!
   const task: ExportTask =
@@ -95,27 +102,6 @@ async function answerSelected(
       tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
     known: since === selected.cursor ? changesLine({ since, cursor: since, entries: [] }) : undefined,
+    hasWaited: waits(query),
   })
-}
-
-/**
- * Looks up the selection; every id in it must exist.
- * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
- */
-export async function findSelected(
-  database: Pool,
-  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
-  since?: string,
-): Promise<Selected> {
-  const { exerciceId, journalIds } = selection
-  const selected = await readSelected(database, selection, since)
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))
-  if (unknownIds.length > 0) {
-    throw new AppError('ERR-JOURNAL-NOT-FOUND', {
-      message: `Not journals of this folder: ${unknownIds.join(', ')}`,
-    })
-  }
-  return selected
 }

@@ -26,6 +26,8 @@ export interface StreamedExport {
   ledger: LedgerState | undefined
   /** The body, if it is known without reading anything: it has no items, and no thread is started. */
   known?: string | undefined
+  /** The request has waited for news: it gets its answer even if it has seen one like it. */
+  hasWaited?: boolean
 }
 
 export interface LedgerState {
@@ -44,7 +46,8 @@ export async function streamExport(
   const state = stateHeaders(download, ledger?.cursor)
   if (ledger) {
     checkIfMatch(c, ledger, ledger.cursor)
-    if (state.ETag !== undefined && holdsEtag(c.req.header('if-none-match'), state.ETag))
+    const ifNoneMatch = download.hasWaited ? undefined : c.req.header('if-none-match')
+    if (state.ETag !== undefined && holdsEtag(ifNoneMatch, state.ETag))
       return c.body(null, 304, { ...state, ...caching })
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
