@@ -76,6 +76,8 @@ function queryWith(name: string, value: string): URLSearchParams {
     return new URLSearchParams({ startDate: '2026-01-01', endDate: '2026-01-31', [name]: value })
   if (name === 'encoding' || name === 'columns')
     return new URLSearchParams({ ...query, format: 'FEC', [name]: value })
+  // Taken with a cursor alone; this one is refused.
+  if (name === 'wait') return new URLSearchParams({ ...query, since: 'x', wait: value })
   return new URLSearchParams({ ...query, [name]: value })
 }
 
