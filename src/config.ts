@@ -307,6 +307,10 @@ export const limits = {
   eventRetentionDays: 30,
   /** Requests of a process that may wait for a change at once (`db/notifications.ts`); further ones get 503. */
   waitingRequestsMax: 1_000,
+  /** Connections on which those that were woken read at once. */
+  waitingReadsMax: 2,
+  /** Bytes of a page of events, unless a single event has more. */
+  eventPageBytesMax: 4 * 1024 * 1024,
   /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
 } as const

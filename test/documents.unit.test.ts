@@ -218,6 +218,13 @@ test.each([
   ['docs/operators.md', /holds up to (\d+) events/, limits.deliveryEventsMax],
   ['docs/operators.md', /may create (\d+) subscriptions/, webhookSubscriptionsMax],
   ['docs/operators.md', /serves (\d+) subscriptions at/, limits.deliveriesAtOnceMax],
+  [
+    'docs/spec/webhooks.md',
+    /A process holds ([\d,]+) of them/,
+    limits.waitingRequestsMax.toLocaleString('en'),
+  ],
+  ['docs/spec/webhooks.md', /more than (\d+) MiB/, limits.eventPageBytesMax / 1024 ** 2],
+  ['docs/errors.md', /more than (\d+) days ago and was deleted/, limits.eventRetentionDays],
   ['docs/operators.md', /parts of (\d+) MiB/, limits.storePartBytes / 1024 ** 2],
   ['docs/partners.md', /kept for (\d+) days by default/, fileRetentionDays],
   ['docs/errors.md', /retention period \((\d+) days by default\)/, fileRetentionDays],

@@ -154,6 +154,8 @@ CREATE TABLE deliveries (
   next_attempt_at timestamp with time zone,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
   finished_at timestamp with time zone,
+  first_sequence bigint,
+  last_sequence bigint,
   CONSTRAINT deliveries_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT deliveries_check CHECK (first_event <= last_event),
   CONSTRAINT deliveries_check1 CHECK (attempts_before_replay >= 0 AND attempts_before_replay <= attempts),
@@ -161,6 +163,7 @@ CREATE TABLE deliveries (
   CONSTRAINT deliveries_check3 CHECK ((next_attempt_at IS NOT NULL) = (state = 'pending'::text)),
   CONSTRAINT deliveries_check4 CHECK ((finished_at IS NULL) = (state = 'pending'::text)),
   CONSTRAINT deliveries_events_check CHECK (events >= 1 AND events <= 100),
+  CONSTRAINT deliveries_sequence_check CHECK ((first_sequence IS NULL) = (last_sequence IS NULL) AND (last_sequence - first_sequence + 1) = events),
   CONSTRAINT deliveries_state_check CHECK (state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text])),
   CONSTRAINT deliveries_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
 );
@@ -445,6 +448,20 @@ ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON folders TO grandlivre_service;
 
+CREATE TABLE former_filters (
+  schema_id id NOT NULL,
+  subscription_id id NOT NULL,
+  last_sequence bigint NOT NULL,
+  on_events text[] NOT NULL,
+  folder_ids bigint[] NOT NULL,
+  CONSTRAINT former_filters_pkey PRIMARY KEY (schema_id, subscription_id, last_sequence),
+  CONSTRAINT former_filters_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+ALTER TABLE former_filters ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON former_filters FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON former_filters FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON former_filters TO grandlivre_service;
+
 CREATE TABLE journals (
   schema_id id NOT NULL,
   folder_id id NOT NULL,
@@ -614,6 +631,25 @@ ALTER TABLE sections ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON sections FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON sections TO grandlivre_service;
 
+CREATE TABLE sequence_runs (
+  schema_id id NOT NULL,
+  subscription_id id NOT NULL,
+  first_sequence bigint NOT NULL,
+  last_sequence bigint NOT NULL,
+  first_event bigint NOT NULL,
+  last_event bigint NOT NULL,
+  CONSTRAINT sequence_runs_pkey PRIMARY KEY (schema_id, subscription_id, first_sequence),
+  CONSTRAINT sequence_runs_subscription_id_first_sequence_key UNIQUE (subscription_id, first_sequence),
+  CONSTRAINT sequence_runs_check CHECK ((last_sequence - first_sequence) >= 0 AND (last_sequence - first_sequence) <= 999),
+  CONSTRAINT sequence_runs_check1 CHECK ((last_event - first_event) >= (last_sequence - first_sequence)),
+  CONSTRAINT sequence_runs_first_sequence_check CHECK (first_sequence > 0),
+  CONSTRAINT sequence_runs_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+ALTER TABLE sequence_runs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON sequence_runs FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON sequence_runs FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON sequence_runs TO grandlivre_service;
+
 CREATE TABLE service_state (
   one boolean DEFAULT true NOT NULL,
   under_maintenance boolean DEFAULT false NOT NULL,
@@ -648,7 +684,7 @@ CREATE TABLE subscriptions (
   level text NOT NULL,
   firm_id id,
   third_party_id id NOT NULL,
-  post_url text NOT NULL,
+  post_url text,
   on_events text[] NOT NULL,
   folder_ids bigint[] DEFAULT '{}'::bigint[] NOT NULL,
   start_position bigint NOT NULL,
@@ -658,11 +694,14 @@ CREATE TABLE subscriptions (
   failing_since timestamp with time zone,
   last_success_at timestamp with time zone,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  numbered bigint DEFAULT 0 NOT NULL,
+  collected bigint DEFAULT 0 NOT NULL,
   CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
   CONSTRAINT subscriptions_check CHECK ((level = 'staff'::text) = (firm_id IS NULL)),
   CONSTRAINT subscriptions_check1 CHECK (level <> 'api'::text OR cardinality(folder_ids) = 1),
   CONSTRAINT subscriptions_check2 CHECK (schema_id IS NOT NULL OR level = 'staff'::text AND folder_ids = '{}'::bigint[]),
   CONSTRAINT subscriptions_check3 CHECK (enabled = (disabled_at IS NULL) AND enabled = (disabled_reason IS NULL)),
+  CONSTRAINT subscriptions_collected_check CHECK (collected >= 0 AND collected <= numbered),
   CONSTRAINT subscriptions_level_check CHECK (level = ANY (ARRAY['api'::text, 'firm'::text, 'staff'::text])),
   CONSTRAINT subscriptions_on_events_check CHECK (cardinality(on_events) >= 1 AND cardinality(on_events) <= 50),
   CONSTRAINT subscriptions_post_url_check CHECK (length(post_url) >= 1 AND length(post_url) <= 2048),
@@ -1324,7 +1363,7 @@ CREATE OR REPLACE FUNCTION grandlivre.receives(subscription subscriptions, of_sc
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND (event_name = ANY ((subscription).on_events)) AND (((subscription).folder_ids = '{}'::bigint[]) OR COALESCE((of_folder = ANY ((subscription).folder_ids)), false)))
+RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND selects((subscription).on_events, (subscription).folder_ids, event_name, of_folder))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.refuse_other_number()
@@ -1350,6 +1389,13 @@ begin
   raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
     using hint = 'Delete the rows, and insert them again where they belong.';
 end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((event_name = ANY (on_events)) AND ((folder_ids = '{}'::bigint[]) OR COALESCE((of_folder = ANY (folder_ids)), false)))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.tenant()
