@@ -170,9 +170,11 @@ function line(event: keyof LogEvents, fields: object): string {
   return `${withoutSecrets(text)}\n`
 }
 
-/** Masks every token and partner secret in the text. For anything that quotes a caller. */
+/** Masks every token and secret in the text. For anything that quotes a caller. */
 export function withoutSecrets(text: string): string {
-  return text.replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
+  return text
+    .replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
+    .replace(/whsec_[A-Za-z0-9+/=%]+/g, 'whsec_***')
 }
 
 /** Omits an error's other properties: database errors quote rows. */
