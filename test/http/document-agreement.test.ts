@@ -97,12 +97,14 @@ test('a query parameter is accepted if and only if its value fits the document',
   expect(parameters.length).toBeGreaterThan(30)
   for (const { path, name, schema, allowEmptyValue = false } of parameters) {
     const outcomes = new Set<boolean>()
-    for (const text of texts) {
+    const check = async (text: string) => {
       const answer = await request(`${routes.service.url}${path}?${queryWith(name, text)}`, routes.company)
       const allowed = (allowEmptyValue && text === '') || fits(schema, meantBy(schema, text))
       expect([path, name, text, refuses(answer, name)]).toEqual([path, name, text, !allowed])
       outcomes.add(allowed)
     }
+    // A few at once: fewer than a route and folder has slots.
+    for (let at = 0; at < texts.length; at += 4) await Promise.all(texts.slice(at, at + 4).map(check))
     // `draft` accepts any text.
     expect([path, name, outcomes.size]).toEqual([path, name, name === 'draft' ? 1 : 2])
   }
