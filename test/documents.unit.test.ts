@@ -210,7 +210,7 @@ test('the README lists every setting, with its default', () => {
     expect(readConfig({ ...required, [quoted(name)[0]!]: quoted(value)[0] }), name).toEqual(config)
 })
 
-const { fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
+const { changesRetentionDays, fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
 const day = 24 * 3_600_000
 
 test.each([
@@ -229,6 +229,9 @@ test.each([
   ['docs/partners.md', /kept for (\d+) days by default/, fileRetentionDays],
   ['docs/errors.md', /retention period \((\d+) days by default\)/, fileRetentionDays],
   ['docs/spec/exports.md', /kept for (\d+) days by default/, fileRetentionDays],
+  ['docs/spec/changes.md', /remembered for (\d+) days/, changesRetentionDays],
+  ['docs/operators.md', /forgotten after (\d+) days/, changesRetentionDays],
+  ['docs/spec/changes.md', /last (\d+) full days/, limits.changesExactDays],
   ['docs/spec/exports.md', /and (\d+) days later 404/, limits.expiredDays],
   ['docs/spec/exports.md', /has the first (\d+) of their ids/, limits.ambiguousEntriesMax],
   ['docs/errors.md', /lists the first (\d+) of them/, limits.ambiguousEntriesMax],

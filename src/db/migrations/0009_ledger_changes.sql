@@ -46,7 +46,9 @@ alter table service_state
   -- Cursors are signed with it. No role but the owner reads this table.
   add column cursor_key bytea not null
     default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
-  add column rendering text not null default '0';
+  add column rendering text not null default '0',
+  -- What was logged before has been compacted.
+  add column compacted_until timestamptz;
 
 create or replace function next_ledger_version(of_schema bigint, of_folder bigint) returns bigint
   language sql as 'select 0::bigint';
@@ -60,6 +62,9 @@ create or replace function read_ledger_cursor(cursor text, of_schema bigint, of_
   returns table (version bigint, refusal text)
   language sql as $$select 0::bigint, ''$$;
 create or replace function adopt_rendering(of_process text) returns void language sql as '';
+create or replace function note_ledger_change(of_schema bigint, of_folder bigint, version bigint) returns void
+  language sql as '';
+create or replace function lock_log_of_changes() returns void language sql as '';
 create or replace function forget_ledger_changes(before timestamptz, at_most integer) returns bigint
   language sql as 'select 0::bigint';
 create or replace function compact_ledger_changes(before timestamptz) returns bigint
@@ -178,4 +183,4 @@ alter table deliveries
 create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
   returns boolean language sql immutable parallel safe as 'select false';
 
--- functions: sha256 be4ed4cda4ae3a42673d07f47dcf6461c27176303c9697d8dda906d3fbdf157d
+-- functions: sha256 07ba2f8e0de6292517aa57df37633e27ed3f8af5e09ec0e174b3d8749db452c7
