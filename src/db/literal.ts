@@ -16,3 +16,8 @@ export function idLiteral(id: string): string {
   if (!isId(id)) throw new Error(`an id consists of at most 16 digits, unlike ${JSON.stringify(id)}`)
   return id
 }
+
+/** Of ids, as an array of bigint. */
+export function idArrayLiteral(ids: readonly string[]): string {
+  return `'{${ids.map(idLiteral).join(',')}}'::bigint[]`
+}

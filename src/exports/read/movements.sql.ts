@@ -14,7 +14,7 @@
  * COPY takes no bind parameters: every value goes through db/literal.ts.
  */
 import type pg from 'pg'
-import { idLiteral, textLiteral } from '../../db/literal.ts'
+import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { DatePeriod, Selection } from '../selection.ts'
 import { type EntryColumn, entryList, type MovementColumn, movementList } from './columns.sql.ts'
@@ -141,12 +141,12 @@ function inFolder(alias: 'e' | 'm', { schemaId, folderId }: FolderKey): string[]
 
 /** With a single exercice, the index has the order of the answer and nothing is sorted. */
 function inOneOf(column: string, ids: string[]): string {
-  return ids.length === 1 ? `${column} = ${idLiteral(ids[0]!)}` : `${column} = any (${idArray(ids)})`
+  return ids.length === 1 ? `${column} = ${idLiteral(ids[0]!)}` : `${column} = any (${idArrayLiteral(ids)})`
 }
 
 export function movementConditions({ selection, accountIds }: ResolvedSelection): string[] {
   const conditions: string[] = []
-  if (accountIds) conditions.push(`m.account_id = any (${idArray(accountIds)})`)
+  if (accountIds) conditions.push(`m.account_id = any (${idArrayLiteral(accountIds)})`)
   if (selection.lettering) conditions.push(`m.lettering_state = ${textLiteral(selection.lettering)}`)
   return conditions
 }
@@ -156,7 +156,7 @@ export function entryConditions({ period, source, draft, journalIds, timeZone }:
   if (draft !== undefined) conditions.push(`e.validated_at is ${draft ? '' : 'not '}null`)
   if (period) conditions.push(...periodConditions(period, timeZone))
   if (source !== undefined) conditions.push(`e.source = ${textLiteral(source)}`)
-  if (journalIds.length > 0) conditions.push(`e.journal_id = any (${idArray(journalIds)})`)
+  if (journalIds.length > 0) conditions.push(`e.journal_id = any (${idArrayLiteral(journalIds)})`)
   return conditions
 }
 
@@ -178,10 +178,6 @@ function periodConditions({ start, end, dateFilter }: DatePeriod, timeZone: stri
       ]
     }
   }
-}
-
-function idArray(ids: string[]): string {
-  return `'{${ids.map(idLiteral).join(',')}}'::bigint[]`
 }
 
 /** Finds the span of each exercice that has selected entries. */

@@ -1,0 +1,33 @@
+/** Ranges of entry ids. Pure. */
+import { idLiteral } from '../../db/literal.ts'
+
+/** Inclusive, in decimal digits. In a list they ascend and are disjoint. */
+export type EntryRange = readonly [from: string, to: string]
+
+/** All ids that exist. */
+export const everyEntry: readonly EntryRange[] = [['0', '9007199254740991']]
+
+/** The ranges of an int8multirange as PostgreSQL writes it: `{[1,2),[5,9)}`. */
+export function readMultirange(text: string): EntryRange[] {
+  return Array.from(text.matchAll(/\[(\d+),(\d+)\)/g), ([, from = '', to = '']) => [
+    from,
+    String(BigInt(to) - 1n),
+  ])
+}
+
+/** PostgreSQL orders the ranges, and joins those that overlap or meet. */
+export function multirangeLiteral(ranges: readonly EntryRange[]): string {
+  return `'{${ranges.map(([from, to]) => `[${idLiteral(from)},${idLiteral(to)}]`).join(',')}}'::int8multirange`
+}
+
+/** The same ids in ranges that ascend and do not touch each other. */
+export function merged(ranges: readonly EntryRange[]): EntryRange[] {
+  const ascending = ranges.toSorted(([a], [b]) => (BigInt(a) < BigInt(b) ? -1 : 1))
+  const disjoint: [from: string, to: string][] = []
+  for (const [from, to] of ascending) {
+    const last = disjoint.at(-1)
+    if (!last || BigInt(from) > BigInt(last[1]) + 1n) disjoint.push([from, to])
+    else if (BigInt(to) > BigInt(last[1])) last[1] = to
+  }
+  return disjoint
+}

@@ -1,0 +1,157 @@
+/** Which entries the log says have changed, each kind of change against an independent look at the tables. */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { withStartupOptions } from '../../../src/db/pool.ts'
+import { readChangedEntries, type WatchedEntries } from '../../../src/ledger/changes/changed-entries.sql.ts'
+import { merged, multirangeLiteral, readMultirange } from '../../../src/ledger/changes/entry-ranges.ts'
+import { fillLedger } from '../../support/ledgers/ledger.ts'
+import { createTenants, folders, type Staff } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+
+let database: TestDatabase
+let staff: Staff
+let client: pg.Client
+
+const { schemaId, folderId } = folders.first
+const ofFolder = `schema_id = ${schemaId} and folder_id = ${folderId}`
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
+  for (const folder of [folders.first, folders.sameFirm])
+    await fillLedger(staff.client, { ...folder, label: 'x', thirdPartyId: rows[0].id })
+  client = new pg.Client({
+    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
+  })
+  await client.connect()
+})
+
+afterAll(async () => {
+  await client?.end()
+  await staff?.end()
+  await database?.drop()
+})
+
+const watched: WatchedEntries = { schemaId, folderId, exerciceIds: ['11', '12'], among: [] }
+
+async function idsOf(sql: string): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(sql)
+  return rows.map(({ id }) => id)
+}
+
+/** The ranges after the statements, and the ids that must be in them, read before and after. */
+async function changes(statements: string[], of: WatchedEntries = watched): Promise<string[]> {
+  await client.query('begin')
+  try {
+    const { rows } = await client.query(`select ledger_version from folders where id = ${folderId}`)
+    for (const statement of statements) await client.query(statement)
+    const ranges = await readChangedEntries(client, of, rows[0].ledger_version)
+    expect(merged(ranges)).toEqual(ranges)
+    return await idsOf(
+      `select id from entries where ${ofFolder} and id::bigint <@ ${multirangeLiteral(ranges)} order by id`,
+    )
+  } finally {
+    await client.query('rollback')
+  }
+}
+
+const showing = (condition: string) =>
+  idsOf(`select distinct e.id from entries e left join movements m on (m.schema_id, m.folder_id, m.entry_id)
+      = (e.schema_id, e.folder_id, e.id)
+    where e.schema_id = ${schemaId} and e.folder_id = ${folderId} and e.exercice_id in (11, 12) and ${condition} order by 1`)
+
+/** Sections of the ledger are in shares as {section, amount, rate, ...}; see ledger.ts. */
+const shows = (sections: number[]) =>
+  `(${[1, 4, 7].map((place) => `coalesce(m.shares[${place}] in (${sections}), false)`).join(' or ')})`
+
+test.each([
+  ['an account', `update accounts set name = 'x' where ${ofFolder} and id = 103`, 'm.account_id = 103'],
+  [
+    'accounts',
+    `update accounts set name = 'x' where ${ofFolder} and id in (103, 105)`,
+    'm.account_id in (103, 105)',
+  ],
+  ['a journal', `update journals set name = 'x' where ${ofFolder} and id = 33`, 'e.journal_id = 33'],
+  ['a payment', `update payments set code = 'x' where ${ofFolder} and id = 52`, 'm.payment_id = 52'],
+  ['a section', `update sections set name = 'x' where ${ofFolder} and id = 74`, shows([74])],
+  ['an axis', `update axes set name = 'x' where ${ofFolder} and id = 61`, shows([71, 72, 73])],
+  ['a deleted section', `delete from sections where ${ofFolder} and id = 75`, shows([75])],
+  [
+    'a new section of old shares',
+    `insert into sections (schema_id, folder_id, id, axis_id, code, name) values (${schemaId}, ${folderId}, 10, 61, 'N', 'N')`,
+    shows([10]),
+  ],
+  ['a partner', `update third_parties set name = 'x'`, `e.third_party_id is not null`],
+])('%s: the entries of the exercices that show it', async (_what, statement, condition) => {
+  const expected = await showing(condition)
+  expect(await changes([statement])).toEqual(expected)
+  const drafts = { ...watched, among: ['e.validated_at is null'] }
+  expect(await changes([statement], drafts)).toEqual(await showing(`${condition} and e.validated_at is null`))
+})
+
+test('an amount or rate that equals the id of a section is none', async () => {
+  expect(
+    await changes([
+      `insert into sections (schema_id, folder_id, id, axis_id, code, name)
+    values (${schemaId}, ${folderId}, 26444, 61, 'N', 'N'), (${schemaId}, ${folderId}, 1000000, 61, 'M', 'M')`,
+    ]),
+  ).toEqual([])
+})
+
+test('entries that the log names are there whatever their exercice, and joined with the others', async () => {
+  const [elsewhere] = await idsOf(`select id from entries where ${ofFolder} and exercice_id = 13 limit 1`)
+  const journal = await showing('e.journal_id = 33')
+  const found = await changes([
+    `update entries set comment = 'x' where ${ofFolder} and id = ${elsewhere}`,
+    `update journals set name = 'x' where ${ofFolder} and id = 33`,
+  ])
+  expect(found).toEqual([...journal, elsewhere!].sort((a, b) => Number(a) - Number(b)))
+})
+
+test('a deleted entry stays in a range', async () => {
+  await client.query('begin')
+  const { rows } = await client.query(`select ledger_version from folders where id = ${folderId}`)
+  await client.query(`delete from entries where ${ofFolder} and id = 30`)
+  expect(await readChangedEntries(client, watched, rows[0].ledger_version)).toEqual([['30', '30']])
+  await client.query('rollback')
+})
+
+test('changes of another folder, and those before the version, count for nothing', async () => {
+  expect(
+    await changes([
+      `update entries set comment = 'x' where folder_id = ${folders.sameFirm.folderId}`,
+      `update accounts set name = 'x' where folder_id = ${folders.sameFirm.folderId}`,
+      `update banks set rib = 'x'`,
+    ]),
+  ).toEqual([])
+})
+
+test('ranges are written, read and merged', () => {
+  expect(readMultirange('{}')).toEqual([])
+  expect(readMultirange('{[1,2),[5,9007199254740992)}')).toEqual([
+    ['1', '1'],
+    ['5', '9007199254740991'],
+  ])
+  expect(
+    multirangeLiteral([
+      ['1', '1'],
+      ['5', '9'],
+    ]),
+  ).toBe(`'{[1,1],[5,9]}'::int8multirange`)
+  expect(
+    merged([
+      ['10', '20'],
+      ['9', '9'],
+      ['1', '3'],
+      ['2', '2'],
+      ['5', '5'],
+      ['15', '30'],
+    ]),
+  ).toEqual([
+    ['1', '3'],
+    ['5', '5'],
+    ['9', '30'],
+  ])
+})
