@@ -193,6 +193,15 @@ const errorTable = {
     cause: 'The file was kept for the retention period (7 days by default), and that is over.',
     remedy: 'Start a new export.',
   },
+  'ERR-CURSOR-EXPIRED': {
+    status: 410,
+    message: 'Changes since this cursor can no longer be told; read the selection in full, without since',
+    cause:
+      'The cursor in `since` was once valid, and what changed after it is not known any more: it is too old (the ' +
+      'operators keep changes for 400 days by default), the ledger was restored to an earlier state, or this version ' +
+      'of the service writes lines otherwise. The message says which.',
+    remedy: 'Read the selection once in full, without `since`, and go on with the cursor of that answer.',
+  },
   'ERR-PRECONDITION-FAILED': {
     status: 412,
     message: 'The ledger has changed since the export that If-Match names; start again',

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import { constants, createGzip, createZstdCompress, type Gzip, type ZstdCompress } from 'node:zlib'
 import type { Compression } from '../formats/file-formats.ts'
 
@@ -16,4 +17,11 @@ export function compressor(compression: Compression): Gzip | ZstdCompress {
   return compression === 'gzip'
     ? createGzip({ ...options, level: 1 })
     : createZstdCompress({ ...options, params: { [constants.ZSTD_c_compressionLevel]: 1 } })
+}
+
+/** Compresses a short body. */
+export function compressWhole(body: Uint8Array, compression: Compression): Promise<Uint8Array> {
+  const compressing = compressor(compression)
+  compressing.end(body)
+  return buffer(compressing)
 }

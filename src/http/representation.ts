@@ -3,23 +3,28 @@ import type { Context } from 'hono'
 import Negotiator from 'negotiator'
 import { AppError } from '../errors.ts'
 import type { Encoding, Representation } from '../exports/run/task.ts'
-import { mediaTypes, streamedForms } from '../formats/file-formats.ts'
+import { mediaTypes, type StreamedForm, streamedForms } from '../formats/file-formats.ts'
 import type { Edge } from './route.ts'
-
-/** Many clients add the charset to the media type; only UTF-8 exists for JSON. */
-const acceptable = Object.values(mediaTypes).flatMap((type) => [type, `${type};charset=utf-8`])
 
 /** Negotiator 1.0 ranks encodings of equal weight by `preferred`; its published types are those of 0.6. */
 interface RankingNegotiator {
   encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
 }
 
-/** The representation that a request asks for. @throws {AppError} ERR-NOT-ACCEPTABLE */
-export function representationFor(c: Context<Edge>): Representation {
-  const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'))
+/**
+ * The representation that a request asks for.
+ * @param forms those that exist, the one that wins ties first
+ * @throws {AppError} ERR-NOT-ACCEPTABLE
+ */
+export function representationFor(
+  c: Context<Edge>,
+  forms: readonly StreamedForm[] = streamedForms,
+): Representation {
+  const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'), forms)
   if (representation) return representation
+  const served = forms.map((form) => mediaTypes[form]).join(' and ')
   throw new AppError('ERR-NOT-ACCEPTABLE', {
-    message: `This route serves ${Object.values(mediaTypes).join(' and ')}`,
+    message: `This route serves ${served}${forms === streamedForms ? '' : ' with these parameters'}`,
   })
 }
 
@@ -31,13 +36,17 @@ export function representationFor(c: Context<Edge>): Representation {
 export function negotiate(
   accept: string | undefined,
   acceptEncoding: string | undefined,
+  forms: readonly StreamedForm[] = streamedForms,
 ): Representation | undefined {
   const negotiator = new Negotiator({
     // Without the header, every encoding is formally acceptable; in practice such a client decodes none.
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
   })
+  // Many clients add the charset to the media type; only UTF-8 exists for JSON.
+  const types = forms.map((form) => mediaTypes[form])
+  const acceptable = types.flatMap((type) => [type, `${type};charset=utf-8`])
   const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
-  const form = streamedForms.find((name) => mediaTypes[name] === mediaType)
+  const form = forms.find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
   const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as
@@ -49,16 +58,10 @@ export function negotiate(
 /**
  * A strong ETag: the selection and ledger version, then the representation.
  * @param tag see selectionTag
- * @param after the movement after which a resumed answer begins
+ * @param parts what the answer shows of the selection, if not all of it: `after-4711`
  */
-export function etagOf(tag: string, { form, encoding }: Representation, after: string | undefined): string {
-  const parts = [
-    tag,
-    form,
-    ...(encoding === 'identity' ? [] : [encoding]),
-    ...(after ? [`after-${after}`] : []),
-  ]
-  return `"${parts.join('.')}"`
+export function etagOf(tag: string, { form, encoding }: Representation, parts: readonly string[]): string {
+  return `"${[tag, form, ...(encoding === 'identity' ? [] : [encoding]), ...parts].join('.')}"`
 }
 
 /** `If-None-Match`: whether the client already has exactly these bytes. */

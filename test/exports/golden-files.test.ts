@@ -75,6 +75,8 @@ test('the movements of the whole folder equal their fixture, one per line', asyn
       what: 'movements',
       selection: wholeFolder(folder, 'Europe/Paris'),
       after: undefined,
+      entries: undefined,
+      since: undefined,
       form: 'ndjson',
       encoding: 'identity',
     },

@@ -18,7 +18,15 @@ const selection = {
   exerciceId: largeExercice,
   draft: false,
 }
-const task = { what: 'movements', selection, after: undefined, form: 'json', encoding: 'identity' } as const
+const task = {
+  what: 'movements',
+  selection,
+  after: undefined,
+  entries: undefined,
+  since: undefined,
+  form: 'json',
+  encoding: 'identity',
+} as const
 
 /** Nothing is stored. */
 const store: StoreSettings = { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' }

@@ -71,7 +71,7 @@ function copySegment(
   ) to stdout`
 }
 
-const joinEntries = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
+export const joinEntries = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
   = (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)`
 
 export function copyEntries(resolved: ResolvedSelection, columns: readonly EntryColumn[]): string {
@@ -107,7 +107,7 @@ export async function countMovements(client: pg.ClientBase, resolved: ResolvedSe
  * Whether the selection may have few of an exercice's movements. Unlettered and completely lettered movements are
  * many.
  */
-function picksMovements({ selection, accountIds }: ResolvedSelection): boolean {
+export function picksMovements({ selection, accountIds }: ResolvedSelection): boolean {
   return accountIds !== undefined || selection.lettering === 'partial'
 }
 
@@ -135,7 +135,7 @@ export function inSegment(
   ]
 }
 
-function inFolder(alias: 'e' | 'm', { schemaId, folderId }: FolderKey): string[] {
+export function inFolder(alias: 'e' | 'm', { schemaId, folderId }: FolderKey): string[] {
   return [`${alias}.schema_id = ${idLiteral(schemaId)}`, `${alias}.folder_id = ${idLiteral(folderId)}`]
 }
 

@@ -4,7 +4,8 @@ import { idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { cursorExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
+import { cursorExpression, refusalExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
+import type { CursorRefusal } from '../../ledger/changes/refuse.ts'
 import type { Selection } from '../selection.ts'
 import type { Position } from './movements.sql.ts'
 
@@ -18,6 +19,8 @@ export interface Selected {
   period: { start: string; end: string } | null
   /** The selected journals that exist in the folder. */
   journalIds: string[]
+  /** Why changes since the given cursor cannot be told; null if they can, or none is given. */
+  refusal: CursorRefusal | null
 }
 
 /** One round trip. Undefined if the folder does not exist. @throws {AppError} ERR-UNAVAILABLE */
@@ -30,6 +33,7 @@ export async function readSelected(
     journalIds,
     timeZone,
   }: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
+  since?: string,
 ): Promise<Selected | undefined> {
   const ofFolder = inFolder({ schemaId, folderId })
   const period =
@@ -41,10 +45,12 @@ export async function readSelected(
     journalIds.length === 0
       ? `'{}'::text[]`
       : `array(select id::text from journals where ${ofFolder} and id in (${journalIds.map(idLiteral).join(', ')}))`
+  const refusal = since === undefined ? 'null' : refusalExpression(since, { schemaId, folderId, timeZone })
   const rows = await askInTenant<Selected>(
     pool,
     schemaId,
-    `select ${cursorExpression(timeZone)} as cursor, reference, ${period} as period, ${journals} as "journalIds"
+    `select ${cursorExpression(timeZone)} as cursor, reference, ${period} as period, ${journals} as "journalIds",
+       ${refusal} as refusal
      from folders where schema_id = ${idLiteral(schemaId)} and id = ${idLiteral(folderId)}`,
   )
   return rows[0]

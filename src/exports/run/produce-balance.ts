@@ -4,7 +4,7 @@ import { readAccountIds, readBalance } from '../read/balance.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { frameItems, framings } from '../render/framing.ts'
 import { packTexts } from '../render/pack-texts.ts'
-import { resolve } from './produce-selected.ts'
+import { resolve, segmentsOf } from './produce-selected.ts'
 import type { BalanceTask, Produced } from './task.ts'
 
 /** Produces the sums of the selected movements by account (docs/spec/exports.md#balance). */
@@ -19,8 +19,9 @@ export async function produceBalance(
     resolve(snapshot, { what: 'movements', selection, after: undefined }),
     readAccountIds(second, selection),
   ])
+  const resolved = { ...found, selection, accountIds, segments: undefined }
   let rows = 0
-  const sums = readBalance(first, { ...found, selection, accountIds })
+  const sums = readBalance(first, { ...resolved, segments: await segmentsOf(first, resolved) })
   const texts = frameItems(itemsOf(sums), framings[form], (items) => {
     rows += items
   })

@@ -1,6 +1,7 @@
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { produceBalance } from './produce-balance.ts'
+import { produceChanges } from './produce-changes.ts'
 import { produceCollection } from './produce-collection.ts'
 import { produceEntry } from './produce-entry.ts'
 import { produceSelected } from './produce-selected.ts'
@@ -11,7 +12,9 @@ export async function produce(snapshot: Snapshot, task: ExportTask, buffer: Chun
   switch (task.what) {
     case 'movements':
     case 'entries':
-      return produceSelected(snapshot, task, buffer)
+      return task.since === undefined
+        ? produceSelected(snapshot, task, buffer)
+        : produceChanges(snapshot, { ...task, since: task.since }, buffer)
     case 'balance':
       return produceBalance(snapshot, task, buffer)
     case 'entry':

@@ -1,6 +1,7 @@
 /** The task of an export thread, what it produces, and what it sends about it. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { EntryName } from '../../ledger/named-entry.sql.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
@@ -18,6 +19,14 @@ export interface SelectedTask extends Representation {
   selection: Selection
   /** Id of the last item that the caller has: a movement or an entry, as `what` says. */
   after: string | undefined
+  /** Only entries with ids in these ranges; undefined: all. */
+  entries: readonly EntryRange[] | undefined
+  /** Only what changed since this cursor; undefined: everything. Not combined with `after` or `entries`. */
+  since: string | undefined
+}
+
+export interface ChangesTask extends SelectedTask {
+  since: string
 }
 
 /** The sums of the selected movements by account. */

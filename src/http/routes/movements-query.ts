@@ -3,8 +3,11 @@
  * and of balances (docs/spec/exports.md#balance), and their conversion to a selection.
  */
 import { z } from '@hono/zod-openapi'
+import { readId } from '../../db/id.ts'
+import type { Issue } from '../../errors.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/rows.ts'
+import { merged } from '../../ledger/changes/entry-ranges.ts'
 import { accountingFolderId, date, id, idSchema, oneOf, optional, several, text, version } from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
@@ -61,12 +64,51 @@ const afterOf = (item: 'movement' | 'entry') =>
     description: `Continue after the ${item} with this producerId; with If-Match, in the same state of the ledger`,
   })
 
+const rangesMax = 100
+
+const rangePattern = /^(\d{1,16})-(\d{1,16})$/
+
+const notARange = 'must be ranges of entry ids such as 1175-2010, the lower one first'
+
+const entryRange = z
+  .string()
+  .regex(rangePattern, notARange)
+  .transform((range) => range.split('-').map((end) => readId(end)) as [from: string, to: string])
+  .refine(([from, to]) => BigInt(from) <= BigInt(to), notARange)
+
+/** A cursor is opaque: the database says whether it is one of ours. */
+const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
+
+/** What of the selection is answered. */
+const partParameters = {
+  entries: several(entryRange)
+    .refine((ranges) => ranges.length <= rangesMax, `must be at most ${rangesMax} ranges`)
+    .transform(merged)
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'string', pattern: rangePattern.source },
+      minItems: 1,
+      maxItems: rangesMax,
+      description: 'Only entries whose id is in one of these ranges, both ends included',
+      example: ['1175-1175', '2001-2010'],
+    }),
+  since: optional(text().regex(cursorPattern, 'is not a cursor of this folder')).openapi({
+    type: 'string',
+    pattern: cursorPattern.source,
+    description:
+      'Only what changed since this cursor, in NDJSON: a first line with ranges of entry ids, then the lines of the ' +
+      'selection in these ranges. Not with `after` or `entries`',
+  }),
+}
+
 export const movementsQuery = z
   .strictObject({
     ...selectionParameters,
     classAccount,
     lettering: optional(oneOf(['none', 'partial', 'complete'])),
     after: afterOf('movement'),
+    ...partParameters,
   })
   .superRefine(checkSelection, { when: () => true })
 
@@ -80,6 +122,7 @@ export const entriesQuery = z
       description: 'Entries of these journals only',
     }),
     after: afterOf('entry'),
+    ...partParameters,
   })
   .superRefine(checkSelection, { when: () => true })
 
@@ -98,8 +141,16 @@ const periodRule = {
 }
 
 function checkSelection(query: object, context: z.RefinementCtx): void {
-  for (const { parameter, message } of periodIssues(query, periodRule))
+  for (const { parameter, message } of [...periodIssues(query, periodRule), ...partIssues(query)])
     context.addIssue({ code: 'custom', path: [parameter], message })
+}
+
+/** A delta is whole: its ranges would say more than a part of its lines. */
+function partIssues(query: { since?: unknown; after?: unknown; entries?: unknown }): Issue[] {
+  if (query.since === undefined) return []
+  return (['after', 'entries'] as const)
+    .filter((parameter) => query[parameter] !== undefined)
+    .map((parameter) => ({ parameter, message: 'cannot be combined with since' }))
 }
 
 /** Each route lacks some filters of the others. */

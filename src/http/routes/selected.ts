@@ -6,8 +6,11 @@ import { z } from '@hono/zod-openapi'
 import type { Pool } from 'pg'
 import { AppError } from '../../errors.ts'
 import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
+import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
 import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
+import { streamedForms } from '../../formats/file-formats.ts'
+import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
 import { conditionalRequest } from '../schemas/answer-headers.ts'
@@ -57,24 +60,29 @@ export const selectedRoutes: readonly Route[] = [
   ),
 ]
 
+/** The parameters of a part, which balances do not have. */
+const wholeSelection = { after: undefined, entries: undefined, since: undefined }
+
 /**
  * @param what part of the file name; also distinguishes the ETags of the routes
- * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
+ * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND,
+ * ERR-VALIDATION naming `since`, ERR-CURSOR-EXPIRED
  */
 async function answerSelected(
   { c, query, services, principal, folderId }: FolderCall<MovementsQuery | EntriesQuery | BalanceQuery>,
   what: SelectedItems,
 ): Promise<Response> {
-  const representation = representationFor(c)
+  const { after, entries, since } = { ...wholeSelection, ...query }
+  const representation = representationFor(c, since === undefined ? streamedForms : ['ndjson'])
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
-  const selected = await findSelected(services.database, selection)
+  const selected = await findSelected(services.database, selection, since)
+  if (selected.refusal !== null) throw refuse(selected.refusal, 'main database')
   const { start, end } = selection.period ?? selected.period!
-  const after = 'after' in query ? query.after : undefined
   const task: ExportTask =
     what === 'balance'
       ? { what, selection, ...representation }
-      : { what, selection, after, ...representation }
+      : { what, selection, after, entries, since, ...representation }
   return streamExport(c, services, {
     task,
     fileName: `${selected.reference || folderId}_${what}_${start}_${end}`,
@@ -82,6 +90,7 @@ async function answerSelected(
       cursor: selected.cursor,
       tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
+    known: since === selected.cursor ? changesLine({ since, cursor: since, entries: [] }) : undefined,
   })
 }
 
@@ -92,9 +101,10 @@ async function answerSelected(
 export async function findSelected(
   database: Pool,
   selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
+  since?: string,
 ): Promise<Selected> {
   const { exerciceId, journalIds } = selection
-  const selected = await readSelected(database, selection)
+  const selected = await readSelected(database, selection, since)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
   const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))

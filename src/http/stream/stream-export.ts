@@ -2,10 +2,14 @@
  * Answers with an export that streams from a thread: conditional headers, then chunks, then trailers that prove that
  * the transfer is complete.
  */
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { AppError } from '../../errors.ts'
+import { compressWhole } from '../../exports/compressor.ts'
 import { type ExportReader, startExport } from '../../exports/run/start.ts'
-import type { ExportTask } from '../../exports/run/task.ts'
+import type { Encoding, ExportSummary, ExportTask } from '../../exports/run/task.ts'
+import { tagOf } from '../../exports/tag.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
 import { etagOf, holdsEtag, namesSelection } from '../representation.ts'
@@ -20,6 +24,8 @@ export interface StreamedExport {
   fileName: string
   /** Undefined if the answer concerns no single ledger, and thus has no ETag. */
   ledger: LedgerState | undefined
+  /** The body, if it is known without reading anything: it has no items, and no thread is started. */
+  known?: string | undefined
 }
 
 export interface LedgerState {
@@ -43,6 +49,10 @@ export async function streamExport(
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
 
+  if (download.known !== undefined) {
+    const source = await sourceOfText(download.known, download.task.encoding, c, services)
+    return respond(c, services, source, { ...state, ...headersOf(download) })
+  }
   const reader = startExport(services.threads, download.task)
   const { outgoing } = c.env
   // Covers every way in which the client disconnects, even while the database is searching for the first row.
@@ -56,21 +66,29 @@ export async function streamExport(
     // Errors before the first chunk are answered with their status.
     const first = await reader.read()
     const source = sourceOf(reader, first, c, services)
-    return c.body(streamBody(c, services, 'stream.broken', source), 200, {
-      ...stateHeaders(download, cursor),
-      ...headersOf(download),
-      // Set explicitly, because the adapter would otherwise buffer a short answer and add a Content-Length, and an
-      // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
-      // connection, even after a failure, as the end of the body.
-      'Transfer-Encoding': 'chunked',
-      Trailer: 'X-Row-Count, X-Content-SHA256',
-    })
+    return respond(c, services, source, { ...stateHeaders(download, cursor), ...headersOf(download) })
   } catch (error) {
     // The client has disconnected: there is nothing to answer, and nothing has failed.
     if (reader.cancelled) return c.body(null)
     reader.cancel()
     throw error
   }
+}
+
+function respond(
+  c: Context<Edge>,
+  services: Services,
+  source: BodySource,
+  headers: Record<string, string>,
+): Response {
+  return c.body(streamBody(c, services, 'stream.broken', source), 200, {
+    ...headers,
+    // Set explicitly, because the adapter would otherwise buffer a short answer and add a Content-Length, and an
+    // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
+    // connection, even after a failure, as the end of the body.
+    'Transfer-Encoding': 'chunked',
+    Trailer: 'X-Row-Count, X-Content-SHA256',
+  })
 }
 
 function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string): void {
@@ -83,8 +101,19 @@ function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string):
 /** The headers that name the state of the ledger and these bytes of it. */
 function stateHeaders({ ledger, task }: StreamedExport, cursor: string | undefined): Record<string, string> {
   if (!ledger || cursor === undefined) return {}
-  const etag = etagOf(ledger.tagAt(cursor), task, 'after' in task ? task.after : undefined)
+  const etag = etagOf(ledger.tagAt(cursor), task, partsOf(task))
   return { ETag: etag, 'X-Ledger-Cursor': cursor }
+}
+
+/** What the answer shows of the selection, for its ETag. */
+function partsOf(task: ExportTask): string[] {
+  if (!('after' in task)) return []
+  const { after, entries, since } = task
+  return [
+    ...(after === undefined ? [] : [`after-${after}`]),
+    ...(entries === undefined ? [] : [`entries-${tagOf(entries)}`]),
+    ...(since === undefined ? [] : [`since-${since}`]),
+  ]
 }
 
 const caching = {
@@ -120,12 +149,41 @@ function sourceOf(
       return chunk
     },
     recycle: (chunk) => reader.recycle(chunk),
-    ended: () => {
-      const { rows, bytes, sha256 } = reader.summary!
-      c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
-      const ms = Math.round(performance.now() - started)
-      log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
-    },
+    ended: () => conclude(reader.summary!, started, c, log),
     cancel: () => reader.cancel(),
   }
+}
+
+/** A text without items, as a body. */
+async function sourceOfText(
+  text: string,
+  encoding: Encoding,
+  c: Context<Edge>,
+  { log }: Services,
+): Promise<BodySource> {
+  const started = performance.now()
+  const body = Buffer.from(text)
+  const sha256 = createHash('sha256').update(body).digest('hex')
+  let next: Uint8Array | undefined = encoding === 'identity' ? body : await compressWhole(body, encoding)
+  return {
+    read: () => {
+      const chunk = next
+      next = undefined
+      return Promise.resolve(chunk)
+    },
+    ended: () => conclude({ rows: 0, bytes: body.length, sha256 }, started, c, log),
+    cancel: () => {},
+  }
+}
+
+/** Everything is sent but the trailers. */
+function conclude(
+  { rows, bytes, sha256 }: ExportSummary,
+  started: number,
+  c: Context<Edge>,
+  log: Services['log'],
+): void {
+  c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
+  const ms = Math.round(performance.now() - started)
+  log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
 }

@@ -1,8 +1,10 @@
 /** The cursor that names a state of a folder's ledger (docs/spec/changes.md#cursor). The database makes and reads it. */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import { textLiteral } from '../../db/literal.ts'
+import { idLiteral, textLiteral } from '../../db/literal.ts'
 import { formatRevisions } from '../../formats/mad/revisions.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import type { CursorRefusal } from './refuse.ts'
 
 /** What decides the bytes of a line besides the ledger: 8 characters. */
 export function renderingOf(timeZone: string): string {
@@ -16,6 +18,35 @@ export function renderingOf(timeZone: string): string {
 /** The cursor of a row of `folders`, as an expression. */
 export function cursorExpression(timeZone: string): string {
   return `ledger_cursor(schema_id, id, ledger_version, ${textLiteral(renderingOf(timeZone))})`
+}
+
+interface FolderOfCursor extends FolderKey {
+  timeZone: string
+}
+
+/** Why changes since a cursor cannot be told, as an expression; null if they can. */
+export function refusalExpression(cursor: string, { schemaId, folderId, timeZone }: FolderOfCursor): string {
+  const given = [
+    textLiteral(cursor),
+    idLiteral(schemaId),
+    idLiteral(folderId),
+    textLiteral(renderingOf(timeZone)),
+  ]
+  return `(select refusal from read_ledger_cursor(${given.join(', ')}))`
+}
+
+/** The version of the ledger that a cursor names, and why changes since it cannot be told; null if they can. */
+export async function readCursor(
+  client: pg.ClientBase,
+  cursor: string,
+  { schemaId, folderId, timeZone }: FolderOfCursor,
+): Promise<{ version: string; refusal: CursorRefusal | null }> {
+  const { rows } = await client.query<{ version: string; refusal: CursorRefusal | null }>({
+    name: 'read a cursor',
+    text: 'select version, refusal from read_ledger_cursor($1, $2, $3, $4)',
+    values: [cursor, schemaId, folderId, renderingOf(timeZone)],
+  })
+  return rows[0]!
 }
 
 /** From now on `ledger` events carry cursors of this rendering. */

@@ -1,0 +1,72 @@
+/**
+ * The two COPY statements of an export of some ranges of entry ids. Each range is a look-up in the key of entries, and
+ * each entry one in that of movements, so the cost grows with the ranges and their entries, not with the folder.
+ *
+ * `offset 0` keeps conditions on other columns out of the look-ups: with such a condition the planner might read
+ * another index, of an account or a journal, once per range.
+ */
+import { idLiteral } from '../../../db/literal.ts'
+import { type EntryRange, multirangeLiteral } from '../../../ledger/changes/entry-ranges.ts'
+import { type EntryColumn, entryList, type MovementColumn, movementList } from '../columns.sql.ts'
+import {
+  entryConditions,
+  inExercices,
+  inFolder,
+  movementConditions,
+  type ResolvedSelection,
+} from '../movements.sql.ts'
+
+/** Selected movements of the entries in these ranges. They are sorted: the ranges are few compared with a year. */
+export function copyMovementsOf(
+  ranges: readonly EntryRange[],
+  resolved: ResolvedSelection,
+  columns: readonly MovementColumn[],
+): string {
+  const { selection, after } = resolved
+  const conditions = [...entryConditions(selection), ...movementConditions(resolved)]
+  if (after)
+    conditions.push(`(m.entry_id, m.id) > (${idLiteral(after.entryId)}, ${idLiteral(after.movementId)})`)
+  return `copy (
+    select ${movementList(columns)}
+    from ${entriesOf(ranges, resolved)} ${movementsOf(resolved)}
+    ${where(conditions)}
+    order by m.entry_id, m.id
+  ) to stdout`
+}
+
+/** Selected entries in these ranges, also those without a selected movement. */
+export function copyEntriesOf(
+  ranges: readonly EntryRange[],
+  resolved: ResolvedSelection,
+  columns: readonly EntryColumn[],
+): string {
+  const { selection, after } = resolved
+  const conditions = entryConditions(selection)
+  if (after) conditions.push(`e.id >= ${idLiteral(after.entryId)}`)
+  return `copy (
+    select ${entryList(columns, selection.timeZone)}
+    from ${entriesOf(ranges, resolved)}
+    ${where(conditions)}
+    order by e.id
+  ) to stdout`
+}
+
+/** Entries `e` in these ranges, of the exercices of the selection. */
+export function entriesOf(ranges: readonly EntryRange[], resolved: ResolvedSelection): string {
+  return `unnest(${multirangeLiteral(ranges)}) ids cross join lateral (
+      select e.* from entries e
+      where ${inExercices('e', resolved).join(' and ')} and e.id >= lower(ids) and e.id < upper(ids) offset 0
+    ) e`
+}
+
+/** Movements `m` of an entry `e`. */
+export function movementsOf({ selection }: ResolvedSelection): string {
+  return `cross join lateral (
+      select m.* from movements m
+      where ${inFolder('m', selection).join(' and ')} and m.exercice_id = e.exercice_id and m.entry_id = e.id offset 0
+    ) m`
+}
+
+export function where(conditions: string[]): string {
+  return conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`
+}

@@ -1,0 +1,54 @@
+/** Produces what changed in a selection since a cursor (docs/spec/changes.md#changes-since). */
+import { Buffer } from 'node:buffer'
+import { readChangedEntries, type WatchedEntries } from '../../ledger/changes/changed-entries.sql.ts'
+import { readCursor } from '../../ledger/changes/cursor.sql.ts'
+import { type EntryRange, everyEntry } from '../../ledger/changes/entry-ranges.ts'
+import { refuse } from '../../ledger/changes/refuse.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
+import { entryConditions, type ResolvedSelection } from '../read/movements.sql.ts'
+import { readMuchChanged } from '../read/ranges/much-changed.sql.ts'
+import type { Snapshot } from '../read/snapshot.ts'
+import { picksEntries } from '../selection.ts'
+import { changesLine } from './changes-line.ts'
+import { lookUp, produceRows } from './produce-selected.ts'
+import type { ChangesTask, Produced } from './task.ts'
+
+export async function produceChanges(
+  snapshot: Snapshot,
+  task: ChangesTask,
+  buffer: ChunkBuffer,
+): Promise<Produced> {
+  const { since } = task
+  const { cursor, ...found } = await lookUp(snapshot, task)
+  const entries = await readRanges(snapshot, found.resolved, since)
+  const { chunks, rows } = await produceRows(snapshot, { ...task, entries }, found, buffer)
+  const line = Buffer.from(changesLine({ since, cursor, entries }))
+  return { head: { cursor }, chunks: preceded(line, chunks, buffer), rows }
+}
+
+/** @throws {AppError} ERR-VALIDATION, ERR-CURSOR-EXPIRED; ERR-UNAVAILABLE if a replica lags */
+async function readRanges(
+  { first }: Snapshot,
+  resolved: ResolvedSelection & Pick<WatchedEntries, 'exerciceIds'>,
+  since: string,
+): Promise<readonly EntryRange[]> {
+  const { selection, exerciceIds } = resolved
+  const { version, refusal } = await readCursor(first, since, selection)
+  if (refusal !== null) throw refuse(refusal, 'snapshot')
+  // An entry that fails a condition, and is not logged itself, failed it before, too.
+  const among = picksEntries(selection) ? entryConditions(selection) : []
+  const ranges = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
+  if (ranges.length === 0) return ranges
+  return (await readMuchChanged(first, resolved, ranges)) ? everyEntry : ranges
+}
+
+async function* preceded(
+  line: Uint8Array,
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  buffer: ChunkBuffer,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const out = buffer(line.length)
+  out.set(line)
+  yield out.subarray(0, line.length)
+  yield* chunks
+}
