@@ -29,7 +29,6 @@ function ask(path: string, query: Query, headers: Record<string, string> = ndjso
 
 const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
 const ofFolder = 'schema_id = 100 and folder_id = 111'
-const key = '100, 111'
 
 /** Exercice 12 is from 2024-07-01 to 2025-06-30. */
 const period = { startDate: '2024-09-01', endDate: '2025-01-31' }

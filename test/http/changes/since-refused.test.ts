@@ -1,0 +1,192 @@
+/** Which cursors and requests for changes are refused, with which status and code. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { renderingOf } from '../../../src/ledger/changes/cursor.sql.ts'
+import { download, movementsUrl } from '../../support/download.ts'
+import { fillLedger } from '../../support/ledgers/ledger.ts'
+import { createTenants, folders } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
+import { startTestService } from '../../support/service.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+
+let stage: ExportStage
+
+beforeAll(async () => {
+  stage = await setExportStage()
+})
+
+afterAll(() => stage?.close())
+
+const year = { idExercice: '12' }
+const rendering = renderingOf('Europe/Paris')
+
+async function ask(query: Record<string, string>, headers: Record<string, string> = {}, path = 'movements') {
+  const url = movementsUrl(stage.service.url, query).replace('/movements', `/${path}`)
+  return download(url, { ...stage.company, ...headers })
+}
+
+/** Status and code, and the parameters that the error names. */
+async function outcome(...request: Parameters<typeof ask>): Promise<unknown[]> {
+  const { status, json } = await ask(...request)
+  const issues: { parameter: string }[] = json.error.details.issues ?? []
+  return [status, json.error.code, ...issues.map(({ parameter }) => parameter)]
+}
+
+async function sql<T>(text: string): Promise<T> {
+  await stage.staff.client.query('set search_path = grandlivre')
+  return Object.values((await stage.staff.client.query(text)).rows[0] ?? {})[0] as T
+}
+
+/** A cursor that only the database could make. @param version an expression over the folder */
+const cursorAt = (version: string, { folderId } = folders.first, of = rendering) =>
+  sql<string>(`select ledger_cursor(schema_id, id, ${version}, '${of}') from folders where id = ${folderId}`)
+
+const unknown = [400, 'ERR-VALIDATION', 'since']
+const expired = [410, 'ERR-CURSOR-EXPIRED']
+
+describe('a cursor', () => {
+  test('that is not one of ours is 400', async () => {
+    const own = await cursorAt('ledger_version')
+    const forged = [
+      'x',
+      'a b',
+      `${own}x`,
+      own.slice(1),
+      own.replace(/^\d+/, '1'),
+      own.replace(/\.1\./, '.2.'),
+      own.replace(rendering, 'AAAAAAAA'),
+      own.slice(0, -1) + (own.endsWith('A') ? 'B' : 'A'),
+      'x'.repeat(65),
+      "'; select 1",
+      '\\',
+    ]
+    for (const path of ['movements', 'entries'])
+      for (const since of forged) expect(await outcome({ ...year, since }, {}, path), since).toEqual(unknown)
+  })
+
+  test('of another folder is 400, also if its versions are the same', async () => {
+    for (const folder of [folders.sameFirm, folders.otherTenant]) {
+      const since = await cursorAt('(select ledger_version from folders where id = 111)', folder)
+      expect(await outcome({ ...year, since })).toEqual(unknown)
+    }
+  })
+
+  test('of a later state than the ledger has is 410, with what to do', async () => {
+    const since = await cursorAt('ledger_version + 1')
+    expect(await outcome({ ...year, since })).toEqual(expired)
+    expect((await ask({ ...year, since })).json.error.message).toMatch(/restored.*in full, without since/)
+  })
+
+  test('of another rendering is 410', async () => {
+    const since = await cursorAt('ledger_version', folders.first, renderingOf('Pacific/Auckland'))
+    expect(await outcome({ ...year, since })).toEqual(expired)
+  })
+
+  test('of another epoch is 410', async () => {
+    const since = await cursorAt('ledger_version')
+    expect((await ask({ ...year, since })).status).toBe(200)
+    await sql('update service_state set epoch = epoch + 1')
+    expect(await outcome({ ...year, since })).toEqual(expired)
+    await sql('update service_state set epoch = epoch - 1')
+    expect((await ask({ ...year, since })).status).toBe(200)
+  })
+
+  test('before a change that is forgotten is 410; an old one of a ledger that has not changed is good', async () => {
+    const old = await cursorAt('ledger_version')
+    await sql(`update entries set comment = 'x' where schema_id = 100 and folder_id = 111 and id = 39`)
+    expect((await ask({ ...year, since: old })).status).toBe(200)
+    const since = await cursorAt('ledger_version')
+    await sql('select forget_ledger_changes(clock_timestamp(), 1000)')
+    expect(await outcome({ ...year, since: old })).toEqual(expired)
+    expect((await ask({ ...year, since })).status).toBe(200)
+    await sql(`update entries set comment = 'y' where schema_id = 100 and folder_id = 111 and id = 39`)
+    expect((await ask({ ...year, since })).status).toBe(200)
+    await sql(`delete from ledger_changes where kind = 'forgotten'`)
+  })
+})
+
+describe('since', () => {
+  test('is not combined with a part of the answer', async () => {
+    const since = await cursorAt('ledger_version')
+    const refused = (...parameters: string[]) => [400, 'ERR-VALIDATION', ...parameters]
+    expect(await outcome({ ...year, since, after: '9000' })).toEqual(refused('after'))
+    expect(await outcome({ ...year, since, entries: '1-2' })).toEqual(refused('entries'))
+    expect(await outcome({ ...year, since, entries: '1-2', after: '3' }, {}, 'entries')).toEqual(
+      refused('after', 'entries'),
+    )
+  })
+
+  test('without a value counts as absent, and is single', async () => {
+    const { text, headers } = await ask({ ...year, since: '' })
+    expect([headers['content-type'], text.slice(0, 2)]).toEqual(['application/json', '[{'])
+    const twice = `${movementsUrl(stage.service.url, year)}&since=a&since=b`
+    const refused = await download(twice, stage.company)
+    expect([refused.status, refused.json.error.details.issues]).toEqual([
+      400,
+      [{ parameter: 'since', message: 'may be given only once' }],
+    ])
+  })
+
+  test('needs a client that takes NDJSON', async () => {
+    const since = await cursorAt('ledger_version')
+    for (const accept of ['application/json', 'text/html', 'application/x-ndjson;q=0, */*']) {
+      const { status, json } = await ask({ ...year, since }, { Accept: accept })
+      expect([status, json.error.code], accept).toEqual([406, 'ERR-NOT-ACCEPTABLE'])
+      expect(json.error.message).toBe('This route serves application/x-ndjson with these parameters')
+    }
+    for (const accept of ['*/*', 'application/*', 'application/json, application/x-ndjson;q=0.1'])
+      expect((await ask({ ...year, since }, { Accept: accept })).headers['content-type']).toBe(
+        'application/x-ndjson',
+      )
+  })
+
+  test('is no parameter of balances and collections', async () => {
+    const since = await cursorAt('ledger_version')
+    expect(await outcome({ ...year, since }, {}, 'balance')).toEqual(unknown)
+    expect(await outcome({ since }, {}, 'accounts')).toEqual(unknown)
+  })
+
+  test('of an exercice that is gone is 404, whatever the cursor', async () => {
+    await sql(`insert into exercices (schema_id, folder_id, id, start_date, end_date)
+      values (100, 111, 20, '2030-01-01', '2030-12-31')`)
+    const since = await cursorAt('ledger_version')
+    const gone = { idExercice: '20' }
+    await sql(`update entries set comment = 'z' where schema_id = 100 and folder_id = 111 and id = 39`)
+    expect((await ask({ ...gone, since })).status).toBe(200)
+    await sql('delete from exercices where folder_id = 111 and id = 20')
+    expect(await outcome({ ...gone, since })).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
+    expect(await outcome({ ...gone, since: 'x' })).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
+  })
+})
+
+test('a replica that lags is no reason to give a cursor up: 503 until it has the state', async () => {
+  const replica = await createTestDatabase()
+  const staff = await createTenants(replica.ownerUrl)
+  await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
+  await fillLedger(staff.client, { ...folders.first, label: 'lagging', thirdPartyId: rows[0].id })
+  const key = await sql<Buffer>('select cursor_key from service_state')
+  await staff.client.query('update grandlivre.service_state set cursor_key = $1', [key])
+  const { rows: lagging } = await staff.client.query(
+    `select ledger_version as version from grandlivre.folders where id = 111`,
+  )
+  const old = await cursorAt(lagging[0].version)
+  await sql(`select setval('ledger_versions', ${Number(lagging[0].version) + 1000})`)
+  await sql(`update entries set comment = 'a' where schema_id = 100 and folder_id = 111 and id = 39`)
+  const newer = await cursorAt('ledger_version')
+  await sql(`update entries set comment = 'b' where schema_id = 100 and folder_id = 111 and id = 39`)
+  const newest = await cursorAt('ledger_version')
+  const service = await startTestService(stage.database, { exportDatabaseUrl: replica.ownerUrl })
+  const since = (cursor: string) =>
+    download(movementsUrl(service.url, { ...year, since: cursor }), stage.company)
+  try {
+    const refused = await since(newer)
+    expect([refused.status, refused.json.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
+    expect(refused.headers['retry-after']).toBeDefined()
+    expect(JSON.parse((await since(old)).text)).toEqual({ since: old, cursor: old, entries: [] })
+    expect(JSON.parse((await since(newest)).text)).toEqual({ since: newest, cursor: newest, entries: [] })
+  } finally {
+    await service.stop()
+    await staff.end()
+    await replica.drop()
+  }
+})
