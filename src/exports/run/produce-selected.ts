@@ -6,8 +6,13 @@ import { invalid } from '../../errors.ts'
 import { type Dictionary, type DictionaryRows, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
+import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { everyEntry } from '../../ledger/changes/entry-ranges.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
+import { isKept, type KeptSelection } from '../blocks/block.ts'
+import { BlockCutter } from '../blocks/block-cutter.ts'
+import { type FormerBlock, markChanged, noBlocks } from '../blocks/former-blocks.ts'
+import { readBlocks } from '../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
@@ -29,11 +34,36 @@ export async function produceSelected(
   buffer: ChunkBuffer,
 ): Promise<Produced> {
   const { cursor, ...found } = await lookUp(snapshot, task)
-  return { head: { cursor }, ...(await produceRows(snapshot, task, found, buffer)) }
+  const cutter = await cutterFor(snapshot, task, found, cursor)
+  const produced = await produceRows(snapshot, task, found, buffer, cutter)
+  return { head: { cursor }, ...produced, blocks: cutter && (() => cutter.end(produced.rows())) }
 }
 
-interface Found {
-  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>
+/** Where the lines are those of kept digests, and these are not of this state: hashes the lines that have changed. */
+async function cutterFor(
+  { first }: Snapshot,
+  { what, form, selection, after, entries }: SelectedTask,
+  { resolved }: Found,
+  cursor: string,
+): Promise<BlockCutter | undefined> {
+  const rendersLines = what === 'movements' && form === 'ndjson' && after === undefined && entries === undefined
+  if (!rendersLines || !isKept(selection) || resolved.blocksCursor === cursor) return undefined
+  return new BlockCutter(await readFormerBlocks(first, selection))
+}
+
+/** The blocks of an earlier state, and which of them have changed since. */
+export async function readFormerBlocks(
+  client: pg.ClientBase,
+  selection: KeptSelection,
+): Promise<readonly FormerBlock[]> {
+  const kept = await readBlocks(client, selection)
+  if (!kept) return noBlocks
+  const watched = { ...selection, exerciceIds: [selection.exerciceId], among: [] }
+  return markChanged(kept.blocks, await readChangedEntries(client, watched, kept.version))
+}
+
+export interface Found {
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'blocksCursor'>
   dictionaryRows: DictionaryRows
 }
 
@@ -61,6 +91,7 @@ export async function produceRows(
   task: SelectedTask,
   { resolved, dictionaryRows }: Found,
   buffer: ChunkBuffer,
+  cutter?: BlockCutter,
 ): Promise<Chunks> {
   const columns = task.what === 'movements' ? entryColumns : wholeEntryColumns
   const { entries: ranges = everyEntry } = task
@@ -76,25 +107,27 @@ export async function produceRows(
     new CopyRows(whole ? copyEntries(read, columns) : copyEntriesOf(ranges, read, columns), columns.length),
   )
   const dictionary = renderDictionary(dictionaryRows)
-  const render = task.what === 'movements' ? movementChunks : entryChunks
-  return render(movements, entries, dictionary, task, buffer)
+  return task.what === 'movements'
+    ? movementChunks(movements, entries, dictionary, task, buffer, cutter)
+    : entryChunks(movements, entries, dictionary, task, buffer)
 }
 
-type Chunks = Omit<Produced, 'head'>
+type Chunks = Pick<Produced, 'chunks' | 'rows'>
 
-function movementChunks(
+export function movementChunks(
   movements: CopyRows,
   entries: CopyRows,
   dictionary: Dictionary,
-  { form }: SelectedTask,
+  { form }: Pick<SelectedTask, 'form'>,
   buffer: ChunkBuffer,
+  cutter?: BlockCutter,
 ): Chunks {
   let rows = 0
   const count = (total: number): void => {
     rows = total
   }
   const renderer = new MovementRenderer(dictionary)
-  const chunks = renderMovements(movements, entries, renderer, form, buffer, count)
+  const chunks = renderMovements(movements, entries, renderer, form, buffer, count, cutter)
   return { chunks, rows: () => rows }
 }
 

@@ -102,15 +102,21 @@ const partParameters = {
   }),
 }
 
+const ofMovements = {
+  ...selectionParameters,
+  classAccount,
+  lettering: optional(oneOf(['none', 'partial', 'complete'])),
+}
+
 export const movementsQuery = z
   .strictObject({
-    ...selectionParameters,
-    classAccount,
-    lettering: optional(oneOf(['none', 'partial', 'complete'])),
+    ...ofMovements,
     after: afterOf('movement'),
     ...partParameters,
   })
   .superRefine(checkSelection, { when: () => true })
+
+export const blocksQuery = z.strictObject(ofMovements).superRefine(checkSelection, { when: () => true })
 
 export const entriesQuery = z
   .strictObject({
@@ -131,6 +137,7 @@ export const balanceQuery = z
   .superRefine(checkSelection, { when: () => true })
 
 export type MovementsQuery = z.output<typeof movementsQuery>
+export type BlocksQuery = z.output<typeof blocksQuery>
 export type EntriesQuery = z.output<typeof entriesQuery>
 export type BalanceQuery = z.output<typeof balanceQuery>
 
@@ -164,7 +171,7 @@ const noFilters = {
 }
 
 export function selectionOf(
-  query: MovementsQuery | EntriesQuery | BalanceQuery,
+  query: MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery,
   { schemaId, folderId, timeZone }: Pick<Selection, 'schemaId' | 'folderId' | 'timeZone'>,
 ): Selection {
   const { startDate, endDate } = query

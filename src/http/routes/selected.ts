@@ -1,10 +1,12 @@
 /**
- * The routes that export a selection: movements, entries, and balances. Each checks its selection before any of it is
+ * The routes that export a selection: movements, their digests, entries, and balances. Each checks its selection before any of it is
  * read.
  */
 import { z } from '@hono/zod-openapi'
 import type { Pool } from 'pg'
 import { AppError } from '../../errors.ts'
+import { blocksText, headOf, isKept } from '../../exports/blocks/block.ts'
+import { askForBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
 import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
@@ -13,28 +15,31 @@ import { streamedForms } from '../../formats/file-formats.ts'
 import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
-import { conditionalRequest } from '../schemas/answer-headers.ts'
+import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
 import { AccountBalance } from '../schemas/collection-schemas.ts'
-import { Entry, Movement } from '../schemas/movement-schema.ts'
+import { Block, Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
-import { streamExport } from '../stream/stream-export.ts'
-import type { BalanceQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
-import { balanceQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
+import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
+import type { BalanceQuery, BlocksQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
+import { balanceQuery, blocksQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
+
+type Query = typeof movementsQuery | typeof blocksQuery | typeof entriesQuery | typeof balanceQuery
 
 function selectedRoute(
   what: SelectedItems,
   summary: string,
-  query: typeof movementsQuery | typeof entriesQuery | typeof balanceQuery,
+  query: Query,
   item: z.ZodType,
+  path: string = what,
 ): Route {
   return folderRoute({
     method: 'get',
-    path: `/api/v1/mad/${what}`,
+    path: `/api/v1/mad/${path}`,
     levels: ['api', 'firm'],
     summary,
     query,
     headers: conditionalRequest,
-    answers: conditionalAnswers(z.array(item), item),
+    answers: conditionalAnswers(z.array(item), item, what === 'blocks' ? digestHeader : {}),
     answer: (call) => answerSelected(call, what),
   })
 }
@@ -45,6 +50,13 @@ export const selectedRoutes: readonly Route[] = [
     'Accounting movements of a fiscal year or a period, streamed',
     movementsQuery,
     Movement,
+  ),
+  selectedRoute(
+    'blocks',
+    'Digests of movements by ranges of entry ids, to compare a copy with',
+    blocksQuery,
+    Block,
+    'movements/blocks',
   ),
   selectedRoute(
     'entries',
@@ -60,7 +72,7 @@ export const selectedRoutes: readonly Route[] = [
   ),
 ]
 
-/** The parameters of a part, which balances do not have. */
+/** The parameters of a part, which only movements and entries have. */
 const wholeSelection = { after: undefined, entries: undefined, since: undefined }
 
 /**
@@ -69,7 +81,7 @@ const wholeSelection = { after: undefined, entries: undefined, since: undefined 
  * ERR-VALIDATION naming `since`, ERR-CURSOR-EXPIRED
  */
 async function answerSelected(
-  { c, query, services, principal, folderId }: FolderCall<MovementsQuery | EntriesQuery | BalanceQuery>,
+  { c, query, services, principal, folderId }: FolderCall<MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery>,
   what: SelectedItems,
 ): Promise<Response> {
   const { after, entries, since } = { ...wholeSelection, ...query }
@@ -80,7 +92,7 @@ async function answerSelected(
   if (selected.refusal !== null) throw refuse(selected.refusal, 'main database')
   const { start, end } = selection.period ?? selected.period!
   const task: ExportTask =
-    what === 'balance'
+    what === 'balance' || what === 'blocks'
       ? { what, selection, ...representation }
       : { what, selection, after, entries, since, ...representation }
   return streamExport(c, services, {
@@ -90,8 +102,28 @@ async function answerSelected(
       cursor: selected.cursor,
       tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
-    known: since === selected.cursor ? changesLine({ since, cursor: since, entries: [] }) : undefined,
+    known: await knownAnswer(services.database, task, selected),
   })
+}
+
+/** What nothing has to be read for: nothing has changed, or the digests are those of the last state. */
+async function knownAnswer(
+  database: Pool,
+  task: ExportTask,
+  { cursor }: Selected,
+): Promise<KnownAnswer | undefined> {
+  if ('since' in task && task.since === cursor)
+    return { body: changesLine({ since: cursor, cursor, entries: [] }), rows: 0 }
+  if (task.what !== 'blocks' || !isKept(task.selection)) return undefined
+  const { selection, form } = task
+  const blocks = await askForBlocks(database, selection, cursor)
+  return (
+    blocks && {
+      body: blocksText(blocks, form),
+      rows: blocks.length,
+      blocks: headOf(blocks, selection),
+    }
+  )
 }
 
 /**
