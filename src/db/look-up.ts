@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { QueryConfig } from 'pg'
 import { limits } from '../config.ts'
 
@@ -8,4 +9,25 @@ import { limits } from '../config.ts'
 export function lookUp(query: { name?: string; text: string; values?: unknown[] }): QueryConfig {
   // pg accepts this timeout for a single query; its types declare it only for a whole connection.
   return { ...query, query_timeout: limits.databaseConnectMs } as QueryConfig
+}
+
+/**
+ * One statement in the caller's transaction, planned without some kinds of steps. What a limit ends early is best read
+ * without any: `seqscan` may first read the rows of all other folders, `bitmapscan` first collects all rows that match.
+ * @param text has no parameters: values in it come from literal.ts
+ */
+export async function queryWithout<Row extends pg.QueryResultRow>(
+  client: pg.ClientBase,
+  steps: ('seqscan' | 'bitmapscan' | 'sort')[],
+  text: string,
+): Promise<Row[]> {
+  const settings = steps.map((step) => `enable_${step}`)
+  const statements = [
+    ...settings.map((name) => `set local ${name} = off`),
+    text,
+    ...settings.map((name) => `reset ${name}`),
+  ]
+  const results = await client.query(statements.join('; '))
+  // The types of pg declare only messages of one statement.
+  return (results as unknown as pg.QueryResult<Row>[])[steps.length]!.rows
 }

@@ -3,8 +3,10 @@ import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
 import { askInTenant, inTenant } from '../../db/pool.ts'
+import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { renderingOf } from '../../ledger/changes/cursor.sql.ts'
 import type { Block, KeptSelection } from './block.ts'
+import { type FormerBlock, markChanged, noBlocks } from './former-blocks.ts'
 
 interface BlocksRow {
   firstIds: string[]
@@ -40,11 +42,12 @@ export async function askForBlocks(
   return rows[0] && blocksOf(rows[0])
 }
 
-/** The blocks at the state of which they are kept, and its version; undefined if changes since it cannot be told. */
-export async function readBlocks(
+/** The blocks that are kept, and which of them have changed since; `noBlocks` if that cannot be told. */
+export async function readFormerBlocks(
   client: pg.ClientBase,
-  { schemaId, folderId, exerciceId, timeZone }: KeptSelection,
-): Promise<{ version: string; blocks: Block[] } | undefined> {
+  selection: KeptSelection,
+): Promise<readonly FormerBlock[]> {
+  const { schemaId, folderId, exerciceId, timeZone } = selection
   const { rows } = await client.query<BlocksRow & { version: string }>({
     name: 'kept blocks',
     text: `select c.version, ${columns}
@@ -52,8 +55,10 @@ export async function readBlocks(
            where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $3 and c.refusal is null`,
     values: [schemaId, folderId, exerciceId, renderingOf(timeZone)],
   })
-  const [found] = rows
-  return found && { version: found.version, blocks: blocksOf(found) }
+  const [kept] = rows
+  if (!kept) return noBlocks
+  const watched = { schemaId, folderId, exerciceIds: [exerciceId], among: [] }
+  return markChanged(blocksOf(kept), await readChangedEntries(client, watched, kept.version))
 }
 
 /** Keeps the blocks, unless those of the same state or a later one are kept. @param cursor names their state */

@@ -1,16 +1,16 @@
 /** Produces the digests of a selection's movements (docs/spec/changes.md#blocks). Renders their lines, sends none. */
-import { CopyRows } from '../../db/copy-rows.ts'
-import { renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns } from '../../formats/mad/entry.ts'
 import { movementColumns } from '../../formats/mad/movement.ts'
 import { type Block, blocksText, headOf, isKept, type KeptSelection } from '../blocks/block.ts'
 import { BlockCutter } from '../blocks/block-cutter.ts'
 import { changedSegments, noBlocks } from '../blocks/former-blocks.ts'
+import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
 import { type ChunkBuffer, sameChunkBuffer } from '../chunk-buffer.ts'
 import { copyEntries, copyMovements } from '../read/movements.sql.ts'
+import { beginLookUps } from '../read/ranges/copy-ranges.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { packTexts } from '../render/pack-texts.ts'
-import { type Found, lookUp, movementChunks, produceRows, readFormerBlocks } from './produce-selected.ts'
+import { type Found, lookUp, produceRows, renderRows } from './produce-selected.ts'
 import type { BlocksTask, Produced, SelectedTask } from './task.ts'
 
 export async function produceBlocks(
@@ -29,7 +29,7 @@ export async function produceBlocks(
   }
   const { cursor, ...found } = await lookUp(snapshot, lines)
   const blocks = isKept(selection)
-    ? await cutAgain(snapshot, selection, found)
+    ? await cutAgain(snapshot, { ...lines, selection }, found)
     : await cutAll(snapshot, lines, found)
   return {
     head: { cursor, blocks: headOf(blocks, selection) },
@@ -47,22 +47,22 @@ async function cutAll(snapshot: Snapshot, lines: SelectedTask, found: Found): Pr
 /** Reads and renders only the blocks that have changed. One statement for each range, so that nothing is sorted. */
 async function cutAgain(
   snapshot: Snapshot,
-  selection: KeptSelection,
-  { resolved, dictionaryRows }: Found,
+  lines: SelectedTask & { selection: KeptSelection },
+  found: Found,
 ): Promise<Block[]> {
   const { first, second } = snapshot
+  const { selection } = lines
   const former = await readFormerBlocks(first, selection)
   const cutter = new BlockCutter(former)
   const segments = changedSegments(former, selection.exerciceId)
   if (segments.length === 0) return cutter.end(0)
-  const movements = first.query(
-    new CopyRows(copyMovements({ ...resolved, segments }, movementColumns), movementColumns.length),
-  )
-  const entriesOf = segments.map((segment) => copyEntries({ ...resolved, segments: [segment] }, entryColumns))
-  const entries = second.query(new CopyRows(entriesOf, entryColumns.length))
-  const dictionary = renderDictionary(dictionaryRows)
-  const form = { form: 'ndjson' } as const
-  return cut(cutter, movementChunks(movements, entries, dictionary, form, sameChunkBuffer(), cutter))
+  await Promise.all([first, second].map(beginLookUps))
+  const { resolved } = found
+  const statements = {
+    movements: copyMovements({ ...resolved, segments }, movementColumns),
+    entries: segments.map((segment) => copyEntries({ ...resolved, segments: [segment] }, entryColumns)),
+  }
+  return cut(cutter, renderRows(snapshot, lines, statements, found, sameChunkBuffer(), cutter))
 }
 
 async function cut(

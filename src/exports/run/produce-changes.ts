@@ -1,12 +1,13 @@
 /** Produces what changed in a selection since a cursor (docs/spec/changes.md#changes-since). */
 import { Buffer } from 'node:buffer'
-import { readChangedEntries, type WatchedEntries } from '../../ledger/changes/changed-entries.sql.ts'
+import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { readCursor } from '../../ledger/changes/cursor.sql.ts'
 import { type EntryRange, everyEntry } from '../../ledger/changes/entry-ranges.ts'
 import { refuse } from '../../ledger/changes/refuse.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { entryConditions, type ResolvedSelection } from '../read/movements.sql.ts'
 import { readMuchChanged } from '../read/ranges/much-changed.sql.ts'
+import type { Resolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { picksEntries } from '../selection.ts'
 import { changesLine } from './changes-line.ts'
@@ -29,7 +30,7 @@ export async function produceChanges(
 /** @throws {AppError} ERR-VALIDATION, ERR-CURSOR-EXPIRED; ERR-UNAVAILABLE if a replica lags */
 async function readRanges(
   { first }: Snapshot,
-  resolved: ResolvedSelection & Pick<WatchedEntries, 'exerciceIds'>,
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
   since: string,
 ): Promise<readonly EntryRange[]> {
   const { selection, exerciceIds } = resolved
@@ -38,7 +39,7 @@ async function readRanges(
   // An entry that fails a condition, and is not logged itself, failed it before, too.
   const among = picksEntries(selection) ? entryConditions(selection) : []
   const ranges = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
-  if (ranges.length === 0) return ranges
+  if (ranges.length === 0 || ranges === everyEntry) return ranges
   return (await readMuchChanged(first, resolved, ranges)) ? everyEntry : ranges
 }
 

@@ -3,20 +3,19 @@ import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { CopyRows } from '../../db/copy-rows.ts'
 import { invalid } from '../../errors.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import { type Dictionary, type DictionaryRows, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
-import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { everyEntry } from '../../ledger/changes/entry-ranges.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
-import { isKept, type KeptSelection } from '../blocks/block.ts'
+import { isKept } from '../blocks/block.ts'
 import { BlockCutter } from '../blocks/block-cutter.ts'
-import { type FormerBlock, markChanged, noBlocks } from '../blocks/former-blocks.ts'
-import { readBlocks } from '../blocks/kept-blocks.sql.ts'
+import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
-import { copyEntriesOf, copyMovementsOf } from '../read/ranges/copy-ranges.sql.ts'
+import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../read/ranges/copy-ranges.sql.ts'
 import { type Resolved, readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { framings } from '../render/framing.ts'
@@ -46,20 +45,10 @@ async function cutterFor(
   { resolved }: Found,
   cursor: string,
 ): Promise<BlockCutter | undefined> {
-  const rendersLines = what === 'movements' && form === 'ndjson' && after === undefined && entries === undefined
+  const rendersLines =
+    what === 'movements' && form === 'ndjson' && after === undefined && entries === undefined
   if (!rendersLines || !isKept(selection) || resolved.blocksCursor === cursor) return undefined
   return new BlockCutter(await readFormerBlocks(first, selection))
-}
-
-/** The blocks of an earlier state, and which of them have changed since. */
-export async function readFormerBlocks(
-  client: pg.ClientBase,
-  selection: KeptSelection,
-): Promise<readonly FormerBlock[]> {
-  const kept = await readBlocks(client, selection)
-  if (!kept) return noBlocks
-  const watched = { ...selection, exerciceIds: [selection.exerciceId], among: [] }
-  return markChanged(kept.blocks, await readChangedEntries(client, watched, kept.version))
 }
 
 export interface Found {
@@ -87,38 +76,65 @@ export async function lookUp(
 
 /** Renders the selected items, or those of the ranges `entries`. */
 export async function produceRows(
-  { first, second }: Snapshot,
+  snapshot: Snapshot,
   task: SelectedTask,
-  { resolved, dictionaryRows }: Found,
+  found: Found,
   buffer: ChunkBuffer,
   cutter?: BlockCutter,
 ): Promise<Chunks> {
-  const columns = task.what === 'movements' ? entryColumns : wholeEntryColumns
-  const { entries: ranges = everyEntry } = task
-  const whole = isDeepStrictEqual(ranges, everyEntry)
-  const read = whole ? { ...resolved, segments: await segmentsOf(first, resolved) } : resolved
-  const movements = first.query(
-    new CopyRows(
-      whole ? copyMovements(read, movementColumns) : copyMovementsOf(ranges, read, movementColumns),
-      movementColumns.length,
-    ),
-  )
-  const entries = second.query(
-    new CopyRows(whole ? copyEntries(read, columns) : copyEntriesOf(ranges, read, columns), columns.length),
-  )
+  return renderRows(snapshot, task, await statements(snapshot, task, found.resolved), found, buffer, cutter)
+}
+
+/** Statements for the rows of `rowColumns`, to be run one after the other. */
+interface Statements {
+  movements: string | string[]
+  entries: string | string[]
+}
+
+async function statements(
+  { first, second }: Snapshot,
+  { what, entries: ranges = everyEntry }: SelectedTask,
+  resolved: ResolvedSelection,
+): Promise<Statements> {
+  const columns = rowColumns[what]
+  if (isDeepStrictEqual(ranges, everyEntry)) {
+    const read = { ...resolved, segments: await segmentsOf(first, resolved) }
+    return { movements: copyMovements(read, movementColumns), entries: copyEntries(read, columns) }
+  }
+  await Promise.all([first, second].map(beginLookUps))
+  return {
+    movements: copyMovementsOf(ranges, resolved, movementColumns),
+    entries: copyEntriesOf(ranges, resolved, columns),
+  }
+}
+
+/** Of entries. */
+const rowColumns = { movements: entryColumns, entries: wholeEntryColumns }
+
+/** @param cutter hashes the lines of movements in NDJSON */
+export function renderRows(
+  { first, second }: Snapshot,
+  { what, form }: Pick<SelectedTask, 'what' | 'form'>,
+  { movements, entries }: Statements,
+  { dictionaryRows }: Pick<Found, 'dictionaryRows'>,
+  buffer: ChunkBuffer,
+  cutter?: BlockCutter,
+): Chunks {
+  const movementRows = first.query(new CopyRows(movements, movementColumns.length))
+  const entryRows = second.query(new CopyRows(entries, rowColumns[what].length))
   const dictionary = renderDictionary(dictionaryRows)
-  return task.what === 'movements'
-    ? movementChunks(movements, entries, dictionary, task, buffer, cutter)
-    : entryChunks(movements, entries, dictionary, task, buffer)
+  return what === 'movements'
+    ? movementChunks(movementRows, entryRows, dictionary, form, buffer, cutter)
+    : entryChunks(movementRows, entryRows, dictionary, form, buffer)
 }
 
 type Chunks = Pick<Produced, 'chunks' | 'rows'>
 
-export function movementChunks(
+function movementChunks(
   movements: CopyRows,
   entries: CopyRows,
   dictionary: Dictionary,
-  { form }: Pick<SelectedTask, 'form'>,
+  form: JsonForm,
   buffer: ChunkBuffer,
   cutter?: BlockCutter,
 ): Chunks {
@@ -135,7 +151,7 @@ function entryChunks(
   movements: CopyRows,
   entries: CopyRows,
   dictionary: Dictionary,
-  { form }: SelectedTask,
+  form: JsonForm,
   buffer: ChunkBuffer,
 ): Chunks {
   const tally = new EntriesTally()

@@ -81,7 +81,13 @@ const wholeSelection = { after: undefined, entries: undefined, since: undefined 
  * ERR-VALIDATION naming `since`, ERR-CURSOR-EXPIRED
  */
 async function answerSelected(
-  { c, query, services, principal, folderId }: FolderCall<MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery>,
+  {
+    c,
+    query,
+    services,
+    principal,
+    folderId,
+  }: FolderCall<MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery>,
   what: SelectedItems,
 ): Promise<Response> {
   const { after, entries, since } = { ...wholeSelection, ...query }

@@ -1,8 +1,12 @@
 /** Which entries the log says have changed (docs/spec/changes.md#the-log). */
 import type pg from 'pg'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
+import { queryWithout } from '../../db/look-up.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { type EntryRange, readMultirange } from './entry-ranges.ts'
+import { type EntryRange, everyEntry, readMultirange } from './entry-ranges.ts'
+
+/** What entries show, and the log names by its own ids. */
+type Shown = 'accounts' | 'journals' | 'payments' | 'axes' | 'sections' | 'third_parties'
 
 /** The entries whose change matters. */
 export interface WatchedEntries extends FolderKey {
@@ -12,9 +16,13 @@ export interface WatchedEntries extends FolderKey {
   among: string[]
 }
 
+/** Expanded entries up to which nobody asks what part of the selection they are. */
+const fewRows = 2000
+
 /**
  * Ranges that contain every entry that has changed since a version of the ledger: those that the log names, in any
- * exercice, since they may have left the selected one; and those that show what it names otherwise.
+ * exercice, since they may have left the selected one; and those that show what it names otherwise. Where these are more
+ * than about a tenth of the exercices, the one range of all entries: looking for the others costs more than it saves.
  *
  * The client sees one state of the database, so that the log and the entries belong together.
  * @param version no later than that state, and not forgotten
@@ -23,26 +31,49 @@ export async function readChangedEntries(
   client: pg.ClientBase,
   watched: WatchedEntries,
   version: string,
-): Promise<EntryRange[]> {
-  const { rows } = await client.query<{ kind: keyof typeof showing | 'entries'; ids: string }>({
+): Promise<readonly EntryRange[]> {
+  const { rows } = await client.query<{ kind: Shown | 'entries'; ids: string }>({
     name: 'changes of a ledger',
     text: `select kind, range_agg(ids)::text as ids from ledger_changes
            where schema_id = $1 and folder_id = $2 and version > $3 and kind <> 'forgotten' group by kind`,
     values: [watched.schemaId, watched.folderId, version],
   })
-  const changed = Object.fromEntries(rows.map(({ kind, ids }) => [kind, ids]))
-  const { entries = '{}', ...shown } = changed
-  if (Object.keys(shown).length === 0) return readMultirange(entries)
-  const expanded = await client.query<{ ids: string }>(
-    `select range_agg(r)::text as ids from (${[
-      `select unnest(${multirange(entries)}) as r`,
-      ...Object.entries(shown).map(
-        ([kind, ids]) =>
-          `select int8range(id, id + 1) from (${showing[kind as keyof typeof showing](multirange(ids), watched)}) ${kind}`,
-      ),
-    ].join(' union all ')}) changed`,
+  const entries = rows.find(({ kind }) => kind === 'entries')?.ids ?? '{}'
+  const shown = rows.flatMap(({ kind, ids }) =>
+    kind === 'entries' ? [] : `(${showing[kind](multirange(ids), watched)})`,
   )
-  return readMultirange(expanded.rows[0]?.ids ?? '')
+  if (shown.length === 0) return readMultirange(entries)
+  const few = await expanded(client, entries, shown, String(fewRows))
+  if (few) return few
+  // Movements of an entry count one by one, so a fifth of the entries are about a tenth of what they show.
+  const many = `(select count(*) / 5 from ${ofExercices('e', 'true', watched)} ${where(watched.among)})`
+  return (await expanded(client, entries, shown, many)) ?? everyEntry
+}
+
+/**
+ * The ranges, joined with the entries that the selects find.
+ * @param most rows that they may find, an expression; undefined if they find more
+ */
+async function expanded(
+  client: pg.ClientBase,
+  entries: string,
+  shown: string[],
+  most: string,
+): Promise<EntryRange[] | undefined> {
+  const [found] = await queryWithout<{ ids: string | null; isMore: boolean }>(
+    client,
+    ['seqscan'],
+    `with most as materialized (select greatest(${fewRows}, ${most}) as rows), found as materialized (
+       select id from (${shown.join(' union all ')}) shown (id) limit (select rows + 1 from most)
+     ), counted as materialized (select count(*) > (select rows from most) as "isMore" from found)
+     select "isMore", case when not "isMore" then (
+       select range_agg(r)::text from (
+         select unnest(${multirange(entries)}) union all select int8range(id, id + 1) from found
+       ) changed (r)
+     ) end as ids
+     from counted`,
+  )
+  return found!.isMore ? undefined : readMultirange(found!.ids ?? '')
 }
 
 const multirange = (text: string): string => `${textLiteral(text)}::int8multirange`
@@ -51,55 +82,60 @@ const multirange = (text: string): string => `${textLiteral(text)}::int8multiran
  * The ids of the entries that show what the multirange names. Accounts and third parties have an index. The others are
  * looked for in all entries or movements of the exercices.
  */
-const showing = {
-  accounts: (ids: string, watched: WatchedEntries) =>
-    `select m.entry_id as id
-     from accounts a cross join lateral (
-       select m.* from movements m where ${inExercices('m', watched)} and m.account_id = a.id offset 0
-     ) m ${joinEntries(watched)}
-     where ${inFolder('a', watched)} and a.id::bigint <@ ${ids}`,
-  payments: (ids: string, watched: WatchedEntries) => ofMovements(`m.payment_id::bigint <@ ${ids}`, watched),
+const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> = {
+  accounts: (ids, watched) =>
+    ofMovements(
+      'm.account_id = a.id',
+      watched,
+      `(select a.id from accounts a where ${inFolder('a', watched)} and a.id::bigint <@ ${ids}) a cross join`,
+    ),
+  payments: (ids, watched) => ofMovements(`m.payment_id::bigint <@ ${ids}`, watched),
   // Shares are section, amount and rate, by threes.
-  sections: (ids: string, watched: WatchedEntries) =>
+  sections: (ids, watched) =>
     ofMovements(
       `exists (select from unnest(m.shares) with ordinality s (value, place) where place % 3 = 1 and value <@ ${ids})`,
       watched,
     ),
-  axes: (ids: string, watched: WatchedEntries) =>
+  axes: (ids, watched) =>
     showing.sections(
       `(select coalesce(range_agg(int8range(id, id + 1)), '{}') from sections
          where ${inFolder('sections', watched)} and axis_id::bigint <@ ${ids})`,
       watched,
     ),
-  journals: (ids: string, watched: WatchedEntries) =>
-    `select e.id from entries e where ${conditions(watched)} and e.journal_id::bigint <@ ${ids}`,
-  third_parties: (ids: string, watched: WatchedEntries) =>
+  journals: (ids, watched) => `select e.id from ${ofExercices('e', `e.journal_id::bigint <@ ${ids}`, watched)}
+    ${where(watched.among)}`,
+  third_parties: (ids, watched) =>
     `select e.id
      from unnest(${ids}) sender cross join lateral (
        select e.* from entries e
        where e.third_party_id >= lower(sender) and e.third_party_id < upper(sender) and ${inFolder('e', watched)} offset 0
-     ) e where ${conditions(watched)}`,
+     ) e ${where([`e.exercice_id = any (${idArrayLiteral(watched.exerciceIds)})`, ...watched.among])}`,
 }
 
-function ofMovements(condition: string, watched: WatchedEntries): string {
-  return `select m.entry_id as id from movements m ${joinEntries(watched)}
-    where ${inExercices('m', watched)} and ${condition}`
+/** @param beside what the condition needs beside the movements `m` */
+function ofMovements(condition: string, watched: WatchedEntries, beside = ''): string {
+  const { among } = watched
+  const joined = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
+    = (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)`
+  return `select m.entry_id as id from ${beside} ${ofExercices('m', condition, watched)}
+    ${among.length === 0 ? '' : joined} ${where(among)}`
 }
 
-function joinEntries({ among }: WatchedEntries): string {
-  if (among.length === 0) return ''
-  return `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
-    = (m.schema_id, m.folder_id, m.exercice_id, m.entry_id) and ${among.join(' and ')}`
-}
-
-function conditions(watched: WatchedEntries): string {
-  return [inExercices('e', watched), ...watched.among].join(' and ')
-}
-
-function inExercices(alias: string, watched: WatchedEntries): string {
-  return `${inFolder(alias, watched)} and ${alias}.exercice_id = any (${idArrayLiteral(watched.exerciceIds)})`
+/**
+ * Entries or movements of the exercices. `offset 0` has them planned apart from any limit, to which a scan in the order
+ * of another column would look cheap, as if the rows of an exercice were spread over the folder.
+ */
+function ofExercices(alias: 'e' | 'm', condition: string, watched: WatchedEntries): string {
+  return `unnest(${idArrayLiteral(watched.exerciceIds)}) exercice cross join lateral (
+    select ${alias}.* from ${alias === 'e' ? 'entries' : 'movements'} ${alias}
+    where ${inFolder(alias, watched)} and ${alias}.exercice_id = exercice and ${condition} offset 0
+  ) ${alias}`
 }
 
 function inFolder(alias: string, { schemaId, folderId }: FolderKey): string {
   return `${alias}.schema_id = ${idLiteral(schemaId)} and ${alias}.folder_id = ${idLiteral(folderId)}`
+}
+
+function where(conditions: string[]): string {
+  return conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`
 }
