@@ -270,7 +270,7 @@ CREATE TRIGGER ledger_version_update AFTER UPDATE ON entries REFERENCING OLD TAB
 CREATE TRIGGER number_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER number_update AFTER UPDATE ON entries REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION number_entries();
 CREATE TRIGGER refuse_move BEFORE UPDATE OF schema_id, folder_id ON entries FOR EACH ROW WHEN (old.schema_id::bigint IS DISTINCT FROM new.schema_id::bigint OR old.folder_id::bigint IS DISTINCT FROM new.folder_id::bigint) EXECUTE FUNCTION refuse_unversioned_change();
-CREATE TRIGGER refuse_other_number BEFORE UPDATE OF number ON entries FOR EACH ROW WHEN (old.number IS NOT NULL AND new.number IS DISTINCT FROM old.number) EXECUTE FUNCTION refuse_other_number();
+CREATE TRIGGER refuse_other_number BEFORE UPDATE OF number, journal_id, exercice_id ON entries FOR EACH ROW WHEN (old.number IS NOT NULL AND (new.number IS DISTINCT FROM old.number OR new.exercice_id::bigint <> old.exercice_id::bigint OR new.journal_id::bigint <> old.journal_id::bigint)) EXECUTE FUNCTION refuse_other_number();
 CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_unversioned_change();
 ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON entries FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
@@ -542,7 +542,7 @@ CREATE TABLE movements (
   CONSTRAINT movements_schema_id_folder_id_payment_id_fkey FOREIGN KEY (schema_id, folder_id, payment_id) REFERENCES payments(schema_id, folder_id, id)
 );
 CREATE INDEX movements_by_account ON movements USING btree (schema_id, folder_id, exercice_id, account_id);
-CREATE INDEX movements_by_invoice_number ON movements USING btree (schema_id, folder_id, invoice_number) WHERE invoice_number <> ''::text AND length(invoice_number) <= 255;
+CREATE INDEX movements_by_invoice_number ON movements USING btree (folder_id, hashtext("left"(invoice_number, '-1'::integer))) WHERE invoice_number <> ''::text;
 CREATE INDEX movements_lettered ON movements USING btree (schema_id, folder_id, exercice_id, lettering_state) WHERE lettering_state <> 'none'::text;
 CREATE TRIGGER ledger_version_delete AFTER DELETE ON movements REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'entry_id');
 CREATE TRIGGER ledger_version_insert AFTER INSERT ON movements REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION advance_ledger_version('entries', 'entry_id');
@@ -795,23 +795,30 @@ CREATE OR REPLACE FUNCTION grandlivre.advance_ledger_version()
 AS $function$
 declare
   kind text := tg_argv[0];
-  ids text := format('int8range(%1$I, %1$I + 1)', coalesce(tg_argv[1], 'folder_id'));
-  rows text := format('select schema_id, folder_id, %s as id from changed', ids)
-    || case when kind is not null and tg_op = 'UPDATE'
-         then format(' union all select schema_id, folder_id, %s from former', ids) else '' end;
+  id text := quote_ident(coalesce(tg_argv[1], 'folder_id'));
+  touched text := format('(select schema_id, folder_id, %s as id from changed%s) touched', id,
+    case when kind is not null and tg_op = 'UPDATE'
+      then format(' union all select schema_id, folder_id, %s from former', id) else '' end);
   folder record;
   version bigint;
+  ids int8multirange;
 begin
   -- Ordered, so that two statements over several folders lock them in the same order.
   for folder in execute format(
-    'select schema_id, folder_id, %s as ids from (%s) touched group by schema_id, folder_id order by 1, 2',
-    case when kind is null then 'null::int8multirange' else 'range_agg(id)' end, rows)
+    'select schema_id, folder_id, min(id) as least, max(id) as greatest, count(distinct id) as ids
+     from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
-    if kind is not null then
-      insert into ledger_changes (schema_id, folder_id, version, kind, ids)
-        values (folder.schema_id, folder.folder_id, version, kind, coarsened(folder.ids));
+    continue when kind is null;
+    if folder.greatest - folder.least + 1 = folder.ids then
+      -- As in a load: 3 ms for 10,000 movements, while the aggregate of ranges takes 12.
+      ids := int8multirange(int8range(folder.least, folder.greatest + 1));
+    else
+      execute format('select range_agg(int8range(id, id + 1)) from %s where schema_id = $1 and folder_id = $2', touched)
+        into ids using folder.schema_id, folder.folder_id;
     end if;
+    insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+      values (folder.schema_id, folder.folder_id, version, kind, coarsened(ids));
   end loop;
   return null;
 end $function$
@@ -1046,7 +1053,7 @@ BEGIN ATOMIC
             FROM entries e
            WHERE (((e.schema_id)::bigint = tenant()) AND ((e.folder_id)::bigint = entries_named.of_folder) AND ((e.id)::bigint IN ( SELECT m.entry_id
                     FROM movements m
-                   WHERE (((m.schema_id)::bigint = tenant()) AND ((m.folder_id)::bigint = entries_named.of_folder) AND (m.invoice_number = entries_named.name) AND (m.invoice_number <> ''::text) AND (length(m.invoice_number) <= 255)))) AND ((e.validated_at IS NULL) = entries_named.drafts) AND (NOT (EXISTS ( SELECT
+                   WHERE (((m.schema_id)::bigint = tenant()) AND ((m.folder_id)::bigint = entries_named.of_folder) AND (m.invoice_number = entries_named.name) AND (m.invoice_number <> ''::text) AND (hashtext("left"(m.invoice_number, '-1'::integer)) = hashtext("left"(entries_named.name, '-1'::integer)))))) AND ((e.validated_at IS NULL) = entries_named.drafts) AND (NOT (EXISTS ( SELECT
                     FROM by_id))))
            ORDER BY e.id
           LIMIT entries_named.at_most
@@ -1325,8 +1332,13 @@ CREATE OR REPLACE FUNCTION grandlivre.refuse_other_number()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if new.number is distinct from old.number then
+    raise check_violation using message =
+      format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+  end if;
   raise check_violation using
-    message = format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+    message = format('entry %s has the number %s in its journal and exercice, and cannot move to others', old.id, old.number),
+    hint = 'Delete the entry, and insert it again where it belongs.';
 end $function$
 ;
 

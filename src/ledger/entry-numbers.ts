@@ -2,8 +2,8 @@ import type { EntryRow } from '../formats/rows.ts'
 
 /**
  * Numbers the validated entries of new exercices (docs/spec/fec.md#numbers): 1, 2, 3 in each journal, in the order in
- * which they are loaded. The database does so itself for entries that come without a number, but writes each of them
- * twice.
+ * which they are loaded: a loader that streams does not know the order of their days of validation. The database
+ * numbers entries that come without a number itself, but writes each of them twice.
  */
 export class EntryNumbers {
   readonly #last = new Map<string, number>()

@@ -9,6 +9,17 @@ import type { ClientBase } from 'pg'
 import { paymentMode, paymentModes } from '../formats/payment.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
+/** Saves the letterings and the ids of the entries of a folder until the transaction ends, before they are deleted. */
+export async function rememberLedger(client: ClientBase, key: FolderKey): Promise<void> {
+  await rememberLetterings(client, key, null)
+  await client.query('create temporary table removed_entries (id bigint) on commit drop')
+  await client.query(
+    `insert into pg_temp.removed_entries
+     select e.id from grandlivre.entries e where e.schema_id = $1 and e.folder_id = $2`,
+    [key.schemaId, key.folderId],
+  )
+}
+
 /**
  * Saves the letterings of a folder, or of one of its exercices, until the transaction ends, before they are deleted.
  */
@@ -73,11 +84,20 @@ export async function insertLetterings(
   ])
 }
 
-/** Inserts the events of an exercice's entries, in the order of their ids. */
-export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
+/**
+ * Inserts the events of an exercice's entries, in the order of their ids.
+ * @param replaced whether `rememberLedger` saved entries: those that are there again have no event
+ */
+export async function insertEntries(
+  client: ClientBase,
+  key: FolderKey,
+  exerciceId: string,
+  replaced: boolean,
+): Promise<void> {
+  const entries = `select e.id from grandlivre.entries e
+    where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3`
   await client.query(
-    entryEvents(`select e.id from grandlivre.entries e
-      where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3`),
+    entryEvents(replaced ? `${entries} except select id from pg_temp.removed_entries` : entries),
     [key.schemaId, key.folderId, exerciceId],
   )
 }

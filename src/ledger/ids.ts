@@ -20,10 +20,15 @@ export class IdSource {
     this.#client = client
   }
 
+  /** Whether the next `count` calls of `next` succeed without more ids. */
+  has(count: number): boolean {
+    return count <= this.#left + this.#blocks.length * idsPerBlock
+  }
+
   /** Ensures that the next `count` calls of `next` succeed. */
   async reserve(count: number): Promise<void> {
+    if (this.has(count)) return
     const missing = count - this.#left - this.#blocks.length * idsPerBlock
-    if (missing <= 0) return
     const { rows } = await this.#client.query<{ first: string }>(
       `select nextval('grandlivre.ids') as first from generate_series(1, $1::integer)`,
       [Math.ceil(missing / idsPerBlock)],

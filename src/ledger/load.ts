@@ -239,6 +239,7 @@ export class TableWriter<Row> {
   #text = ''
   #chunks: Buffer[] = []
   #chunkBytes = 0
+  #rows = 0
 
   constructor(client: ClientBase, table: TableOf<Row>) {
     this.#client = client
@@ -268,6 +269,7 @@ export class TableWriter<Row> {
       }
     }
     this.#text += `${line}\n`
+    this.#rows += 1
     if (this.#text.length >= charactersPerChunk) this.#encodeText()
   }
 
@@ -276,16 +278,31 @@ export class TableWriter<Row> {
     return this.#chunkBytes + this.#text.length
   }
 
+  /** Rows that the next flush will load. */
+  get pendingRows(): number {
+    return this.#rows
+  }
+
   /**
    * Loads the rows added so far. Rows added while it runs belong to the next flush.
    * @throws {pg.DatabaseError} if the database refuses the rows; the transaction is then aborted
    */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    return this.take()()
+  }
+
+  /** Takes the rows added so far, and returns what loads them later, as `flush` does. */
+  take(): () => Promise<void> {
     this.#encodeText()
     const chunks = this.#chunks
-    if (chunks.length === 0) return
     this.#chunks = []
     this.#chunkBytes = 0
+    this.#rows = 0
+    return () => this.#load(chunks)
+  }
+
+  async #load(chunks: Buffer[]): Promise<void> {
+    if (chunks.length === 0) return
     // The batch is in memory, so it is written at once. Not with pipeline(): after the database refuses, that destroys
     // the stream, and pg-copy-streams then waits for a response that never comes.
     await new Promise<void>((resolve, reject) => {

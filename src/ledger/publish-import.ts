@@ -13,7 +13,7 @@ import {
 /** What an import or a seed changed in a folder. Ids of exercices. */
 export interface ImportedLedger extends FolderKey {
   folderCreated: boolean
-  /** Whether `rememberLetterings` saved the letterings that were there before. */
+  /** Whether `rememberLedger`, or of a FEC `rememberLetterings`, saved what was there before. */
   replaced: boolean
   deleted: string[]
   created: string[]
@@ -37,7 +37,7 @@ export async function publishImport(client: ClientBase, imported: ImportedLedger
     if (imported.replaced) await insertRemovedLetterings(client, imported, changed)
     await writeEvents(client, schemaId, events)
     for (const exerciceId of imported.filled) {
-      await insertEntries(client, imported, exerciceId)
+      await insertEntries(client, imported, exerciceId, imported.replaced)
       await insertLetterings(client, imported, exerciceId)
     }
     if (changed !== undefined) {

@@ -66,6 +66,17 @@ test('an import prints folder, exercice, counts and sums, and applies its option
   expect(replaced.out.split('\n')[5]).toBe(
     'Replaced what differs: 0 entries and 0 movements new, 0 entries and 0 movements changed, 0 entries and 0 movements deleted',
   )
+  await client.query(
+    `update grandlivre.entries set source = 'E' where id in (select entry_id from grandlivre.movements
+       where description = 'Paie de mars' or description = 'Beans')`,
+  )
+  const wages = await written('wages.txt', fecFile(ledger.slice(16, 18)))
+  const one = await importFec(wages, ...named.slice(4), '--folder', rows[0].id, '--replace')
+  expect(one.out.split('\n').slice(5, 8)).toEqual([
+    'Replaced what differs: 0 entries and 0 movements new, 1 entry and 0 movements changed, 10 entries and 25 movements deleted',
+    'Entries that did not come from a FEC: 1 deleted, 1 overwritten by those of the file',
+    '1 entry without a validation date: taken as validated on its own date; --drafts keeps it apart',
+  ])
 })
 
 test('an import says what it kept apart from the movements, and --drafts what awaits validation', async () => {
@@ -88,7 +99,7 @@ test('an import says what it kept apart from the movements, and --drafts what aw
     expect.stringContaining('1 on 404'),
     expect.stringContaining('401000FIT'),
     'Columns beyond the 18 of the standard, kept by name: ModeRglt, PJ, Réf\\x1b',
-    '1 entry in several foreign currencies, shown in the first; amounts are kept as filed',
+    '1 entry with a line in a foreign currency that is not shown: kept as filed',
     '1 line with a ModeRglt that is none of the six modes of payment: kept as filed, not shown',
     'Attachments of movements: 2',
     '11 times of day in ValidDate dropped',

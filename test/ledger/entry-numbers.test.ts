@@ -64,6 +64,23 @@ test('a number given is never changed, given twice, or taken back', async () => 
   expect(await numbers()).toEqual({ '12/31': '1 3' })
 })
 
+test('an entry moves to another journal or exercice only without a number', async () => {
+  await add(1)
+  await add(2, { validatedAt: null })
+  for (const other of [
+    'journal_id = 32',
+    `exercice_id = 13, date = '2025-09-01'`,
+    'journal_id = 32, comment = null',
+  ])
+    await expect(sql(`update grandlivre.entries set ${other} where id = 1`)).rejects.toThrow(
+      /^entry 1 has the number 1 in its journal and exercice, and cannot move to others$/,
+    )
+  await sql('update grandlivre.entries set journal_id = 31, exercice_id = 12')
+  await sql('update grandlivre.entries set journal_id = 32 where id = 2')
+  await validate('id = 2')
+  expect(await numbers()).toEqual({ '12/31': '1', '12/32': '1' })
+})
+
 test('numbers that entries bring are kept, and the next follows the highest, before and after the first one is given', async () => {
   await add(1, { number: '0041' })
   await add(2, { number: 'VE-1000' })

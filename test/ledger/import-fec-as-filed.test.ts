@@ -210,6 +210,19 @@ test('an account keeps its number in later years, and one of an earlier version 
   expect(third.renumberedAccounts).toEqual([{ filed: '411800 X', number: '411800X' }])
 })
 
+test('a tab is a character of a field where another one separates them', async () => {
+  const rows = ledger.map((row) => ({
+    ...row,
+    CompteNum: row['CompteNum']!.replace('607000', '411\tC01'),
+    JournalCode: row['JournalCode']!.replace('HA', 'H\tA'),
+  }))
+  const imported = await importFile(fecFile(rows, { separator: ';' }))
+  const [, ...kept] = await keptFec(pool(), imported.exerciceId)
+  expect(kept.map(([code, , , , account]) => [code, account])).toEqual(
+    rows.map((row) => [row['JournalCode'], row['CompteNum']]),
+  )
+})
+
 test('an auxiliary without letters and digits leaves the collective account its number', async () => {
   const sales = (year: string, auxiliaries: string[]) =>
     auxiliaries.flatMap((CompAuxNum, at) =>

@@ -125,6 +125,26 @@ test('an entry in a foreign currency has the rate of all its lines together, if 
   expect(found).toHaveLength(7)
 })
 
+test('a foreign currency that an entry does not show is counted once, also where its lines are scattered', async () => {
+  // Entry and currency of each line.
+  const lines = '1 USD,2,1 GBP,2 USD,3 USD,1 CHF,3,4,3 USD,4'.split(',').map((line) => line.split(' '))
+  const rows = lines.map(([EcritureNum, Idevise = '']) => ({
+    ...ledger[16]!,
+    ...{ EcritureNum: EcritureNum!, Idevise, Debit: '0,00' },
+  }))
+  const imported = await importRows(rows)
+  expect(imported).toMatchObject({ entries: 4, mixedCurrencyEntries: 2 })
+  const { rows: found } = await pool().query(
+    'select number, currency from grandlivre.entries order by number',
+  )
+  expect(found.map(({ number, currency }) => `${number} ${currency}`)).toEqual([
+    '1 USD',
+    '2 EUR',
+    '3 USD',
+    '4 EUR',
+  ])
+})
+
 test('payment modes of a cash-basis ledger are recognized', async () => {
   const modes = ['CH', 'chèque', 'Virement', 'CB', 'Espèces', 'PRELEVEMENT', 'LCR', '', 'troc']
   const names = [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient']

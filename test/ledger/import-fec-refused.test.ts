@@ -1,5 +1,5 @@
 /** import fec: a refused file changes nothing; an existing ledger is replaced only on request. */
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -56,10 +56,12 @@ test('a refused file leaves no row, not even a folder', async () => {
   expect(Object.values(nothing).every((count) => count === 0)).toBe(true)
 })
 
-test('a file that grows between its check and its load is not loaded', async () => {
+test.each<[string, (file: string) => void]>([
+  ['grows', (file) => appendFileSync(file, fecFile(ledger.slice(16, 18)).subarray(fecFile([]).length))],
+  ['gets another text', (file) => writeFileSync(file, fecFile(changed(5, 'EcritureLib', 'Xxxx')))],
+])('a file that %s between its check and its load is not loaded', async (_, change) => {
   const file = join(await mkdtemp(join(tmpdir(), 'grandlivre-fec-')), '123456789FEC20231231.txt')
   await writeFile(file, fecFile(ledger))
-  const header = fecFile([]).length
   // The load waits for this lock once the check has read the file to its end.
   const holder = await pool().connect()
   await holder.query('begin')
@@ -71,7 +73,7 @@ test('a file that grows between its check and its load is not loaded', async () 
     )
     return rows.length === 1
   })
-  appendFileSync(file, fecFile(ledger.slice(16, 18)).subarray(header))
+  change(file)
   await holder.query('commit')
   holder.release()
   expect(await imported).toMatchObject({

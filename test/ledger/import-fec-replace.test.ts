@@ -177,6 +177,15 @@ test('an entry that is gone is removed, and another day or number is another ent
   expect(numberedAnew.replacement).toMatchObject({ inserted: { entries: 1 }, deleted: { entries: 1 } })
 })
 
+test('entries of other sources are counted, whether they become those of the file or are deleted', async () => {
+  await importRows(numbered)
+  await pool().query(`update grandlivre.entries set source = 'E' where number in ('8', '9', 'B20')`)
+  const rows = numbered.filter((row) => row['EcritureNum'] !== 'B20')
+  const counted = async () => (await importRows(rows, { replace: true })).replacement!.otherSources
+  expect(await counted()).toEqual({ overwritten: 2, removed: 1 })
+  expect(await counted()).toEqual({ overwritten: 0, removed: 0 })
+})
+
 test('an entry without a number stays while its content does', async () => {
   const bank = ledger.map((row, at) => (at < 18 || at > 21 ? row : { ...row, EcritureNum: '' }))
   const rows = bank.map((row, at) => (at > 1 && at < 22 && at > 19 ? { ...row, EcritureLib: 'Autre' } : row))
@@ -246,6 +255,78 @@ test('after any changes the ledger is that of a fresh import', async () => {
        delete from grandlivre.entries where folder_id = ${fresh.folderId}`,
     )
     entries = entries.filter((entry) => entry.length > 0)
+  }
+})
+
+const oneOf = <Value>(...values: Value[]): Value => values[randomInt(values.length)]!
+
+/** A line that may lack a number, a day or a balance, and may belong to any other line's entry. */
+function anyLine(): FecRow {
+  const journal = oneOf(['AN', 'À nouveaux'], ['HA', 'Achats'], ['BQ', 'Banque'])
+  const [CompteNum, CompteLib, CompAuxNum, CompAuxLib] = oneOf(
+    ['411000', 'Clients', 'A', 'Alpha'],
+    ['411000', 'Clients', '', ''],
+    ['607000', 'Achats', oneOf('', 'Z'), ''],
+    ['512000', 'Banque', '', ''],
+  )
+  const amount = `${randomInt(3)},00`
+  return {
+    ...{ JournalCode: journal[0]!, JournalLib: journal[1]!, CompteNum: CompteNum!, CompteLib: CompteLib! },
+    ...{ CompAuxNum: CompAuxNum!, CompAuxLib: CompAuxLib!, EcritureNum: oneOf('', '0', '1', '2') },
+    EcritureDate: journal[0] === 'AN' ? oneOf('20220105', '20230101') : oneOf('20230105', '20230106'),
+    ...oneOf({ Debit: amount, Credit: '0,00' }, { Debit: '0,00', Credit: amount }),
+    ...{ PieceRef: oneOf('', 'P'), PieceDate: oneOf('', '20230102'), ValidDate: oneOf('', '20230131') },
+    ...{ EcritureLet: oneOf('', 'A'), Montantdevise: oneOf('', '-1,5'), Idevise: oneOf('', 'USD', 'EUR') },
+  }
+}
+
+function withBalance(rows: FecRow[]): FecRow[] {
+  const units = (row: FecRow) => Number.parseInt(row['Debit']!, 10) - Number.parseInt(row['Credit']!, 10)
+  const sum = rows.reduce((total, row) => total + units(row), 0)
+  return [...rows, { ...anyLine(), Debit: `${Math.max(-sum, 0)},00`, Credit: `${Math.max(sum, 0)},00` }]
+}
+
+test('whatever lines change, without numbers and balances too, the ledger is that of a fresh import', async () => {
+  // Movements are in the order of their ids, which is not that of the file if some have moved. Journals keep the
+  // counterpart of their first import.
+  const content = async (folderId: string) =>
+    (await ledgerContent(pool(), folderId))
+      .map((entry) => JSON.parse(entry))
+      .map((entry) =>
+        JSON.stringify(
+          entry.with(3, null).with(
+            -1,
+            entry
+              .at(-1)
+              .map((movement: unknown) => JSON.stringify(movement))
+              .toSorted(),
+          ),
+        ),
+      )
+      .toSorted()
+  let rows = withBalance(Array.from({ length: 30 }, anyLine))
+  await importRows(rows)
+  for (let round = 0; round < 12; round += 1) {
+    for (let change = randomInt(4); change >= 0; change -= 1) {
+      const at = randomInt(rows.length)
+      const others = rows.toSpliced(at, 1)
+      rows = oneOf(
+        others,
+        rows.toSpliced(at, 0, anyLine()),
+        rows.with(at, anyLine()),
+        others.toSpliced(randomInt(rows.length), 0, rows[at]!),
+        rows.toReversed(),
+      )
+    }
+    rows = withBalance(rows)
+    const described = JSON.stringify(rows)
+    const options = { replace: true, drafts: oneOf(true, false) }
+    const imported = await importRows(rows, options)
+    expect(await keptFec(pool(), imported.exerciceId), described).toEqual(plainFec(fecFile(rows)))
+    const { inserted, updated, deleted } = (await importRows(rows, options)).replacement!
+    expect([inserted, updated, deleted], described).toEqual(Array(3).fill({ entries: 0, movements: 0 }))
+    const fresh = await importRows(rows, { ...options, file: `9876543${10 + round}FEC20231231.txt` })
+    expect(await content(imported.folderId), described).toEqual(await content(fresh.folderId))
   }
 })
 

@@ -1,6 +1,6 @@
 /** import fec: a ledger is loaded completely and unchanged, whatever the form of its file. */
 import { randomInt } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
 import { changed, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
 import { fecImports } from '../support/ledgers/fec-imports.ts'
@@ -231,6 +231,37 @@ test('an entry longer than a batch is one entry', async () => {
     )
     expect(counts).toEqual([{ count: 24_000 }])
   }
+})
+
+describe('over several batches, each loaded while the next is read', () => {
+  /** Entries of two lines, whose ids count them. */
+  const entries = (count: number): FecRow[] =>
+    Array.from({ length: count }, (_, at) =>
+      ledger
+        .slice(16, 18)
+        .map((row) => ({ ...row, EcritureNum: String(at + 1), EcritureLib: `n ${at + 1}` })),
+    ).flat()
+
+  test('no line is lost or moved', async () => {
+    await importRows(entries(12_000))
+    const { rows } = await pool().query(
+      `select count(*)::integer as lines, count(distinct entry_id)::integer as entries,
+         bool_and(description = 'n ' || ceil(line / 2.0) and number = ceil(line / 2.0)::text) as "inOrder"
+       from (select m.*, e.number, row_number() over (order by m.id) as line from grandlivre.movements m
+         join grandlivre.entries e on e.id = m.entry_id) m`,
+    )
+    expect(rows).toEqual([{ lines: 24_000, entries: 12_000, inOrder: true }])
+  })
+
+  test.each([600, 4_000, 12_000])(
+    'a refusal of entry %i is the error of the import, and nothing stays',
+    async (refused) => {
+      await pool().query(`alter table grandlivre.movements add check (description <> 'n ${refused}')`)
+      await expect(importRows(entries(12_000))).rejects.toThrow(/violates check constraint/)
+      const { rows } = await pool().query('select from grandlivre.folders')
+      expect(rows).toEqual([])
+    },
+  )
 })
 
 test('progress is reported for both steps, to the last byte', async () => {

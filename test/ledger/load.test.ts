@@ -299,9 +299,10 @@ test('rows added while a flush runs belong to the next one', async () => {
   const count = 'select count(*)::integer as count from accounts where folder_id = $1'
   expect((await client.query(count, [key.folderId])).rows[0].count).toBe(1)
   expect(writer.pendingBytes).toBeGreaterThan(0)
+  expect(writer.pendingRows).toBe(1)
   await writer.flush()
   expect((await client.query(count, [key.folderId])).rows[0].count).toBe(2)
-  expect(writer.pendingBytes).toBe(0)
+  expect([writer.pendingBytes, writer.pendingRows]).toEqual([0, 0])
 })
 
 test('ids ascend across blocks, are never issued twice, and must be reserved', async () => {

@@ -122,18 +122,51 @@ test('what an entry refers to is what all of the folder’s rows say of it', asy
   })
 })
 
-test('texts that no index can hold are stored, and not found', async () => {
+test('texts that no index can hold are stored: the invoice number is found, the partner id is not', async () => {
   // Compression does not make them fit.
-  const long = randomBytes(4_000).toString('base64')
-  const partnerMetadata = { partnerId: long, json: null }
+  const [invoiceNumber, partnerId] = [1, 2].map(() => randomBytes(4_000).toString('base64')) as [
+    string,
+    string,
+  ]
+  const partnerMetadata = { partnerId, json: null }
   await addEntry(staff.client, { schemaId, folderId }, { id: '710000', partnerMetadata }, [
-    { id: '710000', invoiceNumber: long },
+    { id: '710000', invoiceNumber },
   ])
   await inTenant(pool, schemaId, async (client) => {
-    await expect(readNamedEntry(client, named(long), 'Europe/Paris')).rejects.toMatchObject({
-      code: 'ERR-ENTRY-NOT-FOUND',
-    })
-    expect(await readNamedEntry(client, named('710000'), 'Europe/Paris')).toMatchObject({ id: '710000' })
+    const missing = { code: 'ERR-ENTRY-NOT-FOUND' }
+    await expect(readNamedEntry(client, named(partnerId), 'Europe/Paris')).rejects.toMatchObject(missing)
+    for (const name of ['710000', invoiceNumber])
+      expect(await readNamedEntry(client, named(name), 'Europe/Paris')).toMatchObject({ id: '710000' })
+    await expect(
+      readNamedEntry(client, named(`${invoiceNumber.slice(0, -1)}!`), 'Europe/Paris'),
+    ).rejects.toMatchObject(missing)
+  })
+})
+
+test('invoice numbers that differ in their last character alone are told apart, and so are those of one character', async () => {
+  // All of a group have the same key in the index; the last of each group names nothing.
+  const groups = [
+    ['A', 'B', 'é', 'C'],
+    ['N°1', 'N°2', 'N° ', 'N°'],
+    ['N°1é', 'N°1è', 'N°1É'],
+  ]
+  let id = 720_000
+  await inTenant(pool, schemaId, async (client) => {
+    for (const group of groups) {
+      const ids = new Map<string, string>()
+      for (const invoiceNumber of group.slice(0, -1)) {
+        ids.set(invoiceNumber, String(id))
+        await addEntry(staff.client, { schemaId, folderId }, { id: String(id) }, [
+          { id: String(id), invoiceNumber },
+        ])
+        id += 1
+      }
+      for (const [name, of] of ids)
+        expect(await readNamedEntry(client, named(name), 'Europe/Paris')).toMatchObject({ id: of })
+      await expect(readNamedEntry(client, named(group.at(-1)!), 'Europe/Paris')).rejects.toMatchObject({
+        code: 'ERR-ENTRY-NOT-FOUND',
+      })
+    }
   })
 })
 

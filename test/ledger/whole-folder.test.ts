@@ -144,11 +144,19 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
   })
 })
 
-test('a MAD file goes back into its own folder with its ids, and its exercices have no events', async () => {
+test('a MAD file goes back into its own folder with its ids, and only entries that were gone have events', async () => {
   const { folderId } = await stage.importMad(openMad)
+  const { rows: gone } = await stage.owner.query(
+    `delete from grandlivre.entries where id in (select min(id) from grandlivre.entries) returning id::text`,
+  )
   const before = await events()
   await stage.importMad(openMad, { folderId, replace: true })
   const after = await events()
   expect(after['exercice CREATE']).toBe(before['exercice CREATE'])
   expect(after['exercice DELETE']).toBeUndefined()
+  expect(after['accountingLineEntry CREATE']).toBe(before['accountingLineEntry CREATE']! + 1)
+  const { rows } = await stage.owner.query(
+    `select data ->> 'id' as id from grandlivre.events where name = 'accountingLineEntry' order by events.id desc limit 1`,
+  )
+  expect(rows).toEqual(gone)
 })

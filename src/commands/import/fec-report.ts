@@ -36,7 +36,14 @@ function replaced({ replacement }: FecImported): string[] {
   const rows = ({ entries, movements }: RowCounts) =>
     `${counted(entries, 'entry', 'entries')} and ${counted(movements, 'movement')}`
   const { inserted, updated, deleted } = replacement
-  return [`Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`]
+  const sentence = `Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`
+  const { overwritten, removed } = replacement.otherSources
+  if (overwritten + removed === 0) return [sentence]
+  const [gone, others] = [removed, overwritten].map((count) => count.toLocaleString('en'))
+  return [
+    sentence,
+    `Entries that did not come from a FEC: ${gone} deleted, ${others} overwritten by those of the file`,
+  ]
 }
 
 /** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */
@@ -44,6 +51,7 @@ function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
   const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
+  const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const sentences: [count: number, sentence: string][] = [
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
     [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
@@ -52,7 +60,7 @@ function departures(imported: FecImported): string[] {
       `${counted(undated, 'entry', 'entries')} without a validation date: ${
         imported.drafts > 0
           ? 'awaiting validation'
-          : 'taken as validated on their own date; --drafts keeps them apart'
+          : `taken as validated on ${their} own date; --drafts keeps ${them} apart`
       }`,
     ],
     [
@@ -72,7 +80,7 @@ function departures(imported: FecImported): string[] {
     [filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${filedColumns.join(', ')}`],
     [
       mixed,
-      `${counted(mixed, 'entry', 'entries')} in several foreign currencies, shown in the first; amounts are kept as filed`,
+      `${counted(mixed, 'entry', 'entries')} with a line in a foreign currency that is not shown: kept as filed`,
     ],
     [
       payments,

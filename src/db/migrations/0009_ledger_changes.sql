@@ -99,4 +99,4 @@ begin
   end loop;
 end $$;
 
--- functions: sha256 9978f89dcf4e70319f38dbcc248597f31c2e4e5090753586684e021fe3d645bf
+-- functions: sha256 dbee887582c1015e207bb67edb6556856f50c0be69dd28ce4b31ab73710b461f

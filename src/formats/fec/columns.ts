@@ -95,8 +95,10 @@ export function parseHeader(line: string): FecHeader {
     .split(separator)
     .map((name) => name.trim())
   if (names.length > 1 && names.at(-1) === '') names.pop()
-  if (names.length < 2) {
-    const message = 'the first line must name the columns (JournalCode, ...) separated by tab, | or ;'
+  // Said once: each column would be missing.
+  if (!names.some((name) => columnNamed.has(name.toLowerCase()))) {
+    const message =
+      'the first line must name the columns (JournalCode, ...), without quotes, separated by tab, | or ;'
     throw new FecError([{ line: 1, column: 'header', value: line.trim().slice(0, 60), message }])
   }
 

@@ -7,6 +7,8 @@
  * the length, which `charactersMax` bounds.
  */
 export function parseAmount(text: string, decimals = 2): bigint | undefined {
+  // Every other amount, and faster than to take it apart.
+  if (text === '0,00') return 0n
   const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)
   if (parts === null) return undefined
   const [, sign, whole = '', fraction = ''] = parts

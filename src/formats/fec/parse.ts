@@ -120,11 +120,12 @@ async function* splitLines(
   let count = 0
   for await (const chunk of bytes) {
     const whole = Buffer.concat([rest, chunk])
-    const end = whole.lastIndexOf(10) + 1
+    const long = startOfLongLine(whole)
+    const end = long ?? whole.lastIndexOf(10) + 1
     rest = whole.subarray(end)
     const lines = decodeLines(whole.subarray(0, end), encoding).split('\n').slice(0, -1)
     count += lines.length
-    if (rest.length > lineBytesMax) {
+    if (long !== undefined) {
       const value = decodeLines(Buffer.from(rest.subarray(0, 240)), encoding)
       const message = `no line end in ${lineBytesMax} bytes: this is not a FEC`
       throw new FecError([{ line: count + 1, column: 'line', value: value.slice(0, 60), message }])
@@ -132,6 +133,16 @@ async function* splitLines(
     yield lines
   }
   yield [decodeLines(Buffer.from(rest), encoding)]
+}
+
+/** Where the first line that is too long starts, wherever chunks begin and end; undefined if none is. */
+function startOfLongLine(bytes: Buffer): number | undefined {
+  for (let start = 0; bytes.length - start > lineBytesMax; ) {
+    const lineEnd = bytes.lastIndexOf(10, start + lineBytesMax)
+    if (lineEnd < start) return start
+    start = lineEnd + 1
+  }
+  return undefined
 }
 
 /** Whether a line has only blanks and carriage returns, or the Ctrl-Z that ends files of DOS. */
@@ -261,7 +272,8 @@ class LineReader {
   }
 
   #optionalDay(column: DayColumnName): string | undefined {
-    return isNoDay(this.#text(column)) ? undefined : this.#day(column)
+    const text = this.#text(column)
+    return text === '' || isNoDay(text) ? undefined : this.#day(column)
   }
 
   #amount(column: FecColumn, decimals = 2): bigint {

@@ -36,7 +36,8 @@ export function fieldsApart(
 ): Field[] {
   let fields = none
   const compare = (column: string, value: string, derived: string | null) => {
-    if (value === (shared.get(column) ?? derived)) return
+    // Nearly always: most entries share no field.
+    if (shared.size === 0 ? value === derived : value === (shared.get(column) ?? derived)) return
     if (fields === none) fields = []
     fields.push([column, value])
   }

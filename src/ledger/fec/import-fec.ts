@@ -11,6 +11,7 @@
  */
 
 import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import type pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
@@ -99,11 +100,12 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const knownPeriod = fiscalYear(name.end, options)
   const requested = requestedFolder(name, options)
   const bytesTotal = await fileSize(options.file)
+  const { mtimeMs } = await stat(options.file)
 
   const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
   const problems = new FecProblems()
   const read = (step: FecProgress['step'], findings?: FecFindings) =>
-    readLines(options, encoding, step, bytesTotal, problems, findings)
+    readLines(options, { encoding, bytesTotal, mtimeMs }, step, problems, findings)
   const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
   const survey = new FecSurvey(period, problems)
   for await (const lines of read('checking')) for (const line of lines) survey.add(line)
@@ -140,10 +142,9 @@ async function load(
     await createFiledTables(client)
   }
   const loader = new EntryLoader(client, isReplaced ? undefined : ids, survey, target)
-  for await (const lines of read(findings)) await loader.add(lines)
-  const counts = await loader.end()
+  const counts = await loader.load(read(findings))
   if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
-    throw new Error('The file changed while it was imported: nothing was loaded, import it again')
+    throw new Error(fileChanged)
   const replacement = isReplaced ? await replaceByDifference(client, target, survey.lines) : undefined
   const { isScattered } = replacement ?? counts
   const { columnsBeyondStandard: filedColumns, droppedTimes } = findings
@@ -200,17 +201,20 @@ async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> 
 /** Bytes per read, which also sets the size of the batches. */
 const readBytes = 256 * 1024
 
+const fileChanged = 'The file changed while it was imported: nothing was loaded, import it again'
+
+/** @throws {Error} if the file was modified after `mtimeMs`: an earlier pass may have read something else */
 async function* readLines(
   options: FecImportOptions,
-  encoding: FecEncoding,
+  { encoding, bytesTotal, mtimeMs }: { encoding: FecEncoding; bytesTotal: number; mtimeMs: number },
   step: FecProgress['step'],
-  bytesTotal: number,
   problems: FecProblems,
   findings?: FecFindings,
 ): AsyncGenerator<FecLine[]> {
   const file = createReadStream(options.file, { highWaterMark: readBytes })
   let lines = 0
   for await (const batch of parseFec(file, encoding, problems, findings)) {
+    if ((await stat(options.file)).mtimeMs !== mtimeMs) throw new Error(fileChanged)
     yield batch
     lines += batch.length
     options.onProgress?.({ step, bytes: file.bytesRead, bytesTotal, lines })

@@ -93,7 +93,7 @@ async function loadAccounts(
   await employeeWriter.flush()
   const renumberedAccounts = numbered
     .filter(isRenumbered)
-    .map(({ account, number }) => ({ filed: account.key.replace('\t', ' '), number }))
+    .map(({ account, number }) => ({ filed: account.key.replace('\n', ' '), number }))
   return { accounts: byKey, renumberedAccounts }
 }
 

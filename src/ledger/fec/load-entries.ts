@@ -7,14 +7,8 @@ import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import {
-  analyzeWhileLoading,
-  entries,
-  movements,
-  movementsBeforeAnalyze,
-  type TableOf,
-  TableWriter,
-} from '../load.ts'
+import { batchRows, EntryWriter } from '../import/entry-writer.ts'
+import { entries, movements, type TableOf } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
   asJson,
@@ -79,7 +73,7 @@ export interface LoadCounts {
   /** Those of them that await validation. */
   drafts: number
   attachments: number
-  /** Entries whose lines name several foreign currencies, of which the entry has the first. */
+  /** Entries with a line in a foreign currency other than the one that the entry has. */
   mixedCurrencyEntries: number
   /** Lines whose ModeRglt is none of the six modes. */
   unknownPaymentLines: number
@@ -93,6 +87,9 @@ interface OpenEntry {
   fields: LedgerFields['entry']
   shared: SharedFields
   balance: bigint
+  currency: string
+  /** Whether it is among the `mixedCurrencyEntries`. */
+  isMixed: boolean
 }
 
 /** A line on its way into the ledger. */
@@ -104,22 +101,15 @@ interface BookedLine {
   filed: Field[]
 }
 
-/** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
-const batchMovements = 10_000
-
 export class EntryLoader {
-  readonly #client: ClientBase
   readonly #target: LoadTarget
   readonly #survey: FecSurvey
-  readonly #ids: Pick<IdSource, 'reserve' | 'next'>
+  readonly #ids: Pick<IdSource, 'has' | 'reserve' | 'next'>
   readonly #finder: EntryFinder
-  readonly #entries: TableWriter<FiledEntryRow>
-  readonly #movements: TableWriter<FiledMovementRow>
+  readonly #writer: EntryWriter<FiledEntryRow, FiledMovementRow>
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
-  #pending = 0
-  #isAnalyzed: boolean
   readonly counts: LoadCounts = {
     lines: 0,
     debit: 0n,
@@ -138,50 +128,55 @@ export class EntryLoader {
 
   /** @param ids undefined to load into the tables that a replacement compares, where ids count from 1 */
   constructor(client: ClientBase, ids: IdSource | undefined, survey: FecSurvey, target: LoadTarget) {
-    this.#client = client
     this.#target = target
     this.#survey = survey
     this.#ids = ids ?? new Count()
-    this.#isAnalyzed = ids === undefined
     this.#finder = new EntryFinder(survey.groups)
-    this.#entries = new TableWriter(client, ids ? filedEntries : comparedEntries)
-    this.#movements = new TableWriter(client, ids ? filedMovements : comparedMovements)
+    this.#writer = ids
+      ? new EntryWriter(client, filedEntries, filedMovements)
+      : new EntryWriter(client, comparedEntries, comparedMovements)
   }
 
-  async add(lines: FecLine[]): Promise<void> {
-    for (const line of lines) {
-      const pieces = this.#finder.add(this.#survey.dated(line))
-      // Most lines do not complete a piece, and an `await` for each would take time.
+  async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts> {
+    try {
+      for await (const lines of batches) {
+        for (const line of lines) {
+          const pieces = this.#finder.add(this.#survey.dated(line))
+          // Most lines do not complete a piece, and an `await` for each would take time.
+          if (pieces.length > 0) await this.#addPieces(pieces)
+        }
+      }
+      const pieces = this.#finder.end()
       if (pieces.length > 0) await this.#addPieces(pieces)
+      await this.#writer.flush()
+    } finally {
+      // After an error too: the caller's next statement must not come into the middle of a COPY.
+      await this.#writer.loaded
     }
-  }
-
-  async end(): Promise<LoadCounts> {
-    const pieces = this.#finder.end()
-    if (pieces.length > 0) await this.#addPieces(pieces)
-    await this.#flush()
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
     return this.counts
   }
 
   /** @param pieces together, consecutive lines of the file */
   async #addPieces(pieces: EntryPiece[]): Promise<void> {
-    const count = pieces.reduce((sum, { lines }) => sum + lines.length, 0)
-    await this.#ids.reserve(count + pieces.length)
+    let count = 0
+    for (const { lines } of pieces) count += lines.length
+    const ids = count + pieces.length
+    if (!this.#ids.has(ids)) {
+      await this.#writer.loaded
+      await this.#ids.reserve(ids)
+    }
     const booked = pieces.flatMap((piece) => this.#book(piece))
     // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
     for (const line of booked) {
-      this.#movements.add(this.#movementRow(line))
+      this.#writer.addMovement(this.#movementRow(line))
       const entryId = Number(line.entryId)
       if (entryId < this.#lastEntryId) this.counts.isScattered = true
       this.#lastEntryId = entryId
     }
-    this.#pending += count
-    if (this.#pending < (this.#isAnalyzed ? batchMovements : movementsBeforeAnalyze)) return
-    await this.#flush()
-    if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
-    this.#isAnalyzed = true
+    // Ids come before the COPY: a connection does one thing at a time.
+    await this.#writer.startIfFull(() => this.#ids.reserve(2 * batchRows))
   }
 
   #book({ key, lines }: EntryPiece): BookedLine[] {
@@ -189,6 +184,7 @@ export class EntryLoader {
     const open = key === undefined ? undefined : this.#open.get(key)
     if (open !== undefined) {
       open.balance += balance
+      this.#countIfMixed(open, lines)
       const { id, fields, shared } = open
       return lines.map((line) => {
         const account = accountKey(line)!
@@ -204,9 +200,12 @@ export class EntryLoader {
     const keys = lines.map((line) => accountKey(line)!)
     const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, nothing))
     const shared = sharedFields(apart, key === undefined)
-    this.#entries.add(this.#entryRow(lines, id, fields, shared))
+    const row = this.#entryRow(lines, id, fields, shared)
+    this.#writer.addEntry(row)
     this.counts.entries += 1
-    if (key !== undefined) this.#open.set(key, { id, fields, shared, balance })
+    const entry = { id, fields, shared, balance, currency: row.currency, isMixed: false }
+    this.#countIfMixed(entry, lines)
+    if (key !== undefined) this.#open.set(key, entry)
     else assert(balance === 0n, 'a whole entry balances')
     return lines.map((line, at) => ({
       line,
@@ -224,6 +223,15 @@ export class EntryLoader {
     return fieldsApart(line, { entry, account, journal }, findings.furtherColumns, shared)
   }
 
+  #countIfMixed(entry: OpenEntry, lines: DatedLine[]): void {
+    if (entry.isMixed) return
+    const others = foreignCurrencies(lines, this.#target.currency)
+    others.delete(entry.currency)
+    if (others.size === 0) return
+    entry.isMixed = true
+    this.counts.mixedCurrencyEntries += 1
+  }
+
   /** @param lines of the entry, or of its first piece */
   #entryRow(
     lines: DatedLine[],
@@ -232,7 +240,6 @@ export class EntryLoader {
     shared: SharedFields,
   ): FiledEntryRow {
     const { schemaId, folderId, exerciceId, createdAt, currency } = this.#target
-    if (foreignCurrencies(lines, currency).size > 1) this.counts.mixedCurrencyEntries += 1
     return {
       schemaId,
       folderId,
@@ -298,17 +305,14 @@ export class EntryLoader {
     this.counts.letteredLines[state] += 1
     return { letteringState: state, letteringCode: line.letteringCode }
   }
-
-  /** Entries first: movements refer to them. */
-  async #flush(): Promise<void> {
-    await this.#entries.flush()
-    await this.#movements.flush()
-    this.#pending = 0
-  }
 }
 
 class Count {
   #last = 0
+
+  has(): boolean {
+    return true
+  }
 
   async reserve(): Promise<void> {}
 

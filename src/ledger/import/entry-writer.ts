@@ -1,51 +1,78 @@
-/** Loads entries and their movements in batches, and numbers the entries: their exercices are new. */
+/** Loads entries and their movements in batches. */
 import type { ClientBase } from 'pg'
 import type { EntryRow, MovementRow } from '../../formats/rows.ts'
-import { EntryNumbers } from '../entry-numbers.ts'
-import { analyzeWhileLoading, entries, movements, movementsBeforeAnalyze, TableWriter } from '../load.ts'
+import { analyzeWhileLoading, movementsBeforeAnalyze, type TableOf, TableWriter } from '../load.ts'
 
-/** Movements per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
-const batchMovements = 10_000
+/** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
+export const batchRows = 10_000
 
-/** An entry of a file that holds no number for it. */
-export type NewEntry = Omit<EntryRow, 'number'>
-
-export class EntryWriter {
+export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
   readonly #client: ClientBase
-  readonly #entries: TableWriter<EntryRow>
-  readonly #movements: TableWriter<MovementRow>
-  readonly #numbers = new EntryNumbers()
-  #pending = 0
-  #isAnalyzed = false
+  readonly #entries: TableWriter<Entry>
+  readonly #movements: TableWriter<Movement>
+  #loading = Promise.resolve()
+  #isAnalyzed: boolean
 
-  constructor(client: ClientBase) {
+  constructor(client: ClientBase, entries: TableOf<Entry>, movements: TableOf<Movement>) {
     this.#client = client
     this.#entries = new TableWriter(client, entries)
     this.#movements = new TableWriter(client, movements)
+    // Temporary tables have no foreign keys to look up.
+    this.#isAnalyzed = entries.schema === 'pg_temp'
   }
 
-  addEntry(row: NewEntry): void {
-    this.#entries.add({ ...row, number: this.#numbers.next(row) })
-    this.#pending += 1
+  addEntry(row: Entry): void {
+    this.#entries.add(row)
   }
 
   /** Its entry was added before. */
-  addMovement(row: MovementRow): void {
+  addMovement(row: Movement): void {
     this.#movements.add(row)
-    this.#pending += 1
   }
 
   async flushIfFull(): Promise<void> {
-    if (this.#pending < (this.#isAnalyzed ? batchMovements : movementsBeforeAnalyze)) return
-    await this.flush()
-    if (!this.#isAnalyzed) await analyzeWhileLoading(this.#client)
+    await this.startIfFull()
+    await this.loaded
+  }
+
+  /**
+   * Hands the batch to the database if it is full, and does not wait, so that the next one is read meanwhile. Further
+   * statements on the connection must wait for `loaded`: it does one thing at a time.
+   * @param before runs before the COPY if there is one
+   */
+  async startIfFull(before?: () => Promise<unknown>): Promise<void> {
+    // Not their sum: a file may have entries without movements.
+    const pending = Math.max(this.#entries.pendingRows, this.#movements.pendingRows)
+    if (pending < (this.#isAnalyzed ? batchRows : movementsBeforeAnalyze)) return
+    await this.loaded
+    await before?.()
+    this.#start()
+    if (this.#isAnalyzed) return
+    await this.loaded
+    await analyzeWhileLoading(this.#client)
     this.#isAnalyzed = true
   }
 
-  /** Entries first: movements refer to them. */
   async flush(): Promise<void> {
-    await this.#entries.flush()
-    await this.#movements.flush()
-    this.#pending = 0
+    await this.loaded
+    this.#start()
+    await this.loaded
+  }
+
+  /** Settles when the batch is loaded that was handed over last. */
+  get loaded(): Promise<void> {
+    return this.#loading
+  }
+
+  #start(): void {
+    this.#loading = this.#load(this.#entries.take(), this.#movements.take())
+    // Thrown where it is awaited.
+    this.#loading.catch(() => {})
+  }
+
+  /** Entries first: movements refer to them. */
+  async #load(loadEntries: () => Promise<void>, loadMovements: () => Promise<void>): Promise<void> {
+    await loadEntries()
+    await loadMovements()
   }
 }

@@ -32,14 +32,18 @@ export async function* readSource(
 ): AsyncGenerator<Buffer> {
   const compression = await compressionOf(file)
   const bytes = createReadStream(file, { highWaterMark: readBytes })
-  let content: Readable = bytes
+  const decompressor = compression?.decompress()
   // The consumer of `content` gets the error of either.
-  if (compression !== undefined) content = pipeline(bytes, compression.decompress(), () => {})
+  const content: Readable = decompressor === undefined ? bytes : pipeline(bytes, decompressor, () => {})
   try {
     for await (const chunk of content) {
       yield chunk
       onRead(bytes.bytesRead)
     }
+    // The zstd decompressor ignores what is no frame of its own, also a damaged frame after others.
+    const rest = compression?.name === 'zstd' ? (await fileSize(file)) - decompressor!.bytesWritten : 0
+    if (rest > 0)
+      throw new Error(`The file ${file} is not a whole zstd file: its last ${rest} bytes are not zstd`)
   } catch (cause) {
     if (compression === undefined || !isOfZlib(cause)) throw cause
     throw new Error(`The file ${file} is not a whole ${compression.name} file: ${cause.message}`, { cause })

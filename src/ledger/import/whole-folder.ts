@@ -1,7 +1,7 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
 import { printable } from '../../formats/fec/problem.ts'
-import { rememberLetterings } from '../events.sql.ts'
+import { rememberLedger } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
@@ -18,7 +18,7 @@ export interface RequestedLedger {
 
 export interface PreparedFolder extends FolderTarget {
   created: boolean
-  /** Exercices that were deleted, after their letterings were saved; undefined if there was no ledger. */
+  /** Exercices that were deleted, after what their events need was saved; undefined if there was no ledger. */
   deleted: string[] | undefined
 }
 
@@ -49,7 +49,7 @@ export async function prepareFolder(
       `${holder} already holds a ledger: ${entries.toLocaleString('en')} entries, ` +
         `${accounts.toLocaleString('en')} accounts. Import with --replace to replace all of it`,
     )
-  await rememberLetterings(client, found, null)
+  await rememberLedger(client, found)
   await deleteLedger(client, found)
   return { ...found, created: false, deleted }
 }

@@ -4,9 +4,11 @@ import { entry, type FileEntry, type FileMovement } from '../../formats/mad/read
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import type { Attachments, FolderKey, MovementRow } from '../../formats/rows.ts'
+import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
+import { EntryNumbers } from '../entry-numbers.ts'
 import type { IdSource } from '../ids.ts'
-import { EntryWriter, type NewEntry } from '../import/entry-writer.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
+import { entries, movements } from '../load.ts'
 import { type Books, type FileExercice, type Place, within } from './books.ts'
 import type { EntryTable } from './kept-ids.sql.ts'
 import type { IdOf } from './load-books.ts'
@@ -38,7 +40,8 @@ export interface EntryCounts {
 
 export class MadEntryLoader {
   readonly #target: EntryTarget
-  readonly #writer: EntryWriter
+  readonly #writer: EntryWriter<EntryRow, MovementRow>
+  readonly #numbers = new EntryNumbers()
   readonly #exercices: FileExercice[]
   readonly counts: EntryCounts = {
     entries: 0,
@@ -54,7 +57,7 @@ export class MadEntryLoader {
 
   constructor(client: ClientBase, target: EntryTarget) {
     this.#target = target
-    this.#writer = new EntryWriter(client)
+    this.#writer = new EntryWriter(client, entries, movements)
     this.#exercices = [...target.books.exercices.values()]
   }
 
@@ -83,7 +86,7 @@ export class MadEntryLoader {
     return this.counts
   }
 
-  #count(read: FileEntry, row: NewEntry, balance: bigint): void {
+  #count(read: FileEntry, row: EntryRow, balance: bigint): void {
     const { counts } = this
     counts.entries += 1
     counts.movements += read.movements.length
@@ -165,21 +168,24 @@ export class MadEntryLoader {
     }
   }
 
-  #entryRow(read: FileEntry, exercice: FileExercice): NewEntry {
+  #entryRow(read: FileEntry, exercice: FileExercice): EntryRow {
     const { schemaId, folderId, idOf, thirdParties } = this.#target
     const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
       read.additionalProducerProperties
+    const numbered = {
+      exerciceId: idOf('exercices', exercice.producerId),
+      journalId: idOf('journals', read.journal.producerId),
+      validatedAt: validationDate,
+    }
     return {
       schemaId,
       folderId,
       id: this.#idOf('entries', read.producerId),
-      exerciceId: idOf('exercices', exercice.producerId),
-      journalId: idOf('journals', read.journal.producerId),
+      ...numbered,
       date: read.date,
       dueDate: read.dueDate,
       accountedAt,
       createdAt: new Date(Number(createdAt) * 1000).toISOString(),
-      validatedAt: validationDate,
       source: source.name,
       thirdPartyId: (source.thirdParty && thirdParties.get(source.thirdParty.code)) ?? null,
       currency: read.currency.code,
@@ -187,6 +193,7 @@ export class MadEntryLoader {
       comment,
       partnerMetadata,
       attachments: addresses(read.attachments),
+      number: this.#numbers.next(numbered),
     }
   }
 
@@ -197,7 +204,7 @@ export class MadEntryLoader {
     return renumbering.ids.next()
   }
 
-  #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: NewEntry): MovementRow {
+  #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: EntryRow): MovementRow {
     const { idOf } = this.#target
     const { state, value: code } = read.lettering
     return {

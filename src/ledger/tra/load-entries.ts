@@ -3,14 +3,16 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { partyKind } from '../../formats/party-kind.ts'
-import type { FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
+import type { EntryRow, FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField } from '../../formats/tra/layouts/layouts.ts'
+import { EntryNumbers } from '../entry-numbers.ts'
 import type { IdSource } from '../ids.ts'
-import { EntryWriter, type NewEntry } from '../import/entry-writer.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
+import { entries, movements } from '../load.ts'
 import { sectionKey, type TraIds } from './load-parameters.ts'
 import type { UnreadFields } from './unread-fields.ts'
 
@@ -72,10 +74,11 @@ export class TraEntryLoader {
   readonly #target: TraEntryTarget
   readonly #problems: TraProblems
   readonly #unread: UnreadFields
-  readonly #writer: EntryWriter
+  readonly #writer: EntryWriter<EntryRow, MovementRow>
+  readonly #numbers = new EntryNumbers()
   /** The first line of the current entry. */
   #first: TraLine | undefined
-  #entry: NewEntry | undefined
+  #entry: EntryRow | undefined
   /** The movement whose shares may follow. */
   #movement: MovementRow | undefined
   /** Shares by axis, as amounts in euro. */
@@ -102,7 +105,7 @@ export class TraEntryLoader {
     this.#target = target
     this.#problems = problems
     this.#unread = unread
-    this.#writer = new EntryWriter(client)
+    this.#writer = new EntryWriter(client, entries, movements)
   }
 
   /** Takes lines that the check has found good. Each needs an id, and so does each entry. */
@@ -165,7 +168,7 @@ export class TraEntryLoader {
     this.counts.credit += movement.credit
   }
 
-  #entryRow(line: TraLine): NewEntry {
+  #entryRow(line: TraLine): EntryRow {
     const { schemaId, folderId, ids, now, timeZone } = this.#target
     const date = isoDay(line.columns(of.date))
     const exercice = ids.exercices.find(({ start, end }) => start <= date && date <= end)
@@ -182,17 +185,20 @@ export class TraEntryLoader {
     this.counts.filled.add(exercice.id)
     const createdOn = dayOf(line, of.createdOn)
     const currency = line.code(of.currency) || 'EUR'
+    const numbered = {
+      exerciceId: exercice.id,
+      journalId: ids.journals.get(line.text(of.journal))!,
+      validatedAt: isDraft ? null : (validatedOn ?? date),
+    }
     return {
       schemaId,
       folderId,
       id: this.#ids.next(),
-      exerciceId: exercice.id,
-      journalId: ids.journals.get(line.text(of.journal))!,
+      ...numbered,
       date,
       dueDate: null,
       accountedAt: date,
       createdAt: createdOn === null ? now : `${createdOn} 12:00:00 ${timeZone}`,
-      validatedAt: isDraft ? null : (validatedOn ?? date),
       source: 'CEGID',
       thirdPartyId: null,
       currency,
@@ -200,10 +206,11 @@ export class TraEntryLoader {
       comment: null,
       partnerMetadata: null,
       attachments: null,
+      number: this.#numbers.next(numbered),
     }
   }
 
-  #movementRow(line: TraLine, entry: NewEntry): MovementRow {
+  #movementRow(line: TraLine, entry: EntryRow): MovementRow {
     const { schemaId, folderId, exerciceId, id: entryId } = entry
     const { accounts, payments } = this.#target.ids
     const isThirdParty = line.code(of.accountType) === 'X'

@@ -1,7 +1,7 @@
 /** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
 
 import { unitsMax } from '../../formats/minor-units.ts'
-import { partyKind } from '../../formats/party-kind.ts'
+import { accountNumber, partyKind } from '../../formats/party-kind.ts'
 import { paymentModes } from '../../formats/payment.ts'
 import type { Address, JournalType } from '../../formats/rows.ts'
 import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
@@ -11,7 +11,6 @@ import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
-import { normalise } from '../fec/survey/accounts.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
 
@@ -317,7 +316,7 @@ export class TraParameters {
   /** Numbers of accounts consist of digits and capitals. */
   #accountNumberOf(line: TraLine): string {
     const number = keyOf(line, 'CODE')
-    if (normalise(number) === '') this.#refuse(line, 'CODE', 'a code with a digit or letter is expected')
+    if (accountNumber(number) === '') this.#refuse(line, 'CODE', 'a code with a digit or letter is expected')
     return number
   }
 

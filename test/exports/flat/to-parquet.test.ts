@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ParquetFailure } from '../../../src/exports/render/flat/parquet-failure.ts'
 import { toParquet } from '../../../src/exports/render/flat/to-parquet.ts'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
-import { askParquet, isRunning, parquetWriters } from '../../support/fixtures/parquet.ts'
+import { askParquet, groupOf, isRunning, parquetWriters } from '../../support/fixtures/parquet.ts'
 import { until } from '../../support/until.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -75,6 +75,18 @@ test('a process that is killed ends the file at once, with an error that a retry
   process.kill(pid, 'SIGKILL')
   expect(await failure).toMatchObject({ name: 'ParquetFailure', retryable: true })
   expect(await isRunning(pid)).toBe(false)
+})
+
+test.each([
+  ['in the middle of a row', [row(1), row(2).subarray(0, 40)]],
+  ['between two rows', [row(1)]],
+])('so does a shell that is killed alone %s', async (_where, rows) => {
+  const source = csv(rows, () => new Promise(() => {}))
+  const failure = failureOf(all(toParquet(source, () => 1)))
+  const pid = await writer()
+  process.kill(await groupOf(pid), 'SIGKILL')
+  expect(await failure).toMatchObject({ name: 'ParquetFailure', retryable: true })
+  await gone(pid)
 })
 
 test('an error of the source is the error of the file, and ends the process', async () => {

@@ -95,6 +95,18 @@ test('fields of the maximum length are accepted, not counting blanks around them
   })
 })
 
+test('a line may have 64 KiB, wherever chunks end', async () => {
+  const lines = fecFile(ledger).toString().split('\n')
+  const padded = (bytes: number) =>
+    Buffer.from(
+      lines.with(6, lines[6]!.padEnd(lines[6]!.length + bytes - Buffer.byteLength(lines[6]!))).join('\n'),
+    )
+  for (const pieces of [1000, 65_536, 1_000_000]) {
+    expect(await parse(padded(65_536), pieces)).toEqual(await parse(fecFile(ledger)))
+    await expect(parse(padded(65_537), pieces)).rejects.toThrow('line 7, line')
+  }
+})
+
 test('a field that is too long is refused with its length and the limit', async () => {
   const [problem] = await problemsOf(fecFile(changed(5, 'CompteNum', '6'.repeat(5000))))
   expect(problem).toMatchObject({

@@ -211,14 +211,14 @@ describe('third parties', () => {
   }
 
   test('hang from the account that they were filed with, which the file makes if the folder has none', () => {
-    expect(found(account('411A', ['411100', 'A']), account('411B', ['411.700', 'B']))).toEqual({
+    expect(found(account('411A', ['411100', 'A']), account('411B', ['411.70é', 'B']))).toEqual({
       collectives: [
         [null, '411100', 'F'],
-        [null, '411700', 'F'],
+        [null, '41170E', 'F'],
       ],
       of: [
         ['411A', '411A', '411100'],
-        ['411B', '411B', '411700'],
+        ['411B', '411B', '41170E'],
       ],
       ofRoots: [],
     })

@@ -283,16 +283,16 @@ describe('refused', () => {
   test('an id twice, before an entry that is none in the same read', async () => {
     const file = JSON.parse(text)
     const [entry] = file.data.entries.filter((each: File) => each.movements.length === 2)
-    const ids = Array.from({ length: 1500 }, (_, at) => String(5_000_000 + at)).values()
+    const ids = Array.from({ length: 2000 }, (_, at) => String(5_000_000 + at)).values()
     const anew = (each: File) => ({ ...each, producerId: ids.next().value })
-    const entries = Array.from({ length: 500 }, () =>
+    const entries = Array.from({ length: 600 }, () =>
       anew({ ...entry, movements: entry.movements.map(anew) }),
     )
-    entries[331].producerId = entries[330].producerId
-    entries[335] = null
+    entries[498].producerId = entries[497].producerId
+    entries[503] = null
     file.data.entries = entries
     await expect(stage.importMad(JSON.stringify(file))).rejects.toThrow(
-      /data\.entries\[331\]\.producerId "\d+": data\.entries\[330\]\.producerId is the same/,
+      /data\.entries\[498\]\.producerId "\d+": data\.entries\[497\]\.producerId is the same/,
     )
   })
 

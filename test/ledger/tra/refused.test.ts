@@ -1,5 +1,5 @@
 /** TRA files that are not imported: refused with line, column, field and value, and nothing is loaded. */
-import { gzipSync } from 'node:zlib'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
@@ -41,6 +41,15 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
   'a MAD file': [() => readFixture('ledger.mad.json'), 'line 1, column 1 "{"metadata"'],
   'a file cut within a line': [() => bytesOf(small()).subarray(0, -300), `line ${firstEntry + 6}, column `],
   'a compressed file, cut': [() => gzipSync(bytesOf(small())).subarray(0, -20), 'is not a whole gzip file'],
+  'a file of two zstd frames, the second damaged': [
+    () => {
+      const [parameters, lines] = [smallParameters(), smallEntries()].map((part) =>
+        zstdCompressSync(bytesOf(part)),
+      )
+      return Buffer.concat([parameters!, lines!.fill(0, 0, 1)])
+    },
+    'is not a whole zstd file: its last ',
+  ],
   'an unknown record': [
     () => bytesOf([...smallParameters(), Buffer.from('***XYZ\r\n')]),
     `line ${firstEntry}, column 4 "XYZ": not a record of TRA files of version 011`,

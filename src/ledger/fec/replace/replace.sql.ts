@@ -204,6 +204,26 @@ export async function placeLines(client: ClientBase): Promise<void> {
   )
 }
 
+export interface OtherSources {
+  /** Those that match one of the file, and become it. */
+  overwritten: number
+  removed: number
+}
+
+/** Counts the entries that did not come from a FEC, before they are changed and deleted. */
+export async function countOtherSources(
+  client: ClientBase,
+  { schemaId, folderId, exerciceId }: ReplacedExercice,
+): Promise<OtherSources> {
+  const { rows } = await client.query<OtherSources>(
+    `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
+     from grandlivre.entries e left join pg_temp.entry_matches m on m.id = e.id
+     where ${ofExercice('e')} and e.source <> 'FEC'`,
+    [schemaId, folderId, exerciceId],
+  )
+  return rows[0]!
+}
+
 /** @returns how many entries and movements were deleted */
 export async function deleteUnmatched(
   client: ClientBase,

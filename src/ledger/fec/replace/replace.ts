@@ -1,11 +1,11 @@
 /**
  * Replaces the entries of an exercice by those of a FEC, writing only what differs (docs/spec/imports.md#replacing): the
  * copies that partners hold then change little. The file is loaded into temporary tables and compared with the ledger
- * there, so memory does not grow with it; only lines in another order than before cost 16 bytes each.
+ * there, so memory does not grow with it. Only if lines stay in another order than before, each costs 20 bytes.
  *
  * 1. Entries match by journal, number, date and content; then those whose number identifies them by journal, number and
  *    date; then those that an earlier version imported without their numbers by journal, date and content.
- * 2. The lines of matched entries match by content, in their order.
+ * 2. The lines of matched entries match by content, in their order, and then by account and amounts.
  * 3. Lines that stay keep their places; of lines in another order, as many as possible.
  */
 import type { ClientBase } from 'pg'
@@ -13,6 +13,7 @@ import { longestAscent } from './longest-ascent.ts'
 import {
   addNewEntries,
   areLinesMoved,
+  countOtherSources,
   deleteUnmatched,
   digestBoth,
   insertNew,
@@ -20,6 +21,7 @@ import {
   matchEntries,
   matchLines,
   moveLines,
+  type OtherSources,
   placeLines,
   type ReplacedExercice,
   type RowCounts,
@@ -32,6 +34,8 @@ export interface Replacement {
   deleted: RowCounts
   updated: RowCounts
   inserted: RowCounts
+  /** Entries of other sources than a FEC. */
+  otherSources: OtherSources
   isScattered: boolean
 }
 
@@ -49,10 +53,11 @@ export async function replaceByDifference(
   await matchLines(client)
   if (await areLinesMoved(client)) await moveFewest(client, lines)
   await placeLines(client)
+  const otherSources = await countOtherSources(client, exercice)
   const deleted = await deleteUnmatched(client, exercice)
   const updated = await updateMatched(client, exercice)
   const inserted = await insertNew(client)
-  return { deleted, updated, inserted, isScattered: await isScattered(client) }
+  return { deleted, updated, inserted, otherSources, isScattered: await isScattered(client) }
 }
 
 async function moveFewest(client: ClientBase, lines: number): Promise<void> {

@@ -12,10 +12,10 @@
  */
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
-import { partyKind } from '../../../formats/party-kind.ts'
+import { accountNumber, partyKind } from '../../../formats/party-kind.ts'
 
 export interface FecAccount {
-  /** Identifies the account: CompteNum, or CompteNum, tab and CompAuxNum. */
+  /** Identifies the account: CompteNum, or CompteNum, a line feed (which no field has) and CompAuxNum. */
   key: string
   filedNumber: string
   filedName: string
@@ -39,15 +39,15 @@ export interface KnownAccount {
 
 /** The account key of a line; undefined if CompteNum contains no digit or letter. */
 export function accountKey(line: FecLine): string | undefined {
-  const number = normalise(line.accountNumber)
+  const number = accountNumber(line.accountNumber)
   if (number === '') return undefined
-  return hasOwnAccount(line, number) ? `${line.accountNumber}\t${line.thirdPartyNumber}` : line.accountNumber
+  return hasOwnAccount(line, number) ? `${line.accountNumber}\n${line.thirdPartyNumber}` : line.accountNumber
 }
 
 /** The first three characters of a line's account if its auxiliary stays with the movement. */
 export function rootOfAuxiliary(line: FecLine): string | undefined {
   if (line.thirdPartyNumber === '') return undefined
-  const number = normalise(line.accountNumber)
+  const number = accountNumber(line.accountNumber)
   return hasOwnAccount(line, number) ? undefined : number.slice(0, 3)
 }
 
@@ -56,8 +56,8 @@ function hasOwnAccount({ thirdPartyNumber }: FecLine, number: string): boolean {
 }
 
 export function fecAccount(key: string, line: FecLine): FecAccount {
-  const isParty = key.includes('\t')
-  const kind = isParty ? partyKind(normalise(line.accountNumber)) : undefined
+  const isParty = key.includes('\n')
+  const kind = isParty ? partyKind(accountNumber(line.accountNumber)) : undefined
   const account: FecAccount = {
     key: copyOf(key),
     filedNumber: copyOf(line.accountNumber),
@@ -149,7 +149,7 @@ export function isRenumbered({ account, number, known }: NumberedAccount): boole
 }
 
 function identityOf({ filedNumber, auxiliaryNumber }: KnownAccount): string {
-  return auxiliaryNumber === null ? filedNumber! : `${filedNumber}\t${auxiliaryNumber}`
+  return auxiliaryNumber === null ? filedNumber! : `${filedNumber}\n${auxiliaryNumber}`
 }
 
 /**
@@ -174,7 +174,7 @@ function compare(one: string, other: string): number {
 /** The preferred number of an account and then its alternatives, without end. */
 function* numbersFor(account: FecAccount): Generator<string, undefined> {
   yield preferredNumber(account)
-  const whole = normalise(account.filedNumber) + auxiliaryPart(account)
+  const whole = accountNumber(account.filedNumber) + auxiliaryPart(account)
   yield* copiesOf(whole.slice(0, preferredCharactersMax))
 }
 
@@ -187,7 +187,7 @@ function* copiesOf(number: string): Generator<string, undefined> {
 const preferredCharactersMax = 34
 
 function preferredNumber(account: FecAccount): string {
-  const number = normalise(account.filedNumber)
+  const number = accountNumber(account.filedNumber)
   if (account.auxiliaryNumber === null) return number.slice(0, preferredCharactersMax)
   const root = number.slice(0, 3)
   const auxiliary = auxiliaryPart(account)
@@ -197,16 +197,7 @@ function preferredNumber(account: FecAccount): string {
 
 /** What the number of an account has of the third party: never nothing, since that is the number of the collective account. */
 function auxiliaryPart({ auxiliaryNumber }: FecAccount): string {
-  return auxiliaryNumber === null ? '' : normalise(auxiliaryNumber) || 'X'
-}
-
-/** Keeps digits and capitals, without accents: `Café-1` is CAFE1. */
-export function normalise(number: string): string {
-  if (isPlain(number)) return number
-  return number
-    .normalize('NFD')
-    .toUpperCase()
-    .replace(/[^0-9A-Z]/g, '')
+  return auxiliaryNumber === null ? '' : accountNumber(auxiliaryNumber) || 'X'
 }
 
 function isPlain(number: string): boolean {

@@ -23,8 +23,9 @@ export type DatedLine = FecLine & { originalDate?: string }
 /** Longer entries are passed on in pieces: a whole ledger under one number need not fit into memory. */
 const pieceLinesMax = 10_000
 
+/** A field may have a tab, but no line feed. */
 function groupKey(line: DatedLine): string {
-  return `${line.journalCode}\t${line.entryNumber}\t${line.date}`
+  return `${line.journalCode}\n${line.entryNumber}\n${line.date}`
 }
 
 function numberIdentifies(line: FecLine): boolean {
@@ -89,7 +90,7 @@ export class EntryFinder {
 
   add(line: DatedLine): EntryPiece[] {
     const isRun = !this.#groups.identifies(line)
-    const span = isRun ? `${line.journalCode}\t${line.date}` : groupKey(line)
+    const span = isRun ? `${line.journalCode}\n${line.date}` : groupKey(line)
     const pieces = isRun === this.#isRun && span === this.#span ? [] : this.end()
     this.#isRun = isRun
     this.#span = span
