@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
-import { smallEntries, smallParameters } from '../support/ledgers/small-tra.ts'
+import { smallEntries, smallParameters } from '../support/imports/small-tra.ts'
 
 let directory: string
 beforeAll(() => {

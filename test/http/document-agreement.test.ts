@@ -54,7 +54,7 @@ function fits(schema: Schema, value: unknown): boolean {
 
 const texts = [
   ...['', '0', '007', '1'.repeat(16), '1'.repeat(17), '-1', '1.5', '1e3', ' 1', '١'],
-  ...['6', '6'.repeat(18), '60%', '%', '6%0', 'é', 'x', 'a'.repeat(17)],
+  ...['6', '6'.repeat(18), '60%', '%', '6%0', 'é', 'x', 'a'.repeat(17), '1-2'],
   ...['2026-01-31', '2026-02-30', '2026-1-1', '0000-01-01', '9999-12-31', '2026-01-31T00:00:00Z'],
   ...['gzip', 'GZip', 'zStd', 'br', 'utf-8', 'UTF-8', 'utf8'],
   ...['JSON', 'jSoN', 'tra', 'XML', 'none', 'None', 'FEC', 'fec', 'platform', 'extended', '1.0.0', '1.0'],

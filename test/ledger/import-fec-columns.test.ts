@@ -1,8 +1,8 @@
 /** import fec: third parties, journals, currencies and payment modes. */
 import { expect, test } from 'vitest'
 import { type JournalUse, journalTypeByName, journalTypeByUse } from '../../src/ledger/fec/survey/journals.ts'
+import { fecImports } from '../support/imports/fec-imports.ts'
 import { columns, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
-import { fecImports } from '../support/ledgers/fec-imports.ts'
 import { rowCounts } from '../support/ledgers/ledger-content.ts'
 
 const { importFile, importRows, pool } = fecImports()

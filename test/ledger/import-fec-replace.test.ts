@@ -1,8 +1,8 @@
 /** import fec --replace: only what differs is written, and the ledger is what a fresh import would make of the file. */
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { fecImports } from '../support/imports/fec-imports.ts'
 import { changed, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
-import { fecImports } from '../support/ledgers/fec-imports.ts'
 import { ledgerContent } from '../support/ledgers/ledger-content.ts'
 import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
 

@@ -2,8 +2,8 @@
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
+import { fecImports } from '../support/imports/fec-imports.ts'
 import { changed, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
-import { fecImports } from '../support/ledgers/fec-imports.ts'
 import { ledgerContent } from '../support/ledgers/ledger-content.ts'
 import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts'
 

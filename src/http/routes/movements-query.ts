@@ -59,11 +59,6 @@ const classAccount = several(accountRoot)
     example: ['60', '61'],
   })
 
-const afterOf = (item: 'movement' | 'entry') =>
-  optional(id).openapi({
-    description: `Continue after the ${item} with this producerId; with If-Match, in the same state of the ledger`,
-  })
-
 const rangesMax = 100
 
 const rangePattern = /^(\d{1,16})-(\d{1,16})$/
@@ -101,6 +96,11 @@ const partParameters = {
       'selection in these ranges. Not with `after` or `entries`',
   }),
 }
+
+const afterOf = (item: 'movement' | 'entry') =>
+  optional(id).openapi({
+    description: `Continue after the ${item} with this producerId; with If-Match, in the same state of the ledger`,
+  })
 
 const ofMovements = {
   ...selectionParameters,

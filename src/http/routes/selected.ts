@@ -16,8 +16,9 @@ import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
 import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
+import { Block, ChangesLine } from '../schemas/changes-schema.ts'
 import { AccountBalance } from '../schemas/collection-schemas.ts'
-import { Block, Entry, Movement } from '../schemas/movement-schema.ts'
+import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
 import type { BalanceQuery, BlocksQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
@@ -30,16 +31,16 @@ function selectedRoute(
   summary: string,
   query: Query,
   item: z.ZodType,
-  path: string = what,
+  line = item,
 ): Route {
   return folderRoute({
     method: 'get',
-    path: `/api/v1/mad/${path}`,
+    path: `/api/v1/mad/${what === 'blocks' ? 'movements/blocks' : what}`,
     levels: ['api', 'firm'],
     summary,
     query,
     headers: conditionalRequest,
-    answers: conditionalAnswers(z.array(item), item, what === 'blocks' ? digestHeader : {}),
+    answers: conditionalAnswers(z.array(item), line, what === 'blocks' ? digestHeader : {}),
     answer: (call) => answerSelected(call, what),
   })
 }
@@ -50,19 +51,20 @@ export const selectedRoutes: readonly Route[] = [
     'Accounting movements of a fiscal year or a period, streamed',
     movementsQuery,
     Movement,
+    z.union([Movement, ChangesLine]),
   ),
   selectedRoute(
     'blocks',
     'Digests of movements by ranges of entry ids, to compare a copy with',
     blocksQuery,
     Block,
-    'movements/blocks',
   ),
   selectedRoute(
     'entries',
     'Entries of a fiscal year or a period with their movements, streamed',
     entriesQuery,
     Entry,
+    z.union([Entry, ChangesLine]),
   ),
   selectedRoute(
     'balance',

@@ -76,18 +76,6 @@ export const Movement = z
   .object({ ...beforeEntry, entry: EntryOfMovement, ...afterEntry })
   .openapi('Movement')
 
-export const Block = z
-  .object({
-    from: producerId.openapi({ description: 'Id of an entry. The first block begins at 0' }),
-    to: producerId.openapi({ description: 'Inclusive. The last block ends at 9007199254740991' }),
-    rows: z.int().min(0).openapi({ description: 'Movements of entries in this range' }),
-    sha256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .openapi({ description: 'Of their lines in NDJSON, each with its line feed, in the usual order' }),
-  })
-  .openapi('Block')
-
 export const Entry = z
   .object({
     producerId,

@@ -3,9 +3,12 @@ import type { z } from '@hono/zod-openapi'
 import { mediaTypes, type StreamedForm, streamedForms } from '../../formats/file-formats.ts'
 import { etagHeaders, type Headers, streamHeaders } from './answer-headers.ts'
 
-/** @param items the body in JSON; it is one item if the collection has only one */
-export function streamedAnswer(items: z.ZodType, item: z.ZodType) {
-  const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: item }
+/**
+ * @param items the body in JSON; it is one item if the collection has only one
+ * @param line a line of NDJSON
+ */
+export function streamedAnswer(items: z.ZodType, line: z.ZodType) {
+  const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: line }
   return {
     headers: streamHeaders,
     description:
@@ -16,8 +19,8 @@ export function streamedAnswer(items: z.ZodType, item: z.ZodType) {
 }
 
 /** The same with an ETag, and the 304 for a caller that has it: the answers to `conditionalRequest`. */
-export function conditionalAnswers(items: z.ZodType, item: z.ZodType, further: Headers = {}) {
-  const answer = streamedAnswer(items, item)
+export function conditionalAnswers(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
+  const answer = streamedAnswer(items, line)
   const headers = { ...etagHeaders, ...further }
   return {
     200: { ...answer, headers: { ...headers, ...answer.headers } },

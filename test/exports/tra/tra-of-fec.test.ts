@@ -6,8 +6,8 @@ import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { fixturePath } from '../../support/fixtures/fixture-files.ts'
 import { traBytes } from '../../support/fixtures/tra-bytes.ts'
+import { fecImports } from '../../support/imports/fec-imports.ts'
 import { type FecRow, ledger } from '../../support/ledgers/fec-file.ts'
-import { fecImports } from '../../support/ledgers/fec-imports.ts'
 import { plainTra } from '../../support/plain/plain-tra.ts'
 
 const { importRows, pool, serviceUrl } = fecImports()

@@ -7,7 +7,7 @@ import {
   shareLine,
   smallEntries,
   smallParameters,
-} from '../../support/ledgers/small-tra.ts'
+} from '../../support/imports/small-tra.ts'
 
 const valid = [...smallParameters(), ...smallEntries()]
 

@@ -23,7 +23,7 @@ import {
   regLine,
   tvaLine,
 } from '../../../src/formats/tra/folder-records.ts'
-import { folder } from '../../support/ledgers/small-tra.ts'
+import { folder } from '../../support/imports/small-tra.ts'
 
 /** A line with these texts at these columns, from 1, blanks between, ending with the last of them or at `length`. */
 function laidOut(texts: Record<number, string>, length = 0): string {

@@ -3,7 +3,12 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withStartupOptions } from '../../../src/db/pool.ts'
 import { readChangedEntries, type WatchedEntries } from '../../../src/ledger/changes/changed-entries.sql.ts'
-import { merged, multirangeLiteral, readMultirange } from '../../../src/ledger/changes/entry-ranges.ts'
+import {
+  everyEntry,
+  merged,
+  multirangeLiteral,
+  readMultirange,
+} from '../../../src/ledger/changes/entry-ranges.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
@@ -154,4 +159,33 @@ test('ranges are written, read and merged', () => {
     ['5', '5'],
     ['9', '30'],
   ])
+})
+
+test('an account that too many entries show changes all of them; up to a fifth, those that show it', async () => {
+  const insert = (from: number, to: number, account: number) => [
+    `insert into entries (schema_id, folder_id, exercice_id, journal_id, date, accounted_at, created_at, source, currency, id)
+       select ${schemaId}, ${folderId}, 12, 31, '2024-09-01', '2024-09-01', '2024-09-01', 'E', 'EUR', n
+       from generate_series(${from}, ${to}) n`,
+    `insert into movements (schema_id, folder_id, exercice_id, account_id, description, invoice_number, debit, credit, entry_id, id)
+       select ${schemaId}, ${folderId}, 12, ${account}, '', '', 0, 0, n, n from generate_series(${from}, ${to}) n`,
+  ]
+  await client.query('begin')
+  // Of some 2,600 entries, 2,500 show account 103.
+  for (const statement of insert(100_001, 102_500, 103)) await client.query(statement)
+  const { rows } = await client.query(`select ledger_version from folders where id = ${folderId}`)
+  await client.query(`update accounts set name = 'x' where ${ofFolder} and id = 103`)
+  const since = (of: Partial<WatchedEntries> = {}) =>
+    readChangedEntries(client, { ...watched, ...of }, rows[0].ledger_version)
+  expect(await since()).toBe(everyEntry)
+  // None of them is validated.
+  const validated = await since({ among: ['e.validated_at is not null'] })
+  expect(validated.length).toBeGreaterThan(5)
+  expect(validated.at(-1)![1].length).toBeLessThan(5)
+  // Now a fifth of more than 14,500.
+  for (const statement of insert(200_001, 212_000, 104)) await client.query(statement)
+  await client.query(`delete from ledger_changes where kind = 'entries'`)
+  const shown = await since()
+  expect(shown).toContainEqual(['100001', '102500'])
+  expect(shown.at(-1)).toEqual(['100001', '102500'])
+  await client.query('rollback')
 })

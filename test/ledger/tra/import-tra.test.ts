@@ -14,7 +14,7 @@ import {
   smallEntries,
   smallParameters,
   withBefore,
-} from '../../support/ledgers/small-tra.ts'
+} from '../../support/imports/small-tra.ts'
 
 const small = () => [...smallParameters(), ...smallEntries()]
 const bytesOf = (lines: readonly Buffer[]) => Buffer.concat(lines)

@@ -3,14 +3,14 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 import {
   entryWriter,
   purchase,
   recordAt,
   smallEntries,
   smallParameters,
-} from '../../support/ledgers/small-tra.ts'
+} from '../../support/imports/small-tra.ts'
+import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 
 const small = () => [...smallParameters(), ...smallEntries()]
 const bytesOf = (lines: readonly Buffer[]) => Buffer.concat(lines)

@@ -67,11 +67,14 @@ export function entriesOf(ranges: readonly EntryRange[], resolved: ResolvedSelec
     ) e`
 }
 
-/** Movements `m` of an entry `e`. */
+/**
+ * Movements `m` of an entry `e`. Not `m.entry_id = e.id`: the order would then be that of their ids alone, which another
+ * index has, too.
+ */
 export function movementsOf({ selection }: ResolvedSelection): string {
   return `cross join lateral (
       select m.* from movements m
-      where ${inFolder('m', selection).join(' and ')} and m.exercice_id = e.exercice_id and m.entry_id = e.id
+      where ${inFolder('m', selection).join(' and ')} and m.exercice_id = e.exercice_id and m.entry_id between e.id and e.id
       order by m.entry_id, m.id offset 0
     ) m`
 }

@@ -6,8 +6,8 @@ import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { type FecImported, type FecImportOptions, importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { type FecRow, fecFile } from '../ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
-import { type FecRow, fecFile } from './fec-file.ts'
 
 export interface FecImports {
   /** The owner's pool, on the database of the running test. */

@@ -1,0 +1,83 @@
+/** Ranges of entries are looked up in keys, whatever the planner knows of the tables. */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { setTenant, withStartupOptions } from '../../src/db/pool.ts'
+import type { ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
+import {
+  beginLookUps,
+  copyEntriesOf,
+  copyMovementsOf,
+} from '../../src/exports/read/ranges/copy-ranges.sql.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
+import { entryColumns } from '../../src/formats/mad/entry.ts'
+import { movementColumns } from '../../src/formats/mad/movement.ts'
+import type { EntryRange } from '../../src/ledger/changes/entry-ranges.ts'
+import { seededYear } from '../support/ledgers/seeded-year.ts'
+import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
+
+let database: TestDatabase
+let client: pg.Client
+let resolved: ResolvedSelection
+let ranges: EntryRange[]
+
+beforeAll(async () => {
+  const copied = await copyLedger(seededYear(15_000))
+  database = copied.database
+  const { schemaId, folderId } = copied.facts
+  client = new pg.Client({
+    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
+  })
+  await client.connect()
+  const { rows } = await client.query<{ exercice_id: string; ids: string[] }>(
+    'select exercice_id, array_agg(id::text order by id) as ids from entries group by 1 order by count(*) desc',
+  )
+  const [{ exercice_id: exerciceId, ids }] = rows as [(typeof rows)[0]]
+  const selection = { ...wholeFolder({ schemaId, folderId }, 'Europe/Paris'), exerciceId, draft: false }
+  resolved = {
+    selection,
+    exerciceIds: [exerciceId],
+    accountIds: undefined,
+    after: undefined,
+    segments: undefined,
+  }
+  const step = Math.floor(ids.length / 100)
+  ranges = ids.filter((_, i) => i % step === 0).map((id) => [id, id])
+})
+
+afterAll(async () => {
+  await client?.end()
+  await database?.drop()
+})
+
+/** The indexes and tables that the plan of a COPY scans. */
+async function scanned(copy: string): Promise<string[]> {
+  const select = copy.replace(/^copy \(/, '').replace(/\) to stdout$/, '')
+  const { rows } = await client.query(`explain (costs off) ${select}`)
+  const lines: string[] = rows.map((row) => row['QUERY PLAN'])
+  return lines
+    .flatMap((line) => line.match(/(?:Scan using|Scan on) (\w+)/)?.[1] ?? [])
+    .filter((name) => name !== 'unnest' && name.length > 3)
+}
+
+const plans = {
+  'with statistics': 'analyze entries, movements',
+  'without statistics': `delete from pg_statistic where starelid in ('entries'::regclass, 'movements'::regclass);
+     update pg_class set reltuples = -1, relpages = 0 where oid in ('entries'::regclass, 'movements'::regclass)`,
+}
+
+test.each(Object.entries(plans))('%s', async (_name, prepare) => {
+  const keys = ['entries_schema_id_folder_id_exercice_id_id_key', 'movements_pkey']
+  const account = { ...resolved, accountIds: ['1'] }
+  await client.query('begin')
+  await client.query(prepare)
+  await client.query(`set local role grandlivre_service; ${setTenant(resolved.selection.schemaId)}`)
+  await beginLookUps(client)
+  try {
+    for (const selected of [resolved, account]) {
+      expect(await scanned(copyMovementsOf(ranges, selected, movementColumns))).toEqual(keys)
+      expect(await scanned(copyEntriesOf(ranges, selected, entryColumns))).toEqual(keys.slice(0, 1))
+    }
+  } finally {
+    await client.query('rollback')
+  }
+})
