@@ -73,7 +73,7 @@ const changes: [what: string, sql: string][] = [
     'a source',
     `update entries set source = 'FEC', third_party_id = null where ${ofFolder} and id in (336, 39)`,
   ],
-  ['a journal of entries', `update entries set journal_id = 31 where ${ofFolder} and id in (282, 309)`],
+  ['a journal of drafts', `update entries set journal_id = 31 where ${ofFolder} and id in (282, 471)`],
   [
     'a movement moves to another entry',
     `update movements set entry_id = 336 where ${ofFolder} and entry_id = 363`,
