@@ -125,6 +125,27 @@ test('only blocks with changed entries are rendered again, by blocks and by expo
   )
 })
 
+test('movements and entries of other blocks are not read again', async () => {
+  await keptAt(await blocksOf(large))
+  await change(`update entries set comment = 'read' where ${ofFolder} and id = ${firstEntry + 250}`)
+  // The third block.
+  const readable = (id: string) =>
+    `case when ${id} between ${firstEntry + 200} and ${firstEntry + 299} then true else refuse_reading() end`
+  await change(`create function refuse_reading() returns boolean language plpgsql
+      as 'begin raise exception ''a row of an unchanged block is read''; end';
+    create policy changed on movements as restrictive to grandlivre_service using (${readable('entry_id')});
+    create policy changed on entries as restrictive to grandlivre_service using (${readable('id')})`)
+  try {
+    expect((await movementsOf(large)).status).toBe(500)
+    const blocks = await blocksOf(large)
+    expect([blocks.status, blocks.json.length]).toEqual([200, 12])
+    await keptAt(blocks)
+  } finally {
+    await change('drop function refuse_reading cascade')
+  }
+  expectDigests(await blocksOf(large), await movementsOf(large))
+})
+
 test('nothing has changed: the answer needs no movement and no thread', async () => {
   const copy = await movementsOf(large)
   await keptAt(copy)
