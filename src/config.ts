@@ -305,6 +305,8 @@ export const limits = {
    * five days is disabled, so staff have weeks to notice and replay.
    */
   eventRetentionDays: 30,
+  /** Requests of a process that may wait for a change at once (`db/notifications.ts`); further ones get 503. */
+  waitingRequestsMax: 1_000,
   /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
 } as const

@@ -84,6 +84,8 @@ export interface LogEvents {
   /** The connection that holds the slots of running requests was lost, or is back. */
   'requestSlots.lost': { error: unknown }
   'requestSlots.regained': { slots: number; missing: number }
+  /** The connection by which waiting requests hear of changes was lost. It is opened again; then all compare again. */
+  'notifications.lost': { error: unknown }
   /** A delivery succeeded, will be retried, or has failed until staff replay it. */
   'delivery.sent': DeliveryFields
   'delivery.refused': DeliveryFields & { error: string | null }
@@ -124,6 +126,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'retention.error': 'warn',
   'requestSlots.lost': 'warn',
   'requestSlots.regained': 'info',
+  'notifications.lost': 'warn',
   'delivery.sent': 'debug',
   'delivery.refused': 'warn',
   'delivery.failed': 'error',

@@ -5,6 +5,7 @@ import { loadMasterKey } from './auth/master-key.ts'
 import { RequestSlots } from './auth/request-slots.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
+import { Notifications } from './db/notifications.ts'
 import { createPool } from './db/pool.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
@@ -61,6 +62,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => pool.end())
   const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => requestSlots.close())
+  const notifications = new Notifications(serviceUrl, log, timing.databaseAwayMs)
+  stack.defer(() => notifications.close())
   const queue = new ExportQueue(serviceUrl, log, timing.exports)
   stack.defer(() => queue.close())
   const bound = database && (await options.prepare?.(database, masterKey))
@@ -71,6 +74,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const url = await listen(server, config)
   let drained = true
   const stopServing = async () => {
+    notifications.stopWaiting()
     drained = (await drain(server, timing.drainMs)) && drained
   }
   stack.defer(stopServing)
@@ -87,7 +91,17 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
-  const app = createApp({ config, database: pool, requestSlots, store, queue, threads, readiness, log })
+  const app = createApp({
+    config,
+    database: pool,
+    requestSlots,
+    notifications,
+    store,
+    queue,
+    threads,
+    readiness,
+    log,
+  })
   bound?.(url)
   const start = () =>
     startBackground({ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log })

@@ -31,6 +31,10 @@ export class RequestSlots {
   readonly #held = new Set<string>()
   /** Those whose lock was lost with the connection and is not ours again yet. */
   readonly #missing = new Set<string>()
+  /** By route and folder: ends when the last request in the line has its slot. */
+  readonly #lines = new Map<string, Promise<unknown>>()
+  /** By route and folder: called when this process releases a slot. */
+  readonly #onRelease = new Map<string, () => void>()
   #turn: Promise<unknown> = Promise.resolve()
   #retry: NodeJS.Timeout | undefined
   #closed = false
@@ -50,14 +54,64 @@ export class RequestSlots {
    * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE
    */
   async acquire(route: string, folderId: string): Promise<() => void> {
-    const slot = await this.#inTurn(() => this.#lockFreeSlot(`${route} ${folderId}`))
-    if (slot === undefined)
-      throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
+    const release = await this.#tryAcquire(`${route} ${folderId}`)
+    if (release) return release
+    throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
+  }
+
+  /**
+   * Waits for a slot after those of this process that wait already, instead of being refused.
+   * @param signal aborted when the request is over: it then leaves the line
+   * @returns as `acquire`; undefined if the request was over first
+   * @throws {AppError} ERR-UNAVAILABLE
+   */
+  async acquireInTurn(
+    route: string,
+    folderId: string,
+    signal: AbortSignal,
+  ): Promise<(() => void) | undefined> {
+    const name = `${route} ${folderId}`
+    const before = this.#lines.get(name) ?? Promise.resolve()
+    const acquired = before.then(() => this.#acquireWhenFree(name, signal))
+    const line = acquired.catch(() => {})
+    this.#lines.set(name, line)
+    try {
+      return await acquired
+    } finally {
+      if (this.#lines.get(name) === line) this.#lines.delete(name)
+    }
+  }
+
+  /** Only the first of a line. Other processes do not say when they release a slot, so it also tries now and then. */
+  async #acquireWhenFree(name: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+    let retry = Promise.withResolvers<void>()
+    const wake = () => retry.resolve()
+    signal.addEventListener('abort', wake)
+    this.#onRelease.set(name, wake)
+    try {
+      while (!signal.aborted) {
+        retry = Promise.withResolvers()
+        const release = await this.#tryAcquire(name)
+        if (release) return release
+        const timer = setTimeout(wake, retryMs)
+        await retry.promise
+        clearTimeout(timer)
+      }
+      return undefined
+    } finally {
+      signal.removeEventListener('abort', wake)
+      this.#onRelease.delete(name)
+    }
+  }
+
+  async #tryAcquire(name: string): Promise<(() => void) | undefined> {
+    const slot = await this.#inTurn(() => this.#lockFreeSlot(name))
+    if (slot === undefined) return undefined
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
-      void this.#inTurn(() => this.#unlock(slot))
+      void this.#inTurn(() => this.#unlock(slot)).then(() => this.#onRelease.get(name)?.())
     }
   }
 

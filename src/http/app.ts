@@ -11,6 +11,7 @@ import { readBody } from './body.ts'
 import { answerError } from './errors.ts'
 import { queryError } from './query.ts'
 import { acceptRequestId } from './request-id.ts'
+import { RequestSlot } from './request-slot.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
 import { collectionRoutes } from './routes/collections.ts'
 import { entry } from './routes/entry.ts'
@@ -19,7 +20,7 @@ import { fullExport, fullExportStatus } from './routes/full-export.ts'
 import { keyInfo } from './routes/key-info.ts'
 import { healthz, readyz } from './routes/probes.ts'
 import { selectedRoutes } from './routes/selected.ts'
-import { webhookRoutes } from './routes/webhooks.ts'
+import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
 
@@ -31,7 +32,7 @@ export const routes: readonly Route[] = [
   fullExport,
   fullExportStatus,
   ...collectionRoutes,
-  ...webhookRoutes,
+  ...subscriptionRoutes,
   openApiRoute(() => document()),
   healthz,
   readyz,
@@ -77,11 +78,9 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const caller = { ...call, principal: identified(c), body }
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
-  const releaseSlot = await services.requestSlots.acquire(route.path, folderId)
-  // `close` fires once, whether the answer ended or failed or the client disconnected. It may have fired already.
-  if (c.env.outgoing.closed) releaseSlot()
-  else c.env.outgoing.once('close', releaseSlot)
-  return route.answer({ ...caller, folderId } satisfies FolderCall<never>)
+  const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
+  if (!route.waits?.(query)) await slot.acquire()
+  return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
 }
 
 function methodNotAllowed(path: string): AppError {

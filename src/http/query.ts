@@ -40,6 +40,21 @@ export const version = text()
 /** An id in the OpenAPI document, for schemas that the library cannot describe by itself. */
 export const idSchema = { type: 'string', pattern: idPattern.source } as const
 
+/** A whole number within bounds, in decimal digits. */
+export function wholeNumber(least: number, most: number) {
+  const message = `must be a whole number from ${least} to ${most}`
+  return text()
+    .regex(/^\d{1,16}$/, message)
+    .transform(Number)
+    .refine((number) => number >= least && number <= most, message)
+    .openapi({ type: 'integer', minimum: least, maximum: most })
+}
+
+/** How long a request may be held until there is something new, seconds. */
+export const wait = optional(
+  wholeNumber(0, 30).openapi({ description: 'Seconds to wait for something new. Default: 0' }),
+)
+
 /** Leading zeros are removed. */
 export const id = text()
   .regex(idPattern, notAnId)

@@ -11,6 +11,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { Principal, RouteAccess } from '../auth/principal.ts'
+import type { RequestSlot } from './request-slot.ts'
 import type { Services } from './services.ts'
 
 /** `c.env.outgoing` is Node's response: it sends trailers, and emits `close` when the answer ends in any way. */
@@ -48,6 +49,8 @@ export interface TokenCall<Query> extends OpenCall<Query> {
 export interface FolderCall<Query> extends TokenCall<Query> {
   /** The folder of the request; the caller may read it. Decimal digits. */
   folderId: string
+  /** Held already, unless the request waits. */
+  slot: RequestSlot
 }
 
 type Answer<Call> = (call: Call) => Response | Promise<Response>
@@ -78,6 +81,8 @@ interface Declaration<Query extends z.ZodObject, Call> {
   headers?: z.ZodObject
   /** Successful answers by status. The same errors are added to every route. */
   answers: RouteConfig['responses']
+  /** Whether the request may wait for a change. It then holds no slot until the answer takes one, in turn. */
+  waits?(query: z.output<Query>): boolean
   /** A GET that starts something. HEAD is refused (405), because it must have no effect. */
   starts?: true
   /** Throws AppError for errors of the caller and of the environment. */

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Piscina } from 'piscina'
 import type { RequestSlots } from '../auth/request-slots.ts'
 import type { Config } from '../config.ts'
+import type { Notifications } from '../db/notifications.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -14,6 +15,8 @@ export interface Services {
   database: Pool
   /** Limits the running requests per route and folder, across all processes. */
   requestSlots: RequestSlots
+  /** Lets requests wait for changes. */
+  notifications: Notifications
   /** Holds the files of exports. */
   store: ObjectStore
   /** The queue of full exports. */

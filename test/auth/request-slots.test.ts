@@ -142,3 +142,40 @@ test('without a database a claim is refused as unavailable', async () => {
   const slots = open(3, 'postgres://nobody:x@127.0.0.1:1/nothing')
   await expect(slots.acquire('/r', '1')).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
 })
+
+test('requests that wait for a slot get one in turn, and are never refused', async () => {
+  const slots = open(2)
+  const [first, second] = await acquire(slots, 2)
+  const { signal } = new AbortController()
+  const order: number[] = []
+  const inTurn = Array.from({ length: 5 }, async (_, n) => {
+    const release = await slots.acquireInTurn('/r', '1', signal)
+    order.push(n)
+    return release!
+  })
+  // Another line is not held up.
+  const other = await slots.acquireInTurn('/r', '2', signal)
+  expect(order).toEqual([])
+  first!()
+  const released = await inTurn[0]!
+  expect(order).toEqual([0])
+  second!()
+  released()
+  for (const waiting of inTurn.slice(1)) (await waiting)()
+  expect(order).toEqual([0, 1, 2, 3, 4])
+  other!()
+  await until(async () => (await locks()) === 0)
+})
+
+test('a request in line gets a slot that another process releases; one that is over leaves the line', async () => {
+  const [here, there] = [open(1), open(1)]
+  const [release] = await acquire(there, 1)
+  const gone = new AbortController()
+  const { signal } = new AbortController()
+  const [first, second] = [here.acquireInTurn('/r', '1', gone.signal), here.acquireInTurn('/r', '1', signal)]
+  gone.abort()
+  await expect(first).resolves.toBeUndefined()
+  release!()
+  ;(await second)!()
+  await until(async () => (await locks()) === 0)
+})

@@ -5,6 +5,7 @@ import type { Piscina } from 'piscina'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { limits, readConfig } from '../../src/config.ts'
+import { Notifications } from '../../src/db/notifications.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createListener } from '../../src/http/listener.ts'
@@ -50,7 +51,18 @@ beforeAll(async () => {
     timeZone: config.timeZone,
   })
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
-  const app = createApp({ config, database, requestSlots, threads, store, queue, readiness, log })
+  const notifications = new Notifications(serviceUrl, log, defaultTiming.databaseAwayMs)
+  const app = createApp({
+    config,
+    database,
+    requestSlots,
+    notifications,
+    threads,
+    store,
+    queue,
+    readiness,
+    log,
+  })
   const server = createListener(app.fetch, log, defaultTiming.listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -58,6 +70,7 @@ beforeAll(async () => {
     () => server.close(),
     () => threads.destroy(),
     () => requestSlots.close(),
+    () => notifications.close(),
     () => queue.close(),
     () => database.end(),
     () => stage.close(),

@@ -46,14 +46,20 @@ describe('the OpenAPI document', () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     interface Parameter {
       name: string
-      schema: { enum?: unknown; pattern?: unknown; format?: unknown; items?: Parameter['schema'] }
+      schema: {
+        enum?: unknown
+        pattern?: unknown
+        format?: unknown
+        maximum?: unknown
+        items?: Parameter['schema']
+      }
     }
     const parameters = Object.values(body.paths)
       .flatMap((methods) => Object.values(methods as Record<string, { parameters?: Parameter[] }>))
       .flatMap((route) => route.parameters ?? [])
     expect(parameters.length).toBeGreaterThan(20)
-    const isStated = ({ enum: words, pattern, format, items }: Parameter['schema']): boolean =>
-      Boolean(words ?? pattern ?? format) || (items !== undefined && isStated(items))
+    const isStated = ({ enum: words, pattern, format, maximum, items }: Parameter['schema']): boolean =>
+      Boolean(words ?? pattern ?? format ?? maximum) || (items !== undefined && isStated(items))
     // `draft` accepts any text; ETags are copied; an invalid export id gets 404.
     const free = ['draft', 'if-match', 'if-none-match', 'exportId']
     const unstated = parameters.filter(({ schema }) => !isStated(schema)).map(({ name }) => name)

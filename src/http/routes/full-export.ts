@@ -11,8 +11,8 @@ import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job
 import type { ExportView } from '../../jobs/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
 import { type FolderCall, folderRoute } from '../route.ts'
+import { findSelected } from './find-selected.ts'
 import { type FullExportQuery, fullExportQuery, statusQuery } from './full-export-query.ts'
-import { findSelected } from './selected.ts'
 
 const ExportJob = z
   .object({

@@ -8,7 +8,18 @@ import type { Issue } from '../../errors.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/rows.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'
-import { accountingFolderId, date, id, idSchema, oneOf, optional, several, text, version } from '../query.ts'
+import {
+  accountingFolderId,
+  date,
+  id,
+  idSchema,
+  oneOf,
+  optional,
+  several,
+  text,
+  version,
+  wait,
+} from '../query.ts'
 import { periodIssues } from './period-query.ts'
 
 /** Longer periods are refused: partners pull one year at a time. */
@@ -95,6 +106,7 @@ const partParameters = {
       'Only what changed since this cursor, in NDJSON: a first line with ranges of entry ids, then the lines of the ' +
       'selection in these ranges. Not with `after` or `entries`',
   }),
+  wait,
 }
 
 const afterOf = (item: 'movement' | 'entry') =>
@@ -153,8 +165,9 @@ function checkSelection(query: object, context: z.RefinementCtx): void {
 }
 
 /** A delta is whole: its ranges would say more than a part of its lines. */
-function partIssues(query: { since?: unknown; after?: unknown; entries?: unknown }): Issue[] {
-  if (query.since === undefined) return []
+function partIssues(query: { since?: unknown; after?: unknown; entries?: unknown; wait?: unknown }): Issue[] {
+  if (query.since === undefined)
+    return query.wait === undefined ? [] : [{ parameter: 'wait', message: 'is only taken with since' }]
   return (['after', 'entries'] as const)
     .filter((parameter) => query[parameter] !== undefined)
     .map((parameter) => ({ parameter, message: 'cannot be combined with since' }))

@@ -1,16 +1,15 @@
 /**
- * The routes that export a selection: movements, their digests, entries, and balances. Each checks its selection before any of it is
- * read.
+ * The routes that export a selection: movements, their digests, entries, and balances. Each checks its selection before any
+ * of it is read.
  */
 import { z } from '@hono/zod-openapi'
 import type { Pool } from 'pg'
-import { AppError } from '../../errors.ts'
 import { blocksText, headOf, isKept } from '../../exports/blocks/block.ts'
 import { askForBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
-import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
+import type { Selected } from '../../exports/read/selected.sql.ts'
 import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
-import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
+import { type SelectedItems, selectionTag } from '../../exports/selection.ts'
 import { streamedForms } from '../../formats/file-formats.ts'
 import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
@@ -21,15 +20,15 @@ import { AccountBalance } from '../schemas/collection-schemas.ts'
 import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
+import { findSelected } from './find-selected.ts'
 import type { BalanceQuery, BlocksQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
 import { balanceQuery, blocksQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
-
-type Query = typeof movementsQuery | typeof blocksQuery | typeof entriesQuery | typeof balanceQuery
+import { waitForChange } from './wait-for-change.ts'
 
 function selectedRoute(
   what: SelectedItems,
   summary: string,
-  query: Query,
+  query: typeof movementsQuery | typeof blocksQuery | typeof entriesQuery | typeof balanceQuery,
   item: z.ZodType,
   line = item,
 ): Route {
@@ -39,6 +38,7 @@ function selectedRoute(
     levels: ['api', 'firm'],
     summary,
     query,
+    waits,
     headers: conditionalRequest,
     answers: conditionalAnswers(z.array(item), line, what === 'blocks' ? digestHeader : {}),
     answer: (call) => answerSelected(call, what),
@@ -75,28 +75,29 @@ export const selectedRoutes: readonly Route[] = [
 ]
 
 /** The parameters of a part, which only movements and entries have. */
-const wholeSelection = { after: undefined, entries: undefined, since: undefined }
+const wholeSelection = { after: undefined, entries: undefined, since: undefined, wait: undefined }
+
+type Query = MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery
+
+function waits(query: Query): boolean {
+  return 'wait' in query && query.wait !== undefined && query.wait > 0
+}
 
 /**
  * @param what part of the file name; also distinguishes the ETags of the routes
  * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND,
  * ERR-VALIDATION naming `since`, ERR-CURSOR-EXPIRED
  */
-async function answerSelected(
-  {
-    c,
-    query,
-    services,
-    principal,
-    folderId,
-  }: FolderCall<MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery>,
-  what: SelectedItems,
-): Promise<Response> {
-  const { after, entries, since } = { ...wholeSelection, ...query }
+async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Promise<Response> {
+  const { c, query, services, principal, folderId } = call
+  const { after, entries, since, wait = 0 } = { ...wholeSelection, ...query }
   const representation = representationFor(c, since === undefined ? streamedForms : ['ndjson'])
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
-  const selected = await findSelected(services.database, selection, since)
+  const selected =
+    since !== undefined && waits(query)
+      ? await waitForChange(call, selection, since, wait)
+      : await findSelected(services.database, selection, since)
   if (selected.refusal !== null) throw refuse(selected.refusal, 'main database')
   const { start, end } = selection.period ?? selected.period!
   const task: ExportTask =
@@ -111,6 +112,7 @@ async function answerSelected(
       tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
     known: await knownAnswer(services.database, task, selected),
+    hasWaited: waits(query),
   })
 }
 
@@ -132,26 +134,4 @@ async function knownAnswer(
       blocks: headOf(blocks, selection),
     }
   )
-}
-
-/**
- * Looks up the selection; every id in it must exist.
- * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
- */
-export async function findSelected(
-  database: Pool,
-  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
-  since?: string,
-): Promise<Selected> {
-  const { exerciceId, journalIds } = selection
-  const selected = await readSelected(database, selection, since)
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))
-  if (unknownIds.length > 0) {
-    throw new AppError('ERR-JOURNAL-NOT-FOUND', {
-      message: `Not journals of this folder: ${unknownIds.join(', ')}`,
-    })
-  }
-  return selected
 }

@@ -28,6 +28,8 @@ export interface StreamedExport {
   ledger: LedgerState | undefined
   /** The answer, if it is known without reading anything: no thread is started. */
   known?: KnownAnswer | undefined
+  /** The request has waited for news: it gets its answer even if it has seen one like it. */
+  hasWaited?: boolean
 }
 
 export interface KnownAnswer {
@@ -53,7 +55,8 @@ export async function streamExport(
   const state = stateHeaders(download, { cursor: ledger?.cursor, blocks: known?.blocks })
   if (ledger) {
     checkIfMatch(c, ledger, ledger.cursor)
-    if (state.ETag !== undefined && holdsEtag(c.req.header('if-none-match'), state.ETag))
+    const ifNoneMatch = download.hasWaited ? undefined : c.req.header('if-none-match')
+    if (state.ETag !== undefined && holdsEtag(ifNoneMatch, state.ETag))
       return c.body(null, 304, { ...state, ...caching })
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })

@@ -104,7 +104,7 @@ test.each(['identity', 'gzip', 'zstd'])('JSON and NDJSON have the same items in 
 })
 
 describe('refused', () => {
-  test.each(['after', 'since', 'entries'])('%s, which names a part', async (parameter) => {
+  test.each(['after', 'entries', 'since', 'wait'])('%s, which names a part', async (parameter) => {
     const { status, json } = await ask({ ...year, [parameter]: '1' })
     expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])
     expect(json.error.details.issues).toEqual([{ parameter, message: 'is not a parameter of this route' }])

@@ -3,8 +3,8 @@
  * by the delta is byte for byte the later copy.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
-import { applyDelta, readDelta } from '../../support/ledgers/apply-delta.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'

@@ -3,11 +3,11 @@
  */
 import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
-import type { Principal } from '../../auth/principal.ts'
-import { readId } from '../../db/id.ts'
-import { inTenant } from '../../db/pool.ts'
-import { AppError, invalid } from '../../errors.ts'
-import { eventKinds, isEventKind } from '../../events/kinds.ts'
+import type { Principal } from '../../../auth/principal.ts'
+import { readId } from '../../../db/id.ts'
+import { inTenant } from '../../../db/pool.ts'
+import { AppError, invalid } from '../../../errors.ts'
+import { eventKinds, isEventKind } from '../../../events/kinds.ts'
 import {
   documentOf,
   foldersFor,
@@ -15,7 +15,7 @@ import {
   patched,
   type SubscriptionDocument,
   subscriptionDocument,
-} from '../../webhooks/subscription.ts'
+} from '../../../webhooks/subscription.ts'
 import {
   areFoldersOfFirm,
   changeSubscription,
@@ -29,11 +29,12 @@ import {
   lockCreation,
   lockOwnSubscription,
   type Subscription,
-} from '../../webhooks/subscriptions.sql.ts'
-import { type TargetRules, vetTarget } from '../../webhooks/target.ts'
-import { checkBody } from '../body.ts'
-import { idSchema } from '../query.ts'
-import { type Route, type TokenCall, tokenRoute } from '../route.ts'
+} from '../../../webhooks/subscriptions.sql.ts'
+import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
+import { checkBody } from '../../body.ts'
+import { idSchema } from '../../query.ts'
+import { type Route, type TokenCall, tokenRoute } from '../../route.ts'
+import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
 
 const WebhookSubscription = z
   .object({
@@ -48,9 +49,6 @@ const WebhookSubscription = z
 const one = { content: { 'application/json': { schema: WebhookSubscription } } }
 const many = { content: { 'application/json': { schema: z.array(WebhookSubscription) } } }
 const noQuery = z.strictObject({})
-const routeAccess = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
-
-const subscriptionId = z.object({ id: z.string().openapi({ ...idSchema, example: '1000' }) })
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
 const create = tokenRoute({
@@ -228,7 +226,7 @@ const remove = tokenRoute({
   },
 })
 
-export const webhookRoutes: readonly Route[] = [
+export const subscriptionRoutes: readonly Route[] = [
   create,
   list,
   read,
@@ -237,8 +235,6 @@ export const webhookRoutes: readonly Route[] = [
   change,
   remove,
 ]
-
-const uncached = { 'Cache-Control': 'private, no-store' }
 
 function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription): object {
   return {
@@ -252,15 +248,6 @@ function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription)
 
 function rulesOf({ config }: TokenCall<unknown>['services']): TargetRules {
   return { allowInsecure: config.webhookAllowInsecure }
-}
-
-function notFound(): never {
-  throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-}
-
-/** A malformed id names no subscription. */
-function readSubscriptionId(given: string | undefined): string {
-  return readId(given ?? '') ?? notFound()
 }
 
 /** @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-FOLDER-NOT-FOUND, as every route that concerns a folder */

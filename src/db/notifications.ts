@@ -1,0 +1,212 @@
+/**
+ * Lets requests wait for what PostgreSQL notifies of: new events of a schema, a changed ledger of a folder.
+ *
+ * A request watches first, then compares what its caller knows with the database, and then waits: nothing that commits
+ * in between can pass unnoticed. A waiting request is an entry in a map and a timer; it holds no database connection.
+ * All of a process share one connection that listens, opened for the first of them. When it is lost, notifications may
+ * be lost with it, so once it is back every waiting request compares again.
+ *
+ * The connection must lead to PostgreSQL itself: a pooler shares sessions between clients.
+ */
+import pg from 'pg'
+import { limits } from '../config.ts'
+import { AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { connectSafely } from './check-connection.ts'
+import { unavailable } from './outage.ts'
+import { keepAlive, ourSettings, withStartupOptions } from './pool.ts'
+
+/** Each with the id that its payload holds: of a schema, of a folder. */
+const channels = ['grandlivre_events', 'grandlivre_ledgers'] as const
+export type Channel = (typeof channels)[number]
+
+export class Notifications {
+  readonly #url: string
+  readonly #log: Log
+  readonly #retryMs: number
+  readonly #most: number
+  /** By channel and payload. */
+  readonly #watches = new Map<string, Set<Watch>>()
+  #waiting = 0
+  #client: pg.Client | undefined
+  /** Settled when notifications are heard; undefined while there is no connection. */
+  #listening: Promise<void> | undefined
+  /** Notifications may have been lost with a connection. */
+  #missed = false
+  #retry: NodeJS.Timeout | undefined
+  #stopping = false
+
+  /**
+   * @param retryMs pause before a lost connection is opened again
+   * @param most requests that may wait at once
+   */
+  constructor(url: string, log: Log, retryMs: number, most: number = limits.waitingRequestsMax) {
+    this.#url = url
+    this.#log = log
+    this.#retryMs = retryMs
+    this.#most = most
+  }
+
+  /**
+   * Hears every notification from now on, until the watch is disposed of.
+   * @param id as in the payload of that channel
+   * @throws {AppError} ERR-UNAVAILABLE if the database cannot be reached
+   */
+  async watch(channel: Channel, id: string): Promise<Watch> {
+    const key = keyOf(channel, id)
+    const watch: Watch = new Watch(
+      () => this.#admit(),
+      (hasWaited) => {
+        if (hasWaited) this.#waiting -= 1
+        const left = this.#watches.get(key)
+        if (left?.delete(watch) && left.size === 0) this.#watches.delete(key)
+      },
+    )
+    if (this.#stopping) {
+      watch.stop()
+      return watch
+    }
+    this.#watches.set(key, (this.#watches.get(key) ?? new Set()).add(watch))
+    try {
+      await this.#listen()
+    } catch (error) {
+      watch[Symbol.dispose]()
+      throw unavailable(error)
+    }
+    return watch
+  }
+
+  /** Ends every wait, those that come later too: what the process does first when it stops. */
+  stopWaiting(): void {
+    this.#stopping = true
+    clearTimeout(this.#retry)
+    for (const watches of this.#watches.values()) for (const watch of watches) watch.stop()
+  }
+
+  async close(): Promise<void> {
+    this.stopWaiting()
+    const client = this.#client
+    this.#client = undefined
+    await client?.end().catch(() => {})
+  }
+
+  #admit(): void {
+    if (this.#waiting >= this.#most) {
+      const message = `${this.#most} requests wait already; repeat this one after the seconds in Retry-After`
+      throw new AppError('ERR-UNAVAILABLE', { message })
+    }
+    this.#waiting += 1
+  }
+
+  #listen(): Promise<void> {
+    this.#listening ??= this.#connect()
+    return this.#listening
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: withStartupOptions(this.#url, ourSettings),
+      application_name: 'grandlivre notifications',
+      connectionTimeoutMillis: limits.databaseConnectMs,
+      query_timeout: limits.databaseConnectMs,
+      ...keepAlive,
+    })
+    this.#client = client
+    client.on('error', (error) => this.#lose(client, error))
+    client.on('end', () => this.#lose(client, new Error('The server ended the connection')))
+    client.on('notification', ({ channel, payload = '' }) => {
+      for (const watch of this.#watches.get(keyOf(channel, payload)) ?? []) watch.notify()
+    })
+    try {
+      await connectSafely(client, 'service')
+      await client.query(channels.map((channel) => `listen ${channel}`).join('; '))
+    } catch (error) {
+      this.#lose(client, error)
+      throw error
+    }
+    if (!this.#missed) return
+    this.#missed = false
+    for (const watches of this.#watches.values()) for (const watch of watches) watch.notify()
+  }
+
+  #lose(client: pg.Client, error: unknown): void {
+    if (this.#client !== client) return
+    this.#client = undefined
+    this.#listening = undefined
+    this.#missed = true
+    // It may hang rather than be dead.
+    client.end().catch(() => {})
+    if (this.#stopping) return
+    this.#log('notifications.lost', { error })
+    this.#listenLater()
+  }
+
+  #listenLater(): void {
+    clearTimeout(this.#retry)
+    this.#retry = setTimeout(() => {
+      // Each failure ends in #lose, which tries again. The next request to watch opens it otherwise.
+      if (this.#watches.size > 0) this.#listen().catch(() => {})
+    }, this.#retryMs)
+    this.#retry.unref()
+  }
+}
+
+function keyOf(channel: string, id: string): string {
+  return `${channel} ${id}`
+}
+
+/** What one request waits for. Dispose of it in every case. */
+export class Watch implements Disposable {
+  readonly #admit: () => void
+  readonly #leave: (hasWaited: boolean) => void
+  #hasWaited = false
+  #hasNews = false
+  #isOver = false
+  #isLeft = false
+  #wake = () => {}
+
+  /** @param admit called before the first wait. @param leave called once */
+  constructor(admit: () => void, leave: (hasWaited: boolean) => void) {
+    this.#admit = admit
+    this.#leave = leave
+  }
+
+  /**
+   * Waits for a notification. One that came since the watch began or since the last wait counts.
+   * @param ms at most
+   * @returns false if the time is over, the process stops or the watch was disposed of
+   * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
+   */
+  async next(ms: number): Promise<boolean> {
+    if (!this.#hasNews && !this.#isOver && ms > 0) {
+      if (!this.#hasWaited) this.#admit()
+      this.#hasWaited = true
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#wake = resolve
+      const timer = setTimeout(resolve, ms)
+      await promise
+      clearTimeout(timer)
+    }
+    const hasNews = this.#hasNews && !this.#isOver
+    this.#hasNews = false
+    return hasNews
+  }
+
+  notify(): void {
+    this.#hasNews = true
+    this.#wake()
+  }
+
+  /** Ends the wait, and every later one at once. */
+  stop(): void {
+    this.#isOver = true
+    this.#wake()
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isLeft) return
+    this.#isLeft = true
+    this.stop()
+    this.#leave(this.#hasWaited)
+  }
+}

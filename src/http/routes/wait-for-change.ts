@@ -1,0 +1,35 @@
+import type { Selected } from '../../exports/read/selected.sql.ts'
+import type { Selection } from '../../exports/selection.ts'
+import type { FolderCall } from '../route.ts'
+import { findSelected } from './find-selected.ts'
+
+/**
+ * Looks up a selection as soon as the folder's ledger has another state than the caller's, or when the time is over
+ * (docs/spec/changes.md#waiting). A waiting request holds no slot and no connection of the database; it takes a slot
+ * once there is something to send.
+ * @param since the caller's cursor
+ * @returns a cursor that is refused at once
+ * @throws {AppError} as findSelected; ERR-UNAVAILABLE also if too many requests wait
+ */
+export async function waitForChange(
+  { services, folderId, slot }: Pick<FolderCall<never>, 'services' | 'folderId' | 'slot'>,
+  selection: Selection,
+  since: string,
+  waitSeconds: number,
+): Promise<Selected> {
+  const deadline = performance.now() + waitSeconds * 1000
+  // Watched before it is looked up, so that no change in between is missed.
+  using watch = await services.notifications.watch('grandlivre_ledgers', folderId)
+  slot.over.addEventListener('abort', () => watch.stop(), { once: true })
+  for (;;) {
+    const selected = await findSelected(services.database, selection, since)
+    if (selected.refusal !== null || selected.cursor !== since) {
+      await slot.acquireInTurn()
+      return selected
+    }
+    slot.release()
+    if (!(await watch.next(deadline - performance.now()))) return selected
+    // One commit wakes all that wait for a folder: they look at it and read it a few at a time.
+    await slot.acquireInTurn()
+  }
+}

@@ -1,0 +1,148 @@
+/** Requests that wait for a change of the ledger (docs/spec/changes.md#waiting), through the whole service. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readDelta } from '../../support/changes/apply-delta.ts'
+import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { startTestService } from '../../support/service.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { until } from '../../support/until.ts'
+
+let stage: ExportStage
+
+beforeAll(async () => {
+  stage = await setExportStage()
+})
+
+afterAll(() => stage?.close())
+
+const ndjson = { Accept: 'application/x-ndjson' }
+
+function ask(query: Record<string, string>, headers = {}, url = stage.service.url): Promise<Download> {
+  return download(movementsUrl(url, { idExercice: '12', ...query }), {
+    ...stage.company,
+    ...ndjson,
+    ...headers,
+  })
+}
+
+async function currentCursor(): Promise<string> {
+  return (await ask({ entries: '0-0' })).headers['x-ledger-cursor'] as string
+}
+
+let changes = 0
+const change = () =>
+  stage.staff.client.query(
+    `update grandlivre.entries set comment = 'change ${++changes}' where schema_id = 100 and folder_id = 111 and id = 39`,
+  )
+
+/** Sessions of the service that run or have run a statement, but those that only listen or hold locks. */
+async function backends(name: string): Promise<{ pid: number; query: string }[]> {
+  const { rows } = await stage.staff.client.query(
+    'select pid, query from pg_stat_activity where datname = current_database() and application_name = $1',
+    [name],
+  )
+  return rows
+}
+
+async function slotLocks(): Promise<number> {
+  const { rows } = await stage.staff.client.query(
+    `select count(*)::int as count from pg_locks l join pg_stat_activity a using (pid)
+     where l.locktype = 'advisory' and a.application_name = 'grandlivre request slots' and a.datname = current_database()`,
+  )
+  return rows[0].count
+}
+
+const isListening = async () => (await backends('grandlivre notifications')).length === 1
+
+test('more requests than slots wait without one, and a commit answers each with what changed', async () => {
+  const since = await currentCursor()
+  let answered = 0
+  const waiting = Array.from({ length: 25 }, () =>
+    ask({ since, wait: '30' }).then((answer) => {
+      answered++
+      return answer
+    }),
+  )
+  await until(isListening)
+  // Others are served meanwhile, and nothing is held.
+  expect((await ask({})).status).toBe(200)
+  await until(async () => (await slotLocks()) === 0)
+  expect(answered).toBe(0)
+  await change()
+  for (const { status, text } of await Promise.all(waiting)) {
+    expect(status, text).toBe(200)
+    const { cursor, entries, lines } = readDelta(text)
+    expect(cursor).not.toBe(since)
+    expect(entries).toEqual([['39', '39']])
+    expect(lines.length).toBeGreaterThan(0)
+  }
+  await until(async () => (await slotLocks()) === 0)
+})
+
+test('where there is a change already, nothing waits', async () => {
+  const since = await currentCursor()
+  await change()
+  const { text } = await ask({ since, wait: '30' })
+  expect(readDelta(text).entries).toEqual([['39', '39']])
+})
+
+test('when the time is over the answer is unchanged, whatever ETag the caller has', async () => {
+  const since = await currentCursor()
+  const first = await ask({ since, wait: '1' })
+  expect(first.status).toBe(200)
+  expect(readDelta(first.text)).toEqual({ since, cursor: since, entries: [], lines: [] })
+  const etag = first.headers['etag'] as string
+  expect((await ask({ since }, { 'If-None-Match': etag })).status).toBe(304)
+  const again = await ask({ since, wait: '1' }, { 'If-None-Match': etag })
+  expect([again.status, again.text]).toEqual([200, first.text])
+})
+
+test('a change of a table that no line shows ends the wait with a newer cursor alone', async () => {
+  const since = await currentCursor()
+  const waiting = ask({ since, wait: '30' })
+  await until(isListening)
+  await stage.staff.client.query(
+    `update grandlivre.folders set name = name || '.' where schema_id = 100 and id = 111`,
+  )
+  const { cursor, entries, lines } = readDelta((await waiting).text)
+  expect(cursor).not.toBe(since)
+  expect([entries, lines]).toEqual([[], []])
+})
+
+test('a commit while the listening connection is lost is not missed', async () => {
+  const since = await currentCursor()
+  const waiting = ask({ since, wait: '30' })
+  await until(isListening)
+  const [{ pid } = { pid: 0 }] = await backends('grandlivre notifications')
+  await stage.staff.client.query('begin')
+  await change()
+  await stage.staff.client.query('select pg_terminate_backend($1)', [pid])
+  await stage.staff.client.query('commit')
+  expect(readDelta((await waiting).text).entries).toEqual([['39', '39']])
+})
+
+test('a service that stops answers its waiting requests as unchanged', async () => {
+  const other = await startTestService(stage.database)
+  const since = await currentCursor()
+  const waiting = ask({ since, wait: '30' }, {}, other.url)
+  await until(async () => (await backends('grandlivre notifications')).length === 2)
+  await other.stop()
+  expect(readDelta((await waiting).text)).toMatchObject({ cursor: since, entries: [] })
+})
+
+test.each([
+  [{ wait: '5' }, 'wait', 'is only taken with since'],
+  [{ since: 'x', wait: '31' }, 'wait', '30'],
+  [{ since: 'x', wait: '1.5' }, 'wait', '30'],
+])('refused: %j', async (query, parameter, message) => {
+  const { status, text } = await ask(query as Record<string, string>)
+  expect(status).toBe(400)
+  const { issues } = JSON.parse(text).error.details
+  expect(issues).toEqual([{ parameter, message: expect.stringContaining(message) }])
+})
+
+test('a cursor that is refused is refused at once', async () => {
+  const since = await currentCursor()
+  const forged = since.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
+  const { status, text } = await ask({ since: forged, wait: '30' })
+  expect([status, JSON.parse(text).error.code]).toEqual([400, 'ERR-VALIDATION'])
+})
