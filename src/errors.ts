@@ -187,6 +187,15 @@ const errorTable = {
     remedy:
       'Read the status of the export again. While the file is kept, each status contains a new address.',
   },
+  'ERR-EVENTS-EXPIRED': {
+    status: 410,
+    message: 'Events after this number are no longer kept; details.oldest is the first number that is',
+    cause:
+      'The event that follows the number in `after` happened more than 30 days ago and was deleted. `details.oldest` is the ' +
+      'first number still kept.',
+    remedy:
+      'What is gone has to be read from the ledger itself. Then go on with `after` one below `details.oldest`.',
+  },
   'ERR-EXPORT-EXPIRED': {
     status: 410,
     message: 'This export has expired and its file was removed; start a new one',
@@ -279,6 +288,8 @@ export interface AppErrorOptions {
   issues?: Issue[] | undefined
   /** Resources of which the caller has to choose one. */
   producerIds?: string[] | undefined
+  /** The first number of an event that is kept. */
+  oldest?: string | undefined
   /** Response headers that the status requires: `Retry-After`, `Allow`. */
   headers?: Record<string, string>
   /** The missing dependency, as /readyz names it, if known. */
@@ -291,6 +302,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
   readonly producerIds: string[] | undefined
+  readonly oldest: string | undefined
   readonly headers: Record<string, string>
   readonly missing: string | undefined
 
@@ -301,6 +313,7 @@ export class AppError extends Error {
     this.code = code
     this.issues = options.issues
     this.producerIds = options.producerIds
+    this.oldest = options.oldest
     this.headers = options.headers ?? {}
     this.missing = options.missing
   }

@@ -80,6 +80,8 @@ export interface LogEvents {
   /** Expired files and rows were removed, or the removal failed and will be retried. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
   'retention.eventsSwept': { events: number; deliveries: number }
+  /** Old rows of the log of changes were forgotten, or joined with others. */
+  'retention.changesSwept': { forgotten: number; compacted: number }
   'retention.error': { error: unknown }
   /** The connection that holds the slots of running requests was lost, or is back. */
   'requestSlots.lost': { error: unknown }
@@ -123,6 +125,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'queue.error': 'warn',
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',
+  'retention.changesSwept': 'info',
   'retention.error': 'warn',
   'requestSlots.lost': 'warn',
   'requestSlots.regained': 'info',

@@ -19,6 +19,7 @@ import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
+import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
@@ -96,6 +97,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     database: pool,
     requestSlots,
     notifications,
+    waitingReads: new FairTurns(limits.waitingReadsMax),
     store,
     queue,
     threads,

@@ -216,7 +216,7 @@ test('the README lists every setting, with its default', () => {
     expect(readConfig({ ...required, [quoted(name)[0]!]: quoted(value)[0] }), name).toEqual(config)
 })
 
-const { fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
+const { changesRetentionDays, fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
 const day = 24 * 3_600_000
 
 test.each([
@@ -224,10 +224,20 @@ test.each([
   ['docs/operators.md', /holds up to (\d+) events/, limits.deliveryEventsMax],
   ['docs/operators.md', /may create (\d+) subscriptions/, webhookSubscriptionsMax],
   ['docs/operators.md', /serves (\d+) subscriptions at/, limits.deliveriesAtOnceMax],
+  [
+    'docs/spec/webhooks.md',
+    /A process holds ([\d,]+) of them/,
+    limits.waitingRequestsMax.toLocaleString('en'),
+  ],
+  ['docs/spec/webhooks.md', /more than (\d+) MiB/, limits.eventPageBytesMax / 1024 ** 2],
+  ['docs/errors.md', /more than (\d+) days ago and was deleted/, limits.eventRetentionDays],
   ['docs/operators.md', /parts of (\d+) MiB/, limits.storePartBytes / 1024 ** 2],
   ['docs/partners.md', /kept for (\d+) days by default/, fileRetentionDays],
   ['docs/errors.md', /retention period \((\d+) days by default\)/, fileRetentionDays],
   ['docs/spec/exports.md', /kept for (\d+) days by default/, fileRetentionDays],
+  ['docs/spec/changes.md', /remembered for (\d+) days/, changesRetentionDays],
+  ['docs/operators.md', /forgotten after (\d+) days/, changesRetentionDays],
+  ['docs/spec/changes.md', /last (\d+) full days/, limits.changesExactDays],
   ['docs/spec/exports.md', /and (\d+) days later 404/, limits.expiredDays],
   ['docs/spec/exports.md', /has the first (\d+) of their ids/, limits.ambiguousEntriesMax],
   ['docs/errors.md', /lists the first (\d+) of them/, limits.ambiguousEntriesMax],

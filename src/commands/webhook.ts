@@ -5,11 +5,13 @@ import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
+import { oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
+import { lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import {
   listAttempts,
   listDeliveries,
-  readBacklog,
   readSubscriptions,
+  readUnnumbered,
   type SubscriptionRecord,
   schemaExists,
 } from '../webhooks/staff.sql.ts'
@@ -19,6 +21,7 @@ import {
   disableSubscription,
   enableSubscription,
   insertSubscription,
+  skipToLatest,
 } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
@@ -55,12 +58,13 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .action((id) => show(terminal, id))
   webhook
     .command('enable')
-    .description('send events from now on; event replay sends missed ones')
+    .description('go on where it stopped')
     .argument('<id>', 'of the subscription', checkId)
-    .action((id) => enable(terminal, id))
+    .option('--latest', 'skip what was not delivered yet; event replay and its reader can still get it')
+    .action((id, options) => enable(terminal, id, options))
   webhook
     .command('disable')
-    .description('collect and send nothing; pending deliveries fail and can be replayed')
+    .description('send nothing until it is enabled; its events can be read by number')
     .argument('<id>', 'of the subscription', checkId)
     .option('--reason <reason>', 'for other staff', 'Disabled by staff')
     .action((id, options) => disable(terminal, id, options))
@@ -153,9 +157,13 @@ function list(terminal: Terminal): Promise<void> {
       scopeText(each),
       stateText(each),
       `${each.pending}/${each.failed}`,
-      each.postUrl,
+      `${each.collected}/${each.numbered}`,
+      each.postUrl ?? '(read by number)',
     ])
-    return table(['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'URL'], rows)
+    return table(
+      ['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'DELIVERED/NUMBERED', 'URL'],
+      rows,
+    )
   })
 }
 
@@ -174,12 +182,12 @@ async function show(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
     const [found] = await readSubscriptions(client, id)
     if (!found) throw unknown(id)
-    const backlog = await readBacklog(client, id)
+    const backlog = await backlogOf(client, found)
     const lines: [string, string | null][] = [
       ['partner', found.thirdPartyCode],
       ['level', found.level],
       ['of', scopeText(found)],
-      ['url', found.postUrl],
+      ['url', found.postUrl ?? '(none: its events are read by number)'],
       ['events', found.onEvents.join(', ')],
       ['created', found.createdAt],
       ['last success', found.lastSuccessAt],
@@ -189,7 +197,9 @@ async function show(terminal: Terminal, id: string): Promise<void> {
       ['because', found.disabledReason],
       ['deliveries waiting', String(found.pending)],
       ['deliveries failed', String(found.failed)],
-      ['events after these', String(backlog.events)],
+      ['last number', found.numbered],
+      ['last number in a delivery', found.collected],
+      ['events after it', String(backlog.events)],
       ['the oldest of them', backlog.since],
     ]
     return table(
@@ -199,13 +209,39 @@ async function show(terminal: Terminal, id: string): Promise<void> {
   })
 }
 
-async function enable(terminal: Terminal, id: string): Promise<void> {
+/** Events that are not in a delivery, with or without numbers, and when the oldest that is kept happened. */
+async function backlogOf(
+  client: ClientBase,
+  { id, numbered, collected }: SubscriptionRecord,
+): Promise<{ events: number; since: string | null }> {
+  const { events, since } = await readUnnumbered(client, id)
+  const waiting = Number(numbered) - Number(collected)
+  if (waiting === 0) return { events, since }
+  const [oldest] = await readNumbered(
+    client,
+    id,
+    Math.max(Number(collected), (await oldestNumber(client, id)) - 1),
+    1,
+  )
+  return {
+    events: events + waiting,
+    since: oldest ? `${new Date(oldest.createdAt).toISOString().slice(0, 19)}Z` : since,
+  }
+}
+
+async function enable(terminal: Terminal, id: string, { latest }: { latest?: true }): Promise<void> {
   await asOwner(terminal, async (client) => {
+    if (latest) {
+      await lockSubscription(client, id)
+      while ((await numberMore(client, id)) > 0);
+    }
     if (!(await enableSubscription(client, id)))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
+    if (latest) await skipToLatest(client, id)
+    const [enabled] = await readSubscriptions(client, id)
+    const { events } = await backlogOf(client, enabled!)
     return [
-      `Subscription ${id} receives events from now on.`,
-      `For missed events: npm run cli -- event replay --subscription ${id} [--from <moment>]`,
+      `Subscription ${id} goes on after number ${enabled!.collected}: ${events} ${events === 1 ? 'event waits' : 'events wait'}.`,
     ]
   })
 }
@@ -239,13 +275,14 @@ async function deliveries(
       each.id,
       each.schemaId,
       `${each.events} (${each.firstEvent} to ${each.lastEvent})`,
+      each.firstSequence === null ? '' : `${each.firstSequence}-${each.lastSequence}`,
       `${each.state}${each.isReplay ? ', replayed' : ''}`,
       String(each.attempts),
       each.status === null ? oneLine(each.error ?? '') : String(each.status),
       each.createdAt,
       each.finishedAt ?? `next ${each.nextAttemptAt}`,
     ])
-    return table(['ID', 'SCHEMA', 'EVENTS', 'STATE', 'ATTEMPTS', 'ANSWER', 'MADE', 'ENDED'], rows)
+    return table(['ID', 'SCHEMA', 'EVENTS', 'NUMBERS', 'STATE', 'ATTEMPTS', 'ANSWER', 'MADE', 'ENDED'], rows)
   })
 }
 

@@ -7,6 +7,7 @@ import type { ExportQueue } from '../jobs/queue.ts'
 import { startRetention } from '../jobs/retention/retention.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
 import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
+import { startChangeRetention } from '../ledger/changes/retention.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Timing } from '../timing.ts'
@@ -44,8 +45,9 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   })
   const retention = startRetention({ database, store, retentionDays: config.fileRetentionDays, log })
   const eventRetention = startEventRetention({ database, log })
+  const changeRetention = startChangeRetention({ database, retentionDays: config.changesRetentionDays, log })
   const dispatcher = startDispatcher(parts)
-  const loops = [supervisor, retention, eventRetention, dispatcher]
+  const loops = [supervisor, retention, eventRetention, changeRetention, dispatcher]
   return {
     close: async () => {
       await Promise.all(loops.map((loop) => loop.close()))

@@ -135,7 +135,9 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     { name: 'delivery_attempts', rights: all },
     { name: 'events', rights: 'DELETE INSERT SELECT' },
     { name: 'exports', rights: all },
+    { name: 'former_filters', rights: all },
     { name: 'movement_blocks', rights: all },
+    { name: 'sequence_runs', rights: all },
     { name: 'subscription_positions', rights: all },
     { name: 'subscriptions', rights: all },
   ])

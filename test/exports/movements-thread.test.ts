@@ -16,6 +16,7 @@ import { openStore } from '../../src/store/open-store.ts'
 import { storeSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { FairTurns } from '../../src/webhooks/dispatch/fair-turns.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
 import { testMasterKey } from '../support/service.ts'
@@ -57,6 +58,7 @@ beforeAll(async () => {
     database,
     requestSlots,
     notifications,
+    waitingReads: new FairTurns(2),
     threads,
     store,
     queue,

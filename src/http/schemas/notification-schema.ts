@@ -2,7 +2,7 @@
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { eventKinds } from '../../events/kinds.ts'
 
-const Notification = z
+export const Notification = z
   .object({
     name: z.enum(eventKinds),
     operation: z.enum(['CREATE', 'UPDATE', 'DELETE', 'VOID']),
@@ -34,6 +34,11 @@ export const notification: RouteConfig = {
       signature: z.string().openapi({
         description:
           'HMAC-SHA256, hexadecimal, of the body followed by the value of date; keyed with the partner secret',
+      }),
+      'webhook-sequence': z.string().optional().openapi({
+        description:
+          'First and last number of these events in the subscription. Absent in deliveries from before events had numbers',
+        example: '1042-1061',
       }),
     }),
     body: { required: true, content: { 'application/json': { schema: z.array(Notification).max(100) } } },

@@ -23,6 +23,8 @@ export interface DeliveryRequest {
   secret: string
   /** Time of sending, epoch milliseconds. */
   date: number
+  /** First and last number of its events: `1042-1061`; undefined if they have none. */
+  sequence: string | undefined
 }
 
 export interface DeliveryResponse {
@@ -81,7 +83,7 @@ export async function post(
   }
 }
 
-function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher.RequestOptions {
+function requestOf({ postUrl, body, secret, date, sequence }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
     origin: url.origin,
@@ -92,6 +94,7 @@ function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher
       'user-agent': userAgent,
       date: String(date),
       signature: signatureOf(secret, body, String(date)),
+      ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
     },
     body,
     // Undici measures both between two bytes; our time-out covers the whole request, from connection to end.

@@ -116,6 +116,7 @@ describe('a caller sees its own subscriptions and no others', () => {
       'post /api/v1/webhook',
       'get /api/v1/webhook',
       'get /api/v1/webhook/{id}',
+      'get /api/v1/webhook/{id}/events',
       'get /api/v1/webhook/event/{name}',
       'get /api/v1/webhook/event/{name}/{accountingFolderId}',
       'delete /api/v1/webhook/{id}',

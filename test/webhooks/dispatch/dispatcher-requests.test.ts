@@ -29,7 +29,7 @@ test('events reach a subscriber in order, at most a hundred per request', async 
   expect((await deliveriesOf(stage, id)).every(({ sent }) => sent)).toBe(true)
 })
 
-test('a request carries its content type, date, signature and sender, and no other headers', async (context) => {
+test('a request carries its content type, date, signature, numbers and sender, and no other headers', async (context) => {
   const stage = await stageOf(context)
   await stage.subscribe('/one?key=1')
   const before = Date.now()
@@ -44,6 +44,7 @@ test('a request carries its content type, date, signature and sender, and no oth
     'content-type': 'application/json',
     'content-length': String(request!.body.length),
     'user-agent': `Grandlivre/${packageJson.version}`,
+    'webhook-sequence': '1-1',
   })
   expect(Number(date)).toBeGreaterThanOrEqual(before)
   expect(Number(date)).toBeLessThanOrEqual(Date.now())

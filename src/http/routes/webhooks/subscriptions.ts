@@ -8,20 +8,21 @@ import { readId } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds, isEventKind } from '../../../events/kinds.ts'
+import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
+import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
 import {
   documentOf,
   foldersFor,
   patchDocument,
   patched,
   type SubscriptionDocument,
+  skipsToLatest,
   subscriptionDocument,
 } from '../../../webhooks/subscription.ts'
 import {
   areFoldersOfFirm,
-  changeSubscription,
   countCreatedByTokens,
   deleteOwnSubscription,
-  enableSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
@@ -39,7 +40,7 @@ import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } f
 const WebhookSubscription = z
   .object({
     id: z.number(),
-    postUrl: z.url(),
+    postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
     onEvents: z.array(z.enum(eventKinds)),
     accountingFolderId: z.array(z.string()).openapi({ description: 'Folders; empty: the whole schema' }),
     thirdPartyId: z.number(),
@@ -169,9 +170,10 @@ const change = tokenRoute({
   ...routeAccess,
   summary: 'Applies a JSON Patch to a subscription of the caller, completely or not at all, and enables it',
   description:
-    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. Any successful patch, even an ' +
-    'empty one, enables a disabled subscription; it receives events that happen from then on. If /postUrl changes, ' +
-    'deliveries that wait for a retry are sent at once.',
+    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. New kinds and folders count for ' +
+    'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
+    'goes on where it stopped; /position, set to "latest", skips what it missed. If /postUrl changes, deliveries that ' +
+    'wait for a retry are sent at once; with null nothing is posted.',
   query: noQuery,
   params: subscriptionId,
   body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },
@@ -181,16 +183,20 @@ const change = tokenRoute({
 
 /**
  * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
- * first. It is not locked during the DNS lookup of a new address: the transaction ends without a change, and everything
- * is repeated once the address is vetted. No operation copies into /postUrl, so the repetition gives the same address.
+ * first. It is not locked during the DNS lookup of a new address, nor while a long backlog gets its numbers: the
+ * transaction ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so the
+ * repetition gives the same address.
  */
 async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
   const id = readSubscriptionId(c.req.param('id'))
   const rules = rulesOf(services)
   const patch = checkBody(patchDocument, body)
-  const vetted = new Set<string>()
+  const skips = skipsToLatest(patch)
+  const { schemaId } = principal
+  const vetted = new Set<string | null>([null])
+  let isNumbered = false
   for (;;) {
-    const outcome = await inTenant(services.database, principal.schemaId, async (client) => {
+    const outcome = await inTenant(services.database, schemaId, async (client) => {
       const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
       const document = checkBody(subscriptionDocument(rules), patched(documentOf(before), patch))
       const folderIds = foldersFor(principal, document)
@@ -198,13 +204,18 @@ async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): 
       await checkFolders(client, principal, added)
       const { postUrl, onEvents } = document
       if (postUrl !== before.postUrl && !vetted.has(postUrl)) return { toVet: postUrl }
-      await changeSubscription(client, id, { postUrl, onEvents, folderIds })
-      await enableSubscription(client, id)
-      return { ...before, postUrl, onEvents, folderIds }
+      const change = { to: { postUrl, onEvents, folderIds }, skips }
+      if (!isNumbered && needsNumbers(before, change)) return 'toNumber'
+      await applyChange(client, before, change)
+      return { ...before, ...change.to }
     })
-    if (!('toVet' in outcome)) return c.json(shown(outcome), 200, uncached)
-    await checkTarget(outcome.toVet, rules)
-    vetted.add(outcome.toVet)
+    if (outcome === 'toNumber') {
+      await numberInParts((run) => inTenant(services.database, schemaId, run), id)
+      isNumbered = true
+    } else if ('toVet' in outcome) {
+      await checkTarget(outcome.toVet, rules)
+      vetted.add(outcome.toVet)
+    } else return c.json(shown(outcome), 200, uncached)
   }
 }
 
@@ -275,6 +286,7 @@ async function checkCount(client: PoolClient, principal: Principal, most: number
 }
 
 async function checkTarget(postUrl: SubscriptionDocument['postUrl'], rules: TargetRules): Promise<void> {
+  if (postUrl === null) return
   const wrong = await vetTarget(postUrl, rules)
   if (wrong !== undefined) throw invalid('postUrl', wrong)
 }
