@@ -57,6 +57,8 @@ export interface LogEvents {
   'stream.sent': { requestId: string; rows: number; bytes: number; ms: number }
   /** A streamed export failed after its first byte: the client saw a broken transfer. */
   'stream.broken': { requestId: string; error: unknown }
+  /** The digests of an exercice could not be stored. The next request for them computes them again. */
+  'blocks.notKept': { requestId: string; error: unknown }
   /** A stored file failed after its first byte: the client saw a broken transfer. */
   'file.broken': { requestId: string; error: unknown }
   /** A full export was claimed, interrupted, requeued, lost to another process or cancelled, or finished. */
@@ -109,6 +111,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'request.failed': 'error',
   'stream.sent': 'info',
   'stream.broken': 'error',
+  'blocks.notKept': 'warn',
   'file.broken': 'error',
   'export.started': 'info',
   'export.interrupted': 'warn',
