@@ -268,6 +268,14 @@ export const limits = {
   deliveryBytesMax: 90 * 1024,
   /** Bytes of a response to a delivery that are stored for staff. */
   deliveryAnswerBytes: 4 * 1024,
+  /** Bytes of a response that its owner is shown. */
+  shownAnswerBytes: 1024,
+  /** Attempts of a delivery that its owner is shown: all of them, unless it was replayed. */
+  shownAttemptsMax: 20,
+  /** Events of one replay that an owner asks for: some 10 deliveries, whose bodies are stored at once. */
+  replayedEventsMax: 1_000,
+  /** Replayed deliveries of a subscription that may wait; then its owner can replay no more. */
+  pendingReplaysMax: 100,
   /** Bytes of a response that are read; then the connection is closed, since the response may never end. */
   deliveryAnswerBytesMax: 64 * 1024,
   /** Share by which retries may be later than in the table (docs/spec/webhooks.md#retries). */
@@ -308,6 +316,12 @@ export const limits = {
    * five days is disabled, so staff have weeks to notice and replay.
    */
   eventRetentionDays: 30,
+  /** How long a replaced secret of a subscription signs beside the new one (docs/spec/webhooks.md#signing-secrets). */
+  signingSecretKeptMs: 24 * 3_600_000,
+  /** Secrets of a subscription that may sign at once: three rotations in 24 hours. Each adds to every delivery's headers. */
+  signingSecretsMax: 4,
+  /** Pause between two pings of one subscription. */
+  pingEveryMs: 1_000,
   /** Full days for which the log of changes keeps every row. Older ones are compacted, so that it stays small. */
   changesExactDays: 7,
   /** Requests of a process that may wait for a change at once (`db/notifications.ts`); further ones get 503. */

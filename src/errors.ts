@@ -172,6 +172,18 @@ const errorTable = {
       '`details.producerIds` lists the first 100 of them.',
     remedy: 'Ask for one of `details.producerIds`.',
   },
+  'ERR-WEBHOOK-PULL-ONLY': {
+    status: 409,
+    message: 'This subscription has no address: nothing is sent to it',
+    cause: 'A ping or a replay was requested for a subscription whose `postUrl` is null.',
+    remedy: 'Read its events by number, or give it a `postUrl` first.',
+  },
+  'ERR-WEBHOOK-DISABLED': {
+    status: 409,
+    message: 'This subscription is disabled: nothing is sent to it',
+    cause: 'A replay was requested for a disabled subscription.',
+    remedy: 'Enable it with a `PATCH`, an empty one (`[]`) for example, then repeat the request.',
+  },
   'ERR-TOO-MANY-SUBSCRIPTIONS': {
     status: 409,
     message: 'The third party has reached its limit of subscriptions in this schema; delete one first',

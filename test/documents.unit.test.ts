@@ -5,6 +5,7 @@ import { z } from '@hono/zod-openapi'
 import { expect, test } from 'vitest'
 import { limits, readConfig } from '../src/config.ts'
 import { kinds } from '../src/events/kinds.ts'
+import { blocksText } from '../src/exports/blocks/block.ts'
 import { fileFormatNames } from '../src/formats/file-formats.ts'
 import { flatColumns } from '../src/formats/flat/columns.ts'
 import { sourceCodes } from '../src/formats/rows.ts'
@@ -100,6 +101,10 @@ test('the specification lists exactly the parameters of the exports', () => {
   const listed = (heading: string) => firstQuoted('docs/spec/exports.md', heading).toSorted()
   expect(listed('Movements')).toEqual(parametersOf('movements'))
   expect(listed('Full exports')).toEqual(parametersOf('all'))
+  const [, notOfBlocks] = /without (.*?), which/s.exec(sectionOf('docs/spec/changes.md', 'Blocks'))!
+  expect(listed('Movements').filter((name) => !quoted(notOfBlocks).includes(name))).toEqual(
+    parametersOf('movements/blocks'),
+  )
   const [, without] = /without (.*?), plus:/s.exec(sectionOf('docs/spec/exports.md', 'Entries'))!
   const ofMovements = listed('Movements').filter((name) => !quoted(without).includes(name))
   expect([...new Set([...ofMovements, ...listed('Entries')])].toSorted()).toEqual(parametersOf('entries'))
@@ -144,6 +149,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
       movements: linesOf('movements.ndjson'),
       balance: linesOf('balance.ndjson'),
       entry: data.entries,
+      blocks: JSON.parse(blocksText([{ first: 0, rows: 2, sha256: 'a'.repeat(64) }], 'json')),
     }
     const items = own[name] ?? [data[name]].flat()
     expect(items).not.toEqual([])
@@ -153,7 +159,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
 )
 
 test('the collections of the specification are those of the routes', () => {
-  const own = ['movements', 'entries', 'entry', 'balance', 'society']
+  const own = ['movements', 'blocks', 'entries', 'entry', 'balance', 'society']
   const listed = quoted(sectionOf('docs/spec/exports.md', 'Collections').split(/only parameters/)[0]).slice(1)
   expect(listed.toSorted()).toEqual(
     itemSchemas
@@ -243,6 +249,14 @@ test.each([
   ['docs/spec/interface.md', /body \| (\d+) KiB/, limits.bodyBytesMax / 1024],
   ['docs/spec/webhooks.md', /deliveries are kept for (\d+) days/, limits.eventRetentionDays],
   ['docs/spec/webhooks.md', /can create (\d+) subscriptions/, webhookSubscriptionsMax],
+  ['docs/spec/webhooks.md', /signs for (\d+) hours beside/, limits.signingSecretKeptMs / 3_600_000],
+  ['docs/spec/webhooks.md', /At most (four) secrets/, limits.signingSecretsMax === 4 ? 'four' : ''],
+  ['docs/spec/webhooks.md', /the newest (\d+): number/, limits.shownAttemptsMax],
+  ['docs/spec/webhooks.md', /the first (1,024) bytes/, limits.shownAnswerBytes.toLocaleString('en')],
+  ['docs/spec/webhooks.md', /At most (1,000) numbers/, limits.replayedEventsMax.toLocaleString('en')],
+  ['docs/spec/webhooks.md', /(\d+) replayed deliveries of the subscription wait/, limits.pendingReplaysMax],
+  ['docs/spec/webhooks.md', /second one within a (second)/, limits.pingEveryMs === 1_000 ? 'second' : ''],
+  ['docs/partners.md', /both sign for (\d+) hours/, limits.signingSecretKeptMs / 3_600_000],
   [
     'docs/spec/webhooks.md',
     /by (five) days without/,

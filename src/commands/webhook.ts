@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { ClientBase } from 'pg'
+import { loadMasterKey } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
@@ -7,9 +8,11 @@ import { eventKinds } from '../events/kinds.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import { oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
 import { lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
+import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import {
   listAttempts,
   listDeliveries,
+  lockReplayed,
   readSubscriptions,
   readUnnumbered,
   type SubscriptionRecord,
@@ -69,6 +72,13 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .option('--reason <reason>', 'for other staff', 'Disabled by staff')
     .action((id, options) => disable(terminal, id, options))
   webhook
+    .command('rotate-secret')
+    .description(
+      'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
+    )
+    .argument('<id>', 'of the subscription', checkId)
+    .action((id) => rotateSecret(terminal, id))
+  webhook
     .command('delete')
     .description('delete a subscription with its pending deliveries')
     .argument('<id>', 'of the subscription', checkId)
@@ -108,7 +118,7 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
     )
   const refused = await vetTarget(url, rules)
   if (refused !== undefined) throw new Error(`--url ${refused}`)
-  await asOwner(terminal, async (client) => {
+  await asOwner(terminal, async (client, config) => {
     const thirdParty = await findThirdParty(client, partner)
     if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
     const { id } = await insertSubscription(client, {
@@ -119,7 +129,8 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
       postUrl: url,
       onEvents: checked.data.onEvents,
     })
-    return [`Subscription ${id} of ${partner} receives events from now on.`]
+    const secret = await addSigningSecret(client, id, await loadMasterKey(config))
+    return [`Subscription ${id} of ${partner} receives events from now on.`, ...secretLines(secret)]
   })
 }
 
@@ -253,6 +264,20 @@ async function disable(terminal: Terminal, id: string, { reason }: { reason: str
       throw new Error(`There is no enabled subscription ${id}: see webhook list`)
     return [`Subscription ${id} is disabled.`]
   })
+}
+
+async function rotateSecret(terminal: Terminal, id: string): Promise<void> {
+  await asOwner(terminal, async (client, config) => {
+    if (!(await lockReplayed(client, id))) throw unknown(id)
+    return secretLines(await rotateSigningSecret(client, id, await loadMasterKey(config)))
+  })
+}
+
+function secretLines(secret: string): string[] {
+  return [
+    `Signing secret: ${secret}`,
+    'It is shown only once; the receiver checks webhook-signature with it.',
+  ]
 }
 
 async function remove(terminal: Terminal, id: string): Promise<void> {

@@ -168,6 +168,7 @@ CREATE TABLE deliveries (
   CONSTRAINT deliveries_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
 );
 CREATE INDEX deliveries_due ON deliveries USING btree (next_attempt_at) WHERE state = 'pending'::text;
+CREATE INDEX deliveries_failed ON deliveries USING btree (subscription_id, id) WHERE state = 'failed'::text;
 CREATE INDEX deliveries_finished ON deliveries USING btree (schema_id, finished_at);
 CREATE INDEX deliveries_of_subscription ON deliveries USING btree (subscription_id, id);
 CREATE UNIQUE INDEX deliveries_one_pending ON deliveries USING btree (subscription_id) WHERE state = 'pending'::text AND NOT is_replay;
@@ -661,6 +662,21 @@ CREATE TABLE service_state (
   CONSTRAINT service_state_one_check CHECK (one)
 );
 
+CREATE TABLE signing_secrets (
+  subscription_id id NOT NULL,
+  secret_encrypted bytea NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  retired_at timestamp with time zone,
+  CONSTRAINT signing_secrets_pkey PRIMARY KEY (subscription_id, created_at),
+  CONSTRAINT signing_secrets_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX signing_secrets_newest ON signing_secrets USING btree (subscription_id) WHERE retired_at IS NULL;
+ALTER TABLE signing_secrets ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_subscription ON signing_secrets FOR ALL TO PUBLIC USING ((EXISTS ( SELECT
+   FROM subscriptions s
+  WHERE s.id::bigint = signing_secrets.subscription_id::bigint)));
+GRANT DELETE, INSERT, SELECT, UPDATE ON signing_secrets TO grandlivre_service;
+
 CREATE TABLE sources (
   code text NOT NULL,
   CONSTRAINT sources_pkey PRIMARY KEY (code)
@@ -695,6 +711,7 @@ CREATE TABLE subscriptions (
   failing_since timestamp with time zone,
   last_success_at timestamp with time zone,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  pinged_at timestamp with time zone,
   numbered bigint DEFAULT 0 NOT NULL,
   collected bigint DEFAULT 0 NOT NULL,
   CONSTRAINT subscriptions_pkey PRIMARY KEY (id),

@@ -12,8 +12,8 @@ import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
+import type { PostParts } from '../webhooks/dispatch/post.ts'
 import { startEventRetention } from '../webhooks/retention.ts'
-import { guardedAgent } from '../webhooks/target.ts'
 
 export interface BackgroundParts {
   config: Config
@@ -25,6 +25,7 @@ export interface BackgroundParts {
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
+  deliveries: PostParts
   timing: Timing
   log: Log
 }
@@ -56,11 +57,9 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
 }
 
 /** Has its own connection pool, so that deliveries never make requests wait for a connection. */
-function startDispatcher({ config, serviceUrl, masterKey, timing, log }: BackgroundParts): {
+function startDispatcher({ serviceUrl, masterKey, deliveries, log }: BackgroundParts): {
   close(): Promise<void>
 } {
-  const rules = { allowInsecure: config.webhookAllowInsecure }
-  const agent = guardedAgent(rules)
   const pool = createPool(serviceUrl, {
     max: limits.deliveryConnectionsMax,
     applicationName: 'grandlivre deliveries',
@@ -69,9 +68,7 @@ function startDispatcher({ config, serviceUrl, masterKey, timing, log }: Backgro
     serviceUrl,
     database: pool,
     masterKey,
-    agent,
-    rules,
-    timing: timing.deliveries,
+    ...deliveries,
     log,
     now: Date.now,
     random: Math.random,
@@ -79,7 +76,6 @@ function startDispatcher({ config, serviceUrl, masterKey, timing, log }: Backgro
   return {
     close: async () => {
       await dispatcher.close()
-      await agent.destroy()
       await pool.end()
     },
   }

@@ -38,24 +38,25 @@ export async function replayEvents(
 ): Promise<number> {
   const { collected } = await lockReceiving(client, subscriptionId)
   let events = 0
-  for (const { first, last } of await numbersOfSpan(client, subscriptionId, span))
-    events += await replayNumbers(client, subscriptionId, { first, last: Math.min(last, collected) }, now)
+  for (const { first, last } of await numbersOfSpan(client, subscriptionId, span)) {
+    const sent = { first, last: Math.min(last, collected) }
+    events += (await replayNumbers(client, subscriptionId, sent, now)).events
+  }
   return events
 }
 
 /**
  * Replays the events with these numbers, as far as they are kept. To be called with the subscription locked.
  * @param now epoch milliseconds
- * @returns how many events
  */
 export async function replayNumbers(
   client: ClientBase,
   subscriptionId: string,
   { first, last }: Numbers,
   now: number,
-): Promise<number> {
+): Promise<{ deliveries: number; events: number }> {
   const schemaIds = new Set<string>()
-  let replayed = 0
+  const replayed = { deliveries: 0, events: 0 }
   let after = first - 1
   while (after < last) {
     const page = await readNumbered(client, subscriptionId, after, Math.min(pageEvents, last - after))
@@ -63,7 +64,8 @@ export async function replayNumbers(
       const batch = packBatch(subscriptionId, unsent)
       await insertReplay(client, subscriptionId, batch, now)
       schemaIds.add(batch.schemaId)
-      replayed += batch.events
+      replayed.deliveries += 1
+      replayed.events += batch.events
       unsent = unsent.slice(batch.events)
     }
     after += pageEvents

@@ -163,6 +163,26 @@ export async function lockOwnSubscription(
   return rows[0]
 }
 
+/**
+ * Allows one ping, if the last one is at least `everyMs` old. To be called after `lockOwnSubscription`.
+ * @returns what the ping needs; undefined if it is too early
+ */
+export async function allowPing(
+  client: ClientBase,
+  id: string,
+  everyMs: number,
+): Promise<{ deliveryId: string; scope: unknown } | undefined> {
+  const { rows } = await client.query<{ deliveryId: string; scope: unknown }>(
+    `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
+     where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
+     returning nextval('grandlivre.delivery_ids') as "deliveryId",
+       grandlivre.event_scope(s.schema_id, s.firm_id,
+         case when cardinality(s.folder_ids) = 1 then s.folder_ids[1] end) as scope`,
+    [id, everyMs],
+  )
+  return rows[0]
+}
+
 /** Deletes it and its pending deliveries. @returns false if it does not exist or is not the caller's */
 export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
   const { rowCount } = await client.query(

@@ -1,7 +1,8 @@
 /** Staff commands on events and subscriptions. */
+import { verifyWebhook } from 'grandlivre/webhooks'
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { type CommandResult, cli } from '../support/cli.ts'
-import { answerWith } from '../support/receiver.ts'
+import { answerWith, type Received } from '../support/receiver.ts'
 import {
   documentEvent,
   namesOf,
@@ -96,7 +97,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
   await run(...create('--all-schemas'))
   await run(...create('--schema', '200'))
   expect(await run(...create('--folder', '111', '112', '111'))).toMatch(
-    /^Subscription \d+ of ONE receives events from now on\.\n$/,
+    /^Subscription \d+ of ONE receives events from now on\.\nSigning secret: whsec_.{44}\nIt is shown only once; .*\n$/,
   )
   const made = await sql(
     'select schema_id, folder_ids, level, firm_id, on_events, post_url from subscriptions order by id',
@@ -111,6 +112,23 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
   expect(list).toMatch(/ONE +staff +all schemas +enabled +0\/0 +0\/0 +https/)
   expect(list).toMatch(/ONE +staff +schema 200 +enabled/)
   expect(list).toMatch(/ONE +staff +folders 111,112 +enabled/)
+})
+
+test('the secret of a subscription that staff made signs its deliveries, and is rotated by staff', async (context) => {
+  const { run, refused, ...stage } = await stageOf(context)
+  const secretIn = (out: string) => out.match(/^Signing secret: (whsec_\S+)$/m)![1]!
+  const where = ['--partner', 'ONE', '--url', publicUrl, '--events', 'document', '--schema', '100']
+  const created = await run('webhook', 'create', ...where)
+  const id = created.match(/^Subscription (\d+)/)![1]!
+  const rotated = await run('webhook', 'rotate-secret', id)
+  await stage.sql('update subscriptions set post_url = $1', [`${stage.receiver.url}/staff`])
+  stage.dispatch()
+  await stage.publish([documentEvent('a')])
+  await until(() => stage.receiver.requests('/staff').length === 1)
+  const [{ headers, body }] = stage.receiver.requests('/staff') as [Received]
+  for (const signingSecret of [secretIn(created), secretIn(rotated)])
+    expect(verifyWebhook({ signingSecret, headers, body }).valid).toBe(true)
+  expect(await refused('webhook', 'rotate-secret', '1')).toContain('no subscription 1')
 })
 
 test('a subscription is shown, disabled with a reason, enabled and deleted', async (context) => {

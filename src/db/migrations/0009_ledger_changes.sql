@@ -104,6 +104,28 @@ begin
   end loop;
 end $$;
 
+-- Secrets with which the deliveries of a subscription are signed beside that of its third party
+-- (docs/spec/webhooks.md#signing-secrets). A subscription from before this has none: its next delivery gives it one.
+create table signing_secrets (
+  subscription_id id not null references subscriptions on delete cascade,
+  secret_encrypted bytea not null, -- AES-256-GCM under MASTER_KEY
+  created_at timestamptz not null default clock_timestamp(),
+  retired_at timestamptz, -- null: the newest; otherwise when it no longer signs
+  primary key (subscription_id, created_at)
+);
+create unique index signing_secrets_newest on signing_secrets (subscription_id) where retired_at is null;
+alter table signing_secrets enable row level security;
+-- Visible to those who see the subscription: its tenant, and the dispatcher.
+create policy of_subscription on signing_secrets
+  using (exists (select from subscriptions s where s.id = subscription_id));
+grant select, insert, update, delete on signing_secrets to grandlivre_service;
+
+-- What an owner looks for among all that was delivered.
+create index deliveries_failed on deliveries (subscription_id, id) where state = 'failed';
+
+-- When its owner last asked for a ping.
+alter table subscriptions add column pinged_at timestamptz;
+
 -- Numbers of the events of a subscription: 1, 2, 3, ... without gaps (docs/spec/webhooks.md#sequence). They are given
 -- under the lock of the subscription's row, and apart from delivering, so that events can be read by number.
 alter table subscriptions
@@ -161,4 +183,4 @@ alter table deliveries
 create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
   returns boolean language sql immutable parallel safe as 'select false';
 
--- functions: sha256 20db4a31f180d55c366e6a972041c4dfe7ead4f745c228f5f8599beea0c580ba
+-- functions: sha256 07ba2f8e0de6292517aa57df37633e27ed3f8af5e09ec0e174b3d8749db452c7

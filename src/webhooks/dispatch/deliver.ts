@@ -8,13 +8,13 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import { decrypt } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { type NumberedEvent, packBatch } from '../body.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
 import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
+import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
 import { disableSubscription } from '../subscriptions.sql.ts'
 import {
   type Attempt,
@@ -34,7 +34,7 @@ import { type DeliveryResponse, type PostParts, post } from './post.ts'
 const successEveryMs = 60_000
 
 export interface DeliverParts extends PostParts {
-  /** Decrypts the secrets of third parties. */
+  /** Decrypts the secrets that sign. */
   masterKey: Buffer
   log: Log
   /** Epoch milliseconds. */
@@ -76,10 +76,10 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
   })
   while (sending) {
     const { receiver, delivery } = sending
-    const secret = decrypt(receiver.sealedSecret, parts.masterKey)
-    const { body, firstSequence, lastSequence } = delivery
+    const secrets = openSecrets(receiver, parts.masterKey)
+    const { id, body, firstSequence, lastSequence } = delivery
     const sequence = firstSequence === null ? undefined : `${firstSequence}-${lastSequence}`
-    const request = { postUrl: receiver.postUrl, body, secret, date: parts.now(), sequence }
+    const request = { postUrl: receiver.postUrl, id, body, date: parts.now(), sequence, ...secrets }
     const began = performance.now()
     const response = await post(parts, request, turn.stopped)
     turn.onAttempt(performance.now() - began)
@@ -93,7 +93,7 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
  * @param last the delivery sent before
  */
 async function next(
-  { now }: DeliverParts,
+  { now, masterKey }: DeliverParts,
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
@@ -101,6 +101,7 @@ async function next(
   const waiting = await findWaiting(client, subscriptionId, now())
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
+  await ensureSigningSecret(client, subscriptionId, receiver, masterKey)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending
   const events = await nextEvents(client, subscriptionId, receiver)

@@ -7,13 +7,12 @@
  */
 import type { ClientBase } from 'pg'
 import type { Batch } from '../body.ts'
+import { type SealedSecrets, sealedSigningSecrets } from '../signing/signing-secrets.sql.ts'
 import type { Decision } from './delivery.ts'
 
 /** A subscription, as read just before sending. */
-export interface Receiver {
+export interface Receiver extends SealedSecrets {
   postUrl: string
-  /** AES-256-GCM with the master key: the newest secret of the third party. */
-  sealedSecret: Buffer
   /** Epoch milliseconds; null if the last delivery succeeded. */
   failingSince: number | null
   /** Epoch milliseconds, as last recorded. */
@@ -132,6 +131,7 @@ export async function findWaiting(
   const { rows } = await client.query<WaitingRow>({
     name: 'find-waiting',
     text: `select s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
+        ${sealedSigningSecrets} as "sealedSigningSecrets",
         extract(epoch from s.failing_since)::float8 * 1000 as "failingSince",
         extract(epoch from s.last_success_at)::float8 * 1000 as "lastSuccessAt",
         s.numbered::float8, s.collected::float8,

@@ -10,6 +10,7 @@ import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds, isEventKind } from '../../../events/kinds.ts'
 import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
 import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
+import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing/signing-secrets.ts'
 import {
   documentOf,
   foldersFor,
@@ -47,6 +48,16 @@ const WebhookSubscription = z
   })
   .openapi('WebhookSubscription')
 
+/** With the secret, which only this answer and that of a rotation show. */
+const oneWithSecret = {
+  content: {
+    'application/json': {
+      schema: WebhookSubscription.extend({ signingSecret: z.string().regex(/^whsec_/) }).openapi(
+        'WebhookSubscriptionWithSecret',
+      ),
+    },
+  },
+}
 const one = { content: { 'application/json': { schema: WebhookSubscription } } }
 const many = { content: { 'application/json': { schema: z.array(WebhookSubscription) } } }
 const noQuery = z.strictObject({})
@@ -65,8 +76,8 @@ const create = tokenRoute({
   body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
   answers: {
     201: {
-      ...one,
-      description: 'The subscription',
+      ...oneWithSecret,
+      description: 'The subscription, with the secret that signs its deliveries',
       headers: { Location: { description: 'The path of the subscription', schema: { type: 'string' } } },
     },
   },
@@ -77,20 +88,15 @@ const create = tokenRoute({
     const { schemaId, level, firmId, thirdPartyId } = principal
     const { postUrl, onEvents } = document
     await checkTarget(postUrl, rules)
-    const created = await inTenant(services.database, schemaId, async (client) => {
+    const { created, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
       await checkFolders(client, principal, folderIds)
       await checkCount(client, principal, services.config.webhookSubscriptionsMax)
-      return insertSubscription(client, {
-        schemaId,
-        level,
-        firmId,
-        thirdPartyId,
-        postUrl,
-        onEvents,
-        folderIds,
-      })
+      const fields = { schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds }
+      const created = await insertSubscription(client, fields)
+      return { created, signingSecret: await addSigningSecret(client, created.id, services.masterKey) }
     })
-    return c.json(shown(created), 201, { ...uncached, Location: `/api/v1/webhook/${created.id}` })
+    const location = { Location: `/api/v1/webhook/${created.id}` }
+    return c.json({ ...shown(created), signingSecret }, 201, { ...uncached, ...location })
   },
 })
 
@@ -219,6 +225,27 @@ async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): 
   }
 }
 
+const rotateSecret = tokenRoute({
+  method: 'post',
+  path: '/api/v1/webhook/{id}/rotate-secret',
+  ...routeAccess,
+  summary: 'Replaces the secret that signs the deliveries of a subscription',
+  description:
+    'The previous secret signs beside the new one for 24 hours. At most four secrets sign at once.',
+  query: noQuery,
+  params: subscriptionId,
+  answers: { 200: { ...oneWithSecret, description: 'The subscription, with its new secret' } },
+  answer: async ({ c, services, principal }) => {
+    const id = readSubscriptionId(c.req.param('id'))
+    const { schemaId } = principal
+    const { own, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
+      const own = (await lockOwnSubscription(client, principal, id)) ?? notFound()
+      return { own, signingSecret: await rotateSigningSecret(client, id, services.masterKey) }
+    })
+    return c.json({ ...shown(own), signingSecret }, 200, uncached)
+  },
+})
+
 const remove = tokenRoute({
   method: 'delete',
   path: '/api/v1/webhook/{id}',
@@ -244,6 +271,7 @@ export const subscriptionRoutes: readonly Route[] = [
   listForKind,
   listForKindAndFolder,
   change,
+  rotateSecret,
   remove,
 ]
 
