@@ -167,12 +167,9 @@ async function replaceYear(folderId: string, random: Random): Promise<void> {
   await importFec(pool, { file, folderId, replace: true })
 }
 
-/** Imports twice into another folder of the schema. Ends with the imports. */
+/** Imports into another folder of the schema. Ends with the import. */
 function importMeanwhile(): AsyncDisposable {
-  const importing = (async () => {
-    const random = randomFrom(1)
-    for (let count = 0; count < 2; count++) await replaceYear(importedId, random)
-  })()
+  const importing = replaceYear(importedId, randomFrom(1))
   return { [Symbol.asyncDispose]: () => importing }
 }
 
