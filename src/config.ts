@@ -27,6 +27,8 @@ export interface Config {
   store: FileStore
   /** Days until files are removed. */
   fileRetentionDays: number
+  /** Days for which changes of ledgers are remembered. */
+  changesRetentionDays: number
   /** Allows webhooks to http addresses and private networks: only for development. */
   webhookAllowInsecure: boolean
   /** Subscriptions that the tokens of one third party may create in one schema. */
@@ -128,6 +130,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     },
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
+    changesRetentionDays: wholeNumber('CHANGES_RETENTION_DAYS', 400, 1, 3650),
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
     webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
     logLevel,
@@ -265,6 +268,14 @@ export const limits = {
   deliveryBytesMax: 90 * 1024,
   /** Bytes of a response to a delivery that are stored for staff. */
   deliveryAnswerBytes: 4 * 1024,
+  /** Bytes of a response that its owner is shown. */
+  shownAnswerBytes: 1024,
+  /** Attempts of a delivery that its owner is shown: all of them, unless it was replayed. */
+  shownAttemptsMax: 20,
+  /** Events of one replay that an owner asks for: some 10 deliveries, whose bodies are stored at once. */
+  replayedEventsMax: 1_000,
+  /** Replayed deliveries of a subscription that may wait; then its owner can replay no more. */
+  pendingReplaysMax: 100,
   /** Bytes of a response that are read; then the connection is closed, since the response may never end. */
   deliveryAnswerBytesMax: 64 * 1024,
   /** Share by which retries may be later than in the table (docs/spec/webhooks.md#retries). */
@@ -305,8 +316,20 @@ export const limits = {
    * five days is disabled, so staff have weeks to notice and replay.
    */
   eventRetentionDays: 30,
+  /** How long a replaced secret of a subscription signs beside the new one (docs/spec/webhooks.md#signing-secrets). */
+  signingSecretKeptMs: 24 * 3_600_000,
+  /** Secrets of a subscription that may sign at once: three rotations in 24 hours. Each adds to every delivery's headers. */
+  signingSecretsMax: 4,
+  /** Pause between two pings of one subscription. */
+  pingEveryMs: 1_000,
+  /** Full days for which the log of changes keeps every row. Older ones are compacted, so that it stays small. */
+  changesExactDays: 7,
   /** Requests of a process that may wait for a change at once (`db/notifications.ts`); further ones get 503. */
   waitingRequestsMax: 1_000,
+  /** Connections on which those that were woken read at once. */
+  waitingReadsMax: 2,
+  /** Bytes of a page of events, unless a single event has more. */
+  eventPageBytesMax: 4 * 1024 * 1024,
   /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
 } as const

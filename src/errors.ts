@@ -172,6 +172,18 @@ const errorTable = {
       '`details.producerIds` lists the first 100 of them.',
     remedy: 'Ask for one of `details.producerIds`.',
   },
+  'ERR-WEBHOOK-PULL-ONLY': {
+    status: 409,
+    message: 'This subscription has no address: nothing is sent to it',
+    cause: 'A ping or a replay was requested for a subscription whose `postUrl` is null.',
+    remedy: 'Read its events by number, or give it a `postUrl` first.',
+  },
+  'ERR-WEBHOOK-DISABLED': {
+    status: 409,
+    message: 'This subscription is disabled: nothing is sent to it',
+    cause: 'A replay was requested for a disabled subscription.',
+    remedy: 'Enable it with a `PATCH`, an empty one (`[]`) for example, then repeat the request.',
+  },
   'ERR-TOO-MANY-SUBSCRIPTIONS': {
     status: 409,
     message: 'The third party has reached its limit of subscriptions in this schema; delete one first',
@@ -186,6 +198,15 @@ const errorTable = {
     cause: 'The download address is more than an hour old, or its file was removed.',
     remedy:
       'Read the status of the export again. While the file is kept, each status contains a new address.',
+  },
+  'ERR-EVENTS-EXPIRED': {
+    status: 410,
+    message: 'Events after this number are no longer kept; details.oldest is the first number that is',
+    cause:
+      'The event that follows the number in `after` happened more than 30 days ago and was deleted. `details.oldest` is the ' +
+      'first number still kept.',
+    remedy:
+      'What is gone has to be read from the ledger itself. Then go on with `after` one below `details.oldest`.',
   },
   'ERR-EXPORT-EXPIRED': {
     status: 410,
@@ -279,6 +300,8 @@ export interface AppErrorOptions {
   issues?: Issue[] | undefined
   /** Resources of which the caller has to choose one. */
   producerIds?: string[] | undefined
+  /** The first number of an event that is kept. */
+  oldest?: string | undefined
   /** Response headers that the status requires: `Retry-After`, `Allow`. */
   headers?: Record<string, string>
   /** The missing dependency, as /readyz names it, if known. */
@@ -291,6 +314,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
   readonly producerIds: string[] | undefined
+  readonly oldest: string | undefined
   readonly headers: Record<string, string>
   readonly missing: string | undefined
 
@@ -301,6 +325,7 @@ export class AppError extends Error {
     this.code = code
     this.issues = options.issues
     this.producerIds = options.producerIds
+    this.oldest = options.oldest
     this.headers = options.headers ?? {}
     this.missing = options.missing
   }

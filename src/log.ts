@@ -57,6 +57,8 @@ export interface LogEvents {
   'stream.sent': { requestId: string; rows: number; bytes: number; ms: number }
   /** A streamed export failed after its first byte: the client saw a broken transfer. */
   'stream.broken': { requestId: string; error: unknown }
+  /** The digests of an exercice could not be stored. The next request for them computes them again. */
+  'blocks.notKept': { requestId: string; error: unknown }
   /** A stored file failed after its first byte: the client saw a broken transfer. */
   'file.broken': { requestId: string; error: unknown }
   /** A full export was claimed, interrupted, requeued, lost to another process or cancelled, or finished. */
@@ -78,6 +80,8 @@ export interface LogEvents {
   /** Expired files and rows were removed, or the removal failed and will be retried. */
   'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
   'retention.eventsSwept': { events: number; deliveries: number }
+  /** Old rows of the log of changes were forgotten, or joined with others. */
+  'retention.changesSwept': { forgotten: number; compacted: number }
   'retention.error': { error: unknown }
   /** The connection that holds the slots of running requests was lost, or is back. */
   'requestSlots.lost': { error: unknown }
@@ -107,6 +111,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'request.failed': 'error',
   'stream.sent': 'info',
   'stream.broken': 'error',
+  'blocks.notKept': 'warn',
   'file.broken': 'error',
   'export.started': 'info',
   'export.interrupted': 'warn',
@@ -120,6 +125,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'queue.error': 'warn',
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',
+  'retention.changesSwept': 'info',
   'retention.error': 'warn',
   'requestSlots.lost': 'warn',
   'requestSlots.regained': 'info',
@@ -170,9 +176,11 @@ function line(event: keyof LogEvents, fields: object): string {
   return `${withoutSecrets(text)}\n`
 }
 
-/** Masks every token and partner secret in the text. For anything that quotes a caller. */
+/** Masks every token and secret in the text. For anything that quotes a caller. */
 export function withoutSecrets(text: string): string {
-  return text.replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
+  return text
+    .replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
+    .replace(/whsec_[A-Za-z0-9+/=%]+/g, 'whsec_***')
 }
 
 /** Omits an error's other properties: database errors quote rows. */

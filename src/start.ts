@@ -19,6 +19,8 @@ import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
+import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
+import { postPartsOf } from './webhooks/dispatch/post.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
@@ -91,20 +93,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
   stack.defer(closeNeeds)
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
-  const app = createApp({
-    config,
-    database: pool,
-    requestSlots,
-    notifications,
-    store,
-    queue,
-    threads,
-    readiness,
-    log,
-  })
+  const deliveries = postPartsOf(config, timing.deliveries)
+  stack.defer(() => deliveries.agent.destroy())
+  const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, log }
+  const waitingReads = new FairTurns(limits.waitingReadsMax)
+  const app = createApp({ ...parts, requestSlots, notifications, waitingReads, readiness })
   bound?.(url)
-  const start = () =>
-    startBackground({ config, database: pool, serviceUrl, masterKey, queue, threads, store, timing, log })
+  const start = () => startBackground({ ...parts, serviceUrl, timing })
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, away, readiness, pauseMs, log, start })
   opened.resolve(app)

@@ -101,10 +101,9 @@ describe('the store of files', () => {
         expect(mistakesOf({ ...s3, [name]: address })).toEqual([expect.stringContaining(`${name} must be`)])
     for (const bucket of ['Exports', 'ab', '-exports', 'a/b'])
       expect(mistakesOf({ ...s3, S3_BUCKET: bucket })).toEqual([expect.stringContaining('S3_BUCKET must be')])
-    for (const days of ['0', '-1', 'x', '1.5'])
-      expect(mistakesOf({ FILE_RETENTION_DAYS: days })).toEqual([
-        expect.stringContaining('FILE_RETENTION_DAYS must be'),
-      ])
+    for (const days of ['0', '-1', 'x', '1.5', '3651'])
+      for (const name of ['FILE_RETENTION_DAYS', 'CHANGES_RETENTION_DAYS'])
+        expect(mistakesOf({ [name]: days })).toEqual([expect.stringContaining(`${name} must be`)])
   })
 })
 

@@ -5,6 +5,7 @@ import { z } from '@hono/zod-openapi'
 import { expect, test } from 'vitest'
 import { limits, readConfig } from '../src/config.ts'
 import { kinds } from '../src/events/kinds.ts'
+import { blocksText } from '../src/exports/blocks/block.ts'
 import { fileFormatNames } from '../src/formats/file-formats.ts'
 import { flatColumns } from '../src/formats/flat/columns.ts'
 import { sourceCodes } from '../src/formats/rows.ts'
@@ -100,6 +101,10 @@ test('the specification lists exactly the parameters of the exports', () => {
   const listed = (heading: string) => firstQuoted('docs/spec/exports.md', heading).toSorted()
   expect(listed('Movements')).toEqual(parametersOf('movements'))
   expect(listed('Full exports')).toEqual(parametersOf('all'))
+  const [, notOfBlocks] = /without (.*?), which/s.exec(sectionOf('docs/spec/changes.md', 'Blocks'))!
+  expect(listed('Movements').filter((name) => !quoted(notOfBlocks).includes(name))).toEqual(
+    parametersOf('movements/blocks'),
+  )
   const [, without] = /without (.*?), plus:/s.exec(sectionOf('docs/spec/exports.md', 'Entries'))!
   const ofMovements = listed('Movements').filter((name) => !quoted(without).includes(name))
   expect([...new Set([...ofMovements, ...listed('Entries')])].toSorted()).toEqual(parametersOf('entries'))
@@ -144,6 +149,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
       movements: linesOf('movements.ndjson'),
       balance: linesOf('balance.ndjson'),
       entry: data.entries,
+      blocks: JSON.parse(blocksText([{ first: 0, rows: 2, sha256: 'a'.repeat(64) }], 'json')),
     }
     const items = own[name] ?? [data[name]].flat()
     expect(items).not.toEqual([])
@@ -153,7 +159,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
 )
 
 test('the collections of the specification are those of the routes', () => {
-  const own = ['movements', 'entries', 'entry', 'balance', 'society']
+  const own = ['movements', 'blocks', 'entries', 'entry', 'balance', 'society']
   const listed = quoted(sectionOf('docs/spec/exports.md', 'Collections').split(/only parameters/)[0]).slice(1)
   expect(listed.toSorted()).toEqual(
     itemSchemas
@@ -210,7 +216,7 @@ test('the README lists every setting, with its default', () => {
     expect(readConfig({ ...required, [quoted(name)[0]!]: quoted(value)[0] }), name).toEqual(config)
 })
 
-const { fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
+const { changesRetentionDays, fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
 const day = 24 * 3_600_000
 
 test.each([
@@ -218,10 +224,20 @@ test.each([
   ['docs/operators.md', /holds up to (\d+) events/, limits.deliveryEventsMax],
   ['docs/operators.md', /may create (\d+) subscriptions/, webhookSubscriptionsMax],
   ['docs/operators.md', /serves (\d+) subscriptions at/, limits.deliveriesAtOnceMax],
+  [
+    'docs/spec/webhooks.md',
+    /A process holds ([\d,]+) of them/,
+    limits.waitingRequestsMax.toLocaleString('en'),
+  ],
+  ['docs/spec/webhooks.md', /more than (\d+) MiB/, limits.eventPageBytesMax / 1024 ** 2],
+  ['docs/errors.md', /more than (\d+) days ago and was deleted/, limits.eventRetentionDays],
   ['docs/operators.md', /parts of (\d+) MiB/, limits.storePartBytes / 1024 ** 2],
   ['docs/partners.md', /kept for (\d+) days by default/, fileRetentionDays],
   ['docs/errors.md', /retention period \((\d+) days by default\)/, fileRetentionDays],
   ['docs/spec/exports.md', /kept for (\d+) days by default/, fileRetentionDays],
+  ['docs/spec/changes.md', /remembered for (\d+) days/, changesRetentionDays],
+  ['docs/operators.md', /forgotten after (\d+) days/, changesRetentionDays],
+  ['docs/spec/changes.md', /last (\d+) full days/, limits.changesExactDays],
   ['docs/spec/exports.md', /and (\d+) days later 404/, limits.expiredDays],
   ['docs/spec/exports.md', /has the first (\d+) of their ids/, limits.ambiguousEntriesMax],
   ['docs/errors.md', /lists the first (\d+) of them/, limits.ambiguousEntriesMax],
@@ -233,6 +249,14 @@ test.each([
   ['docs/spec/interface.md', /body \| (\d+) KiB/, limits.bodyBytesMax / 1024],
   ['docs/spec/webhooks.md', /deliveries are kept for (\d+) days/, limits.eventRetentionDays],
   ['docs/spec/webhooks.md', /can create (\d+) subscriptions/, webhookSubscriptionsMax],
+  ['docs/spec/webhooks.md', /signs for (\d+) hours beside/, limits.signingSecretKeptMs / 3_600_000],
+  ['docs/spec/webhooks.md', /At most (four) secrets/, limits.signingSecretsMax === 4 ? 'four' : ''],
+  ['docs/spec/webhooks.md', /the newest (\d+): number/, limits.shownAttemptsMax],
+  ['docs/spec/webhooks.md', /the first (1,024) bytes/, limits.shownAnswerBytes.toLocaleString('en')],
+  ['docs/spec/webhooks.md', /At most (1,000) numbers/, limits.replayedEventsMax.toLocaleString('en')],
+  ['docs/spec/webhooks.md', /(\d+) replayed deliveries of the subscription wait/, limits.pendingReplaysMax],
+  ['docs/spec/webhooks.md', /second one within a (second)/, limits.pingEveryMs === 1_000 ? 'second' : ''],
+  ['docs/partners.md', /both sign for (\d+) hours/, limits.signingSecretKeptMs / 3_600_000],
   [
     'docs/spec/webhooks.md',
     /by (five) days without/,

@@ -1,7 +1,8 @@
 /**
- * The credentials of a third party: an access token and the partner secret, 256 random bits each.
+ * The credentials of a third party: an access token, the partner secret, and one secret for each subscription to
+ * events, 256 random bits each.
  *
- * The database stores their SHA-256, and a lookup compares digests, never the text that the caller sent. That makes the
+ * The database stores the SHA-256 of the former two, and a lookup compares digests, never the text that the caller sent. That makes the
  * comparison safe without constant time: the duration of an index miss reveals something about a digest, but a digest
  * reveals nothing about the 256 bits it was made from. Random bits need neither salt nor a slow hash.
  */
@@ -19,6 +20,13 @@ export function makePartnerSecret(): string {
   return `glv_secret_${randomBytes(32).toString('base64url')}`
 }
 
+/** `whsec_...`, the form of Standard Webhooks: the base64 of 32 bytes, with which deliveries are signed. */
+export function makeSigningSecret(): string {
+  return `${signingSecretPrefix}${randomBytes(32).toString('base64')}`
+}
+
+export const signingSecretPrefix = 'whsec_'
+
 /** The 32-byte digest by which a token or secret is stored and looked up. */
 export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
@@ -28,7 +36,7 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * Encrypts with AES-256-GCM. The partner secret must be recoverable because it signs webhooks.
+ * Encrypts with AES-256-GCM. Secrets that sign webhooks must be recoverable.
  * @param masterKey 32 bytes
  * @returns nonce (12 bytes), tag (16 bytes), ciphertext
  */
@@ -49,7 +57,7 @@ export function decrypt(sealed: Buffer, masterKey: Buffer): string {
     const plain = [decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]
     return Buffer.concat(plain).toString('utf8')
   } catch (cause) {
-    throw new Error('A partner secret cannot be read: MASTER_KEY is not the key it was stored under', {
+    throw new Error('A secret cannot be read: MASTER_KEY is not the key it was stored under', {
       cause,
     })
   }

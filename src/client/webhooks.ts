@@ -1,11 +1,11 @@
 /**
- * For subscribers: verifies that a request is a recent delivery from Grandlivre (docs/spec/webhooks.md#signature). This
+ * For subscribers: verifies that a request is a recent delivery from Grandlivre (docs/spec/webhooks.md#signatures). This
  * file depends on Node alone, so it can be copied as it is.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 export interface WebhookEvent {
-  /** Kind of event: `cloudDocument`, `accountingLineEntry` ... */
+  /** Kind of event: `cloudDocument`, `accountingLineEntry` ..., or `ping`. */
   name: string
   operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
   scope: {
@@ -27,24 +27,34 @@ export interface WebhookEvent {
 }
 
 export interface WebhookRequest {
-  /** The partner secret. During a rotation the old and the new one, in any order. */
-  secret: string | readonly string[]
+  /** The partner secret, to verify `signature`. During a rotation the old and the new one, in any order. */
+  secret?: string | readonly string[]
+  /**
+   * The signing secret of the subscription, `whsec_...`, to verify `webhook-signature` (Standard Webhooks). Any of
+   * several. If both kinds of secrets are given, both signatures must be right.
+   */
+  signingSecret?: string | readonly string[]
   /** Headers of the request: a fetch `Headers`, or an object as in node:http. */
   headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
   /** The raw body, before any parsing. */
   body: string | Uint8Array
   /** Epoch milliseconds. Default: now. */
   now?: number
-  /** How far the date may be from `now`, in either direction. Default: five minutes. */
+  /** How far the time of sending may be from `now`, in either direction. Default: five minutes. */
   toleranceMs?: number
+  /** Number of the last event that you have, 0 before the first: to be told what is `missing` before this delivery. */
+  lastSequence?: number
 }
 
 const reasons = {
   'signature-missing': 'The header signature is missing, or is not 64 hexadecimal digits',
   'date-missing': 'The header date is missing, or is not a number of milliseconds',
-  'signature-wrong': 'The signature was made with another secret, or for another body or date',
-  'date-too-old': 'The date is too old: the request may have been recorded and sent again',
-  'date-in-future': 'The date is in the future: one of the two clocks is wrong',
+  'webhook-headers-missing':
+    'The header webhook-id, webhook-timestamp or webhook-signature is missing or malformed',
+  'signature-wrong': 'The signature was made with another secret, or for another body, id or time',
+  'body-changed': 'The body is not the one that was sent: its digest differs. Verify it before any parsing',
+  'date-too-old': 'The time of sending is too old: the request may have been recorded and sent again',
+  'date-in-future': 'The time of sending is in the future: one of the two clocks is wrong',
   'body-without-events': 'The body is signed, but is not a JSON array of events',
 } as const
 
@@ -57,6 +67,15 @@ export type VerifiedWebhook =
       events: WebhookEvent[]
       /** When this attempt was sent, epoch milliseconds. */
       sentAt: number
+      /** Id of the delivery, the same at each attempt; null without that header. */
+      deliveryId: string | null
+      /** Numbers of the first and the last event; null for a ping, which has none. */
+      sequence: { first: number; last: number } | null
+      /**
+       * Numbers between `lastSequence` and this delivery, which never arrived: read them with
+       * `GET /api/v1/webhook/{id}/events?after=<from - 1>`. Null if there are none. Its header is not signed.
+       */
+      missing: { from: number; to: number } | null
     }
   | {
       /** Answer it with 401. */
@@ -67,32 +86,105 @@ export type VerifiedWebhook =
     }
 
 /**
- * Verifies a delivery: HMAC-SHA256 in hexadecimal, keyed with the partner secret, over the body followed by the value
- * of the `date` header. Compares in constant time.
+ * Verifies a delivery. Compares in constant time.
+ *
+ * - With `secret`: HMAC-SHA256 in hexadecimal, keyed with the partner secret, over the body followed by the value of the
+ *   `date` header.
+ * - With `signingSecret`: Standard Webhooks, HMAC-SHA256 in base64 over `id.timestamp.body`.
+ *
  * @throws {TypeError} if called without a secret, or with a body that was parsed already
  */
 export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
-  const { headers, body, now = Date.now(), toleranceMs = 5 * 60_000 } = request
-  const secrets = [request.secret].flat()
-  // An empty secret proves nothing. Most likely a setting is missing.
-  if (secrets.length === 0 || secrets.some((secret) => typeof secret !== 'string' || secret === ''))
-    throw new TypeError('verifyWebhook needs the partner secret')
+  const { headers, body, lastSequence } = request
+  if (request.secret === undefined && request.signingSecret === undefined)
+    throw new TypeError('verifyWebhook needs the partner secret or the signing secret of the subscription')
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
     throw new TypeError('verifyWebhook needs the raw body: its text or bytes, not a parsed value')
-  const signature = headerOf(headers, 'signature')
-  if (signature === undefined || !/^[0-9a-f]{64}$/i.test(signature)) return refused('signature-missing')
-  const date = headerOf(headers, 'date')
-  if (date === undefined || !/^\d{1,15}$/.test(date)) return refused('date-missing')
-  const given = Buffer.from(signature, 'hex')
-  const fits = secrets.map((secret) =>
-    timingSafeEqual(createHmac('sha256', secret).update(body).update(date).digest(), given),
-  )
-  if (!fits.includes(true)) return refused('signature-wrong')
-  const sentAt = Number(date)
-  if (sentAt < now - toleranceMs) return refused('date-too-old')
-  if (sentAt > now + toleranceMs) return refused('date-in-future')
+  let sentAt: number | undefined
+  for (const check of [checkPartnerSignature, checkStandardSignature]) {
+    const checked = check(request)
+    if (checked === 'signature-wrong' && isBodyChanged(request)) return refused('body-changed')
+    if (typeof checked === 'string') return refused(checked)
+    sentAt ??= checked
+  }
   const events = parse(body)
-  return Array.isArray(events) ? { valid: true, events, sentAt } : refused('body-without-events')
+  if (!Array.isArray(events)) return refused('body-without-events')
+  const sequence = sequenceOf(headers)
+  const isGap = sequence !== null && lastSequence !== undefined && sequence.first > lastSequence + 1
+  return {
+    valid: true,
+    events,
+    sentAt: sentAt!,
+    deliveryId: headerOf(headers, 'webhook-id') ?? null,
+    sequence,
+    missing: isGap ? { from: lastSequence + 1, to: sequence.first - 1 } : null,
+  }
+}
+
+/** @returns the time of sending, the reason of a refusal, or undefined if there is no secret to check it with */
+function checkPartnerSignature(request: WebhookRequest): number | WebhookRefusal | undefined {
+  const { secret, headers, body } = request
+  if (secret === undefined) return undefined
+  const secrets = [secret].flat()
+  // An empty secret proves nothing. Most likely a setting is missing.
+  if (secrets.length === 0 || secrets.some((each) => typeof each !== 'string' || each === ''))
+    throw new TypeError('verifyWebhook needs the partner secret')
+  const signature = headerOf(headers, 'signature')
+  if (signature === undefined || !/^[0-9a-f]{64}$/i.test(signature)) return 'signature-missing'
+  const date = headerOf(headers, 'date')
+  if (date === undefined || !/^\d{1,15}$/.test(date)) return 'date-missing'
+  const given = Buffer.from(signature, 'hex')
+  const fits = secrets.map((each) =>
+    timingSafeEqual(createHmac('sha256', each).update(body).update(date).digest(), given),
+  )
+  return fits.includes(true) ? checkTime(Number(date), request) : 'signature-wrong'
+}
+
+/** @returns as `checkPartnerSignature` */
+function checkStandardSignature(request: WebhookRequest): number | WebhookRefusal | undefined {
+  const { signingSecret, headers, body } = request
+  if (signingSecret === undefined) return undefined
+  const secrets = [signingSecret].flat()
+  if (secrets.length === 0 || secrets.some((each) => !/^whsec_[A-Za-z0-9+/]{22,}=*$/.test(each)))
+    throw new TypeError(
+      'verifyWebhook needs the signing secret of the subscription, which begins with whsec_',
+    )
+  const id = headerOf(headers, 'webhook-id')
+  const timestamp = headerOf(headers, 'webhook-timestamp')
+  // Several, separated by blanks, while the secret is being rotated.
+  const given = (headerOf(headers, 'webhook-signature') ?? '')
+    .split(' ')
+    .filter((each) => /^v1,[A-Za-z0-9+/]{43}=$/.test(each))
+    .map((each) => Buffer.from(each.slice('v1,'.length), 'base64'))
+  if (!id || timestamp === undefined || !/^\d{1,12}$/.test(timestamp) || given.length === 0)
+    return 'webhook-headers-missing'
+  const fits = secrets.flatMap((each) => {
+    const key = Buffer.from(each.slice('whsec_'.length), 'base64')
+    const expected = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
+    return given.map((signature) => timingSafeEqual(expected, signature))
+  })
+  return fits.includes(true) ? checkTime(Number(timestamp) * 1000, request) : 'signature-wrong'
+}
+
+/** @param sentAt epoch milliseconds, signed */
+function checkTime(
+  sentAt: number,
+  { now = Date.now(), toleranceMs = 5 * 60_000 }: WebhookRequest,
+): number | WebhookRefusal {
+  if (sentAt < now - toleranceMs) return 'date-too-old'
+  return sentAt > now + toleranceMs ? 'date-in-future' : sentAt
+}
+
+/** Whether the header content-digest (RFC 9530) is of another body. */
+function isBodyChanged({ headers, body }: WebhookRequest): boolean {
+  const digest = headerOf(headers, 'content-digest')?.match(/^sha-256=:([^:]*):$/)?.[1]
+  return digest !== undefined && digest !== createHash('sha256').update(body).digest('base64')
+}
+
+/** `webhook-sequence: 1042-1061` */
+function sequenceOf(headers: WebhookRequest['headers']): { first: number; last: number } | null {
+  const [, first, last] = headerOf(headers, 'webhook-sequence')?.match(/^(\d{1,15})-(\d{1,15})$/) ?? []
+  return first === undefined ? null : { first: Number(first), last: Number(last) }
 }
 
 function refused(reason: WebhookRefusal): VerifiedWebhook {

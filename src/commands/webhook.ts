@@ -1,15 +1,20 @@
 import { type Command, Option } from 'commander'
 import type { ClientBase } from 'pg'
+import { loadMasterKey } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
+import { oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
+import { lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
+import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import {
   listAttempts,
   listDeliveries,
-  readBacklog,
+  lockReplayed,
   readSubscriptions,
+  readUnnumbered,
   type SubscriptionRecord,
   schemaExists,
 } from '../webhooks/staff.sql.ts'
@@ -19,6 +24,7 @@ import {
   disableSubscription,
   enableSubscription,
   insertSubscription,
+  skipToLatest,
 } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
@@ -55,15 +61,23 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .action((id) => show(terminal, id))
   webhook
     .command('enable')
-    .description('send events from now on; event replay sends missed ones')
+    .description('go on where it stopped')
     .argument('<id>', 'of the subscription', checkId)
-    .action((id) => enable(terminal, id))
+    .option('--latest', 'skip what was not delivered yet; event replay and its reader can still get it')
+    .action((id, options) => enable(terminal, id, options))
   webhook
     .command('disable')
-    .description('collect and send nothing; pending deliveries fail and can be replayed')
+    .description('send nothing until it is enabled; its events can be read by number')
     .argument('<id>', 'of the subscription', checkId)
     .option('--reason <reason>', 'for other staff', 'Disabled by staff')
     .action((id, options) => disable(terminal, id, options))
+  webhook
+    .command('rotate-secret')
+    .description(
+      'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
+    )
+    .argument('<id>', 'of the subscription', checkId)
+    .action((id) => rotateSecret(terminal, id))
   webhook
     .command('delete')
     .description('delete a subscription with its pending deliveries')
@@ -104,7 +118,7 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
     )
   const refused = await vetTarget(url, rules)
   if (refused !== undefined) throw new Error(`--url ${refused}`)
-  await asOwner(terminal, async (client) => {
+  await asOwner(terminal, async (client, config) => {
     const thirdParty = await findThirdParty(client, partner)
     if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
     const { id } = await insertSubscription(client, {
@@ -115,7 +129,8 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
       postUrl: url,
       onEvents: checked.data.onEvents,
     })
-    return [`Subscription ${id} of ${partner} receives events from now on.`]
+    const secret = await addSigningSecret(client, id, await loadMasterKey(config))
+    return [`Subscription ${id} of ${partner} receives events from now on.`, ...secretLines(secret)]
   })
 }
 
@@ -153,9 +168,13 @@ function list(terminal: Terminal): Promise<void> {
       scopeText(each),
       stateText(each),
       `${each.pending}/${each.failed}`,
-      each.postUrl,
+      `${each.collected}/${each.numbered}`,
+      each.postUrl ?? '(read by number)',
     ])
-    return table(['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'URL'], rows)
+    return table(
+      ['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'DELIVERED/NUMBERED', 'URL'],
+      rows,
+    )
   })
 }
 
@@ -174,12 +193,12 @@ async function show(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
     const [found] = await readSubscriptions(client, id)
     if (!found) throw unknown(id)
-    const backlog = await readBacklog(client, id)
+    const backlog = await backlogOf(client, found)
     const lines: [string, string | null][] = [
       ['partner', found.thirdPartyCode],
       ['level', found.level],
       ['of', scopeText(found)],
-      ['url', found.postUrl],
+      ['url', found.postUrl ?? '(none: its events are read by number)'],
       ['events', found.onEvents.join(', ')],
       ['created', found.createdAt],
       ['last success', found.lastSuccessAt],
@@ -189,7 +208,9 @@ async function show(terminal: Terminal, id: string): Promise<void> {
       ['because', found.disabledReason],
       ['deliveries waiting', String(found.pending)],
       ['deliveries failed', String(found.failed)],
-      ['events after these', String(backlog.events)],
+      ['last number', found.numbered],
+      ['last number in a delivery', found.collected],
+      ['events after it', String(backlog.events)],
       ['the oldest of them', backlog.since],
     ]
     return table(
@@ -199,13 +220,39 @@ async function show(terminal: Terminal, id: string): Promise<void> {
   })
 }
 
-async function enable(terminal: Terminal, id: string): Promise<void> {
+/** Events that are not in a delivery, with or without numbers, and when the oldest that is kept happened. */
+async function backlogOf(
+  client: ClientBase,
+  { id, numbered, collected }: SubscriptionRecord,
+): Promise<{ events: number; since: string | null }> {
+  const { events, since } = await readUnnumbered(client, id)
+  const waiting = Number(numbered) - Number(collected)
+  if (waiting === 0) return { events, since }
+  const [oldest] = await readNumbered(
+    client,
+    id,
+    Math.max(Number(collected), (await oldestNumber(client, id)) - 1),
+    1,
+  )
+  return {
+    events: events + waiting,
+    since: oldest ? `${new Date(oldest.createdAt).toISOString().slice(0, 19)}Z` : since,
+  }
+}
+
+async function enable(terminal: Terminal, id: string, { latest }: { latest?: true }): Promise<void> {
   await asOwner(terminal, async (client) => {
+    if (latest) {
+      await lockSubscription(client, id)
+      while ((await numberMore(client, id)) > 0);
+    }
     if (!(await enableSubscription(client, id)))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
+    if (latest) await skipToLatest(client, id)
+    const [enabled] = await readSubscriptions(client, id)
+    const { events } = await backlogOf(client, enabled!)
     return [
-      `Subscription ${id} receives events from now on.`,
-      `For missed events: npm run cli -- event replay --subscription ${id} [--from <moment>]`,
+      `Subscription ${id} goes on after number ${enabled!.collected}: ${events} ${events === 1 ? 'event waits' : 'events wait'}.`,
     ]
   })
 }
@@ -217,6 +264,20 @@ async function disable(terminal: Terminal, id: string, { reason }: { reason: str
       throw new Error(`There is no enabled subscription ${id}: see webhook list`)
     return [`Subscription ${id} is disabled.`]
   })
+}
+
+async function rotateSecret(terminal: Terminal, id: string): Promise<void> {
+  await asOwner(terminal, async (client, config) => {
+    if (!(await lockReplayed(client, id))) throw unknown(id)
+    return secretLines(await rotateSigningSecret(client, id, await loadMasterKey(config)))
+  })
+}
+
+function secretLines(secret: string): string[] {
+  return [
+    `Signing secret: ${secret}`,
+    'It is shown only once; the receiver checks webhook-signature with it.',
+  ]
 }
 
 async function remove(terminal: Terminal, id: string): Promise<void> {
@@ -239,13 +300,14 @@ async function deliveries(
       each.id,
       each.schemaId,
       `${each.events} (${each.firstEvent} to ${each.lastEvent})`,
+      each.firstSequence === null ? '' : `${each.firstSequence}-${each.lastSequence}`,
       `${each.state}${each.isReplay ? ', replayed' : ''}`,
       String(each.attempts),
       each.status === null ? oneLine(each.error ?? '') : String(each.status),
       each.createdAt,
       each.finishedAt ?? `next ${each.nextAttemptAt}`,
     ])
-    return table(['ID', 'SCHEMA', 'EVENTS', 'STATE', 'ATTEMPTS', 'ANSWER', 'MADE', 'ENDED'], rows)
+    return table(['ID', 'SCHEMA', 'EVENTS', 'NUMBERS', 'STATE', 'ATTEMPTS', 'ANSWER', 'MADE', 'ENDED'], rows)
   })
 }
 

@@ -154,6 +154,8 @@ CREATE TABLE deliveries (
   next_attempt_at timestamp with time zone,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
   finished_at timestamp with time zone,
+  first_sequence bigint,
+  last_sequence bigint,
   CONSTRAINT deliveries_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT deliveries_check CHECK (first_event <= last_event),
   CONSTRAINT deliveries_check1 CHECK (attempts_before_replay >= 0 AND attempts_before_replay <= attempts),
@@ -161,10 +163,12 @@ CREATE TABLE deliveries (
   CONSTRAINT deliveries_check3 CHECK ((next_attempt_at IS NOT NULL) = (state = 'pending'::text)),
   CONSTRAINT deliveries_check4 CHECK ((finished_at IS NULL) = (state = 'pending'::text)),
   CONSTRAINT deliveries_events_check CHECK (events >= 1 AND events <= 100),
+  CONSTRAINT deliveries_sequence_check CHECK ((first_sequence IS NULL) = (last_sequence IS NULL) AND (last_sequence - first_sequence + 1) = events),
   CONSTRAINT deliveries_state_check CHECK (state = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text])),
   CONSTRAINT deliveries_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
 );
 CREATE INDEX deliveries_due ON deliveries USING btree (next_attempt_at) WHERE state = 'pending'::text;
+CREATE INDEX deliveries_failed ON deliveries USING btree (subscription_id, id) WHERE state = 'failed'::text;
 CREATE INDEX deliveries_finished ON deliveries USING btree (schema_id, finished_at);
 CREATE INDEX deliveries_of_subscription ON deliveries USING btree (subscription_id, id);
 CREATE UNIQUE INDEX deliveries_one_pending ON deliveries USING btree (subscription_id) WHERE state = 'pending'::text AND NOT is_replay;
@@ -445,6 +449,20 @@ ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON folders TO grandlivre_service;
 
+CREATE TABLE former_filters (
+  schema_id id NOT NULL,
+  subscription_id id NOT NULL,
+  last_sequence bigint NOT NULL,
+  on_events text[] NOT NULL,
+  folder_ids bigint[] NOT NULL,
+  CONSTRAINT former_filters_pkey PRIMARY KEY (schema_id, subscription_id, last_sequence),
+  CONSTRAINT former_filters_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+ALTER TABLE former_filters ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON former_filters FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON former_filters FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON former_filters TO grandlivre_service;
+
 CREATE TABLE journals (
   schema_id id NOT NULL,
   folder_id id NOT NULL,
@@ -614,15 +632,50 @@ ALTER TABLE sections ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON sections FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON sections TO grandlivre_service;
 
+CREATE TABLE sequence_runs (
+  schema_id id NOT NULL,
+  subscription_id id NOT NULL,
+  first_sequence bigint NOT NULL,
+  last_sequence bigint NOT NULL,
+  first_event bigint NOT NULL,
+  last_event bigint NOT NULL,
+  CONSTRAINT sequence_runs_pkey PRIMARY KEY (schema_id, subscription_id, first_sequence),
+  CONSTRAINT sequence_runs_subscription_id_first_sequence_key UNIQUE (subscription_id, first_sequence),
+  CONSTRAINT sequence_runs_check CHECK ((last_sequence - first_sequence) >= 0 AND (last_sequence - first_sequence) <= 999),
+  CONSTRAINT sequence_runs_check1 CHECK ((last_event - first_event) >= (last_sequence - first_sequence)),
+  CONSTRAINT sequence_runs_first_sequence_check CHECK (first_sequence > 0),
+  CONSTRAINT sequence_runs_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+ALTER TABLE sequence_runs ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON sequence_runs FOR ALL TO PUBLIC USING (delivering());
+CREATE POLICY tenant ON sequence_runs FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON sequence_runs TO grandlivre_service;
+
 CREATE TABLE service_state (
   one boolean DEFAULT true NOT NULL,
   under_maintenance boolean DEFAULT false NOT NULL,
   epoch bigint DEFAULT 1 NOT NULL,
   cursor_key bytea DEFAULT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) NOT NULL,
   rendering text DEFAULT '0'::text NOT NULL,
+  compacted_until timestamp with time zone,
   CONSTRAINT service_state_pkey PRIMARY KEY (one),
   CONSTRAINT service_state_one_check CHECK (one)
 );
+
+CREATE TABLE signing_secrets (
+  subscription_id id NOT NULL,
+  secret_encrypted bytea NOT NULL,
+  created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  retired_at timestamp with time zone,
+  CONSTRAINT signing_secrets_pkey PRIMARY KEY (subscription_id, created_at),
+  CONSTRAINT signing_secrets_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX signing_secrets_newest ON signing_secrets USING btree (subscription_id) WHERE retired_at IS NULL;
+ALTER TABLE signing_secrets ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_subscription ON signing_secrets FOR ALL TO PUBLIC USING ((EXISTS ( SELECT
+   FROM subscriptions s
+  WHERE s.id::bigint = signing_secrets.subscription_id::bigint)));
+GRANT DELETE, INSERT, SELECT, UPDATE ON signing_secrets TO grandlivre_service;
 
 CREATE TABLE sources (
   code text NOT NULL,
@@ -648,7 +701,7 @@ CREATE TABLE subscriptions (
   level text NOT NULL,
   firm_id id,
   third_party_id id NOT NULL,
-  post_url text NOT NULL,
+  post_url text,
   on_events text[] NOT NULL,
   folder_ids bigint[] DEFAULT '{}'::bigint[] NOT NULL,
   start_position bigint NOT NULL,
@@ -658,11 +711,15 @@ CREATE TABLE subscriptions (
   failing_since timestamp with time zone,
   last_success_at timestamp with time zone,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  pinged_at timestamp with time zone,
+  numbered bigint DEFAULT 0 NOT NULL,
+  collected bigint DEFAULT 0 NOT NULL,
   CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
   CONSTRAINT subscriptions_check CHECK ((level = 'staff'::text) = (firm_id IS NULL)),
   CONSTRAINT subscriptions_check1 CHECK (level <> 'api'::text OR cardinality(folder_ids) = 1),
   CONSTRAINT subscriptions_check2 CHECK (schema_id IS NOT NULL OR level = 'staff'::text AND folder_ids = '{}'::bigint[]),
   CONSTRAINT subscriptions_check3 CHECK (enabled = (disabled_at IS NULL) AND enabled = (disabled_reason IS NULL)),
+  CONSTRAINT subscriptions_collected_check CHECK (collected >= 0 AND collected <= numbered),
   CONSTRAINT subscriptions_level_check CHECK (level = ANY (ARRAY['api'::text, 'firm'::text, 'staff'::text])),
   CONSTRAINT subscriptions_on_events_check CHECK (cardinality(on_events) >= 1 AND cardinality(on_events) <= 50),
   CONSTRAINT subscriptions_post_url_check CHECK (length(post_url) >= 1 AND length(post_url) <= 2048),
@@ -868,6 +925,7 @@ CREATE OR REPLACE FUNCTION grandlivre.advance_own_ledger_version()
 AS $function$
 begin
   new.ledger_version := nextval('ledger_versions');
+  perform note_ledger_change(new.schema_id, new.id, new.ledger_version);
   return new;
 end $function$
 ;
@@ -911,25 +969,34 @@ CREATE OR REPLACE FUNCTION grandlivre.compact_ledger_changes(before timestamp wi
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 declare
-  gone bigint;
+  day timestamptz;
+  day_end timestamptz;
+  joined record;
+  gone bigint := 0;
 begin
-  with old as (
-    select schema_id, folder_id, kind, version, ids,
-        (row_number() over (partition by schema_id, folder_id, kind order by version) - 1) / 100 as hundred
-      from ledger_changes where logged_at < before and kind <> 'forgotten'
-  ), joined as materialized (
-    select schema_id, folder_id, kind, max(version) as version, min(version) as first, range_agg(ids) as ids
-      from old group by schema_id, folder_id, kind, hundred having count(*) = 100
-  ), kept as (
-    update ledger_changes c set ids = coarsened(j.ids) from joined j
-      where (c.schema_id, c.folder_id, c.version) = (j.schema_id, j.folder_id, j.version)
-  ), deleted as (
-    delete from ledger_changes c using joined j
-      where c.schema_id = j.schema_id and c.folder_id = j.folder_id and c.kind = j.kind
-        and c.version >= j.first and c.version < j.version
-      returning 1
-  )
-  select count(*) into gone from deleted;
+  perform lock_log_of_changes();
+  select min(c.logged_at) into day from ledger_changes c
+    where c.logged_at >= (select coalesce(compacted_until, '-infinity') from service_state)
+      and c.logged_at < before and c.kind <> 'forgotten';
+  if day is null then
+    return null;
+  end if;
+  day_end := least(before, date_trunc('day', day, 'UTC') + interval '24 hours');
+  for joined in
+    select schema_id, folder_id, array_agg(version order by version) as versions, range_agg(ids) as ids
+      from ledger_changes where logged_at >= day and logged_at < day_end and kind <> 'forgotten'
+      group by schema_id, folder_id, kind having count(*) > 1
+  loop
+    update ledger_changes set ids = coarsened(joined.ids)
+      where schema_id = joined.schema_id and folder_id = joined.folder_id
+        and version = joined.versions[cardinality(joined.versions)];
+    delete from ledger_changes
+      where schema_id = joined.schema_id and folder_id = joined.folder_id
+        and version = any (trim_array(joined.versions, 1));
+    gone := gone + cardinality(joined.versions) - 1;
+  end loop;
+  -- Last: until the transaction ends, nobody else can update this row.
+  update service_state set compacted_until = day_end;
   return gone;
 end $function$
 ;
@@ -1121,22 +1188,22 @@ CREATE OR REPLACE FUNCTION grandlivre.forget_ledger_changes(before timestamp wit
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 declare
-  forgotten bigint;
+  folder record;
+  forgotten bigint := 0;
 begin
-  with old as materialized (
-    select schema_id, folder_id, version from ledger_changes
-      where logged_at < before and kind <> 'forgotten' order by logged_at limit at_most for update skip locked
-  ), marked as (
-    update ledger_changes c set kind = 'forgotten', ids = '{}'
-      from (select schema_id, folder_id, max(version) as version from old group by 1, 2) l
-      where (c.schema_id, c.folder_id, c.version) = (l.schema_id, l.folder_id, l.version)
-      returning c.schema_id, c.folder_id, c.version
-  ), deleted as (
-    delete from ledger_changes c using marked m
-      where c.schema_id = m.schema_id and c.folder_id = m.folder_id and c.version < m.version
-      returning c.kind
-  )
-  select (select count(*) from marked) + count(*) filter (where kind <> 'forgotten') into forgotten from deleted;
+  perform lock_log_of_changes();
+  for folder in
+    select schema_id, folder_id, max(version) as latest, count(*) as changes
+      from (select schema_id, folder_id, version from ledger_changes
+        where logged_at < before and kind <> 'forgotten' order by logged_at limit at_most) oldest
+      group by schema_id, folder_id
+  loop
+    update ledger_changes set kind = 'forgotten', ids = '{}'
+      where schema_id = folder.schema_id and folder_id = folder.folder_id and version = folder.latest;
+    delete from ledger_changes
+      where schema_id = folder.schema_id and folder_id = folder.folder_id and version < folder.latest;
+    forgotten := forgotten + folder.changes;
+  end loop;
   return forgotten;
 end $function$
 ;
@@ -1165,6 +1232,12 @@ CREATE OR REPLACE FUNCTION grandlivre.lock_events(of_schema bigint)
 RETURN pg_advisory_xact_lock(hashtextextended(('grandlivre events of '::text || of_schema), (0)::bigint))
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.lock_log_of_changes()
+ RETURNS void
+ LANGUAGE sql
+RETURN pg_advisory_xact_lock(hashtextextended('grandlivre log of changes'::text, (0)::bigint))
+;
+
 CREATE OR REPLACE FUNCTION grandlivre.next_ledger_version(of_schema bigint, of_folder bigint)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -1176,10 +1249,27 @@ begin
   perform from folders where schema_id = of_schema and id = of_folder for no key update;
   update folders set ledger_version = nextval('ledger_versions')
     where schema_id = of_schema and id = of_folder returning ledger_version into version;
+  perform note_ledger_change(of_schema, of_folder, version);
   return version;
 end $function$
 ;
 REVOKE ALL ON FUNCTION next_ledger_version(bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.note_ledger_change(of_schema bigint, of_folder bigint, version bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  schemas bigint[] := coalesce(nullif(current_setting('grandlivre.changed_schemas', true), ''), '{}')::bigint[];
+begin
+  if not of_schema = any (schemas) then
+    perform set_config('grandlivre.changed_schemas', (schemas || of_schema)::text, true);
+  end if;
+  perform set_config('grandlivre.latest_change', array[of_schema, of_folder, version]::text, true);
+end $function$
+;
+REVOKE ALL ON FUNCTION note_ledger_change(bigint,bigint,bigint) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.number_entries()
  RETURNS trigger
@@ -1271,12 +1361,22 @@ CREATE OR REPLACE FUNCTION grandlivre.publish_ledger_change()
  SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
+declare
+  latest bigint[] := nullif(current_setting('grandlivre.latest_change', true), '')::bigint[];
 begin
+  -- Asked first, since each look at the row passes all versions that the transaction has left of it: with the second
+  -- question alone, 9,000 statements of one transaction took 4 s longer to commit.
+  if new.schema_id = latest[1] and new.id = latest[2] and new.ledger_version < latest[3] then
+    return null;
+  end if;
   if not exists (select from folders f where f.schema_id = new.schema_id and f.id = new.id
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  perform lock_events(new.schema_id);
+  perform lock_events(schema_id) from (
+    select distinct unnest(new.schema_id || nullif(current_setting('grandlivre.changed_schemas', true), '')::bigint[])
+      order by 1
+  ) changed (schema_id);
   insert into events (schema_id, folder_id, name, operation, scope, data)
     select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
            json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
@@ -1324,7 +1424,7 @@ CREATE OR REPLACE FUNCTION grandlivre.receives(subscription subscriptions, of_sc
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND (event_name = ANY ((subscription).on_events)) AND (((subscription).folder_ids = '{}'::bigint[]) OR COALESCE((of_folder = ANY ((subscription).folder_ids)), false)))
+RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND selects((subscription).on_events, (subscription).folder_ids, event_name, of_folder))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.refuse_other_number()
@@ -1350,6 +1450,13 @@ begin
   raise exception 'this % of % would not change ledger_version', tg_op, tg_table_name
     using hint = 'Delete the rows, and insert them again where they belong.';
 end $function$
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((event_name = ANY (on_events)) AND ((folder_ids = '{}'::bigint[]) OR COALESCE((of_folder = ANY (folder_ids)), false)))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.tenant()

@@ -15,7 +15,8 @@ const connector = z.strictObject({
   code: text,
   userId: z.int().positive().optional(),
 })
-const state = z.record(z.string(), z.json()).optional()
+/** The description in the API's document is given: the library cannot make one of any JSON. */
+const state = z.record(z.string(), z.json()).meta({ type: 'object' }).optional()
 const changed = z.strictObject({ id: text, previousState: state, currentState: state })
 const lettering = z.strictObject({
   /** Id of its first movement. */

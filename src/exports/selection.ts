@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatRevisions } from '../formats/mad/revisions.ts'
 import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
+import { blockSizes } from './blocks/block-sizes.ts'
 import { tagOf } from './tag.ts'
 
 export type DateFilter = 'document' | 'platform' | 'accounting'
@@ -54,9 +55,10 @@ export function picksEntries({ period, source, draft, journalIds }: Selection): 
 }
 
 /** What a route makes of a selection. */
-export type SelectedItems = 'movements' | 'entries' | 'balance'
+export type SelectedItems = 'movements' | 'entries' | 'balance' | 'blocks'
 
 /** Identifies the selected data at one state of the ledger. */
 export function selectionTag(what: SelectedItems, selection: Selection, cursor: string): string {
-  return tagOf(what, formatRevisions[what], cursor, selection)
+  const revision = what === 'blocks' ? blockSizes : formatRevisions[what]
+  return tagOf(what, revision, cursor, selection)
 }

@@ -20,6 +20,9 @@ import { fullExport, fullExportStatus } from './routes/full-export.ts'
 import { keyInfo } from './routes/key-info.ts'
 import { healthz, readyz } from './routes/probes.ts'
 import { selectedRoutes } from './routes/selected.ts'
+import { deliveryRoutes } from './routes/webhooks/deliveries.ts'
+import { subscriptionEvents } from './routes/webhooks/events.ts'
+import { pingRoute } from './routes/webhooks/ping.ts'
 import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
@@ -33,6 +36,9 @@ export const routes: readonly Route[] = [
   fullExportStatus,
   ...collectionRoutes,
   ...subscriptionRoutes,
+  subscriptionEvents,
+  ...deliveryRoutes,
+  pingRoute,
   openApiRoute(() => document()),
   healthz,
   readyz,

@@ -22,6 +22,10 @@ export const ErrorBody = z
           .array(z.string())
           .optional()
           .openapi({ description: 'With ERR-AMBIGUOUS-ENTRY: the entries, ascending, at most 100' }),
+        oldest: z
+          .string()
+          .optional()
+          .openapi({ description: 'With ERR-EVENTS-EXPIRED: the first number that is kept' }),
       }),
     }),
   })
@@ -55,6 +59,7 @@ export function errorBody(error: AppError, request: QuotedRequest): z.infer<type
               issues: error.issues.map((issue) => ({ ...issue, parameter: withoutSecrets(issue.parameter) })),
             }),
         ...(error.producerIds === undefined ? {} : { producerIds: error.producerIds }),
+        ...(error.oldest === undefined ? {} : { oldest: error.oldest }),
       },
     },
   }

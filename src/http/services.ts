@@ -6,6 +6,8 @@ import type { Notifications } from '../db/notifications.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
+import type { PostParts } from '../webhooks/dispatch/post.ts'
 import type { Readiness } from './readiness.ts'
 
 /** What routes use. `start.ts` creates it. */
@@ -17,6 +19,12 @@ export interface Services {
   requestSlots: RequestSlots
   /** Lets requests wait for changes. */
   notifications: Notifications
+  /** Reads of requests that were woken, by third party: few at once, so that others find a free connection. */
+  waitingReads: FairTurns
+  /** Sends requests to subscribers. */
+  deliveries: PostParts
+  /** Encrypts the secrets that sign deliveries. */
+  masterKey: Buffer
   /** Holds the files of exports. */
   store: ObjectStore
   /** The queue of full exports. */

@@ -7,12 +7,13 @@ import type { ExportQueue } from '../jobs/queue.ts'
 import { startRetention } from '../jobs/retention/retention.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
 import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
+import { startChangeRetention } from '../ledger/changes/retention.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
+import type { PostParts } from '../webhooks/dispatch/post.ts'
 import { startEventRetention } from '../webhooks/retention.ts'
-import { guardedAgent } from '../webhooks/target.ts'
 
 export interface BackgroundParts {
   config: Config
@@ -24,6 +25,7 @@ export interface BackgroundParts {
   queue: ExportQueue
   threads: Piscina
   store: ObjectStore
+  deliveries: PostParts
   timing: Timing
   log: Log
 }
@@ -44,8 +46,9 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   })
   const retention = startRetention({ database, store, retentionDays: config.fileRetentionDays, log })
   const eventRetention = startEventRetention({ database, log })
+  const changeRetention = startChangeRetention({ database, retentionDays: config.changesRetentionDays, log })
   const dispatcher = startDispatcher(parts)
-  const loops = [supervisor, retention, eventRetention, dispatcher]
+  const loops = [supervisor, retention, eventRetention, changeRetention, dispatcher]
   return {
     close: async () => {
       await Promise.all(loops.map((loop) => loop.close()))
@@ -54,11 +57,9 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
 }
 
 /** Has its own connection pool, so that deliveries never make requests wait for a connection. */
-function startDispatcher({ config, serviceUrl, masterKey, timing, log }: BackgroundParts): {
+function startDispatcher({ serviceUrl, masterKey, deliveries, log }: BackgroundParts): {
   close(): Promise<void>
 } {
-  const rules = { allowInsecure: config.webhookAllowInsecure }
-  const agent = guardedAgent(rules)
   const pool = createPool(serviceUrl, {
     max: limits.deliveryConnectionsMax,
     applicationName: 'grandlivre deliveries',
@@ -67,9 +68,7 @@ function startDispatcher({ config, serviceUrl, masterKey, timing, log }: Backgro
     serviceUrl,
     database: pool,
     masterKey,
-    agent,
-    rules,
-    timing: timing.deliveries,
+    ...deliveries,
     log,
     now: Date.now,
     random: Math.random,
@@ -77,7 +76,6 @@ function startDispatcher({ config, serviceUrl, masterKey, timing, log }: Backgro
   return {
     close: async () => {
       await dispatcher.close()
-      await agent.destroy()
       await pool.end()
     },
   }

@@ -18,38 +18,65 @@ export interface StoredEvent {
   createdAt: number
 }
 
-/** Events sent in one request. */
+/** An event with its number in a subscription. */
+export interface NumberedEvent extends StoredEvent {
+  schemaId: string
+  sequence: number
+}
+
+/** Events sent in one request: of one schema, with consecutive numbers. */
 export interface Batch {
   body: Buffer
+  schemaId: string
   /** Decimal digits. */
   firstEvent: string
   lastEvent: string
   events: number
+  firstSequence: number
+  lastSequence: number
 }
 
 /**
- * Packs as many of these events, in order, as fit into one request.
+ * Packs as many of these events, in order, as fit into one request: those of the first one's schema, up to a gap in the
+ * numbers.
  * @param events at least one
  */
-export function packBatch(subscriptionId: string, events: StoredEvent[]): Batch {
+export function packBatch(subscriptionId: string, events: NumberedEvent[]): Batch {
+  const [first] = events
+  assert(first, 'a delivery holds at least one event')
+  let last = first
   const items: string[] = []
   let bytes = 0
   for (const event of events.slice(0, limits.deliveryEventsMax)) {
-    const item = stableJson(notificationOf(subscriptionId, event))
+    if (event.schemaId !== first.schemaId || event.sequence !== first.sequence + items.length) break
+    const item = notificationOf(subscriptionId, event)
     bytes += Buffer.byteLength(item) + 1
     if (items.length > 0 && bytes > limits.deliveryBytesMax) break
     items.push(item)
+    last = event
   }
-  const last = events[items.length - 1]
-  assert(events[0] && last, 'a delivery holds at least one event')
-  const body = Buffer.from(`[${items.join(',')}]`)
-  return { body, firstEvent: events[0].id, lastEvent: last.id, events: items.length }
+  return {
+    body: Buffer.from(`[${items.join(',')}]`),
+    schemaId: first.schemaId,
+    firstEvent: first.id,
+    lastEvent: last.id,
+    events: items.length,
+    firstSequence: first.sequence,
+    lastSequence: last.sequence,
+  }
 }
 
-/** See docs/spec/webhooks.md#notification. */
-function notificationOf(subscriptionId: string, event: StoredEvent): object {
+/** An event as this subscription gets it (docs/spec/webhooks.md#notification), as JSON. */
+export function notificationOf(subscriptionId: string, event: StoredEvent): string {
   const { name, operation, scope, data, createdAt } = event
-  return { name, operation, scope, data, webhookId: webhookId(subscriptionId, event.id), createdAt }
+  return stableJson({
+    name,
+    operation,
+    scope,
+    data,
+    webhookId: webhookId(subscriptionId, event.id),
+    createdAt,
+  })
 }
 
 /**

@@ -1,33 +1,34 @@
-/** Replays by staff, inside their transaction. Events keep their ids, so subscribers can drop repeats. */
+/** Replays: deliveries with the numbers and ids that their events have had before, so subscribers can drop repeats. */
 import type { ClientBase } from 'pg'
 import { notifyEvents } from '../events/events.sql.ts'
-import { packBatch, type StoredEvent } from './body.ts'
-import { listSchemas } from './retention.sql.ts'
-import { eventsToReplay, insertReplay, lockSubscription, replayFailed, type Span } from './staff.sql.ts'
+import { packBatch } from './body.ts'
+import { type Numbers, numbersOfSpan, readNumbered, type Span } from './sequence/numbered.sql.ts'
+import { insertReplay, lockReplayed, replayFailed } from './staff.sql.ts'
 
 /** Events per query. */
 const pageEvents = 1_000
 
 /**
  * @returns how many deliveries will be sent again
- * @throws {Error} if the subscription does not exist or is disabled
+ * @throws {Error} if nothing can be sent to the subscription
  */
 export async function replayFailedDeliveries(
   client: ClientBase,
   subscriptionId: string,
   now: number,
 ): Promise<number> {
-  await lockEnabled(client, subscriptionId)
+  await lockReceiving(client, subscriptionId)
   const schemaIds = await replayFailed(client, subscriptionId, now)
   for (const schemaId of new Set(schemaIds)) await notifyEvents(client, schemaId)
   return schemaIds.length
 }
 
 /**
- * Replays the retained events of a time span that match the subscription's current filter.
+ * Replays what happened in a time span, as far as it is kept and was delivered or skipped before. (The rest is yet to be
+ * delivered.)
  * @param now epoch milliseconds
  * @returns how many events
- * @throws {Error} if the subscription does not exist or is disabled
+ * @throws {Error} if nothing can be sent to the subscription
  */
 export async function replayEvents(
   client: ClientBase,
@@ -35,45 +36,49 @@ export async function replayEvents(
   span: Span,
   now: number,
 ): Promise<number> {
-  const { schemaId } = await lockEnabled(client, subscriptionId)
+  const { collected } = await lockReceiving(client, subscriptionId)
   let events = 0
-  for (const each of schemaId === null ? await listSchemas(client) : [schemaId]) {
-    const replayed = await replaySchema(client, subscriptionId, each, span, now)
-    if (replayed > 0) await notifyEvents(client, each)
-    events += replayed
+  for (const { first, last } of await numbersOfSpan(client, subscriptionId, span)) {
+    const sent = { first, last: Math.min(last, collected) }
+    events += (await replayNumbers(client, subscriptionId, sent, now)).events
   }
   return events
 }
 
-async function replaySchema(
+/**
+ * Replays the events with these numbers, as far as they are kept. To be called with the subscription locked.
+ * @param now epoch milliseconds
+ */
+export async function replayNumbers(
   client: ClientBase,
   subscriptionId: string,
-  schemaId: string,
-  span: Span,
+  { first, last }: Numbers,
   now: number,
-): Promise<number> {
-  let replayed = 0
-  let after = '0'
-  let unsent: StoredEvent[] = []
-  for (;;) {
-    const page = await eventsToReplay(client, subscriptionId, schemaId, span, after, pageEvents)
-    unsent.push(...page)
-    // Events left over by one batch begin the next; only the last batch may be small.
-    while (unsent.length > 0 && (page.length === 0 || unsent.length >= pageEvents)) {
+): Promise<{ deliveries: number; events: number }> {
+  const schemaIds = new Set<string>()
+  const replayed = { deliveries: 0, events: 0 }
+  let after = first - 1
+  while (after < last) {
+    const page = await readNumbered(client, subscriptionId, after, Math.min(pageEvents, last - after))
+    for (let unsent = page; unsent.length > 0; ) {
       const batch = packBatch(subscriptionId, unsent)
-      await insertReplay(client, subscriptionId, schemaId, batch, now)
+      await insertReplay(client, subscriptionId, batch, now)
+      schemaIds.add(batch.schemaId)
+      replayed.deliveries += 1
+      replayed.events += batch.events
       unsent = unsent.slice(batch.events)
-      replayed += batch.events
     }
-    const last = page.at(-1)
-    if (!last) return replayed
-    after = last.id
+    after += pageEvents
   }
+  for (const schemaId of schemaIds) await notifyEvents(client, schemaId)
+  return replayed
 }
 
-async function lockEnabled(client: ClientBase, id: string): Promise<{ schemaId: string | null }> {
-  const subscription = await lockSubscription(client, id)
+async function lockReceiving(client: ClientBase, id: string): Promise<{ collected: number }> {
+  const subscription = await lockReplayed(client, id)
   if (!subscription) throw new Error(`There is no subscription ${id}: see webhook list`)
+  if (!subscription.hasAddress)
+    throw new Error(`Nothing is posted to subscription ${id}: its events are read by number`)
   if (subscription.enabled) return subscription
   throw new Error(`Subscription ${id} is disabled and would receive nothing. Run webhook enable ${id} first`)
 }

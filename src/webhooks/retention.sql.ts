@@ -1,16 +1,41 @@
 /** Statements of retention on events and deliveries, all within `whileDelivering`. Times are epoch milliseconds. */
 import type { ClientBase } from 'pg'
-import { firstMatch, positions } from './dispatch/deliveries.sql.ts'
+import { firstMatch, positions } from './sequence/numbering.sql.ts'
 
 export async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ schema_id: string }>('select schema_id from schemas order by 1')
   return rows.map((row) => row.schema_id)
 }
 
+/** Of subscription `s` and its third party `t`: whether its events are delivered, so that they wait for it. */
+const isDelivering = 's.enabled and s.post_url is not null and t.disconnected_at is null'
+
 /**
- * Deletes the oldest events of a schema, at most `most`, that happened before that time. Ids follow time, so only the
- * beginning of the schema's events is read. Events that a subscription has not collected yet stay, whatever their age:
- * the service may just have been down.
+ * Subscriptions to which nothing is delivered, with events of a schema from before that time that have no number yet:
+ * they get it before they are deleted.
+ */
+export async function findUnnumbered(
+  client: ClientBase,
+  schemaId: string,
+  before: number,
+): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    `select s.id
+     from subscriptions s
+     join third_parties t on t.id = s.third_party_id
+     cross join lateral ${positions}
+     cross join lateral (select ${firstMatch} as id) as first
+     join events e on e.schema_id = at.schema_id and e.id = first.id
+     where at.schema_id = $1 and not (${isDelivering}) and e.created_at < to_timestamp($2 / 1000.0)`,
+    [schemaId, before],
+  )
+  return rows.map((row) => row.id)
+}
+
+/**
+ * Deletes the oldest events of a schema, at most `most`, that happened before that time: always those before the first
+ * that stays, since numbers are counted from the end of a run. Events without a number stay, and those that are still to
+ * be delivered, whatever their age: the service may just have been down.
  * @returns how many were deleted
  */
 export async function deleteEvents(
@@ -20,23 +45,69 @@ export async function deleteEvents(
   most: number,
 ): Promise<number> {
   const { rowCount } = await client.query(
-    `with uncollected as materialized (
-       select min(${firstMatch}) as id
+    `with needed as materialized (
+       select min(least(${firstMatch}, undelivered.first_event)) as id
        from subscriptions s
-       join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
+       join third_parties t on t.id = s.third_party_id
        cross join lateral ${positions}
-       where s.enabled and at.schema_id = $1
+       left join lateral (
+         -- A run has at most 1,000 numbers.
+         select r.first_event from sequence_runs r
+         where r.subscription_id = s.id and r.schema_id = at.schema_id and ${isDelivering}
+           and r.first_sequence > s.collected - 1000 and r.last_sequence > s.collected
+         order by r.first_sequence limit 1) as undelivered on true
+       where at.schema_id = $1
+     ), oldest as materialized (
+       select id, created_at from events where schema_id = $1 order by id limit $3
+     ), recent as materialized (
+       select min(id) as id from oldest where created_at >= to_timestamp($2 / 1000.0)
      )
      delete from events e
-     using (select id from events where schema_id = $1 order by id limit $3) as oldest, uncollected u
-     where e.schema_id = $1 and e.id = oldest.id and e.created_at < to_timestamp($2 / 1000.0)
-       and (u.id is null or e.id < u.id)`,
+     using oldest, needed, recent
+     where e.schema_id = $1 and e.id = oldest.id and e.id < coalesce(least(needed.id, recent.id), e.id + 1)`,
     [schemaId, before, most],
   )
   return rowCount ?? 0
 }
 
-/** Deletes deliveries that ended before that time, with their attempts, at most `most`. @returns how many */
+/**
+ * Deletes runs of numbers whose events are all gone, at most `most`.
+ * @returns how many
+ */
+export async function deleteRuns(client: ClientBase, schemaId: string, most: number): Promise<number> {
+  const { rowCount } = await client.query(
+    `with oldest as materialized (
+       select min(id) as event from events where schema_id = $1
+     ), emptied as materialized (
+       select r.subscription_id, r.first_sequence
+       from oldest cross join subscriptions s cross join lateral (
+         select * from sequence_runs where subscription_id = s.id order by first_sequence limit 1000
+       ) as r
+       where (s.schema_id is null or s.schema_id = $1) and r.schema_id = $1
+         and (oldest.event is null or r.last_event < oldest.event)
+       limit $2
+     )
+     delete from sequence_runs r using emptied
+     where r.subscription_id = emptied.subscription_id and r.first_sequence = emptied.first_sequence`,
+    [schemaId, most],
+  )
+  return rowCount ?? 0
+}
+
+/** Deletes what subscriptions selected before a change, where no number of that time is left. */
+export async function deleteFormerFilters(client: ClientBase, schemaId: string): Promise<void> {
+  await client.query(
+    `delete from former_filters f using subscriptions s
+     where f.schema_id = $1 and s.id = f.subscription_id and f.last_sequence < coalesce(
+       (select min(r.first_sequence) from sequence_runs r where r.subscription_id = s.id), s.numbered + 1)`,
+    [schemaId],
+  )
+}
+
+/**
+ * Deletes deliveries that ended before that time, with their attempts, at most `most`; also those from before that time
+ * that wait for their subscription to be enabled. @returns how many
+ */
 export async function deleteDeliveries(
   client: ClientBase,
   schemaId: string,
@@ -46,10 +117,15 @@ export async function deleteDeliveries(
   const { rowCount } = await client.query(
     `delete from deliveries d
      using (
-       select id from deliveries where schema_id = $1 and finished_at < to_timestamp($2 / 1000.0)
-       order by finished_at limit $3
-     ) as ended
-     where d.schema_id = $1 and d.id = ended.id and d.state <> 'pending'`,
+       (select id, state from deliveries where schema_id = $1 and finished_at < to_timestamp($2 / 1000.0)
+        order by finished_at limit $3)
+       union all
+       (select d.id, d.state from deliveries d join subscriptions s on s.id = d.subscription_id
+        where d.schema_id = $1 and d.state = 'pending' and d.created_at < to_timestamp($2 / 1000.0)
+          and (not s.enabled or s.post_url is null)
+        limit $3)
+     ) as expired
+     where d.schema_id = $1 and d.id = expired.id and d.state = expired.state`,
     [schemaId, before, most],
   )
   return rowCount ?? 0

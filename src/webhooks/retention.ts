@@ -1,14 +1,23 @@
 /**
- * Deletes expired events and ended deliveries. By then every delivery of an event has ended, and staff have had weeks
- * to replay it: retries take three days, and a subscription without a success for five days is disabled. Events that
- * were never collected stay, except those that only disabled or disconnected subscriptions would receive.
+ * Deletes expired events with their numbers, and ended deliveries. By then every delivery of an event has ended, and its
+ * subscriber has had weeks to read it or have it replayed: retries take three days, and a subscription without a success
+ * for five days is disabled. Events that are still to be delivered stay, except for subscriptions that are disabled or
+ * only read, or whose third party is disconnected: those get their number first, and show a gap.
  */
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { limits } from '../config.ts'
 import { whileDelivering } from '../db/pool.ts'
 import { startSweeping } from '../db/sweeping.ts'
 import type { Log } from '../log.ts'
-import { deleteDeliveries, deleteEvents, listSchemas } from './retention.sql.ts'
+import {
+  deleteDeliveries,
+  deleteEvents,
+  deleteFormerFilters,
+  deleteRuns,
+  findUnnumbered,
+  listSchemas,
+} from './retention.sql.ts'
+import { numberInParts } from './sequence/number-in-parts.ts'
 
 export interface EventRetentionParts {
   /** Connects as the service role. */
@@ -42,17 +51,40 @@ export async function sweepEvents(
 ): Promise<{ events: number; deliveries: number }> {
   const before = now - limits.eventRetentionDays * dayMs
   const swept = { events: 0, deliveries: 0 }
-  for (const schemaId of await whileDelivering(database, listSchemas))
-    for (const [what, remove] of [
-      ['deliveries', deleteDeliveries],
-      ['events', deleteEvents],
-    ] as const) {
-      let removed: number
-      do {
+  for (const schemaId of await whileDelivering(database, listSchemas)) {
+    await numberExpired(database, schemaId, before, stopped)
+    const all = async (remove: (client: PoolClient) => Promise<number>): Promise<number> => {
+      let removed = 0
+      for (;;) {
         stopped?.throwIfAborted()
-        removed = await whileDelivering(database, (client) => remove(client, schemaId, before, rowsAtOnce))
-        swept[what] += removed
-      } while (removed === rowsAtOnce)
+        const part = await whileDelivering(database, remove)
+        removed += part
+        if (part < rowsAtOnce) return removed
+      }
     }
+    swept.deliveries += await all((client) => deleteDeliveries(client, schemaId, before, rowsAtOnce))
+    swept.events += await all((client) => deleteEvents(client, schemaId, before, rowsAtOnce))
+    await all((client) => deleteRuns(client, schemaId, rowsAtOnce))
+    await whileDelivering(database, (client) => deleteFormerFilters(client, schemaId))
+  }
   return swept
+}
+
+/**
+ * Numbers what is about to be deleted, for subscriptions that do not collect it: their next delivery or reader then sees
+ * by the numbers how much is gone.
+ */
+async function numberExpired(
+  database: Pool,
+  schemaId: string,
+  before: number,
+  stopped: AbortSignal | undefined,
+): Promise<void> {
+  const subscriptionIds = await whileDelivering(database, (client) =>
+    findUnnumbered(client, schemaId, before),
+  )
+  for (const subscriptionId of subscriptionIds) {
+    stopped?.throwIfAborted()
+    await numberInParts((run) => whileDelivering(database, run), subscriptionId)
+  }
 }

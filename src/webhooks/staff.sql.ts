@@ -2,7 +2,7 @@
  * What staff commands show of subscriptions and deliveries, and the statements of replays. As the owner of the tables.
  */
 import type { ClientBase } from 'pg'
-import type { Batch, StoredEvent } from './body.ts'
+import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
 
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
@@ -16,8 +16,12 @@ export interface SubscriptionRecord {
   firmId: string | null
   /** Empty: the whole schema. */
   folderIds: string[]
-  postUrl: string
+  /** Null: nothing is posted. */
+  postUrl: string | null
   onEvents: string[]
+  /** The last number given to an event, and the last one in a delivery. */
+  numbered: string
+  collected: string
   /** Whether its third party is disconnected. */
   paused: boolean
   /** Null while it is enabled. */
@@ -40,6 +44,7 @@ export async function readSubscriptions(
   const { rows } = await client.query<SubscriptionRecord>(
     `select s.id, t.code as "thirdPartyCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
             s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents",
+            s.numbered, s.collected,
             t.disconnected_at is not null as paused,
             s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
             ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
@@ -58,20 +63,20 @@ export async function readSubscriptions(
   return rows
 }
 
-/** Events that are not in a delivery of the subscription yet, and the time of the oldest: ISO 8601, UTC. */
-export interface Backlog {
+/** Events that have no number yet, and the time of the oldest: ISO 8601, UTC. */
+export interface Unnumbered {
   events: number
   since: string | null
 }
 
-export async function readBacklog(client: ClientBase, subscriptionId: string): Promise<Backlog> {
-  const { rows } = await client.query<Backlog>(
+export async function readUnnumbered(client: ClientBase, subscriptionId: string): Promise<Unnumbered> {
+  const { rows } = await client.query<Unnumbered>(
     `select count(*)::int as events, ${utc('min(e.created_at)')} as since
      from grandlivre.subscriptions s
      join grandlivre.schemas c on s.schema_id is null or c.schema_id = s.schema_id
      left join grandlivre.subscription_positions p on p.schema_id = c.schema_id and p.subscription_id = s.id
      join grandlivre.events e on e.schema_id = c.schema_id and e.id > coalesce(p.position, s.start_position)
-       and grandlivre.receives(s, e.schema_id, e.name, e.folder_id)
+       and grandlivre.selects(s.on_events, s.folder_ids, e.name, e.folder_id)
      where s.id = $1`,
     [subscriptionId],
   )
@@ -89,6 +94,9 @@ export interface DeliveryRecord {
   firstEvent: string
   lastEvent: string
   events: number
+  /** Null in deliveries from before events had numbers. */
+  firstSequence: string | null
+  lastSequence: string | null
   state: DeliveryState
   isReplay: boolean
   attempts: number
@@ -108,7 +116,7 @@ export async function listDeliveries(
 ): Promise<DeliveryRecord[]> {
   const { rows } = await client.query<DeliveryRecord>(
     `select d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
-            d.state, d.is_replay as "isReplay", d.attempts, ${utc('d.created_at')} as "createdAt",
+            d.first_sequence as "firstSequence", d.last_sequence as "lastSequence", d.state, d.is_replay as "isReplay", d.attempts, ${utc('d.created_at')} as "createdAt",
             ${utc('d.next_attempt_at')} as "nextAttemptAt", ${utc('d.finished_at')} as "finishedAt", a.status, a.error
      from grandlivre.deliveries d
      left join grandlivre.delivery_attempts a
@@ -151,12 +159,13 @@ export async function listAttempts(
  * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Undefined if it does
  * not exist.
  */
-export async function lockSubscription(
+export async function lockReplayed(
   client: ClientBase,
   id: string,
-): Promise<{ schemaId: string | null; enabled: boolean } | undefined> {
-  const { rows } = await client.query<{ schemaId: string | null; enabled: boolean }>(
-    `select schema_id as "schemaId", enabled from grandlivre.subscriptions where id = $1 for no key update`,
+): Promise<{ enabled: boolean; hasAddress: boolean; collected: number } | undefined> {
+  const { rows } = await client.query<{ enabled: boolean; hasAddress: boolean; collected: number }>(
+    `select enabled, post_url is not null as "hasAddress", collected::float8 as collected
+     from grandlivre.subscriptions where id = $1 for no key update`,
     [id],
   )
   return rows[0]
@@ -183,37 +192,6 @@ export async function replayFailed(
   return rows.map((row) => row.schemaId)
 }
 
-/** From `from` (inclusive) to `to` (exclusive), epoch milliseconds. */
-export interface Span {
-  from: number
-  to: number
-}
-
-/**
- * Events of a schema and time span that match the subscription and that its position has passed, after the event
- * `after`, in order. (Later events will be delivered anyway.)
- */
-export async function eventsToReplay(
-  client: ClientBase,
-  subscriptionId: string,
-  schemaId: string,
-  { from, to }: Span,
-  after: string,
-  most: number,
-): Promise<StoredEvent[]> {
-  const { rows } = await client.query<StoredEvent>(
-    `select e.id, e.name, e.operation, e.scope, e.data, (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"
-     from grandlivre.subscriptions s
-     join grandlivre.events e on e.schema_id = $2 and grandlivre.receives(s, e.schema_id, e.name, e.folder_id)
-     left join grandlivre.subscription_positions p on p.schema_id = $2 and p.subscription_id = s.id
-     where s.id = $1 and e.id > $5 and e.id <= coalesce(p.position, s.start_position)
-       and e.created_at >= to_timestamp($3 / 1000.0) and e.created_at < to_timestamp($4 / 1000.0)
-     order by e.id limit $6`,
-    [subscriptionId, schemaId, from, to, after, most],
-  )
-  return rows
-}
-
 /**
  * Inserts a replay beside the dispatcher's batches, without moving the subscription's position. @param now epoch
  * milliseconds
@@ -221,14 +199,23 @@ export async function eventsToReplay(
 export async function insertReplay(
   client: ClientBase,
   subscriptionId: string,
-  schemaId: string,
   batch: Batch,
   now: number,
 ): Promise<void> {
   await client.query(
-    `insert into grandlivre.deliveries (schema_id, subscription_id, first_event, last_event, events, body, is_replay,
-       next_attempt_at)
-     values ($1, $2, $3, $4, $5, $6, true, to_timestamp($7 / 1000.0))`,
-    [schemaId, subscriptionId, batch.firstEvent, batch.lastEvent, batch.events, batch.body, now],
+    `insert into grandlivre.deliveries (schema_id, subscription_id, first_event, last_event, events, first_sequence,
+       last_sequence, body, is_replay, next_attempt_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, true, to_timestamp($9 / 1000.0))`,
+    [
+      batch.schemaId,
+      subscriptionId,
+      batch.firstEvent,
+      batch.lastEvent,
+      batch.events,
+      batch.firstSequence,
+      batch.lastSequence,
+      batch.body,
+      now,
+    ],
   )
 }

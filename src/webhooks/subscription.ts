@@ -47,13 +47,18 @@ export function subscriptionDocument(rules: TargetRules) {
   })
   return z.strictObject(
     {
-      postUrl: postUrl.meta({
-        description: 'Absolute, https, without a user name, to a public address and not to port 0',
-        format: 'uri',
-        pattern: secureUrlPattern,
-        maxLength: urlCharactersMax,
-        example: 'https://example.com/ledger-events',
-      }),
+      postUrl: postUrl
+        .meta({
+          description: 'Absolute, https, without a user name, to a public address and not to port 0',
+          format: 'uri',
+          pattern: secureUrlPattern,
+          maxLength: urlCharactersMax,
+          example: 'https://example.com/ledger-events',
+        })
+        .nullable()
+        .meta({
+          description: 'Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events',
+        }),
       onEvents: z
         .array(kind, { error: requiredOr('must be an array of kinds of events') })
         .min(1, `must name 1 to ${onEventsMax} kinds of events`)
@@ -101,20 +106,28 @@ export function foldersFor(
   return [own]
 }
 
-const notAPointer = 'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays'
+const notAPointer =
+  'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays, or /position where it is set'
+
+/** What `/position` can be set to. */
+const latest = 'latest'
 
 /**
  * `/onEvents`, or one of its items; `-` is the position after the last item, which only an operation that adds may
  * name.
  */
-const pointer = (item: string) =>
+const pointer = (item: string, position = '') =>
   z
     .string({ error: requiredOr(notAPointer) })
-    .regex(new RegExp(`^/(postUrl|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`), notAPointer)
+    .regex(
+      new RegExp(`^/(postUrl${position}|(onEvents|accountingFolderId)(/(0|[1-9]\\d{0,5}${item}))?)$`),
+      notAPointer,
+    )
 const addable = pointer('|-')
 const existing = pointer('')
-const value = z.union([z.string(), z.number(), z.array(z.union([z.string(), z.number()]))], {
-  error: requiredOr('must be a string, a number or an array of these'),
+const settable = '|position'
+const value = z.union([z.string(), z.number(), z.null(), z.array(z.union([z.string(), z.number()]))], {
+  error: requiredOr('must be a string, a number, null or an array'),
 })
 const given = z.unknown().refine((json) => json !== undefined, 'is required')
 
@@ -128,8 +141,8 @@ export const patchDocument = z
       .discriminatedUnion(
         'op',
         [
-          z.object({ op: z.literal('add'), path: addable, value }),
-          z.object({ op: z.literal('replace'), path: existing, value }),
+          z.object({ op: z.literal('add'), path: pointer('|-', settable), value }),
+          z.object({ op: z.literal('replace'), path: pointer('', settable), value }),
           z.object({ op: z.literal('remove'), path: existing }),
           z.object({ op: z.literal('move'), from: existing, path: addable }),
           z.object({ op: z.literal('copy'), from: existing, path: addable }),
@@ -143,19 +156,27 @@ export const patchDocument = z
       })
       .refine(
         (step) =>
-          !('value' in step) || step.op === 'test' || !isItem(step.path) || !Array.isArray(step.value),
+          !('value' in step) ||
+          step.op === 'test' ||
+          !isItem(step.path) ||
+          ['string', 'number'].includes(typeof step.value),
         {
           path: ['value'],
           error: 'must be a string or a number for an item',
         },
-      ),
+      )
+      .refine((step) => !setsPosition(step) || !('value' in step) || step.value === latest, {
+        path: ['value'],
+        error: `must be "${latest}" for /position`,
+      }),
     { error: 'must be an array of operations' },
   )
   .max(operationsMax, `must hold at most ${operationsMax} operations`)
   .meta({
     description:
       'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a string or a number, and ' +
-      'a moved or copied value stays an item or a field. The result must be valid for POST',
+      'a moved or copied value stays an item or a field. The result must be valid for POST. To add or replace /position with ' +
+      '"latest" skips what was not delivered yet',
   })
 
 export type Patch = z.output<typeof patchDocument>
@@ -165,13 +186,24 @@ function isItem(path: string): boolean {
   return path.lastIndexOf('/') > 0
 }
 
+function setsPosition({ path }: { path: string }): boolean {
+  return path === '/position'
+}
+
+/** Whether the patch skips what was not delivered yet. */
+export function skipsToLatest(patch: Patch): boolean {
+  return patch.some(setsPosition)
+}
+
 /**
- * Applies all operations in order. The result may no longer be a valid document.
+ * Applies all operations in order, except those on the position, which is no field of the document. The result may no
+ * longer be a valid document.
  * @throws {AppError} ERR-PATCH-TEST-FAILED, or ERR-VALIDATION if an operation names a missing value
  */
 export function patched(document: SubscriptionDocument, patch: Patch): unknown {
   const result = structuredClone(document)
-  for (const [index, step] of patch.entries())
+  for (const [index, step] of patch.entries()) {
+    if (setsPosition(step)) continue
     switch (step.op) {
       case 'test':
         // Not the library's test: its time and stack grow with the product of the lengths of two arrays.
@@ -192,6 +224,7 @@ export function patched(document: SubscriptionDocument, patch: Patch): unknown {
       default:
         apply(result, index, step)
     }
+  }
   return result
 }
 

@@ -15,7 +15,8 @@ export interface Subscription {
   /** Firm of the token that created it; null if staff did. */
   firmId: string | null
   thirdPartyId: string
-  postUrl: string
+  /** Null: nothing is posted; its events are read by number. */
+  postUrl: string | null
   onEvents: string[]
   /** Empty: the whole schema. */
   folderIds: string[]
@@ -162,6 +163,26 @@ export async function lockOwnSubscription(
   return rows[0]
 }
 
+/**
+ * Allows one ping, if the last one is at least `everyMs` old. To be called after `lockOwnSubscription`.
+ * @returns what the ping needs; undefined if it is too early
+ */
+export async function allowPing(
+  client: ClientBase,
+  id: string,
+  everyMs: number,
+): Promise<{ deliveryId: string; scope: unknown } | undefined> {
+  const { rows } = await client.query<{ deliveryId: string; scope: unknown }>(
+    `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
+     where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
+     returning nextval('grandlivre.delivery_ids') as "deliveryId",
+       grandlivre.event_scope(s.schema_id, s.firm_id,
+         case when cardinality(s.folder_ids) = 1 then s.folder_ids[1] end) as scope`,
+    [id, everyMs],
+  )
+  return rows[0]
+}
+
 /** Deletes it and its pending deliveries. @returns false if it does not exist or is not the caller's */
 export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
@@ -172,11 +193,8 @@ export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id
 }
 
 /**
- * Changes a subscription.
- *
- * A changed filter applies to new events only; otherwise months of old events could match it. Exception: if events are
- * pending under the old filter, it applies from the first of those, because one position cannot express both. (A
- * disabled subscription has none, and starts afresh when it is enabled.)
+ * Changes a subscription. Before a change of its kinds or folders all committed events have their numbers (`numberAll`);
+ * what it selected until then is kept for these.
  *
  * If the address changes, deliveries that wait for a retry are sent at once: the delay, perhaps a day, was meant for
  * the old address.
@@ -187,29 +205,16 @@ export async function changeSubscription(
   to: Pick<Subscription, 'postUrl' | 'onEvents' | 'folderIds'>,
 ): Promise<void> {
   await client.query(
-    `with before as materialized (
-       select s as subscription, at.position from grandlivre.subscriptions s
-       cross join lateral (select coalesce((
-         select p.position from grandlivre.subscription_positions p
-         where p.schema_id = s.schema_id and p.subscription_id = s.id), s.start_position) as position) as at
-       where s.id = $1 and s.enabled and s.schema_id is not null and (s.on_events <> $3 or s.folder_ids <> $4)
-     ), moved as (
-       insert into grandlivre.subscription_positions (schema_id, subscription_id, position)
-       select (b.subscription).schema_id, (b.subscription).id, latest.id
-       from before b
-       cross join lateral (
-         select max(e.id) as id from grandlivre.events e where e.schema_id = (b.subscription).schema_id) as latest
-       where latest.id > b.position and not exists (
-         select from unnest((b.subscription).on_events) as kind cross join lateral (
-           select from grandlivre.events e
-           where e.schema_id = (b.subscription).schema_id and e.name = kind and e.id > b.position
-             and grandlivre.receives(b.subscription, e.schema_id, e.name, e.folder_id)
-           limit 1) as waiting)
-       on conflict (schema_id, subscription_id) do update set position = excluded.position
+    `with former as (
+       insert into grandlivre.former_filters (schema_id, subscription_id, last_sequence, on_events, folder_ids)
+       select schema_id, id, numbered, on_events, folder_ids from grandlivre.subscriptions
+       where id = $1 and numbered > 0 and (on_events <> $3 or folder_ids <> $4)
+       -- No number is of the time between two changes.
+       on conflict do nothing
      ), hastened as (
        update grandlivre.deliveries d set next_attempt_at = now()
        from grandlivre.subscriptions s
-       where s.id = $1 and s.post_url <> $2
+       where s.id = $1 and s.post_url is distinct from $2
          and d.subscription_id = s.id and d.state = 'pending' and d.next_attempt_at > now()
      )
      update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
@@ -218,19 +223,20 @@ export async function changeSubscription(
 }
 
 /**
- * Enables it again, from events committed from now on. Staff can replay earlier ones.
+ * Enables it again. It goes on where it stopped: its pending deliveries are sent at once, and the retry table starts over.
  * @returns false if it does not exist or is enabled
  */
 export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `with enabled as (
        update grandlivre.subscriptions
-       set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null,
-         start_position = grandlivre.latest_event(schema_id)
+       set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null
        where id = $1 and not enabled
        returning id
-     ), forgotten as (
-       delete from grandlivre.subscription_positions p using enabled where p.subscription_id = enabled.id
+     ), hastened as (
+       update grandlivre.deliveries d
+       set next_attempt_at = least(d.next_attempt_at, now()), attempts_before_replay = d.attempts
+       from enabled where d.subscription_id = enabled.id and d.state = 'pending'
      )
      select from enabled`,
     [id],
@@ -239,8 +245,22 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
 }
 
 /**
- * Disables it: collects no more events for it, and fails its pending deliveries, which staff can replay. Inside a
- * transaction.
+ * Skips what was not delivered yet: the next delivery begins after the last number. A waiting batch fails, and can be
+ * replayed. To be called after `numberAll`.
+ */
+export async function skipToLatest(client: ClientBase, id: string): Promise<void> {
+  await client.query(
+    `with skipped as (
+       update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
+       where subscription_id = $1 and state = 'pending' and not is_replay
+     )
+     update grandlivre.subscriptions set collected = numbered where id = $1`,
+    [id],
+  )
+}
+
+/**
+ * Disables it: nothing is sent until it is enabled, and what waits goes on waiting. Inside a transaction.
  * @param now epoch milliseconds
  * @returns false if it does not exist or is disabled
  */
@@ -250,20 +270,10 @@ export async function disableSubscription(
   reason: string,
   now: number,
 ): Promise<boolean> {
-  // A separate statement: one that waits for a lock does not see a batch stored meanwhile.
-  await client.query(`select from grandlivre.subscriptions where id = $1 for no key update`, [id])
   const { rowCount } = await client.query(
-    `with disabled as (
-       update grandlivre.subscriptions
-       set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
-       where id = $1 and enabled
-       returning id
-     ), dropped as (
-       update grandlivre.deliveries d
-       set state = 'failed', next_attempt_at = null, finished_at = to_timestamp($3 / 1000.0)
-       from disabled where d.subscription_id = disabled.id and d.state = 'pending'
-     )
-     select from disabled`,
+    `update grandlivre.subscriptions
+     set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
+     where id = $1 and enabled`,
     [id, reason, now],
   )
   return rowCount === 1

@@ -1,7 +1,14 @@
 /** What the role that serves requests may see and do. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { askInTenant, createOwnerPool, createPool, inTenant, inTransaction } from '../../src/db/pool.ts'
+import {
+  askInTenant,
+  createOwnerPool,
+  createPool,
+  inTenant,
+  inTransaction,
+  whileDelivering,
+} from '../../src/db/pool.ts'
 import { fillTenant, folderId } from '../support/ledgers/small-ledger.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -135,7 +142,10 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     { name: 'delivery_attempts', rights: all },
     { name: 'events', rights: 'DELETE INSERT SELECT' },
     { name: 'exports', rights: all },
+    { name: 'former_filters', rights: all },
     { name: 'movement_blocks', rights: all },
+    { name: 'sequence_runs', rights: all },
+    { name: 'signing_secrets', rights: all },
     { name: 'subscription_positions', rights: all },
     { name: 'subscriptions', rights: all },
   ])
@@ -154,6 +164,31 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     'read_ledger_cursor',
     'tenants_with_exports',
   ])
+})
+
+test('the secrets of subscriptions are seen with their subscription, by its tenant and the dispatcher alone', async () => {
+  const secrets = 'select subscription_id from signing_secrets order by 1'
+  const idsOf = ({ rows }: pg.QueryResult) => rows.map((row) => row.subscription_id)
+  for (const [id, schemaId] of [
+    ['7001', '1000'],
+    ['7002', '2000'],
+  ]) {
+    await owner.query(
+      `insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
+       values ($1, $2, 'staff', 1, 'https://hooks.test/', '{document}', 0)`,
+      [id, schemaId],
+    )
+    await owner.query(`insert into signing_secrets (subscription_id, secret_encrypted) values ($1, 'x')`, [
+      id,
+    ])
+  }
+  expect(idsOf(await requests.query(secrets))).toEqual([])
+  expect(idsOf(await inTenant(requests, '2000', (client) => client.query(secrets)))).toEqual(['7002'])
+  expect(idsOf(await whileDelivering(requests, (client) => client.query(secrets)))).toEqual(['7001', '7002'])
+  const foreign = `insert into signing_secrets (subscription_id, secret_encrypted, retired_at) values (7001, 'y', now())`
+  await expect(inTenant(requests, '2000', (client) => client.query(foreign))).rejects.toThrow(
+    'violates row-level security policy',
+  )
 })
 
 test('the function that finds entries by name, which no policy binds, finds those of its tenant only', async () => {

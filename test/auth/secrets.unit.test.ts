@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadMasterKey } from '../../src/auth/master-key.ts'
-import { decrypt, encrypt, makePartnerSecret, makeToken } from '../../src/auth/secrets.ts'
+import { decrypt, encrypt, makePartnerSecret, makeSigningSecret, makeToken } from '../../src/auth/secrets.ts'
 
 test('tokens and secrets name their kind and hold 256 random bits', () => {
   expect(makeToken('api')).toMatch(/^glv_api_[\w-]{43}$/)
   expect(makeToken('firm')).toMatch(/^glv_firm_[\w-]{43}$/)
   expect(makePartnerSecret()).toMatch(/^glv_secret_[\w-]{43}$/)
+  expect(makeSigningSecret()).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
   expect(new Set(Array.from({ length: 100 }, () => makeToken('api'))).size).toBe(100)
 })
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { verifyWebhook, type WebhookRequest } from 'grandlivre/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,6 +13,7 @@ import { until } from '../support/until.ts'
 
 const secret = 'glv_secret_a'
 const now = 1_795_262_400_000
+const signingSecret = `whsec_${Buffer.from(Array.from({ length: 32 }, (_, byte) => byte)).toString('base64')}`
 const events = [
   {
     name: 'document',
@@ -34,19 +35,25 @@ function delivery(changed: Partial<WebhookRequest> = {}): WebhookRequest {
   return { secret, headers, body, now, ...changed }
 }
 
+/** What the verifier returns without the headers of Standard Webhooks. */
+const accepted = (of: object[]) => ({
+  valid: true,
+  events: of,
+  sentAt: now,
+  deliveryId: null,
+  sequence: null,
+  missing: null,
+})
+
 describe('a delivery is accepted', () => {
   test('with the signature of its body and date', () => {
-    expect(verifyWebhook(delivery())).toEqual({ valid: true, events, sentAt: now })
+    expect(verifyWebhook(delivery())).toEqual(accepted(events))
     // A fixed value, so that both sides cannot be wrong in the same way.
     const known = {
       date: '1795262400000',
       signature: '1846004c0487e0453ec8a89b17989171e29697143e3f66739d90af3cf951c71f',
     }
-    expect(verifyWebhook({ secret, headers: known, body: '[]', now })).toEqual({
-      valid: true,
-      events: [],
-      sentAt: now,
-    })
+    expect(verifyWebhook({ secret, headers: known, body: '[]', now })).toEqual(accepted([]))
   })
 
   test('as text or bytes, with headers in the form of fetch, node:http or any other letter case', () => {
@@ -58,7 +65,7 @@ describe('a delivery is accepted', () => {
     ]
     for (const headers of forms)
       for (const form of [body, Buffer.from(body), new TextEncoder().encode(body)])
-        expect(verifyWebhook(delivery({ headers, body: form }))).toEqual({ valid: true, events, sentAt: now })
+        expect(verifyWebhook(delivery({ headers, body: form }))).toEqual(accepted(events))
   })
 
   test('with the old and the new secret during a rotation', () => {
@@ -139,9 +146,103 @@ describe('a request is refused', () => {
   })
 })
 
+describe('with the signing secret of the subscription', () => {
+  const standard = (changed: Record<string, string | undefined> = {}, id = '4711', text = body) => {
+    const timestamp = String(now / 1000)
+    const key = Buffer.from(signingSecret.slice('whsec_'.length), 'base64')
+    const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${text}`).digest('base64')
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature}`,
+      'webhook-sequence': '1042-1061',
+      ...changed,
+    }
+    return { signingSecret, headers, body: text, now } satisfies WebhookRequest
+  }
+  const refusal = (request: WebhookRequest) => {
+    const verified = verifyWebhook(request)
+    return verified.valid ? 'accepted' : verified.reason
+  }
+
+  test('a delivery is accepted, also by one of several signatures or secrets', () => {
+    const delivered = { ...accepted(events), deliveryId: '4711', sequence: { first: 1042, last: 1061 } }
+    const request = standard()
+    expect(verifyWebhook(request)).toEqual(delivered)
+    // A fixed value, so that both sides cannot be wrong in the same way.
+    expect(request.headers['webhook-signature']).toBe('v1,JS4laFjAWiPR30C+nUIShfQ3lxcmopzpDBgZL0KKUGc=')
+    const own = request.headers['webhook-signature']
+    const others = `v1,${'A'.repeat(43)}=`
+    for (const both of [`${others} ${own}`, `${own} ${others}`, `v1a,xyz ${own}`])
+      expect(refusal(standard({ 'webhook-signature': both }))).toBe('accepted')
+    expect(refusal(standard({ 'webhook-signature': others }))).toBe('signature-wrong')
+    const otherSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+    expect(refusal({ ...standard(), signingSecret: [otherSecret, signingSecret] })).toBe('accepted')
+    expect(refusal({ ...standard(), signingSecret: otherSecret })).toBe('signature-wrong')
+  })
+
+  test('both signatures must be right where both secrets are given', () => {
+    const signed = { date: String(now), signature: sign(body, now) }
+    expect(refusal({ ...standard(signed), secret })).toBe('accepted')
+    expect(refusal({ ...standard(signed), secret: 'other' })).toBe('signature-wrong')
+    expect(refusal({ ...standard(), secret })).toBe('signature-missing')
+    expect(refusal({ ...standard({ ...signed, 'webhook-id': '4712' }), secret })).toBe('signature-wrong')
+  })
+
+  test('a request is refused if a header is missing or changed, or if it is too old', () => {
+    for (const header of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+      for (const bad of [undefined, '', ...(header === 'webhook-id' ? [] : ['x', '-1', '1e9'])])
+        expect([header, bad, refusal(standard({ [header]: bad }))]).toEqual([
+          header,
+          bad,
+          'webhook-headers-missing',
+        ])
+    expect(refusal(standard({ 'webhook-id': '4712' }))).toBe('signature-wrong')
+    expect(refusal(standard({ 'webhook-timestamp': String(now / 1000 + 1) }))).toBe('signature-wrong')
+    expect(refusal({ ...standard(), now: now + 300_001 })).toBe('date-too-old')
+    expect(refusal({ ...standard(), now: now - 300_001 })).toBe('date-in-future')
+    expect(refusal(standard({}, '1', '{}'))).toBe('body-without-events')
+  })
+
+  test('a changed body is told from a wrong secret by its digest', () => {
+    const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
+    const request = standard({ 'content-digest': digest })
+    expect(refusal(request)).toBe('accepted')
+    expect(refusal({ ...request, body: `${body} ` })).toBe('body-changed')
+    const other = `whsec_${Buffer.alloc(32).toString('base64')}`
+    expect(refusal({ ...request, signingSecret: other })).toBe('signature-wrong')
+    // The digest alone proves nothing and refuses nothing: another intermediary may have recoded it.
+    expect(refusal(standard({ 'content-digest': 'sha-256=:AAAA:' }))).toBe('accepted')
+  })
+
+  test('missing numbers are told', () => {
+    const missingAfter = (lastSequence: number, sequence?: string) => {
+      const verified = verifyWebhook({
+        ...standard(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
+        lastSequence,
+      })
+      return verified.valid && verified.missing
+    }
+    expect(missingAfter(1041)).toBeNull()
+    expect(missingAfter(1040)).toEqual({ from: 1041, to: 1041 })
+    expect(missingAfter(1039)).toEqual({ from: 1040, to: 1041 })
+    expect(missingAfter(0, '3-3')).toEqual({ from: 1, to: 2 })
+    // A repeat, a replay, a ping, and a header that is not of this service.
+    for (const [last, sequence] of [
+      [1061, '1042-1061'],
+      [2000, '5-9'],
+      [5, ''],
+      [5, 'x'],
+    ] as const)
+      expect(missingAfter(last, sequence)).toBeNull()
+  })
+})
+
 test('calling the verifier without a secret or raw body throws', () => {
   for (const wrong of ['', [], ['a', ''], undefined])
     expect(() => verifyWebhook(delivery({ secret: wrong as string }))).toThrow('needs the partner secret')
+  for (const wrong of ['', [], 'whsec_', secret, [signingSecret, ''], [undefined as unknown as string]])
+    expect(() => verifyWebhook(delivery({ signingSecret: wrong }))).toThrow('needs the signing secret')
   expect(() => verifyWebhook(delivery({ body: events as never }))).toThrow('needs the raw body')
 })
 

@@ -1,8 +1,15 @@
 /** Staff commands on events and subscriptions. */
+import { verifyWebhook } from 'grandlivre/webhooks'
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { type CommandResult, cli } from '../support/cli.ts'
-import { answerWith } from '../support/receiver.ts'
-import { documentEvent, namesOf, setWebhookStage, type WebhookStage } from '../support/stages/webhooks.ts'
+import { answerWith, type Received } from '../support/receiver.ts'
+import {
+  documentEvent,
+  namesOf,
+  sequencesOf,
+  setWebhookStage,
+  type WebhookStage,
+} from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
 /** A public address, so that it may be registered. Nothing is sent to it: its tests run no dispatcher. */
@@ -90,7 +97,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
   await run(...create('--all-schemas'))
   await run(...create('--schema', '200'))
   expect(await run(...create('--folder', '111', '112', '111'))).toMatch(
-    /^Subscription \d+ of ONE receives events from now on\.\n$/,
+    /^Subscription \d+ of ONE receives events from now on\.\nSigning secret: whsec_.{44}\nIt is shown only once; .*\n$/,
   )
   const made = await sql(
     'select schema_id, folder_ids, level, firm_id, on_events, post_url from subscriptions order by id',
@@ -102,9 +109,26 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
     { ...common, schema_id: '100', folder_ids: ['111', '112'] },
   ])
   const list = await run('webhook', 'list')
-  expect(list).toMatch(/ONE +staff +all schemas +enabled +0\/0 +https/)
+  expect(list).toMatch(/ONE +staff +all schemas +enabled +0\/0 +0\/0 +https/)
   expect(list).toMatch(/ONE +staff +schema 200 +enabled/)
   expect(list).toMatch(/ONE +staff +folders 111,112 +enabled/)
+})
+
+test('the secret of a subscription that staff made signs its deliveries, and is rotated by staff', async (context) => {
+  const { run, refused, ...stage } = await stageOf(context)
+  const secretIn = (out: string) => out.match(/^Signing secret: (whsec_\S+)$/m)![1]!
+  const where = ['--partner', 'ONE', '--url', publicUrl, '--events', 'document', '--schema', '100']
+  const created = await run('webhook', 'create', ...where)
+  const id = created.match(/^Subscription (\d+)/)![1]!
+  const rotated = await run('webhook', 'rotate-secret', id)
+  await stage.sql('update subscriptions set post_url = $1', [`${stage.receiver.url}/staff`])
+  stage.dispatch()
+  await stage.publish([documentEvent('a')])
+  await until(() => stage.receiver.requests('/staff').length === 1)
+  const [{ headers, body }] = stage.receiver.requests('/staff') as [Received]
+  for (const signingSecret of [secretIn(created), secretIn(rotated)])
+    expect(verifyWebhook({ signingSecret, headers, body }).valid).toBe(true)
+  expect(await refused('webhook', 'rotate-secret', '1')).toContain('no subscription 1')
 })
 
 test('a subscription is shown, disabled with a reason, enabled and deleted', async (context) => {
@@ -118,18 +142,31 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(shown).toMatch(/^because +asked for by phone$/m)
   expect(await refused('webhook', 'disable', id)).toContain('no enabled subscription')
   expect(await refused('event', 'replay', '--subscription', id)).toContain(`webhook enable ${id} first`)
-  expect(await run('webhook', 'enable', id)).toContain(`event replay --subscription ${id}`)
+  await publish([documentEvent('missed')])
+  expect(await run('webhook', 'enable', id)).toBe(
+    `Subscription ${id} goes on after number 0: 1 event waits.\n`,
+  )
   expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
   expect(await run('webhook', 'show', id)).not.toContain('because')
   await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
   const waiting = await run('webhook', 'show', id)
-  expect(waiting).toMatch(/^events after these +1$/m)
+  expect(waiting).toMatch(/^last number +0$/m)
+  expect(waiting).toMatch(/^events after it +2$/m)
   expect(waiting).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
   await sql(
     `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
   )
   expect(await run('webhook', 'show', id)).toMatch(/^paused +while its partner is disconnected$/m)
-  expect(await run('webhook', 'list')).toMatch(/ONE +staff +schema 100 +paused +0\/0 /)
+  expect(await run('webhook', 'list')).toMatch(/ONE +staff +schema 100 +paused +0\/0 +0\/0 /)
+  await sql('update subscriptions set post_url = null, numbered = 7, collected = 5')
+  expect(await run('webhook', 'list')).toMatch(
+    /ONE +staff +schema 100 +paused +0\/0 +5\/7 +\(read by number\)/,
+  )
+  const read = await run('webhook', 'show', id)
+  expect(read).toMatch(/^last number +7$/m)
+  expect(read).toMatch(/^last number in a delivery +5$/m)
+  expect(read).toMatch(/^events after it +4$/m)
+  expect(await refused('event', 'replay', '--subscription', id)).toContain('read by number')
   expect(await run('webhook', 'delete', id)).toBe(`Subscription ${id} is deleted.\n`)
   expect(await sql('select from subscriptions')).toEqual([])
 })
@@ -143,9 +180,11 @@ test('a failed delivery is listed with its attempts, and replayed unchanged', as
   await stage.publish([documentEvent('a'), documentEvent('b')])
   await until(async () => (await stage.sql('select from subscriptions where not enabled')).length === 1)
   expect(await refused('event', 'replay', '--subscription', id)).toContain('disabled')
+  // Skipped, as with `webhook enable --latest`.
+  await stage.sql(`update deliveries set state = 'failed', next_attempt_at = null, finished_at = now()`)
 
   const deliveries = await run('webhook', 'deliveries', id, '--state', 'failed')
-  const [, delivery] = deliveries.match(/^(\d+) +100 +2 \(\d+ to \d+\) +failed +1 +410 /m)!
+  const [, delivery] = deliveries.match(/^(\d+) +100 +2 \(\d+ to \d+\) +1-2 +failed +1 +410 /m)!
   const attempts = await run('webhook', 'attempts', id, delivery!)
   expect(attempts).toMatch(/^1 +20[^ ]+Z +410 +\d+ ms +[^\n]*\[2Jgone +away$/m)
   for (const character of ['\u001b', '\u202e']) expect(attempts).not.toContain(character)
@@ -171,7 +210,7 @@ test('a failed delivery is listed with its attempts, and replayed unchanged', as
   expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
 })
 
-test('a replay of a time span sends exactly the events that a disabled subscription missed in it', async (context) => {
+test('a replay of a time span sends exactly the events that a disabled subscription skipped in it', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/one', { folderIds: ['111'] })
   const everywhere = await stage.subscribe('/all', { schemaId: null, folderIds: [] })
@@ -196,7 +235,9 @@ test('a replay of a time span sends exactly the events that a disabled subscript
     subscription,
     ...span,
   ]
-  await run('webhook', 'enable', id)
+  expect(await run('webhook', 'enable', id, '--latest')).toBe(
+    `Subscription ${id} goes on after number 1250: 0 events wait.\n`,
+  )
   // Not yet collected, so not to be sent twice.
   await stage.publish(mine(1_250, 1_260))
   expect(await run(...replay(id, '--from', hourAgo))).toBe('1200 events are sent again.\n')
@@ -206,6 +247,10 @@ test('a replay of a time span sends exactly the events that a disabled subscript
   await until(() => receiver.accepted('/one').length === 1_210)
   const received = namesOf(receiver.accepted('/one'))
   expect(received.filter((name) => !names(1_250, 1_260).includes(name))).toEqual(names(50, 1_250))
+  // With the numbers that they would have had.
+  expect(sequencesOf(receiver.requests('/one')).toSorted((one, other) => one - other)).toEqual(
+    names(51, 1_261).map((name) => Number(name.slice(1))),
+  )
   expect(received).toHaveLength(1_210)
   await until(() => receiver.accepted('/all').length === 1_262)
 

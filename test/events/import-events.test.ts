@@ -7,8 +7,10 @@ import { describe, expect, test } from 'vitest'
 import { checkEventPayload } from '../../src/events/kinds.ts'
 import { seed } from '../../src/sample/seed.ts'
 import { cli } from '../support/cli.ts'
+import { readFixture } from '../support/fixtures/fixture-files.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { fecImports } from '../support/imports/fec-imports.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 import { type FecRow, ledger } from '../support/ledgers/fec-file.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
@@ -161,6 +163,26 @@ function later(row: FecRow): FecRow {
   }
 }
 
+test.each(['mad', 'tra'] as const)(
+  'a full export that is loaded back publishes one ledger event, and one more if it replaces (%s)',
+  async (format) => {
+    const stage = await setImportStage()
+    const bytes = readFixture(format === 'mad' ? 'ledger.mad.json' : 'ledger.tra')
+    const imported = format === 'mad' ? stage.importMad : stage.importTra
+    const { folderId } = await imported(bytes)
+    expect(runsOf(await allEvents(stage.owner)).filter((run) => run.startsWith('ledger'))).toEqual([
+      'ledger UPDATE 1',
+    ])
+    await stage.owner.query('update grandlivre.exercices set closed_at = null')
+    await stage.owner.query('truncate grandlivre.events')
+    await imported(bytes, { folderId, replace: true })
+    const replaced = await allEvents(stage.owner)
+    expect(runsOf(replaced).filter((run) => run.startsWith('ledger'))).toEqual(['ledger UPDATE 1'])
+    expect(runsOf(replaced).at(-1)).toBe('ledger UPDATE 1')
+    await stage.close()
+  },
+)
+
 test('a seed publishes like an import: payment modes as partners see them, and what it replaced', async () => {
   const database = await createTestDatabase()
   const client = new pg.Client({ connectionString: database.ownerUrl })
@@ -173,6 +195,7 @@ test('a seed publishes like an import: payment modes as partners see them, and w
     expect.stringMatching(/^accountingLineEntry CREATE \d+$/),
   ])
   expect(dataOf(published, 'accountingLineEntry')).toHaveLength(first.counts.entries)
+  expect(dataOf(published, 'ledger', 'UPDATE')).toHaveLength(1)
   expect(dataOf(published, 'exercice')).toEqual(first.exercices.map(({ id }) => ({ id })))
   const set = dataOf(published, 'accountingEntryLettering')
   const modes = new Set(set.map(({ paymentType }) => paymentType))
@@ -187,6 +210,7 @@ test('a seed publishes like an import: payment modes as partners see them, and w
   expect(dataOf(replaced, 'exercice', 'DELETE')).toEqual(first.exercices.map(({ id }) => ({ id })))
   expect(dataOf(replaced, 'exercice')).toEqual(second.exercices.map(({ id }) => ({ id })))
   expect(dataOf(replaced, 'accountingFolder')).toEqual([])
+  expect(dataOf(replaced, 'ledger', 'UPDATE')).toHaveLength(1)
   expect(dataOf(replaced, 'accountingLineEntry')).toHaveLength(second.counts.entries)
   await client.end()
   await database.drop()

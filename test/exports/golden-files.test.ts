@@ -12,7 +12,7 @@ import { produceSelected } from '../../src/exports/run/produce-selected.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
-import { collectEvents } from '../../src/webhooks/dispatch/deliveries.sql.ts'
+import { numberNext } from '../../src/webhooks/sequence/numbering.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { renderFec } from '../support/fixtures/fec-bytes.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
@@ -147,8 +147,8 @@ test('the events of the import and of an export equal their fixture, as one deli
   await owner.query('update grandlivre.subscriptions set start_position = 0')
   await owner.query('update grandlivre.events set created_at = to_timestamp($1 / 1000.0)', [now])
   await owner.query('commit')
-  const found = await whileDelivering(pool, (client) => collectEvents(client, id, 1000))
-  expectFixture('events.json', packBatch(id, found!.events).body)
+  const found = await whileDelivering(pool, (client) => numberNext(client, id, 1000))
+  expectFixture('events.json', packBatch(id, found).body)
 })
 
 async function* once(bytes: Buffer) {

@@ -16,6 +16,8 @@ import { openStore } from '../../src/store/open-store.ts'
 import { storeSettings } from '../../src/store/store.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { FairTurns } from '../../src/webhooks/dispatch/fair-turns.ts'
+import { postPartsOf } from '../../src/webhooks/dispatch/post.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
 import { testMasterKey } from '../support/service.ts'
@@ -55,8 +57,11 @@ beforeAll(async () => {
   const app = createApp({
     config,
     database,
+    deliveries: postPartsOf(config, defaultTiming.deliveries),
+    masterKey: testMasterKey,
     requestSlots,
     notifications,
+    waitingReads: new FairTurns(2),
     threads,
     store,
     queue,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeSigningSecret } from '../../src/auth/secrets.ts'
 import { request } from '../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
@@ -12,14 +13,19 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 test('no secret appears in an error or in the log, even one that a caller puts into the URL', async () => {
-  const url = `${stage.service.url}${keyInfo}?token=${stage.company.token}&${stage.secret}=1`
+  const signing = makeSigningSecret()
+  const escaped = encodeURIComponent(signing)
+  const url = `${stage.service.url}${keyInfo}?token=${stage.company.token}&${stage.secret}=1&${escaped}=1`
   const { status, body } = await request(url, { ...stage.signed, 'x-request-id': stage.company.token })
   expect(status).toBe(400)
-  await request(`${stage.service.url}/${stage.company.token}`)
+  await request(`${stage.service.url}/${stage.company.token}/${escaped}`)
   await until(() => stage.service.lines.some((line) => line.includes('glv_api_***')))
   for (const text of [JSON.stringify(body), stage.service.lines.join('')]) {
     expect(text).not.toContain(stage.company.token)
     expect(text).not.toContain(stage.secret)
+    // Its last characters, as it was sent and as it is read.
+    expect(text).not.toContain(escaped.slice(-12))
+    expect(text).not.toContain(signing.slice(-10))
   }
   for (const line of stage.service.lines) expect(JSON.parse(line).event).toEqual(expect.any(String))
 })

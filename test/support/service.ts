@@ -46,6 +46,7 @@ export async function startTestService(
     publicUrl: undefined,
     store: { kind: 'filesystem', folder: join(dataDir, 'files') },
     fileRetentionDays: 7,
+    changesRetentionDays: 400,
     webhookAllowInsecure: false,
     webhookSubscriptionsMax: 100,
     logLevel: 'debug',

@@ -3,6 +3,7 @@
  * this file separately, so the count of its users is global.
  */
 import type { TestProject } from 'vitest/node'
+import { warnIfPythonIsMissing } from './receivers/standard-webhooks.ts'
 import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
 import { warnOfMissingS3Servers } from './servers/s3-programs.ts'
 import { type RunServer, startServer } from './servers/server.ts'
@@ -21,6 +22,7 @@ export async function setup(project: TestProject): Promise<void> {
   if (shared.server === undefined) {
     warnOfMissingS3Servers()
     warnIfPoolerIsMissing()
+    warnIfPythonIsMissing()
     shared.server = startServer()
   }
   const { urls, cluster } = await shared.server

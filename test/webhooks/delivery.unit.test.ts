@@ -2,9 +2,9 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
-import { packBatch, type StoredEvent, stableJson, webhookId } from '../../src/webhooks/body.ts'
+import { type NumberedEvent, packBatch, stableJson, webhookId } from '../../src/webhooks/body.ts'
 import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/webhooks/dispatch/delivery.ts'
-import { signatureOf } from '../../src/webhooks/signature.ts'
+import { signatureOf } from '../../src/webhooks/signing/signature.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const hour = 3_600_000
@@ -31,20 +31,20 @@ describe('after an attempt', () => {
   test('after eleven retries the delivery has failed, and the subscription stays enabled', () => {
     expect(decide({ ...failed, attempts: 12, failingSince: now - 3 * day }, now, 0)).toEqual({
       state: 'failed',
-      disable: null,
     })
   })
 
   test('jitter adds up to a tenth of the delay', () => {
     const at = (random: number) => decide({ ...failed, attempts: 4 }, now, random)
-    expect(at(0)).toEqual({ state: 'pending', nextAttemptAt: now + 600_000 })
-    expect(at(0.5)).toEqual({ state: 'pending', nextAttemptAt: now + 630_000 })
-    expect(at(0.999)).toEqual({ state: 'pending', nextAttemptAt: now + 659_940 })
+    expect(at(0)).toEqual({ state: 'pending', nextAttemptAt: now + 600_000, disable: null })
+    expect(at(0.5)).toEqual({ state: 'pending', nextAttemptAt: now + 630_000, disable: null })
+    expect(at(0.999)).toEqual({ state: 'pending', nextAttemptAt: now + 659_940, disable: null })
   })
 
-  test('410 ends the delivery and disables the subscription', () => {
+  test('410 disables the subscription, and the delivery waits for it', () => {
     expect(decide({ ...failed, status: 410 }, now, 0)).toEqual({
-      state: 'failed',
+      state: 'pending',
+      nextAttemptAt: now,
       disable: 'the receiver answered 410 Gone',
     })
   })
@@ -52,14 +52,19 @@ describe('after an attempt', () => {
   test('Retry-After counts where it exceeds the delay of the table, up to a day', () => {
     const answered = (retryAfter: string) =>
       decide({ ...failed, status: 503, retryAfter, attempts: 2 }, now, 0)
-    expect(answered('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000 })
-    expect(answered('3600')).toEqual({ state: 'pending', nextAttemptAt: now + hour })
-    expect(answered('999999999')).toEqual({ state: 'pending', nextAttemptAt: now + day })
+    expect(answered('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000, disable: null })
+    expect(answered('3600')).toEqual({ state: 'pending', nextAttemptAt: now + hour, disable: null })
+    expect(answered('999999999')).toEqual({ state: 'pending', nextAttemptAt: now + day, disable: null })
     expect(answered('Sat, 21 Nov 2026 14:00:00 GMT')).toEqual({
       state: 'pending',
       nextAttemptAt: now + 2 * hour,
+      disable: null,
     })
-    expect(answered('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual({ state: 'pending', nextAttemptAt: now + day })
+    expect(answered('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual({
+      state: 'pending',
+      nextAttemptAt: now + day,
+      disable: null,
+    })
   })
 
   test('an invalid, negative or past Retry-After adds no delay', () => {
@@ -79,30 +84,43 @@ describe('after an attempt', () => {
   test('a failed attempt after five days without success disables the subscription', () => {
     const failing = (since: number, attempts = 3) =>
       decide({ ...failed, attempts, failingSince: now - since }, now, 0)
-    expect(failing(5 * day - 1)).toMatchObject({ state: 'pending' })
-    expect(failing(5 * day)).toEqual({ state: 'failed', disable: 'no delivery has succeeded for five days' })
+    expect(failing(5 * day - 1)).toMatchObject({ state: 'pending', disable: null })
+    expect(failing(5 * day)).toEqual({
+      state: 'pending',
+      nextAttemptAt: now,
+      disable: 'no delivery has succeeded for five days',
+    })
     expect(failing(5 * day, 12)).toMatchObject({ disable: 'no delivery has succeeded for five days' })
   })
 
   test('the last attempt is due when the five days end, not a day later', () => {
     const decision = decide({ ...failed, attempts: 11, failingSince: now - 4.5 * day }, now, 0)
-    expect(decision).toEqual({ state: 'pending', nextAttemptAt: now + day / 2 })
+    expect(decision).toEqual({ state: 'pending', nextAttemptAt: now + day / 2, disable: null })
   })
 })
 
 describe('the body of a delivery', () => {
-  const event = (id: string, data: unknown = { id }): StoredEvent => ({
+  const event = (id: string, data: unknown = { id }): NumberedEvent => ({
     id,
     name: 'document',
     operation: 'CREATE',
     scope: { schemaId: 100 },
     data,
     createdAt: 1_795_255_463_892,
+    schemaId: '100',
+    sequence: Number(id) + 40,
   })
 
   test('holds the events as specified, and nothing else', () => {
-    const { body, ...batch } = packBatch('7', [event('1'), event('3')])
-    expect(batch).toEqual({ firstEvent: '1', lastEvent: '3', events: 2 })
+    const { body, ...batch } = packBatch('7', [event('1'), { ...event('3'), sequence: 42 }])
+    expect(batch).toEqual({
+      schemaId: '100',
+      firstEvent: '1',
+      lastEvent: '3',
+      events: 2,
+      firstSequence: 41,
+      lastSequence: 42,
+    })
     expect(JSON.parse(String(body))).toEqual(
       ['1', '3'].map((id) => ({
         name: 'document',
@@ -163,6 +181,14 @@ describe('the body of a delivery', () => {
     expect(packBatch('7', [event('1', { text: 'x'.repeat(200_000) }), event('2')])).toMatchObject({
       events: 1,
     })
+  })
+
+  test('ends before a gap in the numbers, and before an event of another schema', () => {
+    const [first, second, third] = ['1', '2', '3'].map((id) => event(id))
+    expect(packBatch('7', [first!, third!])).toMatchObject({ events: 1, firstSequence: 41, lastSequence: 41 })
+    const elsewhere = { ...second!, schemaId: '101' }
+    expect(packBatch('7', [first!, elsewhere])).toMatchObject({ events: 1, schemaId: '100' })
+    expect(packBatch('7', [elsewhere, third!])).toMatchObject({ events: 1, schemaId: '101', lastEvent: '2' })
   })
 
   test('gives an event the same webhookId at every attempt, and another one per event and subscription', () => {

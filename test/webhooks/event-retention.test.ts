@@ -4,7 +4,7 @@ import { sweepEvents } from '../../src/webhooks/retention.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 
-test('events and finished deliveries are removed after thirty days, however many; younger and pending ones stay', async () => {
+test('events and finished deliveries are removed after thirty days, however many; younger ones stay, and those that are sent', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
@@ -16,20 +16,27 @@ test('events and finished deliveries are removed after thirty days, however many
         now() - case when i > 41000 then interval '29 days' else interval '31 days' end
       from generate_series(1, 41010) i;
     insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
-      select 1, 100, 'staff', id, 'https://example.com', '{document}', 0 from third_parties where code = 'SWEPT';
+      select number, 100, 'staff', id, 'https://example.com', '{document}', 0
+      from third_parties cross join generate_series(1, 2) as number where code = 'SWEPT';
+    update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'gone' where id = 2;
     insert into deliveries (schema_id, id, subscription_id, first_event, last_event, events, state, attempts, body,
         next_attempt_at, created_at, finished_at)
-      select 100, number, 1, 1, 1, 1, state, 1, '[]', due, now() - interval '40 days', ended
-      from (values (1, 'delivered', null, now() - interval '31 days'), (2, 'failed', null, now() - interval '31 days'),
-        (3, 'failed', null, now() - interval '29 days'), (4, 'pending', now(), null)) as d (number, state, due, ended);
+      select 100, number, subscription, 1, 1, 1, state, 1, '[]', due, now() - interval '40 days', ended
+      from (values (1, 1, 'delivered', null, now() - interval '31 days'),
+        (2, 1, 'failed', null, now() - interval '31 days'), (3, 1, 'failed', null, now() - interval '29 days'),
+        (4, 1, 'pending', now(), null), (5, 2, 'pending', now(), null))
+        as d (number, subscription, state, due, ended);
+    insert into deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, is_replay,
+        next_attempt_at)
+      values (100, 6, 2, 1, 1, 1, '[]', true, now());
     insert into delivery_attempts (schema_id, delivery_id, number, at, latency_ms)
       select 100, number, 1, now(), 1 from generate_series(1, 4) as number;
     reset search_path`)
-  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 41_000, deliveries: 2 })
+  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 41_000, deliveries: 3 })
   const kept = async (text: string) =>
     (await staff.client.query(text)).rows.map((row) => Object.values(row)[0])
   expect(await kept('select count(*)::int from grandlivre.events')).toEqual([10])
-  expect(await kept('select id::int from grandlivre.deliveries order by 1')).toEqual([3, 4])
+  expect(await kept('select id::int from grandlivre.deliveries order by 1')).toEqual([3, 4, 6])
   expect(await kept('select delivery_id::int from grandlivre.delivery_attempts order by 1')).toEqual([3, 4])
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 0, deliveries: 0 })
   await requests.end()

@@ -2,8 +2,10 @@
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
+import { applyChange } from '../../src/webhooks/change.ts'
+import { readNumbered } from '../../src/webhooks/sequence/numbered.sql.ts'
+import { lockSubscription, numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
 import {
-  changeSubscription,
   deleteOwnSubscription,
   disableSubscription,
   enableSubscription,
@@ -14,7 +16,6 @@ import {
 } from '../../src/webhooks/subscriptions.sql.ts'
 import { createTenants, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let staff: Staff
@@ -83,8 +84,20 @@ async function addDeliveries({ id }: Subscription): Promise<void> {
   )
 }
 
-const change = (subscription: Subscription, to: Partial<Subscription>) =>
-  inFirst((client) => changeSubscription(client, subscription.id, { ...subscription, ...to }))
+const change = (subscription: Subscription, to: Partial<Subscription>, skips = false) =>
+  inFirst(async (client) => {
+    await lockSubscription(client, subscription.id)
+    await applyChange(client, subscription, { to: { ...subscription, ...to }, skips })
+  })
+
+/** Names of all its events, by number; numbers those that have none yet. */
+const numbersOf = ({ id }: Subscription) =>
+  inFirst(async (client) => {
+    await lockSubscription(client, id)
+    while ((await numberMore(client, id)) > 0);
+    const events = await readNumbered(client, id, 0, 1000)
+    return events.map(({ sequence, name, id: event }) => `${sequence} ${name} ${event}`)
+  })
 
 test('a new subscription starts at the newest event of its schema', async () => {
   expect(await positionOf(await subscribe())).toBe(0)
@@ -112,13 +125,54 @@ describe('a changed filter', () => {
     expect(await positionOf(subscription)).toBe(latest)
   })
 
-  test('skips no event of the old filter that is still to be collected', async () => {
+  test('leaves earlier events their numbers, and counts for those that are committed later', async () => {
     const subscription = await subscribe()
+    const wider = { onEvents: ['document', 'exercice'] }
+    const first = await addEvent('document', 111)
     await addEvent('exercice', 111)
+    expect(await numbersOf(subscription)).toEqual([`1 document ${first}`])
+    const second = await addEvent('document', 111)
+    await addEvent('exercice', 111)
+    await change(subscription, wider)
+    const third = await addEvent('exercice', 111)
+    await change({ ...subscription, ...wider }, { onEvents: ['portfolio'], folderIds: [] })
     await addEvent('document', 111)
-    await addEvent('exercice', 111)
-    await change(subscription, { onEvents: ['document', 'exercice'] })
-    expect(await positionOf(subscription)).toBe(await startOf(subscription))
+    const fourth = await addEvent('portfolio')
+    expect(await numbersOf(subscription)).toEqual([
+      `1 document ${first}`,
+      `2 document ${second}`,
+      `3 exercice ${third}`,
+      `4 portfolio ${fourth}`,
+    ])
+    // Between two changes without an event, nothing has to be kept.
+    await change({ ...subscription, onEvents: ['portfolio'], folderIds: [] }, { onEvents: ['document'] })
+    await change({ ...subscription, onEvents: ['document'], folderIds: [] }, { onEvents: ['exercice'] })
+    expect((await numbersOf(subscription)).length).toBe(4)
+    expect(await sql('select last_sequence::int as last from former_filters order by 1')).toEqual([
+      { last: 2 },
+      { last: 3 },
+      { last: 4 },
+    ])
+  })
+
+  test('skips what was not delivered if the patch says so: the waiting batch fails, numbers stay', async () => {
+    const subscription = await subscribe()
+    const missed = [await addEvent('document', 111), await addEvent('document', 111)]
+    await addDeliveries(subscription)
+    await change(subscription, {}, true)
+    const standing = 'select numbered::int, collected::int from subscriptions'
+    expect(await sql(standing)).toEqual([{ numbered: 2, collected: 2 }])
+    expect(await sql('select state from deliveries order by id')).toEqual([
+      { state: 'delivered' },
+      { state: 'failed' },
+    ])
+    const next = await addEvent('document', 111)
+    expect(await numbersOf(subscription)).toEqual([
+      `1 document ${missed[0]}`,
+      `2 document ${missed[1]}`,
+      `3 document ${next}`,
+    ])
+    expect(await sql(standing)).toEqual([{ numbered: 3, collected: 2 }])
   })
 
   test('ignores events of other tenants', async () => {
@@ -158,60 +212,39 @@ describe('a changed filter', () => {
 })
 
 describe('a subscription', () => {
-  test('that is disabled fails its pending deliveries, keeps their bodies, and records the reason', async () => {
+  test('that is disabled keeps what waits, and records the reason', async () => {
     const subscription = await subscribe()
-    const other = await subscribe()
+    await subscribe()
     await addDeliveries(subscription)
-    await addDeliveries(other)
+    const before = await sql('select * from deliveries order by id')
     const now = Date.parse('2026-11-21T10:00:00Z')
     const disable = () => inFirst((client) => disableSubscription(client, subscription.id, 'it is gone', now))
     expect([await disable(), await disable()]).toEqual([true, false])
-    const columns = 'state, body, next_attempt_at is null as unplanned, finished_at'
-    expect(
-      await sql(`select ${columns} from deliveries where subscription_id = $1 order by id`, [
-        subscription.id,
-      ]),
-    ).toEqual([
-      { state: 'delivered', body: null, unplanned: true, finished_at: expect.any(Date) },
-      { state: 'failed', body: Buffer.from('[]'), unplanned: true, finished_at: new Date(now) },
-    ])
-    expect(
-      await sql('select state from deliveries where subscription_id = $1 order by id', [other.id]),
-    ).toEqual([{ state: 'delivered' }, { state: 'pending' }])
+    expect(await sql('select * from deliveries order by id')).toEqual(before)
     expect(await sql('select enabled, disabled_reason, disabled_at from subscriptions order by id')).toEqual([
       { enabled: false, disabled_reason: 'it is gone', disabled_at: new Date(now) },
       { enabled: true, disabled_reason: null, disabled_at: null },
     ])
   })
 
-  test('that is disabled while a batch is being stored fails that batch too', async () => {
+  test('that is enabled goes on where it stopped, and what waits is due at once', async () => {
     const subscription = await subscribe()
-    await sql('begin')
-    await sql('select from subscriptions where id = $1 for no key update', [subscription.id])
-    const disabled = inFirst((client) =>
-      disableSubscription(client, subscription.id, 'it is gone', Date.now()),
-    )
-    await until(async () => {
-      const [{ waits }] = await sql(
-        `select count(*)::int as waits from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))`,
-      )
-      return waits === 1
-    })
+    const delivered = await addEvent('document', 111)
+    expect(await numbersOf(subscription)).toEqual([`1 document ${delivered}`])
     await addDeliveries(subscription)
-    await sql('commit')
-    expect(await disabled).toBe(true)
-    expect(await sql(`select from deliveries where state = 'pending'`)).toEqual([])
-  })
-
-  test('that is enabled starts at the newest event, and only the first time', async () => {
-    const subscription = await subscribe()
-    await sql('insert into subscription_positions values (100, $1, 0)', [subscription.id])
+    await sql(
+      `update deliveries set attempts = 5, next_attempt_at = now() + interval '1 day' where state = 'pending'`,
+    )
     await inFirst((client) => disableSubscription(client, subscription.id, 'it is gone', Date.now()))
     const missed = await addEvent('document', 111)
     const enable = () => inFirst((client) => enableSubscription(client, subscription.id))
-    expect([await enable(), await positionOf(subscription)]).toEqual([true, missed])
-    await addEvent('document', 111)
-    expect([await enable(), await positionOf(subscription)]).toEqual([false, missed])
+    expect([await enable(), await enable()]).toEqual([true, false])
+    expect(
+      await sql(`select next_attempt_at <= now() as due, attempts, attempts_before_replay as before from deliveries
+        where state = 'pending'`),
+    ).toEqual([{ due: true, attempts: 5, before: 5 }])
+    expect(await positionOf(subscription)).toBe(delivered)
+    expect(await numbersOf(subscription)).toEqual([`1 document ${delivered}`, `2 document ${missed}`])
   })
 
   test('that is deleted takes its deliveries and positions with it', async () => {

@@ -52,6 +52,9 @@ create or replace function read_ledger_cursor(cursor text, of_schema bigint, of_
   returns table (version bigint, refusal text)
   language sql as $$select 0::bigint, ''$$;
 create or replace function adopt_rendering(of_process text) returns void language sql as '';
+create or replace function note_ledger_change(of_schema bigint, of_folder bigint, version bigint) returns void
+  language sql as '';
+create or replace function lock_log_of_changes() returns void language sql as '';
 create or replace function forget_ledger_changes(before timestamptz, at_most integer) returns bigint
   language sql as 'select 0::bigint';
 create or replace function compact_ledger_changes(before timestamptz) returns bigint
@@ -91,6 +94,85 @@ begin
   end loop;
 end $$;
 
+-- Secrets with which the deliveries of a subscription are signed beside that of its third party
+-- (docs/spec/webhooks.md#signing-secrets). A subscription from before this has none: its next delivery gives it one.
+create table signing_secrets (
+  subscription_id id not null references subscriptions on delete cascade,
+  secret_encrypted bytea not null, -- AES-256-GCM under MASTER_KEY
+  created_at timestamptz not null default clock_timestamp(),
+  retired_at timestamptz, -- null: the newest; otherwise when it no longer signs
+  primary key (subscription_id, created_at)
+);
+create unique index signing_secrets_newest on signing_secrets (subscription_id) where retired_at is null;
+alter table signing_secrets enable row level security;
+-- Visible to those who see the subscription: its tenant, and the dispatcher.
+create policy of_subscription on signing_secrets
+  using (exists (select from subscriptions s where s.id = subscription_id));
+grant select, insert, update, delete on signing_secrets to grandlivre_service;
+
+-- What an owner looks for among all that was delivered.
+create index deliveries_failed on deliveries (subscription_id, id) where state = 'failed';
+
+-- When its owner last asked for a ping.
+alter table subscriptions add column pinged_at timestamptz;
+
+-- Numbers of the events of a subscription: 1, 2, 3, ... without gaps (docs/spec/webhooks.md#sequence). They are given
+-- under the lock of the subscription's row, and apart from delivering, so that events can be read by number.
+alter table subscriptions
+  alter column post_url drop not null, -- null: nothing is posted, its events are read
+  add column numbered bigint not null default 0, -- the last number given
+  add column collected bigint not null default 0, -- the last number that was put into a delivery, or skipped
+  add constraint subscriptions_collected_check check (collected between 0 and numbered);
+
+-- The events of a schema from first_event to last_event that match the subscription have, in the order of their ids,
+-- the numbers first_sequence to last_sequence. Counted from the end, as retention deletes the first of them first.
+create table sequence_runs (
+  schema_id id not null,
+  subscription_id id not null references subscriptions on delete cascade,
+  first_sequence bigint not null check (first_sequence > 0),
+  last_sequence bigint not null,
+  first_event bigint not null,
+  last_event bigint not null,
+  primary key (schema_id, subscription_id, first_sequence),
+  -- A subscription for all schemas has its numbers across them.
+  unique (subscription_id, first_sequence),
+  check (last_sequence - first_sequence between 0 and 999),
+  check (last_event - first_event >= last_sequence - first_sequence)
+);
+
+-- What a subscription matched before a change of its kinds or folders: valid for numbers up to last_sequence.
+create table former_filters (
+  schema_id id not null,
+  subscription_id id not null references subscriptions on delete cascade,
+  last_sequence bigint not null,
+  on_events text[] not null,
+  folder_ids bigint[] not null,
+  primary key (schema_id, subscription_id, last_sequence)
+);
+
+do $$
+declare
+  numbered_table text;
+begin
+  foreach numbered_table in array array['sequence_runs', 'former_filters']
+  loop
+    execute format('alter table %I enable row level security', numbered_table);
+    execute format('create policy tenant on %I using (schema_id = tenant())', numbered_table);
+    execute format('create policy delivering on %I using (delivering())', numbered_table);
+    execute format('grant select, insert, update, delete on %I to grandlivre_service', numbered_table);
+  end loop;
+end $$;
+
+-- Null in deliveries from before events had numbers.
+alter table deliveries
+  add column first_sequence bigint,
+  add column last_sequence bigint,
+  add constraint deliveries_sequence_check check (
+    (first_sequence is null) = (last_sequence is null) and last_sequence - first_sequence + 1 = events);
+
+create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
+  returns boolean language sql immutable parallel safe as 'select false';
+
 -- Last: while it is locked, no request enters.
 alter table service_state
   -- Rises after a failover that lost commits: nothing that named a state before is honoured.
@@ -98,6 +180,8 @@ alter table service_state
   -- Cursors are signed with it. No role but the owner reads this table.
   add column cursor_key bytea not null
     default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
-  add column rendering text not null default '0';
+  add column rendering text not null default '0',
+  -- What was logged before has been compacted.
+  add column compacted_until timestamptz;
 
--- functions: sha256 dbee887582c1015e207bb67edb6556856f50c0be69dd28ce4b31ab73710b461f
+-- functions: sha256 07ba2f8e0de6292517aa57df37633e27ed3f8af5e09ec0e174b3d8749db452c7

@@ -67,6 +67,8 @@ export interface Resolved {
   exerciceIds: string[]
   /** Null if no item has the id `after`. */
   after: Position | null
+  /** The state of which digests of the selected exercice are kept; null if there are none. */
+  blocksCursor: string | null
 }
 
 /**
@@ -89,7 +91,9 @@ export async function readResolved(
                    where schema_id = $1 and folder_id = $2 and ($3::bigint is null or id = $3)
                      and ($4::date is null or end_date >= $4) and ($5::date is null or start_date <= $5)
                    order by start_date) as "exerciceIds",
-             (select ${positions[items]} from ${items} where schema_id = $1 and folder_id = $2 and id = $6) as after
+             (select ${positions[items]} from ${items} where schema_id = $1 and folder_id = $2 and id = $6) as after,
+             (select cursor from movement_blocks where schema_id = $1 and folder_id = $2 and exercice_id = $3)
+               as "blocksCursor"
            from folders where schema_id = $1 and id = $2`,
     values: [
       schemaId,

@@ -9,6 +9,7 @@ import type { JsonForm } from '../../formats/file-formats.ts'
 import { entryOffsets } from '../../formats/mad/entry.ts'
 import { type MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
+import type { BlockCutter } from '../blocks/block-cutter.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { framingBytes, framings } from './framing.ts'
 
@@ -18,6 +19,7 @@ const { id } = entryOffsets
 /**
  * Where chunks end depends only on the rows, not on their arrival, so that compressed answers are the same each time.
  * @param counted called with the number of movements so far, before each chunk
+ * @param cutter hashes the lines in blocks; for NDJSON only
  */
 export async function* renderMovements(
   movements: CopyRows,
@@ -26,6 +28,7 @@ export async function* renderMovements(
   form: JsonForm,
   buffer: ChunkBuffer,
   counted: (rows: number) => void,
+  cutter?: Pick<BlockCutter, 'beginEntry' | 'endChunk'>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let out = buffer()
   let at = 0
@@ -60,11 +63,13 @@ export async function* renderMovements(
       if (currentId !== entryId) {
         renderer.setEntry(entries.bytes, entries.fields, entryBase)
         currentId = entryId
+        cutter?.beginEntry(entryId, rows, out, at)
       }
 
       const bytesMax = renderer.bytesMax(fields, base)
       if (at + bytesMax > out.length) {
         counted(rows)
+        cutter?.endChunk(out, at)
         yield out.subarray(0, at)
         out = buffer(bytesMax)
         at = 0
@@ -80,5 +85,6 @@ export async function* renderMovements(
 
   at = writePiece(out, at, close)
   counted(rows)
+  cutter?.endChunk(out, at)
   if (at > 0) yield out.subarray(0, at)
 }

@@ -3,13 +3,16 @@ import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { CopyRows } from '../../db/copy-rows.ts'
 import { invalid } from '../../errors.ts'
+import type { JsonForm } from '../../formats/file-formats.ts'
 import { type Dictionary, type DictionaryRows, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
 import { everyEntry } from '../../ledger/changes/entry-ranges.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
+import { isKept } from '../blocks/block.ts'
+import { BlockCutter } from '../blocks/block-cutter.ts'
+import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
-import type { EntryColumn } from '../read/columns.sql.ts'
 import { entrySegments } from '../read/entry-segments.ts'
 import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } from '../read/movements.sql.ts'
 import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../read/ranges/copy-ranges.sql.ts'
@@ -30,11 +33,26 @@ export async function produceSelected(
   buffer: ChunkBuffer,
 ): Promise<Produced> {
   const { cursor, ...found } = await lookUp(snapshot, task)
-  return { head: { cursor }, ...(await produceRows(snapshot, task, found, buffer)) }
+  const cutter = await cutterFor(snapshot, task, found, cursor)
+  const produced = await produceRows(snapshot, task, found, buffer, cutter)
+  return { head: { cursor }, ...produced, blocks: cutter && (() => cutter.end(produced.rows())) }
 }
 
-interface Found {
-  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>
+/** Where the lines are those of kept digests, and these are not of this state: hashes the lines that have changed. */
+async function cutterFor(
+  { first }: Snapshot,
+  { what, form, selection, after, entries }: SelectedTask,
+  { resolved }: Found,
+  cursor: string,
+): Promise<BlockCutter | undefined> {
+  const rendersLines =
+    what === 'movements' && form === 'ndjson' && after === undefined && entries === undefined
+  if (!rendersLines || !isKept(selection) || resolved.blocksCursor === cursor) return undefined
+  return new BlockCutter(await readFormerBlocks(first, selection))
+}
+
+export interface Found {
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'blocksCursor'>
   dictionaryRows: DictionaryRows
 }
 
@@ -60,24 +78,25 @@ export async function lookUp(
 export async function produceRows(
   snapshot: Snapshot,
   task: SelectedTask,
-  { resolved, dictionaryRows }: Found,
+  found: Found,
   buffer: ChunkBuffer,
+  cutter?: BlockCutter,
 ): Promise<Chunks> {
-  const columns = task.what === 'movements' ? entryColumns : wholeEntryColumns
-  const { movements, entries } = await statements(snapshot, task, resolved, columns)
-  const movementRows = snapshot.first.query(new CopyRows(movements, movementColumns.length))
-  const entryRows = snapshot.second.query(new CopyRows(entries, columns.length))
-  const dictionary = renderDictionary(dictionaryRows)
-  const render = task.what === 'movements' ? movementChunks : entryChunks
-  return render(movementRows, entryRows, dictionary, task, buffer)
+  return renderRows(snapshot, task, await statements(snapshot, task, found.resolved), found, buffer, cutter)
+}
+
+/** Statements for the rows of `rowColumns`, to be run one after the other. */
+interface Statements {
+  movements: string | string[]
+  entries: string | string[]
 }
 
 async function statements(
   { first, second }: Snapshot,
-  { entries: ranges = everyEntry }: SelectedTask,
+  { what, entries: ranges = everyEntry }: SelectedTask,
   resolved: ResolvedSelection,
-  columns: readonly EntryColumn[],
-): Promise<{ movements: string | string[]; entries: string }> {
+): Promise<Statements> {
+  const columns = rowColumns[what]
   if (isDeepStrictEqual(ranges, everyEntry)) {
     const read = { ...resolved, segments: await segmentsOf(first, resolved) }
     return { movements: copyMovements(read, movementColumns), entries: copyEntries(read, columns) }
@@ -89,21 +108,42 @@ async function statements(
   }
 }
 
-type Chunks = Omit<Produced, 'head'>
+/** Of entries. */
+const rowColumns = { movements: entryColumns, entries: wholeEntryColumns }
+
+/** @param cutter hashes the lines of movements in NDJSON */
+export function renderRows(
+  { first, second }: Snapshot,
+  { what, form }: Pick<SelectedTask, 'what' | 'form'>,
+  { movements, entries }: Statements,
+  { dictionaryRows }: Pick<Found, 'dictionaryRows'>,
+  buffer: ChunkBuffer,
+  cutter?: BlockCutter,
+): Chunks {
+  const movementRows = first.query(new CopyRows(movements, movementColumns.length))
+  const entryRows = second.query(new CopyRows(entries, rowColumns[what].length))
+  const dictionary = renderDictionary(dictionaryRows)
+  return what === 'movements'
+    ? movementChunks(movementRows, entryRows, dictionary, form, buffer, cutter)
+    : entryChunks(movementRows, entryRows, dictionary, form, buffer)
+}
+
+type Chunks = Pick<Produced, 'chunks' | 'rows'>
 
 function movementChunks(
   movements: CopyRows,
   entries: CopyRows,
   dictionary: Dictionary,
-  { form }: SelectedTask,
+  form: JsonForm,
   buffer: ChunkBuffer,
+  cutter?: BlockCutter,
 ): Chunks {
   let rows = 0
   const count = (total: number): void => {
     rows = total
   }
   const renderer = new MovementRenderer(dictionary)
-  const chunks = renderMovements(movements, entries, renderer, form, buffer, count)
+  const chunks = renderMovements(movements, entries, renderer, form, buffer, count, cutter)
   return { chunks, rows: () => rows }
 }
 
@@ -111,7 +151,7 @@ function entryChunks(
   movements: CopyRows,
   entries: CopyRows,
   dictionary: Dictionary,
-  { form }: SelectedTask,
+  form: JsonForm,
   buffer: ChunkBuffer,
 ): Chunks {
   const tally = new EntriesTally()

@@ -1,6 +1,7 @@
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { produceBalance } from './produce-balance.ts'
+import { produceBlocks } from './produce-blocks.ts'
 import { produceChanges } from './produce-changes.ts'
 import { produceCollection } from './produce-collection.ts'
 import { produceEntry } from './produce-entry.ts'
@@ -15,6 +16,8 @@ export async function produce(snapshot: Snapshot, task: ExportTask, buffer: Chun
       return task.since === undefined
         ? produceSelected(snapshot, task, buffer)
         : produceChanges(snapshot, { ...task, since: task.since }, buffer)
+    case 'blocks':
+      return produceBlocks(snapshot, task, buffer)
     case 'balance':
       return produceBalance(snapshot, task, buffer)
     case 'entry':

@@ -75,7 +75,7 @@ async function sendChunks(produced: Produced, encoding: Encoding, channel: Chann
       }
     })
   }
-  return { rows: produced.rows(), bytes, sha256: hash.digest('hex') }
+  return { rows: produced.rows(), bytes, sha256: hash.digest('hex'), blocks: produced.blocks?.() }
 }
 
 /** A buffer for each chunk: it is transferred to the main thread. */

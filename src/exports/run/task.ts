@@ -3,6 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { EntryName } from '../../ledger/named-entry.sql.ts'
+import type { Block, BlocksHead } from '../blocks/block.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
 
@@ -29,6 +30,12 @@ export interface ChangesTask extends SelectedTask {
   since: string
 }
 
+/** The digests of the selected movements, in blocks. */
+export interface BlocksTask extends Representation {
+  what: 'blocks'
+  selection: Selection
+}
+
 /** The sums of the selected movements by account. */
 export interface BalanceTask extends Representation {
   what: 'balance'
@@ -45,7 +52,7 @@ export interface EntryTask extends Representation {
 
 export type CollectionTask = Representation & OwnedCollection
 
-export type ExportTask = SelectedTask | BalanceTask | EntryTask | CollectionTask
+export type ExportTask = SelectedTask | BlocksTask | BalanceTask | EntryTask | CollectionTask
 
 export function schemaOf(task: ExportTask): string {
   if ('selection' in task) return task.selection.schemaId
@@ -64,6 +71,8 @@ export interface SentTask {
 export interface ExportHead {
   /** Names the state of the folder's ledger in the snapshot. Undefined if the export concerns no single folder. */
   cursor: string | undefined
+  /** Of the answer to a BlocksTask. */
+  blocks?: BlocksHead | undefined
 }
 
 /** Sent after the last byte. */
@@ -74,6 +83,8 @@ export interface ExportSummary {
   bytes: number
   /** Of the body before compression, hexadecimal. */
   sha256: string
+  /** Digests of the exercice at the state of the answer, to be kept. */
+  blocks?: Block[] | undefined
 }
 
 export interface Produced {
@@ -81,4 +92,6 @@ export interface Produced {
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>
   /** The number of items; called after the last chunk. */
   rows: () => number
+  /** Digests to be kept; called after the last chunk. */
+  blocks?: (() => Block[]) | undefined
 }

@@ -114,15 +114,21 @@ const afterOf = (item: 'movement' | 'entry') =>
     description: `Continue after the ${item} with this producerId; with If-Match, in the same state of the ledger`,
   })
 
+const ofMovements = {
+  ...selectionParameters,
+  classAccount,
+  lettering: optional(oneOf(['none', 'partial', 'complete'])),
+}
+
 export const movementsQuery = z
   .strictObject({
-    ...selectionParameters,
-    classAccount,
-    lettering: optional(oneOf(['none', 'partial', 'complete'])),
+    ...ofMovements,
     after: afterOf('movement'),
     ...partParameters,
   })
   .superRefine(checkSelection, { when: () => true })
+
+export const blocksQuery = z.strictObject(ofMovements).superRefine(checkSelection, { when: () => true })
 
 export const entriesQuery = z
   .strictObject({
@@ -143,6 +149,7 @@ export const balanceQuery = z
   .superRefine(checkSelection, { when: () => true })
 
 export type MovementsQuery = z.output<typeof movementsQuery>
+export type BlocksQuery = z.output<typeof blocksQuery>
 export type EntriesQuery = z.output<typeof entriesQuery>
 export type BalanceQuery = z.output<typeof balanceQuery>
 
@@ -177,7 +184,7 @@ const noFilters = {
 }
 
 export function selectionOf(
-  query: MovementsQuery | EntriesQuery | BalanceQuery,
+  query: MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery,
   { schemaId, folderId, timeZone }: Pick<Selection, 'schemaId' | 'folderId' | 'timeZone'>,
 ): Selection {
   const { startDate, endDate } = query

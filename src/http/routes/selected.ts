@@ -1,8 +1,12 @@
 /**
- * The routes that export a selection: movements, entries, and balances. Each checks its selection before any of it is
- * read.
+ * The routes that export a selection: movements, their digests, entries, and balances. Each checks its selection before any
+ * of it is read.
  */
 import { z } from '@hono/zod-openapi'
+import type { Pool } from 'pg'
+import { blocksText, headOf, isKept } from '../../exports/blocks/block.ts'
+import { askForBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
+import type { Selected } from '../../exports/read/selected.sql.ts'
 import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
 import { type SelectedItems, selectionTag } from '../../exports/selection.ts'
@@ -10,33 +14,33 @@ import { streamedForms } from '../../formats/file-formats.ts'
 import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
-import { conditionalRequest } from '../schemas/answer-headers.ts'
-import { ChangesLine } from '../schemas/changes-schema.ts'
+import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
+import { Block, ChangesLine } from '../schemas/changes-schema.ts'
 import { AccountBalance } from '../schemas/collection-schemas.ts'
 import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
-import { streamExport } from '../stream/stream-export.ts'
+import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
 import { findSelected } from './find-selected.ts'
-import type { BalanceQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
-import { balanceQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
+import type { BalanceQuery, BlocksQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
+import { balanceQuery, blocksQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
 import { waitForChange } from './wait-for-change.ts'
 
 function selectedRoute(
   what: SelectedItems,
   summary: string,
-  query: typeof movementsQuery | typeof entriesQuery | typeof balanceQuery,
+  query: typeof movementsQuery | typeof blocksQuery | typeof entriesQuery | typeof balanceQuery,
   item: z.ZodType,
   line = item,
 ): Route {
   return folderRoute({
     method: 'get',
-    path: `/api/v1/mad/${what}`,
+    path: `/api/v1/mad/${what === 'blocks' ? 'movements/blocks' : what}`,
     levels: ['api', 'firm'],
     summary,
     query,
     waits,
     headers: conditionalRequest,
-    answers: conditionalAnswers(z.array(item), line),
+    answers: conditionalAnswers(z.array(item), line, what === 'blocks' ? digestHeader : {}),
     answer: (call) => answerSelected(call, what),
   })
 }
@@ -48,6 +52,12 @@ export const selectedRoutes: readonly Route[] = [
     movementsQuery,
     Movement,
     z.union([Movement, ChangesLine]),
+  ),
+  selectedRoute(
+    'blocks',
+    'Digests of movements by ranges of entry ids, to compare a copy with',
+    blocksQuery,
+    Block,
   ),
   selectedRoute(
     'entries',
@@ -64,10 +74,10 @@ export const selectedRoutes: readonly Route[] = [
   ),
 ]
 
-/** The parameters of a part, which balances do not have. */
+/** The parameters of a part, which only movements and entries have. */
 const wholeSelection = { after: undefined, entries: undefined, since: undefined, wait: undefined }
 
-type Query = MovementsQuery | EntriesQuery | BalanceQuery
+type Query = MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery
 
 function waits(query: Query): boolean {
   return 'wait' in query && query.wait !== undefined && query.wait > 0
@@ -91,7 +101,7 @@ async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Pro
   if (selected.refusal !== null) throw refuse(selected.refusal, 'main database')
   const { start, end } = selection.period ?? selected.period!
   const task: ExportTask =
-    what === 'balance'
+    what === 'balance' || what === 'blocks'
       ? { what, selection, ...representation }
       : { what, selection, after, entries, since, ...representation }
   return streamExport(c, services, {
@@ -101,7 +111,27 @@ async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Pro
       cursor: selected.cursor,
       tagAt: (cursor) => selectionTag(what, selection, cursor),
     },
-    known: since === selected.cursor ? changesLine({ since, cursor: since, entries: [] }) : undefined,
+    known: await knownAnswer(services.database, task, selected),
     hasWaited: waits(query),
   })
+}
+
+/** What nothing has to be read for: nothing has changed, or the digests are those of the last state. */
+async function knownAnswer(
+  database: Pool,
+  task: ExportTask,
+  { cursor }: Selected,
+): Promise<KnownAnswer | undefined> {
+  if ('since' in task && task.since === cursor)
+    return { body: changesLine({ since: cursor, cursor, entries: [] }), rows: 0 }
+  if (task.what !== 'blocks' || !isKept(task.selection)) return undefined
+  const { selection, form } = task
+  const blocks = await askForBlocks(database, selection, cursor)
+  return (
+    blocks && {
+      body: blocksText(blocks, form),
+      rows: blocks.length,
+      blocks: headOf(blocks, selection),
+    }
+  )
 }

@@ -1,7 +1,7 @@
 /** The headers of requests and answers as the OpenAPI document shows them. */
 import { z } from '@hono/zod-openapi'
 
-type Headers = Record<string, { description: string; schema: { type: 'string' | 'integer' } }>
+export type Headers = Record<string, { description: string; schema: { type: 'string' | 'integer' } }>
 
 const text = (description: string) => ({ description, schema: { type: 'string' as const } })
 const number = (description: string) => ({ description, schema: { type: 'integer' as const } })
@@ -37,6 +37,13 @@ export const etagHeaders: Headers = {
   ETag: text('Names these bytes. It changes when the ledger of the folder changes'),
   'X-Ledger-Cursor': text('Names the state of the ledger, the same on every route'),
   ...cacheHeaders,
+}
+
+/** On digests of movements; on their 304 as well. */
+export const digestHeader: Headers = {
+  'X-Ledger-Digest': text(
+    'The SHA-256 of all digests as bytes, in order, in hexadecimal. Not on an answer to HEAD that would have to compute it',
+  ),
 }
 
 /** On a streamed answer. One with an ETag has `etagHeaders`, too. */

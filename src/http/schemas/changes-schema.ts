@@ -18,3 +18,18 @@ export const ChangesLine = z
     }),
   })
   .openapi('ChangesLine', { description: 'The first line of an answer to since, before the items' })
+
+/** An item of `movements/blocks`; `exports/blocks/block.ts` writes it. */
+export const Block = z
+  .object({
+    from: z.string().openapi({ ...idSchema, description: 'Id of an entry. The first block begins at 0' }),
+    to: z
+      .string()
+      .openapi({ ...idSchema, description: 'Inclusive. The last block ends at 9007199254740991' }),
+    rows: z.int().min(0).openapi({ description: 'Movements of entries in this range' }),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .openapi({ description: 'Of their lines in NDJSON, each with its line feed, in the usual order' }),
+  })
+  .openapi('Block')

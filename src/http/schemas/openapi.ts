@@ -5,7 +5,7 @@ import { ErrorBody } from '../errors.ts'
 import { idSchema } from '../query.ts'
 import { openRoute, type Route } from '../route.ts'
 import { errorAnswerHeaders, rateHeaders, requestIdHeader } from './answer-headers.ts'
-import { notification } from './notification-schema.ts'
+import { sentToSubscribers } from './notification-schema.ts'
 
 extendZodWithOpenApi(z)
 
@@ -75,7 +75,7 @@ export function openApiDocument(routes: readonly Route[]): Document {
     const request = { ...description.request, ...bodyOf(route) }
     described.openAPIRegistry.registerPath({ ...description, request })
   }
-  described.openAPIRegistry.registerWebhook(notification)
+  for (const sent of sentToSubscribers) described.openAPIRegistry.registerWebhook(sent)
   return described.getOpenAPI31Document({
     openapi: '3.1.0',
     info: {

@@ -1,7 +1,7 @@
 /** The answers of routes that stream items, in each form. */
 import type { z } from '@hono/zod-openapi'
 import { mediaTypes, type StreamedForm, streamedForms } from '../../formats/file-formats.ts'
-import { etagHeaders, streamHeaders } from './answer-headers.ts'
+import { etagHeaders, type Headers, streamHeaders } from './answer-headers.ts'
 
 /**
  * @param items the body in JSON; it is one item if the collection has only one
@@ -19,12 +19,13 @@ export function streamedAnswer(items: z.ZodType, line: z.ZodType) {
 }
 
 /** The same with an ETag, and the 304 for a caller that has it: the answers to `conditionalRequest`. */
-export function conditionalAnswers(items: z.ZodType, line: z.ZodType) {
+export function conditionalAnswers(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
   const answer = streamedAnswer(items, line)
+  const headers = { ...etagHeaders, ...further }
   return {
-    200: { ...answer, headers: { ...etagHeaders, ...answer.headers } },
+    200: { ...answer, headers: { ...headers, ...answer.headers } },
     304: {
-      headers: etagHeaders,
+      headers,
       description: 'The representation named by If-None-Match is still current',
     },
   }

@@ -6,9 +6,11 @@ import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { AppError } from '../../errors.ts'
+import { type Block, type BlocksHead, isKept } from '../../exports/blocks/block.ts'
+import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import { compressWhole } from '../../exports/compressor.ts'
 import { type ExportReader, startExport } from '../../exports/run/start.ts'
-import type { Encoding, ExportSummary, ExportTask } from '../../exports/run/task.ts'
+import type { Encoding, ExportHead, ExportSummary, ExportTask } from '../../exports/run/task.ts'
 import { tagOf } from '../../exports/tag.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
@@ -24,10 +26,17 @@ export interface StreamedExport {
   fileName: string
   /** Undefined if the answer concerns no single ledger, and thus has no ETag. */
   ledger: LedgerState | undefined
-  /** The body, if it is known without reading anything: it has no items, and no thread is started. */
-  known?: string | undefined
+  /** The answer, if it is known without reading anything: no thread is started. */
+  known?: KnownAnswer | undefined
   /** The request has waited for news: it gets its answer even if it has seen one like it. */
   hasWaited?: boolean
+}
+
+export interface KnownAnswer {
+  body: string
+  /** Its items. */
+  rows: number
+  blocks?: BlocksHead | undefined
 }
 
 export interface LedgerState {
@@ -42,8 +51,8 @@ export async function streamExport(
   services: Services,
   download: StreamedExport,
 ): Promise<Response> {
-  const { ledger } = download
-  const state = stateHeaders(download, ledger?.cursor)
+  const { ledger, known } = download
+  const state = stateHeaders(download, { cursor: ledger?.cursor, blocks: known?.blocks })
   if (ledger) {
     checkIfMatch(c, ledger, ledger.cursor)
     const ifNoneMatch = download.hasWaited ? undefined : c.req.header('if-none-match')
@@ -52,8 +61,8 @@ export async function streamExport(
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
 
-  if (download.known !== undefined) {
-    const source = await sourceOfText(download.known, download.task.encoding, c, services)
+  if (known) {
+    const source = await sourceOfText(known, download.task.encoding, c, services)
     return respond(c, services, source, { ...state, ...headersOf(download) })
   }
   const reader = startExport(services.threads, download.task)
@@ -63,13 +72,16 @@ export async function streamExport(
   // It may have disconnected while the selection was checked.
   if (outgoing.closed) reader.cancel()
   try {
-    const { cursor } = await reader.head()
+    const head = await reader.head()
+    const { cursor } = head
     // The thread's snapshot may be newer than the state checked above.
     if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
     // Errors before the first chunk are answered with their status.
     const first = await reader.read()
-    const source = sourceOf(reader, first, c, services)
-    return respond(c, services, source, { ...stateHeaders(download, cursor), ...headersOf(download) })
+    const source = sourceOf(reader, first, c, services, ({ blocks }) => {
+      if (blocks) keep(blocks, download.task, cursor, c, services)
+    })
+    return respond(c, services, source, { ...stateHeaders(download, head), ...headersOf(download) })
   } catch (error) {
     // The client has disconnected: there is nothing to answer, and nothing has failed.
     if (reader.cancelled) return c.body(null)
@@ -102,14 +114,23 @@ function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string):
 }
 
 /** The headers that name the state of the ledger and these bytes of it. */
-function stateHeaders({ ledger, task }: StreamedExport, cursor: string | undefined): Record<string, string> {
+function stateHeaders(
+  { ledger, task }: StreamedExport,
+  { cursor, blocks }: Partial<ExportHead>,
+): Record<string, string> {
   if (!ledger || cursor === undefined) return {}
-  const etag = etagOf(ledger.tagAt(cursor), task, partsOf(task))
-  return { ETag: etag, 'X-Ledger-Cursor': cursor }
+  const state = {
+    'X-Ledger-Cursor': cursor,
+    ...(blocks ? { 'X-Ledger-Digest': blocks.digest } : {}),
+  }
+  // The bounds of kept blocks depend on their past, which only the thread may know.
+  if (task.what === 'blocks' && isKept(task.selection) && !blocks) return state
+  return { ETag: etagOf(ledger.tagAt(cursor), task, partsOf(task, blocks)), ...state }
 }
 
 /** What the answer shows of the selection, for its ETag. */
-function partsOf(task: ExportTask): string[] {
+function partsOf(task: ExportTask, blocks: BlocksHead | undefined): string[] {
+  if (blocks?.bounds !== undefined) return [`bounds-${blocks.bounds}`]
   if (!('after' in task)) return []
   const { after, entries, since } = task
   return [
@@ -138,6 +159,7 @@ function sourceOf(
   first: Uint8Array | undefined,
   c: Context<Edge>,
   { log, readiness }: Services,
+  ended: (summary: ExportSummary) => void,
 ): BodySource {
   let next = first
   const recordFailure = (error: unknown): never => {
@@ -152,20 +174,23 @@ function sourceOf(
       return chunk
     },
     recycle: (chunk) => reader.recycle(chunk),
-    ended: () => conclude(reader.summary!, started, c, log),
+    ended: () => {
+      conclude(reader.summary!, started, c, log)
+      ended(reader.summary!)
+    },
     cancel: () => reader.cancel(),
   }
 }
 
-/** A text without items, as a body. */
+/** A known answer, as a body. */
 async function sourceOfText(
-  text: string,
+  known: KnownAnswer,
   encoding: Encoding,
   c: Context<Edge>,
   { log }: Services,
 ): Promise<BodySource> {
   const started = performance.now()
-  const body = Buffer.from(text)
+  const body = Buffer.from(known.body)
   const sha256 = createHash('sha256').update(body).digest('hex')
   let next: Uint8Array | undefined = encoding === 'identity' ? body : await compressWhole(body, encoding)
   return {
@@ -174,7 +199,7 @@ async function sourceOfText(
       next = undefined
       return Promise.resolve(chunk)
     },
-    ended: () => conclude({ rows: 0, bytes: body.length, sha256 }, started, c, log),
+    ended: () => conclude({ rows: known.rows, bytes: body.length, sha256 }, started, c, log),
     cancel: () => {},
   }
 }
@@ -189,4 +214,18 @@ function conclude(
   c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
   const ms = Math.round(performance.now() - started)
   log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
+}
+
+/** Keeps the digests that an export computed, for later answers. It delays no answer, and fails none. */
+function keep(
+  blocks: Block[],
+  task: ExportTask,
+  cursor: string | undefined,
+  c: Context<Edge>,
+  { database, log }: Services,
+): void {
+  if (!('selection' in task) || !isKept(task.selection) || cursor === undefined) return
+  keepBlocks(database, task.selection, cursor, blocks).catch((error: unknown) =>
+    log('blocks.notKept', { requestId: c.get('requestId'), error }),
+  )
 }

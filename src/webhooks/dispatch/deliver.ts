@@ -8,18 +8,19 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import { decrypt } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
-import { packBatch } from '../body.ts'
+import { type NumberedEvent, packBatch } from '../body.ts'
+import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
+import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
+import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
 import { disableSubscription } from '../subscriptions.sql.ts'
 import {
   type Attempt,
-  collectEvents,
   type Delivery,
   findWaiting,
-  lockReceiver,
+  passOverExpired,
   type Receiver,
   recordAttempt,
   recordFailure,
@@ -33,7 +34,7 @@ import { type DeliveryResponse, type PostParts, post } from './post.ts'
 const successEveryMs = 60_000
 
 export interface DeliverParts extends PostParts {
-  /** Decrypts the secrets of third parties. */
+  /** Decrypts the secrets that sign. */
   masterKey: Buffer
   log: Log
   /** Epoch milliseconds. */
@@ -70,13 +71,15 @@ interface Sending {
 export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
   const { subscriptionId } = turn
   let sending = await turn.transact(async (client) => {
-    await lockReceiver(client, subscriptionId)
+    await lockSubscription(client, subscriptionId)
     return turn.mayContinue() ? next(parts, client, subscriptionId) : undefined
   })
   while (sending) {
     const { receiver, delivery } = sending
-    const secret = decrypt(receiver.sealedSecret, parts.masterKey)
-    const request = { postUrl: receiver.postUrl, body: delivery.body, secret, date: parts.now() }
+    const secrets = openSecrets(receiver, parts.masterKey)
+    const { id, body, firstSequence, lastSequence } = delivery
+    const sequence = firstSequence === null ? undefined : `${firstSequence}-${lastSequence}`
+    const request = { postUrl: receiver.postUrl, id, body, date: parts.now(), sequence, ...secrets }
     const began = performance.now()
     const response = await post(parts, request, turn.stopped)
     turn.onAttempt(performance.now() - began)
@@ -90,7 +93,7 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
  * @param last the delivery sent before
  */
 async function next(
-  { now }: DeliverParts,
+  { now, masterKey }: DeliverParts,
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
@@ -98,12 +101,31 @@ async function next(
   const waiting = await findWaiting(client, subscriptionId, now())
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
+  await ensureSigningSecret(client, subscriptionId, receiver, masterKey)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending
-  const found = await collectEvents(client, subscriptionId, limits.deliveryEventsMax)
-  if (!found) return sending
-  const batch = packBatch(subscriptionId, found.events)
-  return { receiver, delivery: await storeBatch(client, subscriptionId, found.schemaId, batch, now()) }
+  const events = await nextEvents(client, subscriptionId, receiver)
+  if (events.length === 0) return sending
+  const batch = packBatch(subscriptionId, events)
+  return { receiver, delivery: await storeBatch(client, subscriptionId, batch, now()) }
+}
+
+/** Those that have numbers come before those that get theirs now. */
+async function nextEvents(
+  client: PoolClient,
+  subscriptionId: string,
+  { collected, numbered }: Receiver,
+): Promise<NumberedEvent[]> {
+  if (collected < numbered) {
+    const from = (after: number) => readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
+    const next = await from(collected)
+    if (next.length > 0) return next
+    // Only a gap longer than one delivery comes here: what was not delivered in 30 days is gone.
+    const oldest = await oldestNumber(client, subscriptionId)
+    if (oldest <= numbered) return from(oldest - 1)
+    await passOverExpired(client, subscriptionId)
+  }
+  return numberNext(client, subscriptionId, limits.deliveryEventsMax)
 }
 
 /** Records the attempt and picks the next delivery, in one transaction. */
@@ -134,7 +156,7 @@ async function settle(
   if (decision.state === 'delivered') log('delivery.sent', fields)
   else if (decision.state === 'pending') log('delivery.refused', { ...fields, error })
   else log('delivery.failed', { ...fields, error })
-  if (decision.state === 'failed' && decision.disable !== null)
+  if (decision.state === 'pending' && decision.disable !== null)
     log('subscription.disabled', { subscriptionId, reason: decision.disable })
   return nextSending
 }
@@ -153,7 +175,7 @@ async function record(
   const isSuccessDue = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
   if (decision.state === 'delivered' && isSuccessDue) await recordSuccess(client, subscriptionId, at)
   if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
-  if (decision.state === 'failed' && decision.disable !== null)
+  if (decision.state === 'pending' && decision.disable !== null)
     await disableSubscription(client, subscriptionId, decision.disable, at)
   return turn.mayContinue() ? next(parts, client, subscriptionId, delivery) : undefined
 }

@@ -3,8 +3,9 @@
  *
  *   pending ----2xx----> delivered
  *   pending ----else---> pending, retried after the next delay of the table
- *   pending ----else---> failed, if the table is used up, the answer was 410, or five days passed without a success;
- *                        the latter two disable the subscription
+ *   pending ----else---> pending, if the answer was 410 or five days passed without a success: the subscription is
+ *                        disabled, and goes on with this delivery when it is enabled
+ *   pending ----else---> failed, if the table is used up
  *   failed  ---replay--> pending, by staff; the table starts over
  */
 import { limits } from '../../config.ts'
@@ -51,10 +52,12 @@ export interface Attempted {
 
 export type Decision =
   | { state: 'delivered' }
-  /** Epoch milliseconds. */
-  | { state: 'pending'; nextAttemptAt: number }
-  /** `disable`: why the subscription receives nothing more until staff enable it; null if it stays enabled. */
-  | { state: 'failed'; disable: string | null }
+  /**
+   * `nextAttemptAt`: epoch milliseconds. `disable`: why the subscription receives nothing more until it is enabled; null
+   * if it stays enabled.
+   */
+  | { state: 'pending'; nextAttemptAt: number; disable: string | null }
+  | { state: 'failed' }
 
 /**
  * @param now time of the response, epoch milliseconds
@@ -63,15 +66,16 @@ export type Decision =
 export function decide(attempted: Attempted, now: number, random: number): Decision {
   const { status, retryAfter, attempts } = attempted
   if (status !== null && status >= 200 && status <= 299) return { state: 'delivered' }
-  if (status === 410) return { state: 'failed', disable: 'the receiver answered 410 Gone' }
+  const disabled = (disable: string): Decision => ({ state: 'pending', nextAttemptAt: now, disable })
+  if (status === 410) return disabled('the receiver answered 410 Gone')
   const giveUpAt = (attempted.failingSince ?? now) + limits.subscriptionFailingMsMax
-  if (now >= giveUpAt) return { state: 'failed', disable: 'no delivery has succeeded for five days' }
+  if (now >= giveUpAt) return disabled('no delivery has succeeded for five days')
   const delay = retryDelaysMs[attempts - 1]
-  if (delay === undefined) return { state: 'failed', disable: null }
+  if (delay === undefined) return { state: 'failed' }
   const requestedMs = Math.min(retryAfterMs(retryAfter, now), retryAfterMsMax)
   // An attempt planned after the five days comes at their end instead, as the last one.
   const planned = Math.min(now + delay * (1 + limits.deliveryJitter * random), giveUpAt)
-  return { state: 'pending', nextAttemptAt: Math.ceil(Math.max(planned, now + requestedMs)) }
+  return { state: 'pending', nextAttemptAt: Math.ceil(Math.max(planned, now + requestedMs)), disable: null }
 }
 
 /** Parses seconds or a date. Returns 0 for anything else, and for a past date. */

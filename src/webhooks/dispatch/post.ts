@@ -1,10 +1,10 @@
 /** One attempt at a delivery, over HTTP. */
-import type { Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { limits } from '../../config.ts'
+import { type Config, limits } from '../../config.ts'
 import type { DeliveryTiming } from '../../timing.ts'
-import { signatureOf } from '../signature.ts'
-import { type TargetRules, vetUrl } from '../target.ts'
+import { type Signed, signedHeaders } from '../signing/signature.ts'
+import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
 
 const userAgent = `Grandlivre/${packageJson.version}`
 
@@ -15,14 +15,19 @@ export interface PostParts {
   timing: DeliveryTiming
 }
 
-export interface DeliveryRequest {
+/** What all requests of a process to subscribers share. The caller destroys the agent. */
+export function postPartsOf(
+  { webhookAllowInsecure }: Pick<Config, 'webhookAllowInsecure'>,
+  timing: DeliveryTiming,
+): PostParts & { agent: Agent } {
+  const rules = { allowInsecure: webhookAllowInsecure }
+  return { agent: guardedAgent(rules), rules, timing }
+}
+
+export interface DeliveryRequest extends Signed {
   postUrl: string
-  /** As stored. */
-  body: Buffer
-  /** The partner secret, decrypted. */
-  secret: string
-  /** Time of sending, epoch milliseconds. */
-  date: number
+  /** First and last number of its events: `1042-1061`; undefined if they have none. */
+  sequence: string | undefined
 }
 
 export interface DeliveryResponse {
@@ -81,7 +86,7 @@ export async function post(
   }
 }
 
-function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher.RequestOptions {
+function requestOf({ postUrl, sequence, ...signed }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
     origin: url.origin,
@@ -90,10 +95,10 @@ function requestOf({ postUrl, body, secret, date }: DeliveryRequest): Dispatcher
     headers: {
       'content-type': 'application/json',
       'user-agent': userAgent,
-      date: String(date),
-      signature: signatureOf(secret, body, String(date)),
+      ...signedHeaders(signed),
+      ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
     },
-    body,
+    body: signed.body,
     // Undici measures both between two bytes; our time-out covers the whole request, from connection to end.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -1,6 +1,6 @@
 /** Finds subscriptions with something to send. Each statement runs inside `whileDelivering`. */
 import type { ClientBase } from 'pg'
-import { firstMatch, positions } from './deliveries.sql.ts'
+import { firstMatch, positions } from '../sequence/numbering.sql.ts'
 import type { Search } from './rounds.ts'
 
 /**
@@ -38,7 +38,7 @@ export async function findWork(
           from subscriptions s
           join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
           ${whoseSubscriptions[whom]}
-            and s.enabled and ($2::bigint[] is null or s.schema_id is null or s.schema_id = any ($2))
+            and s.enabled and s.post_url is not null and ($2::bigint[] is null or s.schema_id is null or s.schema_id = any ($2))
         ) as s where place <= $5::int + 1
       )
       select s.id as "subscriptionId", s.third_party_id as "thirdPartyId", s.schema_id as "schemaId",
@@ -52,9 +52,9 @@ export async function findWork(
         or not exists (
           select from deliveries d where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay
           offset 0)
-        and exists (
+        and (s.collected < s.numbered or exists (
           select from ${positions}
-          where ($2::bigint[] is null or at.schema_id = any ($2)) and ${firstMatch} is not null)`,
+          where ($2::bigint[] is null or at.schema_id = any ($2)) and ${firstMatch} is not null))`,
     values: [now, schemaIds, [...rounds.keys()], [...rounds.values()], most],
   })
   return rows
@@ -67,7 +67,7 @@ const whoseSubscriptions = {
 
 /**
  * Moves subscriptions that are far behind with nothing to receive to the newest event; otherwise every search would
- * pass over the same events again.
+ * pass over the same events again. Disabled ones too: their events are read, or collected when they are enabled.
  * @param from the first subscription
  * @returns the first of the remaining ones; undefined if none is left
  */
@@ -86,7 +86,7 @@ export async function movePositions(
        join subscriptions s on s.id = p.id
        cross join lateral ${positions}
        cross join lateral (select max(e.id) as id from events e where e.schema_id = at.schema_id) as newest
-       where p.place <= $2::int and s.enabled and newest.id > at.position + 1000 and ${firstMatch} is null
+       where p.place <= $2::int and newest.id > at.position + 1000 and ${firstMatch} is null
        for no key update of s skip locked
      ), moved as (
        insert into subscription_positions (schema_id, subscription_id, position)

@@ -20,11 +20,13 @@ describe('a subscription is created', () => {
         onEvents: ['document', 'connector'],
         accountingFolderId: ['111'],
         thirdPartyId,
+        signingSecret: expect.stringMatching(/^whsec_/),
       },
     ])
     expect(headers.get('location')).toBe(`/api/v1/webhook/${body.id}`)
     const again = await request(service.url + headers.get('location'), company)
-    expect([again.status, again.body]).toEqual([200, body])
+    const { signingSecret, ...read } = body
+    expect([again.status, again.body]).toEqual([200, read])
     expect(await inDatabase(body.id)).toMatchObject({
       schema_id: '100',
       level: 'api',

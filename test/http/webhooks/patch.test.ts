@@ -148,7 +148,7 @@ describe('a subscription is changed', () => {
     })
   })
 
-  test('and thereby enabled again, for new events only', async () => {
+  test('and thereby enabled again, where it stopped', async () => {
     const { firm, staff, patch, make, inDatabase } = routes
     const id = await make(firm)
     const disable = () =>
@@ -171,9 +171,10 @@ describe('a subscription is changed', () => {
       disabled_at: null,
       disabled_reason: null,
       failing_since: null,
-      start_position: '70',
     })
-    expect((await staff.client.query('select from grandlivre.subscription_positions')).rowCount).toBe(0)
+    expect((await staff.client.query('select position from grandlivre.subscription_positions')).rows).toEqual(
+      [{ position: '1' }],
+    )
     await staff.client.query('delete from grandlivre.events')
   })
 })

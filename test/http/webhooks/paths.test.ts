@@ -11,6 +11,10 @@ describe('the webhook routes', () => {
     for (const [path, allowed] of [
       ['', 'POST, GET, HEAD'],
       ['/7', 'GET, HEAD, PATCH, DELETE'],
+      ['/7/deliveries', 'GET, HEAD'],
+      ['/7/replay', 'POST'],
+      ['/7/ping', 'POST'],
+      ['/7/rotate-secret', 'POST'],
       ['/event/document', 'GET, HEAD'],
       ['/event/document/111', 'GET, HEAD'],
     ] as const) {

@@ -104,6 +104,10 @@ describe('a caller sees its own subscriptions and no others', () => {
       await request(webhook('/event/document'), asFirm),
       await request(webhook('/event/document/111'), asFirm),
       await request(webhook('/1'), asFirm, 'DELETE'),
+      await request(webhook('/1/ping'), asFirm, 'POST'),
+      await request(webhook('/1/deliveries'), asFirm),
+      await request(webhook('/1/replay'), asFirm, 'POST'),
+      await request(webhook('/1/rotate-secret'), asFirm, 'POST'),
       await post(asFirm, { postUrl, onEvents: ['document'] }),
       await patch(asFirm, 1, []),
     ]
@@ -116,8 +120,13 @@ describe('a caller sees its own subscriptions and no others', () => {
       'post /api/v1/webhook',
       'get /api/v1/webhook',
       'get /api/v1/webhook/{id}',
+      'get /api/v1/webhook/{id}/events',
       'get /api/v1/webhook/event/{name}',
       'get /api/v1/webhook/event/{name}/{accountingFolderId}',
+      'post /api/v1/webhook/{id}/ping',
+      'get /api/v1/webhook/{id}/deliveries',
+      'post /api/v1/webhook/{id}/replay',
+      'post /api/v1/webhook/{id}/rotate-secret',
       'delete /api/v1/webhook/{id}',
     ]
     expect(await openTo(asFirm)).toEqual([])

@@ -172,19 +172,3 @@ test('one event per transaction and folder, at its end, with the last cursor', a
   ])
   for (const { data, cursor } of rows) expect(data).toEqual({ cursor })
 })
-
-test('compaction joins old rows, whose ranges stay whole; retention forgets them', async () => {
-  for (let n = 0; n < 120; n++) await client.query(`update entries set comment = '${n}' where id = 1`)
-  await client.query(`update journals set name = 'x'`)
-  const count = async () =>
-    (await client.query('select count(*)::int as n from ledger_changes')).rows[0]!.n as number
-  const before = await count()
-  const { rows } = await client.query('select compact_ledger_changes(clock_timestamp()) as gone')
-  expect(Number(rows[0]!.gone)).toBeGreaterThanOrEqual(99)
-  expect(await count()).toBe(before - Number(rows[0]!.gone))
-  await client.query('select forget_ledger_changes(clock_timestamp(), 1000)')
-  const { rows: left } = await client.query(
-    'select kind, ids, version from ledger_changes order by folder_id',
-  )
-  expect(left.map(({ kind, ids }) => `${kind} ${ids}`)).toEqual(['forgotten {}'])
-})

@@ -84,6 +84,10 @@ async function fillWebhooks(client: pg.ClientBase, schemaId: string): Promise<vo
      insert into subscriptions (id, schema_id, level, firm_id, third_party_id, post_url, on_events, start_position)
        values (${schemaId}, ${schemaId}, 'firm', 1, 1, 'https://example.com', '{portfolio}', 0);
      insert into subscription_positions (schema_id, subscription_id, position) values (${schemaId}, ${schemaId}, 1);
+     insert into sequence_runs (schema_id, subscription_id, first_sequence, last_sequence, first_event, last_event)
+       values (${schemaId}, ${schemaId}, 1, 1, 1, 1);
+     insert into former_filters (schema_id, subscription_id, last_sequence, on_events, folder_ids)
+       values (${schemaId}, ${schemaId}, 1, '{document}', '{}');
      insert into deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, next_attempt_at)
        values (${schemaId}, 1, ${schemaId}, 1, 1, 1, '[]', now());
      insert into delivery_attempts (schema_id, delivery_id, number, at, latency_ms)

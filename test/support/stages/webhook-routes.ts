@@ -2,13 +2,14 @@
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import type { Config } from '../../../src/config.ts'
 import { createTenants, credentials, folders, type Staff } from '../ledgers/tenants.ts'
-import { createTestDatabase } from '../servers/database.ts'
+import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 import { startNameServer } from '../servers/name-server.ts'
 import { type Answer, request, startTestService, type TestService } from '../service.ts'
 
 type Headers = Record<string, string>
 
 export interface WebhookRoutes {
+  database: TestDatabase
   staff: Staff
   service: TestService
   /** Tokens of one third party: company tokens of two folders, firm tokens of three firms in two tenants. */
@@ -81,6 +82,7 @@ async function startWebhookRoutes(settings: Partial<Config>): Promise<WebhookRou
   const post = (headers: Headers, body: unknown, type?: string) =>
     send('POST', webhook(), headers, body, type)
   return {
+    database,
     staff,
     service,
     ...callers,

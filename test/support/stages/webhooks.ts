@@ -18,7 +18,7 @@ import {
 } from '../../../src/webhooks/subscriptions.sql.ts'
 import { guardedAgent, type TargetRules } from '../../../src/webhooks/target.ts'
 import { createTenants, type Staff } from '../ledgers/tenants.ts'
-import { type Receiver, startReceiver } from '../receiver.ts'
+import { type Received, type Receiver, startReceiver } from '../receiver.ts'
 import { createTestDatabase } from '../servers/database.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { testMasterKey } from '../service.ts'
@@ -215,6 +215,15 @@ export function documentEvent(name: string, folderId: string | null = null): New
 /** The names of such events, as received. */
 export function namesOf(events: { data: { name: string } }[]): string[] {
   return events.map(({ data }) => data.name)
+}
+
+/** The numbers of all events of these requests, as their headers say. */
+export function sequencesOf(requests: Received[]): number[] {
+  return requests.flatMap(({ headers, events }) => {
+    const [first, last] = String(headers['webhook-sequence']).split('-').map(Number)
+    if (last! - first! + 1 !== events.length) throw new Error(`${events.length} events, not ${first}-${last}`)
+    return events.map((_, index) => first! + index)
+  })
 }
 
 /** Events of the kind `document` with these names. */

@@ -1,4 +1,5 @@
 /** The requests that subscribers get, and what their responses lead to, on a real database and real HTTP. */
+import { createHash } from 'node:crypto'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
@@ -29,22 +30,27 @@ test('events reach a subscriber in order, at most a hundred per request', async 
   expect((await deliveriesOf(stage, id)).every(({ sent }) => sent)).toBe(true)
 })
 
-test('a request carries its content type, date, signature and sender, and no other headers', async (context) => {
+test('a request carries its content type, sender, signatures, numbers and digest, and no other headers', async (context) => {
   const stage = await stageOf(context)
-  await stage.subscribe('/one?key=1')
+  const id = await stage.subscribe('/one?key=1')
   const before = Date.now()
   stage.dispatch()
   await stage.publish([documentEvent('a', '111')])
   await until(() => stage.receiver.accepted('/one?key=1').length === 1)
   const [request] = stage.receiver.requests('/one?key=1')
-  const { date, signature, ...headers } = request!.headers
+  const { date, signature, 'webhook-signature': standard, ...headers } = request!.headers
   expect(headers).toEqual({
     host: new URL(stage.receiver.url).host,
     connection: 'keep-alive',
     'content-type': 'application/json',
     'content-length': String(request!.body.length),
     'user-agent': `Grandlivre/${packageJson.version}`,
+    'webhook-id': (await deliveriesOf(stage, id))[0].id,
+    'webhook-sequence': '1-1',
+    'webhook-timestamp': String(Math.floor(Number(date) / 1000)),
+    'content-digest': `sha-256=:${createHash('sha256').update(request!.body).digest('base64')}:`,
   })
+  expect(standard).toMatch(/^v1,[A-Za-z0-9+/]{43}=$/)
   expect(Number(date)).toBeGreaterThanOrEqual(before)
   expect(Number(date)).toBeLessThanOrEqual(Date.now())
   expect(signature).toMatch(/^[0-9a-f]{64}$/)
@@ -110,6 +116,12 @@ test('a refused delivery is sent again byte for byte with a new signature, befor
   expect(second!.body).toEqual(first!.body)
   expect(second!.headers['signature']).not.toBe(first!.headers['signature'])
   expect(Number(second!.headers.date) - Number(first!.headers.date)).toBe(5_000)
+  expect(second!.headers['webhook-id']).toBe(first!.headers['webhook-id'])
+  expect(second!.headers['webhook-signature']).not.toBe(first!.headers['webhook-signature'])
+  const seconds = [first, second].map((request) => Number(request!.headers['webhook-timestamp']))
+  expect(seconds).toEqual([1_795_262_400, 1_795_262_405])
+  const third = stage.receiver.requests('/one')[2]!
+  expect(third.headers['webhook-id']).not.toBe(first!.headers['webhook-id'])
   expect(stage.receiver.forged).toEqual([])
 })
 

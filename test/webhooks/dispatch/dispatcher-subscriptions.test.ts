@@ -1,9 +1,18 @@
 /** Which subscriptions receive events, and starting with which event, on a real database and real HTTP. */
 import { expect, test } from 'vitest'
 import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
+import { createPool } from '../../../src/db/pool.ts'
+import { sweepEvents } from '../../../src/webhooks/retention.ts'
 import { answerWith } from '../../support/receiver.ts'
 import { testMasterKey } from '../../support/service.ts'
-import { deliveriesOf, documents, namesOf, stageOf } from '../../support/stages/webhooks.ts'
+import {
+  deliveriesOf,
+  documents,
+  namesOf,
+  numbered,
+  sequencesOf,
+  stageOf,
+} from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
 test('the newest secret signs as soon as it is rotated in', async (context) => {
@@ -24,7 +33,7 @@ test('the newest secret signs as soon as it is rotated in', async (context) => {
   expect(stage.receiver.forged).toEqual([])
 })
 
-test('410 disables a subscription; enabled again, it gets new events only', async (context) => {
+test('410 disables a subscription; enabled again, it goes on where it stopped, in order', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(410))
@@ -32,13 +41,72 @@ test('410 disables a subscription; enabled again, it gets new events only', asyn
   await stage.publish(documents(['a']))
   await until(() => logged.some(({ event }) => event === 'subscription.disabled'))
   await until(async () => !(await stage.sql('select enabled from subscriptions'))[0].enabled)
-  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'failed', attempts: 1, sent: false }])
+  expect(await deliveriesOf(stage, id)).toMatchObject([{ state: 'pending', attempts: 1, sent: false }])
   stage.receiver.behave('/one', answerWith(204))
   await stage.publish(documents(['while disabled']))
   await stage.enable(id)
   await stage.publish(documents(['b']))
+  await until(() => stage.receiver.accepted('/one').length === 3)
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'while disabled', 'b'])
+  const [refused, repeated] = stage.receiver.requests('/one')
+  expect(repeated!.body).toEqual(refused!.body)
+  expect(sequencesOf(stage.receiver.requests('/one')).at(-1)).toBe(3)
+})
+
+test('without an address nothing is sent; with one again, deliveries go on after the last one', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  stage.dispatch()
+  await stage.publish(documents(['a']))
+  await until(async () => (await deliveriesOf(stage, id))[0]?.state === 'delivered')
+  const [{ post_url: postUrl }] = await stage.sql('select post_url from subscriptions')
+  await stage.sql('update subscriptions set post_url = null')
+  await stage.subscribe('/marker')
+  await stage.publish(documents(['b']))
+  await until(() => stage.receiver.accepted('/marker').length === 1)
+  expect((await deliveriesOf(stage, id)).length).toBe(1)
+  await stage.sql('update subscriptions set post_url = $1 where id = $2', [postUrl, id])
+  await stage.publish(documents(['c']))
+  await until(() => stage.receiver.accepted('/one').length === 3)
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b', 'c'])
+  expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([1, 2, 3])
+})
+
+test('what expires while a subscription is disabled shows as a gap in its numbers', async (context) => {
+  const stage = await stageOf(context)
+  const id = await stage.subscribe('/one')
+  const pool = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
+  context.onTestFinished(() => pool.end())
+  const disable = () =>
+    stage.sql(`update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'x'`)
+  const expire = async () => {
+    await stage.sql(`update events set created_at = now() - interval '31 days'`)
+    await sweepEvents(pool, Date.now())
+  }
+  await disable()
+  // More than the events of one delivery.
+  await stage.publish(documents(numbered(150)))
+  await expire()
+  await stage.publish(documents(['kept']))
+  await stage.enable(id)
+  const dispatcher = stage.dispatch()
   await until(() => stage.receiver.accepted('/one').length === 1)
-  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['b'])
+  expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['kept'])
+  expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([151])
+  await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
+  // Nothing is left: the subscription is passed over, and found again with the next event.
+  await disable()
+  await stage.publish(documents(['gone']))
+  await expire()
+  await stage.enable(id)
+  await until(
+    async () => (await stage.sql('select from subscriptions where collected = numbered')).length === 1,
+  )
+  expect((await stage.rowsReadBySearch()).found).toBe(0)
+  await stage.publish(documents(['next']))
+  await until(() => stage.receiver.accepted('/one').length === 2)
+  expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([151, 153])
+  expect(dispatcher.logged.filter(({ event }) => event.endsWith('error'))).toEqual([])
 })
 
 test('a disconnected third party gets nothing, and resumes where it was when reconnected', async (context) => {
@@ -75,21 +143,23 @@ test('a deleted subscription gets no further request, not even a pending retry',
   expect(stage.receiver.requests('/one').length).toBe(1)
 })
 
-test('replays are sent beside new events, with their original webhookIds', async (context) => {
+test('replays are sent beside new events, with their original webhookIds and numbers', async (context) => {
   const stage = await stageOf(context)
   const id = await stage.subscribe('/one')
-  stage.receiver.behave('/one', answerWith(410))
+  stage.receiver.behave('/one', answerWith(500))
   stage.dispatch()
   await stage.publish(documents(['a']))
-  await until(async () => (await deliveriesOf(stage, id))[0]?.state === 'failed')
+  await until(async () => (await deliveriesOf(stage, id))[0]?.attempts === 1)
   const [refused] = stage.receiver.requests('/one')
+  // As after the last retry.
+  await stage.sql(`update deliveries set state = 'failed', next_attempt_at = null, finished_at = now()`)
   stage.receiver.behave('/one', answerWith(204))
-  await stage.enable(id)
   await stage.replayFailed(id)
   await stage.publish(documents(['b']))
   await until(() => stage.receiver.accepted('/one').length === 2)
   expect(new Set(namesOf(stage.receiver.accepted('/one')))).toEqual(new Set(['a', 'b']))
-  expect(stage.receiver.requests('/one').filter(({ body }) => body.equals(refused!.body)).length).toBe(2)
+  const again = stage.receiver.requests('/one').filter(({ body }) => body.equals(refused!.body))
+  expect(sequencesOf(again)).toEqual([1, 1])
   await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
   expect((await deliveriesOf(stage, id)).map(({ attempts }) => attempts)).toEqual([2, 1])
 })

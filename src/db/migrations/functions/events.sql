@@ -39,15 +39,22 @@ end $$;
 
 revoke all on function publish_activation from public;
 
--- Whether a subscription receives an event: the only predicate, used for deliveries and by the route that lists the
--- recipients of an event. An event without a folder goes to subscriptions to the whole schema.
+-- Whether an event is one of those that these kinds and folders select: the only predicate, for numbering, for reading
+-- by number, and for the route that lists the recipients of an event. An event without a folder is for subscriptions to
+-- the whole schema.
+create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
+  returns boolean
+  language sql immutable parallel safe
+  return event_name = any (on_events)
+    and (folder_ids = '{}' or coalesce(of_folder = any (folder_ids), false));
+
+-- Whether a subscription is enabled and receives an event.
 create or replace function receives(subscription subscriptions, of_schema bigint, event_name text, of_folder bigint)
   returns boolean
   language sql immutable parallel safe
   return subscription.enabled
     and (subscription.schema_id is null or subscription.schema_id = of_schema)
-    and event_name = any (subscription.on_events)
-    and (subscription.folder_ids = '{}' or coalesce(of_folder = any (subscription.folder_ids), false));
+    and selects(subscription.on_events, subscription.folder_ids, event_name, of_folder);
 
 -- The position of a subscription that starts now: in one schema or, without one, in all of them (events being committed
 -- in other transactions at that moment may then be skipped).

@@ -8,20 +8,22 @@ import { readId } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds, isEventKind } from '../../../events/kinds.ts'
+import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
+import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
+import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing/signing-secrets.ts'
 import {
   documentOf,
   foldersFor,
   patchDocument,
   patched,
   type SubscriptionDocument,
+  skipsToLatest,
   subscriptionDocument,
 } from '../../../webhooks/subscription.ts'
 import {
   areFoldersOfFirm,
-  changeSubscription,
   countCreatedByTokens,
   deleteOwnSubscription,
-  enableSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
@@ -39,13 +41,23 @@ import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } f
 const WebhookSubscription = z
   .object({
     id: z.number(),
-    postUrl: z.url(),
+    postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
     onEvents: z.array(z.enum(eventKinds)),
     accountingFolderId: z.array(z.string()).openapi({ description: 'Folders; empty: the whole schema' }),
     thirdPartyId: z.number(),
   })
   .openapi('WebhookSubscription')
 
+/** With the secret, which only this answer and that of a rotation show. */
+const oneWithSecret = {
+  content: {
+    'application/json': {
+      schema: WebhookSubscription.extend({ signingSecret: z.string().regex(/^whsec_/) }).openapi(
+        'WebhookSubscriptionWithSecret',
+      ),
+    },
+  },
+}
 const one = { content: { 'application/json': { schema: WebhookSubscription } } }
 const many = { content: { 'application/json': { schema: z.array(WebhookSubscription) } } }
 const noQuery = z.strictObject({})
@@ -64,8 +76,8 @@ const create = tokenRoute({
   body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
   answers: {
     201: {
-      ...one,
-      description: 'The subscription',
+      ...oneWithSecret,
+      description: 'The subscription, with the secret that signs its deliveries',
       headers: { Location: { description: 'The path of the subscription', schema: { type: 'string' } } },
     },
   },
@@ -76,20 +88,15 @@ const create = tokenRoute({
     const { schemaId, level, firmId, thirdPartyId } = principal
     const { postUrl, onEvents } = document
     await checkTarget(postUrl, rules)
-    const created = await inTenant(services.database, schemaId, async (client) => {
+    const { created, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
       await checkFolders(client, principal, folderIds)
       await checkCount(client, principal, services.config.webhookSubscriptionsMax)
-      return insertSubscription(client, {
-        schemaId,
-        level,
-        firmId,
-        thirdPartyId,
-        postUrl,
-        onEvents,
-        folderIds,
-      })
+      const fields = { schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds }
+      const created = await insertSubscription(client, fields)
+      return { created, signingSecret: await addSigningSecret(client, created.id, services.masterKey) }
     })
-    return c.json(shown(created), 201, { ...uncached, Location: `/api/v1/webhook/${created.id}` })
+    const location = { Location: `/api/v1/webhook/${created.id}` }
+    return c.json({ ...shown(created), signingSecret }, 201, { ...uncached, ...location })
   },
 })
 
@@ -169,9 +176,10 @@ const change = tokenRoute({
   ...routeAccess,
   summary: 'Applies a JSON Patch to a subscription of the caller, completely or not at all, and enables it',
   description:
-    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. Any successful patch, even an ' +
-    'empty one, enables a disabled subscription; it receives events that happen from then on. If /postUrl changes, ' +
-    'deliveries that wait for a retry are sent at once.',
+    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. New kinds and folders count for ' +
+    'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
+    'goes on where it stopped; /position, set to "latest", skips what it missed. If /postUrl changes, deliveries that ' +
+    'wait for a retry are sent at once; with null nothing is posted.',
   query: noQuery,
   params: subscriptionId,
   body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },
@@ -181,16 +189,20 @@ const change = tokenRoute({
 
 /**
  * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
- * first. It is not locked during the DNS lookup of a new address: the transaction ends without a change, and everything
- * is repeated once the address is vetted. No operation copies into /postUrl, so the repetition gives the same address.
+ * first. It is not locked during the DNS lookup of a new address, nor while a long backlog gets its numbers: the
+ * transaction ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so the
+ * repetition gives the same address.
  */
 async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
   const id = readSubscriptionId(c.req.param('id'))
   const rules = rulesOf(services)
   const patch = checkBody(patchDocument, body)
-  const vetted = new Set<string>()
+  const skips = skipsToLatest(patch)
+  const { schemaId } = principal
+  const vetted = new Set<string | null>([null])
+  let isNumbered = false
   for (;;) {
-    const outcome = await inTenant(services.database, principal.schemaId, async (client) => {
+    const outcome = await inTenant(services.database, schemaId, async (client) => {
       const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
       const document = checkBody(subscriptionDocument(rules), patched(documentOf(before), patch))
       const folderIds = foldersFor(principal, document)
@@ -198,15 +210,41 @@ async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): 
       await checkFolders(client, principal, added)
       const { postUrl, onEvents } = document
       if (postUrl !== before.postUrl && !vetted.has(postUrl)) return { toVet: postUrl }
-      await changeSubscription(client, id, { postUrl, onEvents, folderIds })
-      await enableSubscription(client, id)
-      return { ...before, postUrl, onEvents, folderIds }
+      const change = { to: { postUrl, onEvents, folderIds }, skips }
+      if (!isNumbered && needsNumbers(before, change)) return 'toNumber'
+      await applyChange(client, before, change)
+      return { ...before, ...change.to }
     })
-    if (!('toVet' in outcome)) return c.json(shown(outcome), 200, uncached)
-    await checkTarget(outcome.toVet, rules)
-    vetted.add(outcome.toVet)
+    if (outcome === 'toNumber') {
+      await numberInParts((run) => inTenant(services.database, schemaId, run), id)
+      isNumbered = true
+    } else if ('toVet' in outcome) {
+      await checkTarget(outcome.toVet, rules)
+      vetted.add(outcome.toVet)
+    } else return c.json(shown(outcome), 200, uncached)
   }
 }
+
+const rotateSecret = tokenRoute({
+  method: 'post',
+  path: '/api/v1/webhook/{id}/rotate-secret',
+  ...routeAccess,
+  summary: 'Replaces the secret that signs the deliveries of a subscription',
+  description:
+    'The previous secret signs beside the new one for 24 hours. At most four secrets sign at once.',
+  query: noQuery,
+  params: subscriptionId,
+  answers: { 200: { ...oneWithSecret, description: 'The subscription, with its new secret' } },
+  answer: async ({ c, services, principal }) => {
+    const id = readSubscriptionId(c.req.param('id'))
+    const { schemaId } = principal
+    const { own, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
+      const own = (await lockOwnSubscription(client, principal, id)) ?? notFound()
+      return { own, signingSecret: await rotateSigningSecret(client, id, services.masterKey) }
+    })
+    return c.json({ ...shown(own), signingSecret }, 200, uncached)
+  },
+})
 
 const remove = tokenRoute({
   method: 'delete',
@@ -233,6 +271,7 @@ export const subscriptionRoutes: readonly Route[] = [
   listForKind,
   listForKindAndFolder,
   change,
+  rotateSecret,
   remove,
 ]
 
@@ -275,6 +314,7 @@ async function checkCount(client: PoolClient, principal: Principal, most: number
 }
 
 async function checkTarget(postUrl: SubscriptionDocument['postUrl'], rules: TargetRules): Promise<void> {
+  if (postUrl === null) return
   const wrong = await vetTarget(postUrl, rules)
   if (wrong !== undefined) throw invalid('postUrl', wrong)
 }

@@ -1,0 +1,94 @@
+/** Cuts the lines of movements into blocks while they are rendered, and hashes each block. */
+import { createHash, type Hash } from 'node:crypto'
+import type { Block } from './block.ts'
+import { blockSizes } from './block-sizes.ts'
+import type { FormerBlock } from './former-blocks.ts'
+
+/**
+ * Former blocks that have not changed are taken over, and their lines, rendered or not, are not hashed. The others are
+ * cut again, where they were cut before if that leaves no small block.
+ *
+ * It is asked once per entry and once per chunk, not per line, and hashes what lies between in one piece.
+ */
+export class BlockCutter {
+  readonly #former: readonly FormerBlock[]
+  readonly #blocks: Block[] = []
+  /** The former block in whose range the last entry was. */
+  #passed = -1
+  /** The first id of the next former block. */
+  #nextFirst = 0
+  /** Of the block that is being cut. Undefined in former blocks that are taken over. */
+  #hash: Hash | undefined
+  #first = 0
+  #rowsBefore = 0
+  /** Rows at which it ends. */
+  #rowsMax: number = blockSizes.usual
+  /** Where its lines begin that are not yet hashed. */
+  #from = 0
+
+  /** @param former at least one; the first begins at 0 */
+  constructor(former: readonly FormerBlock[]) {
+    this.#former = former
+  }
+
+  /**
+   * The next line is the first one of this entry.
+   * @param rows lines before it
+   * @param out the chunk, which it begins at `at`
+   */
+  beginEntry(id: number, rows: number, out: Uint8Array, at: number): void {
+    while (id >= this.#nextFirst) this.#passBound(rows, out, at)
+    if (!this.#hash || rows - this.#rowsBefore < this.#rowsMax) return
+    this.#close(rows, out, at)
+    this.#open(id, rows, at)
+    this.#rowsMax = blockSizes.usual
+  }
+
+  /** The chunk ends at `at`; the next one begins at 0. */
+  endChunk(out: Uint8Array, at: number): void {
+    this.#hash?.update(out.subarray(this.#from, at))
+    this.#from = 0
+  }
+
+  /** The last chunk has ended. @param rows all lines */
+  end(rows: number): Block[] {
+    const nothing = new Uint8Array()
+    while (this.#nextFirst !== Number.POSITIVE_INFINITY) this.#passBound(rows, nothing, 0)
+    this.#close(rows, nothing, 0)
+    return this.#blocks
+  }
+
+  /** The lines that follow are in the range of the next former block, or of one after it. */
+  #passBound(rows: number, out: Uint8Array, at: number): void {
+    const former = this.#former[++this.#passed]!
+    const next = this.#former[this.#passed + 1]
+    this.#nextFirst = next?.first ?? Number.POSITIVE_INFINITY
+    // The last block grows by every new entry.
+    this.#rowsMax = next ? blockSizes.most : blockSizes.usual
+    if (!former.changed) {
+      this.#close(rows, out, at)
+      const { changed: _, ...block } = former
+      this.#blocks.push(block)
+    } else if (!this.#hash) this.#open(former.first, rows, at)
+    else if (rows - this.#rowsBefore >= blockSizes.least) {
+      this.#close(rows, out, at)
+      this.#open(former.first, rows, at)
+    }
+  }
+
+  #open(first: number, rows: number, at: number): void {
+    this.#hash = createHash('sha256')
+    this.#first = first
+    this.#rowsBefore = rows
+    this.#from = at
+  }
+
+  #close(rows: number, out: Uint8Array, at: number): void {
+    if (!this.#hash) return
+    const sha256 = this.#hash.update(out.subarray(this.#from, at)).digest('hex')
+    this.#hash = undefined
+    const block = { first: this.#first, rows: rows - this.#rowsBefore, sha256 }
+    // An empty range belongs to the block before it.
+    if (block.rows > 0 || this.#blocks.length === 0) this.#blocks.push(block)
+  }
+}

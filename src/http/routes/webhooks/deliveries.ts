@@ -1,0 +1,134 @@
+/** What owners see of their deliveries, and how they have them sent again (docs/spec/webhooks.md#reading-deliveries). */
+import { z } from '@hono/zod-openapi'
+import { limits } from '../../../config.ts'
+import { idPattern } from '../../../db/id.ts'
+import { inTenant } from '../../../db/pool.ts'
+import { deliveryStates } from '../../../webhooks/dispatch/delivery.ts'
+import {
+  listOwnAttempts,
+  listOwnDeliveries,
+  type OwnAttempt,
+  type OwnDelivery,
+} from '../../../webhooks/owner/deliveries.sql.ts'
+import { replayOwn } from '../../../webhooks/owner/replay.ts'
+import { findOwnSubscription } from '../../../webhooks/subscriptions.sql.ts'
+import { checkBody } from '../../body.ts'
+import { id, oneOf, optional, wholeNumber } from '../../query.ts'
+import { type Route, tokenRoute } from '../../route.ts'
+import { Attempt, shownAttempt } from './attempts.ts'
+import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+
+const time = z.number().int()
+
+const WebhookDelivery = z
+  .object({
+    id: z.string().openapi({ description: 'The header webhook-id', example: '4711' }),
+    sequence: z.string().nullable().openapi({
+      description: 'The header webhook-sequence. Null: from before events had numbers',
+      example: '1042-1061',
+    }),
+    events: z.number().int(),
+    state: z.enum(deliveryStates),
+    replay: z.boolean().openapi({ description: 'Whether it was replayed' }),
+    createdAt: time.openapi({ description: 'Epoch milliseconds, as the other times' }),
+    nextAttemptAt: time.nullable().openapi({ description: 'Null: it has ended' }),
+    finishedAt: time.nullable().openapi({ description: 'Null: it is pending' }),
+    attempts: z
+      .array(Attempt.extend({ number: z.number().int() }).openapi('WebhookDeliveryAttempt'))
+      .openapi({ description: `In order; the newest ${limits.shownAttemptsMax} of them` }),
+  })
+  .openapi('WebhookDelivery')
+
+const list = tokenRoute({
+  method: 'get',
+  path: '/api/v1/webhook/{id}/deliveries',
+  ...routeAccess,
+  summary: 'The deliveries of a subscription of the caller, with their attempts',
+  description: 'Oldest first. Ended ones are kept for 30 days.',
+  query: z.strictObject({
+    state: optional(oneOf(deliveryStates).openapi({ description: 'Only those in this state' })),
+    after: optional(id.openapi({ description: 'Deliveries after this one: a greater id', example: '4711' })),
+    limit: optional(wholeNumber(1, 100).openapi({ description: 'Deliveries in one answer. Default: 100' })),
+  }),
+  params: subscriptionId,
+  answers: {
+    200: {
+      description: 'Deliveries, oldest first',
+      content: { 'application/json': { schema: z.array(WebhookDelivery) } },
+    },
+  },
+  answer: async ({ c, services, principal, query }) => {
+    const own = readSubscriptionId(c.req.param('id'))
+    const { state, after = '0', limit = 100 } = query
+    const shown = await inTenant(services.database, principal.schemaId, async (client) => {
+      if (!(await findOwnSubscription(client, principal, own))) notFound()
+      const deliveries = await listOwnDeliveries(client, own, { state, after, most: limit })
+      const { shownAttemptsMax, shownAnswerBytes } = limits
+      const attempts = await listOwnAttempts(client, deliveries, shownAttemptsMax, shownAnswerBytes)
+      const of = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)
+      return deliveries.map((delivery) => shownDelivery(delivery, of.get(delivery.id) ?? []))
+    })
+    return c.json(shown, 200, uncached)
+  },
+})
+
+function shownDelivery(
+  { schemaId: _, isReplay, ...delivery }: OwnDelivery,
+  attempts: OwnAttempt[],
+): z.output<typeof WebhookDelivery> {
+  const { id, sequence, events, state, ...times } = delivery
+  const made = attempts.map((attempt) => ({ number: attempt.number, ...shownAttempt(attempt) }))
+  return { id, sequence, events, state, replay: isReplay, ...times, attempts: made }
+}
+
+const replayFields = `must be {"from":1042,"to":1061} with numbers of events, or {"failed":true}`
+
+const number = z
+  .union([z.string().regex(idPattern), z.int()])
+  .transform(Number)
+  .refine((given) => given > 0, 'must be at least 1')
+  .openapi({ type: 'integer', minimum: 1, example: 1042 })
+
+const replayedDocument = z.union(
+  [
+    z
+      .strictObject({ from: number, to: number })
+      .refine(({ from, to }) => from <= to, { path: ['to'], error: 'must be at least `from`' })
+      .refine(({ from, to }) => to - from < limits.replayedEventsMax, {
+        path: ['to'],
+        error: `must be less than ${limits.replayedEventsMax} after \`from\`: replay the rest in further requests`,
+      }),
+    z.strictObject({ failed: z.literal(true) }),
+  ],
+  { error: replayFields },
+)
+
+const replay = tokenRoute({
+  method: 'post',
+  path: '/api/v1/webhook/{id}/replay',
+  ...routeAccess,
+  summary: 'Sends deliveries of a subscription of the caller again',
+  description:
+    'Events with these numbers, which were sent before, in deliveries of their own: with a new webhook-id, and with their ' +
+    'former numbers and webhookIds. Or all failed deliveries. A subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY; ' +
+    `a disabled one: 409 ERR-WEBHOOK-DISABLED. While ${limits.pendingReplaysMax} replayed deliveries wait: 429.`,
+  query: z.strictObject({}),
+  params: subscriptionId,
+  body: { schema: replayedDocument, mediaTypes: ['application/json'] },
+  answers: {
+    202: {
+      description: 'How many deliveries will be sent',
+      content: { 'application/json': { schema: z.object({ deliveries: z.number().int() }) } },
+    },
+  },
+  answer: async ({ c, services, principal, body }) => {
+    const own = readSubscriptionId(c.req.param('id'))
+    const replayed = checkBody(replayedDocument, body)
+    const deliveries = await inTenant(services.database, principal.schemaId, (client) =>
+      replayOwn(client, principal, own, replayed, Date.now()),
+    )
+    return c.json({ deliveries }, 202, uncached)
+  },
+})
+
+export const deliveryRoutes: readonly Route[] = [list, replay]

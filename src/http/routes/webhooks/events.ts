@@ -1,0 +1,78 @@
+/** The events of a subscription, read by number (docs/spec/webhooks.md#reading-events). */
+import { z } from '@hono/zod-openapi'
+import { type EventPage, readEvents } from '../../../webhooks/sequence/events.ts'
+import { optional, wait, wholeNumber } from '../../query.ts'
+import { type TokenCall, tokenRoute } from '../../route.ts'
+import { Notification } from '../../schemas/notification-schema.ts'
+import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+
+const query = z.strictObject({
+  after: optional(
+    wholeNumber(0, Number.MAX_SAFE_INTEGER).openapi({
+      description: 'Events with greater numbers. Default: 0',
+      example: '1041',
+    }),
+  ),
+  limit: optional(wholeNumber(1, 1000).openapi({ description: 'Events in one answer. Default: 100' })),
+  wait,
+})
+
+const NumberedNotification = z
+  .object({
+    sequence: z.string().openapi({ description: 'The number, decimal digits', example: '1042' }),
+    event: Notification,
+  })
+  .openapi('NumberedNotification')
+
+export const subscriptionEvents = tokenRoute({
+  method: 'get',
+  path: '/api/v1/webhook/{id}/events',
+  ...routeAccess,
+  summary: 'The events of a subscription of the caller, by number',
+  description:
+    'Answers whether the subscription delivers, fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
+    'loss. Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
+    'number still kept. With wait, the request is held until there is an event after the number.',
+  query,
+  params: subscriptionId,
+  answers: {
+    200: {
+      description:
+        'Ascending, without gaps. It may be shorter than limit: X-Latest-Sequence tells what is left',
+      headers: {
+        'X-Latest-Sequence': {
+          description: 'The last number of the subscription; 0 without any',
+          schema: { type: 'integer' },
+        },
+      },
+      content: { 'application/json': { schema: z.array(NumberedNotification) } },
+    },
+  },
+  answer: async (call) => {
+    const { json, latest } = await readOrWait(call)
+    return call.c.body(json, 200, {
+      ...uncached,
+      'Content-Type': 'application/json',
+      'X-Latest-Sequence': String(latest),
+    })
+  },
+})
+
+type Call = TokenCall<z.output<typeof query>>
+
+async function readOrWait({ c, services, principal, query }: Call): Promise<EventPage> {
+  const { after = 0, limit = 100, wait: seconds = 0 } = query
+  const id = readSubscriptionId(c.req.param('id'))
+  const { database, notifications, waitingReads } = services
+  const read = async () => (await readEvents(database, principal, id, after, limit)) ?? notFound()
+  if (seconds === 0) return read()
+  const until = performance.now() + seconds * 1000
+  using watch = await notifications.watch('grandlivre_events', principal.schemaId)
+  const { outgoing } = c.env
+  outgoing.once('close', () => watch.stop())
+  let page = await read()
+  while (page.events === 0 && (await watch.next(until - performance.now())))
+    // An event wakes all that wait for its schema: they read a few at a time, in turn.
+    page = await waitingReads.run(principal.thirdPartyId, read)
+  return page
+}

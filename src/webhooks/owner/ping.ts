@@ -1,0 +1,62 @@
+/**
+ * Sends one event at once, so that its owner sees whether a receiver is reachable and verifies signatures
+ * (docs/spec/webhooks.md#ping). It is no delivery: it has no number, is not repeated, and changes nothing of the
+ * subscription. It goes through the same checks of its target as every delivery.
+ */
+import type { Pool } from 'pg'
+import { limits } from '../../config.ts'
+import { inTenant, whileDelivering } from '../../db/pool.ts'
+import { AppError } from '../../errors.ts'
+import { notificationOf } from '../body.ts'
+import { type DeliveryResponse, type PostParts, post } from '../dispatch/post.ts'
+import { lockSealedSecrets } from '../signing/signing-secrets.sql.ts'
+import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
+import { allowPing, lockOwnSubscription, type Owner } from '../subscriptions.sql.ts'
+
+export interface PingParts {
+  /** Connects as the service role. */
+  database: Pool
+  deliveries: PostParts
+  masterKey: Buffer
+}
+
+/**
+ * No connection of the database is held while the receiver answers.
+ * @returns when it was sent, epoch milliseconds, and how it went
+ * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
+ */
+export async function ping(
+  { database, deliveries, masterKey }: PingParts,
+  owner: Owner,
+  subscriptionId: string,
+): Promise<DeliveryResponse & { at: number }> {
+  const { postUrl, deliveryId, scope } = await inTenant(database, owner.schemaId, async (client) => {
+    const own = await lockOwnSubscription(client, owner, subscriptionId)
+    if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+    if (own.postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
+    const allowed = await allowPing(client, subscriptionId, limits.pingEveryMs)
+    if (allowed) return { postUrl: own.postUrl, ...allowed }
+    const message = 'A subscription may be pinged once a second'
+    throw new AppError('ERR-TOO-MANY-REQUEST', { message, headers: { 'Retry-After': '1' } })
+  })
+  // Only the dispatcher's transactions see the secret of the third party.
+  const sealed = await whileDelivering(database, async (client) => {
+    const secrets = await lockSealedSecrets(client, subscriptionId)
+    if (!secrets) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+    await ensureSigningSecret(client, subscriptionId, secrets, masterKey)
+    return secrets
+  })
+  const at = Date.now()
+  const event = { id: `ping ${deliveryId}`, name: 'ping', operation: 'VOID', scope, data: {}, createdAt: at }
+  const body = Buffer.from(`[${notificationOf(subscriptionId, event)}]`)
+  const request = {
+    postUrl,
+    id: deliveryId,
+    body,
+    sequence: undefined,
+    date: at,
+    ...openSecrets(sealed, masterKey),
+  }
+  // Its time-out is shorter than the time that a stopping process gives to running requests.
+  return { at, ...(await post(deliveries, request, new AbortController().signal)) }
+}

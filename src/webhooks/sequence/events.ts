@@ -1,0 +1,64 @@
+/** Reading the events of a subscription by number (docs/spec/webhooks.md#reading-events). */
+import type { Pool } from 'pg'
+import { limits } from '../../config.ts'
+import { inTenant } from '../../db/pool.ts'
+import { AppError } from '../../errors.ts'
+import { type NumberedEvent, notificationOf } from '../body.ts'
+import { findOwnSubscription, type Owner } from '../subscriptions.sql.ts'
+import { numberInParts } from './number-in-parts.ts'
+import { oldestNumber, readNumbered } from './numbered.sql.ts'
+import { readNumbering } from './numbering.sql.ts'
+
+export interface EventPage {
+  /** A JSON array of `{"sequence","event"}`. */
+  json: string
+  events: number
+  /** The last number of the subscription. Every event that was committed before has one. */
+  latest: number
+}
+
+/**
+ * Reads the events after a number, whatever the state of the subscription, and numbers those that have none yet.
+ * @param most the page is shorter if it would exceed `limits.eventPageBytesMax`
+ * @returns undefined if it does not exist or is not the caller's
+ * @throws {AppError} ERR-EVENTS-EXPIRED if the next event is no longer kept
+ */
+export async function readEvents(
+  database: Pool,
+  owner: Owner,
+  subscriptionId: string,
+  after: number,
+  most: number,
+): Promise<EventPage | undefined> {
+  const { schemaId } = owner
+  for (;;) {
+    const page = await inTenant(database, schemaId, async (client) => {
+      if (!(await findOwnSubscription(client, owner, subscriptionId))) return undefined
+      const { numbered, isBehind } = await readNumbering(client, subscriptionId)
+      if (isBehind) return 'behind'
+      const events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
+      const isExpired = after < numbered && events[0]?.sequence !== after + 1
+      if (isExpired) throw expired(await oldestNumber(client, subscriptionId))
+      // A reader or the dispatcher may just have numbered more.
+      return { ...packPage(subscriptionId, events), latest: Math.max(numbered, events.at(-1)?.sequence ?? 0) }
+    })
+    if (page !== 'behind') return page
+    await numberInParts((run) => inTenant(database, schemaId, run), subscriptionId)
+  }
+}
+
+function packPage(subscriptionId: string, events: NumberedEvent[]): Pick<EventPage, 'json' | 'events'> {
+  const items: string[] = []
+  let bytes = 0
+  for (const event of events) {
+    const item = `{"sequence":"${event.sequence}","event":${notificationOf(subscriptionId, event)}}`
+    bytes += Buffer.byteLength(item)
+    if (items.length > 0 && bytes > limits.eventPageBytesMax) break
+    items.push(item)
+  }
+  return { json: `[${items.join(',')}]`, events: items.length }
+}
+
+function expired(oldest: number): AppError {
+  return new AppError('ERR-EVENTS-EXPIRED', { oldest: String(oldest) })
+}

@@ -1,0 +1,110 @@
+/** Reads events by their numbers, whatever the state of their subscription. */
+import type { ClientBase } from 'pg'
+import type { NumberedEvent } from '../body.ts'
+import { payload } from './numbering.sql.ts'
+
+/** What subscription `s` selected when the run `r` was numbered. */
+const filterOfRun = `(
+  select coalesce(f.on_events, s.on_events) as on_events, coalesce(f.folder_ids, s.folder_ids) as folder_ids
+  from (select) as one
+  left join lateral (
+    select * from former_filters f
+    where f.schema_id = s.schema_id and f.subscription_id = s.id and f.last_sequence >= r.last_sequence
+    order by f.last_sequence limit 1) as f on true) as filter`
+
+/** The events of the run `r`, which come with its filter. */
+const eventsOfRun = `events e on e.schema_id = r.schema_id and e.id between r.first_event and r.last_event
+  and selects(r.on_events, r.folder_ids, e.name, e.folder_id)`
+
+/**
+ * The first events after the number `after` that are still there, at most `most` and with numbers up to `after + most`,
+ * ascending. What retention has deleted leaves a gap, at the beginning.
+ */
+export async function readNumbered(
+  client: ClientBase,
+  subscriptionId: string,
+  after: number,
+  most: number,
+): Promise<NumberedEvent[]> {
+  const { rows } = await client.query<NumberedEvent>({
+    name: 'read-numbered',
+    text: `with runs as materialized (
+        select r.*, filter.on_events, filter.folder_ids
+        from sequence_runs r
+        join subscriptions s on s.id = r.subscription_id
+        cross join lateral ${filterOfRun}
+        where r.subscription_id = $1 and r.first_sequence <= $2::bigint + $3::int and r.first_sequence >= coalesce(
+          (select max(first_sequence) from sequence_runs where subscription_id = $1 and first_sequence <= $2::bigint + 1),
+          0)
+      ), numbered as (
+        select r.schema_id as "schemaId", e.id, ${payload},
+          r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
+        from runs r join ${eventsOfRun}
+      )
+      select "schemaId", id, sequence::float8, name, operation, scope, data, "createdAt"
+      from numbered n where n.sequence > $2 order by n.sequence limit $3`,
+    values: [subscriptionId, after, most],
+  })
+  return rows
+}
+
+/** The first number whose event is still there; without any, the next number to be given. */
+export async function oldestNumber(client: ClientBase, subscriptionId: string): Promise<number> {
+  const { rows } = await client.query<{ oldest: number }>(
+    `with r as materialized (
+       select r.*, filter.on_events, filter.folder_ids
+       from sequence_runs r
+       join subscriptions s on s.id = r.subscription_id
+       cross join lateral ${filterOfRun}
+       where r.subscription_id = $1
+         and r.last_event >= (select min(e.id) from events e where e.schema_id = r.schema_id)
+       order by r.first_sequence limit 1
+     )
+     select coalesce(
+       (select max(r.last_sequence) + 1 - count(*) from r join ${eventsOfRun} having count(*) > 0),
+       (select numbered + 1 from subscriptions where id = $1))::float8 as oldest`,
+    [subscriptionId],
+  )
+  return rows[0]!.oldest
+}
+
+/** First and last of consecutive numbers. */
+export interface Numbers {
+  first: number
+  last: number
+}
+
+/** From `from` (inclusive) to `to` (exclusive), epoch milliseconds. */
+export interface Span {
+  from: number
+  to: number
+}
+
+/** The numbers of the events that happened in a time span and are still there, ascending. */
+export async function numbersOfSpan(
+  client: ClientBase,
+  subscriptionId: string,
+  { from, to }: Span,
+): Promise<Numbers[]> {
+  const { rows } = await client.query<Numbers>(
+    `with runs as materialized (
+       select r.*, filter.on_events, filter.folder_ids
+       from sequence_runs r
+       join subscriptions s on s.id = r.subscription_id
+       join events last on last.schema_id = r.schema_id and last.id = r.last_event
+       cross join lateral ${filterOfRun}
+       where r.subscription_id = $1 and last.created_at >= to_timestamp($2 / 1000.0)
+     ), numbered as (
+       select e.created_at,
+         r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
+       from runs r join ${eventsOfRun}
+     ), spanned as (
+       select sequence, sequence - row_number() over (order by sequence) as island
+       from numbered
+       where created_at >= to_timestamp($2 / 1000.0) and created_at < to_timestamp($3 / 1000.0)
+     )
+     select min(sequence)::float8 as first, max(sequence)::float8 as last from spanned group by island order by 1`,
+    [subscriptionId, from, to],
+  )
+  return rows
+}

@@ -1,0 +1,170 @@
+/**
+ * Gives the events of a subscription their numbers: 1, 2, 3, ... in the order of delivery
+ * (docs/spec/webhooks.md#sequence).
+ *
+ * Whoever numbers holds the lock of the subscription's row (`lockSubscription`), in an earlier statement: so it sees
+ * what the last one has numbered. Ids of a schema's events are in the order of their commits (`lock_events`), so no
+ * event can appear before a position that has passed. The numbers of one schema follow from the events and the changes
+ * of the filter alone: a crash that loses a transaction of the dispatcher (`whileDelivering`) loses numbers that are
+ * then given again, each to the same event.
+ */
+import type { ClientBase } from 'pg'
+import type { NumberedEvent } from '../body.ts'
+
+/**
+ * The first event after a subscription's position `at.position`, in the schema `at.schema_id`, that it may receive: one
+ * index probe per kind (and per folder, if it names folders), however many events lie between. It only finds the
+ * position; the SQL function `selects` decides whether the event is for the subscription.
+ *
+ * A probe takes the next row in index order and then checks its kind. If it asked for the kind directly, the planner
+ * would scan all events by id whenever its statistics know only one kind, as after an import.
+ */
+export const firstMatch = `least(
+  (select min(hit.id) from unnest(s.on_events) as kind cross join lateral (
+     select e.schema_id, e.name, e.id from events e
+     where s.folder_ids = '{}' and (e.schema_id, e.name, e.id) > (at.schema_id, kind, at.position)
+     order by e.schema_id, e.name, e.id limit 1) as hit
+   where hit.schema_id = at.schema_id and hit.name = kind),
+  (select min(hit.id) from unnest(s.on_events) as kind cross join unnest(s.folder_ids) as folder cross join lateral (
+     select e.schema_id, e.folder_id, e.name, e.id from events e
+     where e.folder_id is not null
+       and (e.schema_id, e.folder_id, e.name, e.id) > (at.schema_id, folder, kind, at.position)
+     order by e.schema_id, e.folder_id, e.name, e.id limit 1) as hit
+   where hit.schema_id = at.schema_id and hit.folder_id = folder and hit.name = kind))`
+
+/**
+ * The position of a subscription `s` in each of its schemas: up to which event its events have numbers. `offset 0` makes
+ * the position a plain column: PostgreSQL treats coalesce() as a function that might leak rows, so it would compare ids
+ * only after row-level security, without the index: 11 seconds instead of 1 ms for fifty subscriptions at the end of
+ * 470,000 events.
+ */
+export const positions = `(
+  select c.schema_id, coalesce(p.position, s.start_position) as position
+  from schemas c
+  left join subscription_positions p on p.schema_id = c.schema_id and p.subscription_id = s.id
+  where c.schema_id = s.schema_id or s.schema_id is null
+  offset 0) as at`
+
+/** Payload of an event, for `NumberedEvent`. */
+export const payload = `e.name, e.operation, e.scope, e.data,
+  (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
+
+/**
+ * Numbers the first `$3` matches among `$2` events of one schema from the first match on: the schema whose match has the
+ * lowest id. Several schemas have no order of commits, so the order of their numbers must outlive a crash: that commit
+ * waits for the disk.
+ */
+const numbering = (columns: string) => `
+  first as materialized (
+    select at.schema_id, ${firstMatch} as id
+    from subscriptions s cross join lateral ${positions}
+    where s.id = $1
+    order by 2 limit 1
+  ), matched as materialized (
+    select m.*, (select numbered from subscriptions where id = $1) + row_number() over (order by m.id) as sequence
+    from (
+      select e.schema_id, e.id${columns}
+      from first cross join lateral (
+        select * from events where schema_id = first.schema_id and id >= first.id order by id limit $2
+      ) as e
+      join subscriptions s on s.id = $1
+      where selects(s.on_events, s.folder_ids, e.name, e.folder_id)
+      order by e.id limit $3
+    ) as m
+  ), run as (
+    insert into sequence_runs (schema_id, subscription_id, first_sequence, last_sequence, first_event, last_event)
+    select schema_id, $1, min(sequence), max(sequence), min(id), max(id) from matched
+    group by schema_id, (sequence - 1) / 1000
+  ), moved as (
+    insert into subscription_positions (schema_id, subscription_id, position)
+    select schema_id, $1, max(id) from matched group by schema_id
+    on conflict (schema_id, subscription_id) do update set position = excluded.position
+  ), counted as (
+    update subscriptions s set numbered = last.sequence
+    from (select max(sequence) as sequence from matched) as last
+    where s.id = $1 and last.sequence is not null
+    returning case when s.schema_id is null then set_config('synchronous_commit', 'on', true) end
+  )`
+
+/** Events of a schema that are read to find what to deliver next. */
+const deliveryWindow = 1_000
+/** The same where many are numbered at once: some hundredths of a second. */
+const wideWindow = 10_000
+
+/** Locks the subscription until the transaction ends. */
+export async function lockSubscription(client: ClientBase, subscriptionId: string): Promise<void> {
+  await client.query({
+    name: 'lock-subscription',
+    text: 'select from subscriptions where id = $1 for no key update',
+    values: [subscriptionId],
+  })
+}
+
+/** The last number of a subscription, and whether there are events without a number. */
+export async function readNumbering(
+  client: ClientBase,
+  subscriptionId: string,
+): Promise<{ numbered: number; isBehind: boolean }> {
+  const { rows } = await client.query<{ numbered: number; isBehind: boolean }>({
+    name: 'read-numbering',
+    text: `select s.numbered::float8 as numbered,
+        exists (select from ${positions} where ${firstMatch} is not null) as "isBehind"
+      from subscriptions s where s.id = $1`,
+    values: [subscriptionId],
+  })
+  return rows[0]!
+}
+
+/**
+ * Numbers the next events, at most `most`, of one schema, and returns them; empty if there are none. To be called after
+ * `lockSubscription`.
+ */
+export async function numberNext(
+  client: ClientBase,
+  subscriptionId: string,
+  most: number,
+): Promise<NumberedEvent[]> {
+  const { rows } = await client.query<NumberedEvent>({
+    name: 'number-next',
+    text: `with ${numbering(`, ${payload}`)}
+      select schema_id as "schemaId", id, sequence::float8, name, operation, scope, data, "createdAt"
+      from matched order by id`,
+    values: [subscriptionId, deliveryWindow, most],
+  })
+  return rows
+}
+
+/**
+ * Numbers the next events without reading them. To be called after `lockSubscription`.
+ * @returns how many; 0: every event that was committed has its number
+ */
+export async function numberMore(client: ClientBase, subscriptionId: string): Promise<number> {
+  const { rows } = await client.query<{ count: number }>({
+    name: 'number-more',
+    text: `with ${numbering('')} select count(*)::int as count from matched`,
+    values: [subscriptionId, wideWindow, wideWindow],
+  })
+  return rows[0]!.count
+}
+
+/**
+ * Numbers all events of a schema that are committed, and moves the position to the last of them, whether it matches or
+ * not: what the subscription selects from now on counts for events that are committed later. To be called after
+ * `lockSubscription`.
+ */
+export async function numberAll(client: ClientBase, subscriptionId: string, schemaId: string): Promise<void> {
+  // Read first: an event that is committed while the others are numbered is either numbered or left for later.
+  const { rows } = await client.query<{ latest: string | null }>(
+    'select max(id) as latest from events where schema_id = $1',
+    [schemaId],
+  )
+  while ((await numberMore(client, subscriptionId)) > 0);
+  const latest = rows[0]!.latest
+  if (latest === null) return
+  await client.query(
+    `insert into subscription_positions (schema_id, subscription_id, position) values ($2, $1, $3)
+     on conflict (schema_id, subscription_id) do update
+       set position = greatest(subscription_positions.position, excluded.position)`,
+    [subscriptionId, schemaId, latest],
+  )
+}

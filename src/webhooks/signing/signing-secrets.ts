@@ -1,0 +1,70 @@
+/**
+ * The secret of a subscription, by which its receiver checks deliveries as Standard Webhooks describes it. Its owner
+ * sees it when the subscription is created and when it is rotated, and never again. A subscription from before there
+ * were such secrets gets its first one with its next delivery: its owner learns one by a rotation.
+ */
+import type { ClientBase } from 'pg'
+import { decrypt, encrypt, makeSigningSecret } from '../../auth/secrets.ts'
+import { limits } from '../../config.ts'
+import { AppError } from '../../errors.ts'
+import {
+  countSigningSecrets,
+  insertSigningSecret,
+  retireSigningSecret,
+  type SealedSecrets,
+} from './signing-secrets.sql.ts'
+
+/** Gives a subscription that has no secret its first one. @returns the secret, `whsec_...` */
+export async function addSigningSecret(
+  client: ClientBase,
+  subscriptionId: string,
+  masterKey: Buffer,
+): Promise<string> {
+  const secret = makeSigningSecret()
+  await insertSigningSecret(client, subscriptionId, encrypt(secret, masterKey))
+  return secret
+}
+
+/**
+ * Replaces the secret. Those before it sign beside it until their time is over, each 24 hours after it was replaced:
+ * also one that was replaced twice in a row, as when the first answer was lost. The row must be locked.
+ * @returns the new secret
+ * @throws {AppError} ERR-TOO-MANY-REQUEST if as many sign as may
+ */
+export async function rotateSigningSecret(
+  client: ClientBase,
+  subscriptionId: string,
+  masterKey: Buffer,
+): Promise<string> {
+  const { count, seconds } = await countSigningSecrets(client, subscriptionId)
+  if (count >= limits.signingSecretsMax)
+    throw new AppError('ERR-TOO-MANY-REQUEST', {
+      message: `${count} secrets sign the deliveries of this subscription. Wait until the oldest of them no longer does`,
+      headers: { 'Retry-After': String(seconds) },
+    })
+  await retireSigningSecret(client, subscriptionId, limits.signingSecretKeptMs)
+  return addSigningSecret(client, subscriptionId, masterKey)
+}
+
+/** Gives a subscription its first secret if it has none. Its row must be locked. */
+export async function ensureSigningSecret(
+  client: ClientBase,
+  subscriptionId: string,
+  { sealedSigningSecrets }: SealedSecrets,
+  masterKey: Buffer,
+): Promise<void> {
+  if (sealedSigningSecrets.length > 0) return
+  const secret = await addSigningSecret(client, subscriptionId, masterKey)
+  sealedSigningSecrets.push(encrypt(secret, masterKey))
+}
+
+/** @throws {Error} if they were encrypted with another key */
+export function openSecrets(
+  { sealedSecret, sealedSigningSecrets }: SealedSecrets,
+  masterKey: Buffer,
+): { secret: string; signingSecrets: string[] } {
+  return {
+    secret: decrypt(sealedSecret, masterKey),
+    signingSecrets: sealedSigningSecrets.map((sealed) => decrypt(sealed, masterKey)),
+  }
+}

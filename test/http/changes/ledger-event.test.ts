@@ -1,0 +1,100 @@
+/** What a partner that subscribes to `ledger` is sent, and what it then reads. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { movementsUrl } from '../../support/download.ts'
+import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { request, startTestService, type TestService } from '../../support/service.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { until } from '../../support/until.ts'
+
+const settings = { webhookAllowInsecure: true }
+const year = { idExercice: '12' }
+
+let stage: ExportStage
+let receiver: Receiver
+/** Of another time zone, started later. */
+let later: TestService
+
+beforeAll(async () => {
+  stage = await setExportStage(settings)
+  receiver = await startReceiver(stage.company['X-Third-Party-Secret']!)
+  const { status } = await fetch(`${stage.service.url}/api/v1/webhook`, {
+    method: 'POST',
+    headers: { ...stage.company, 'content-type': 'application/json' },
+    body: JSON.stringify({ postUrl: `${receiver.url}/ledger`, onEvents: ['ledger'] }),
+  })
+  expect(status).toBe(201)
+})
+
+afterAll(async () => {
+  await later?.stop()
+  await stage?.close()
+  await receiver?.close()
+})
+
+const read = ({ url }: TestService, query: Record<string, string> = {}) =>
+  request(movementsUrl(url, { ...year, ...query }), { ...stage.company, Accept: 'application/x-ndjson' })
+
+let told = 0
+
+/** Changes an entry of the folder as another program would. @returns the cursor that the partner is sent */
+async function changed(entry: string): Promise<string> {
+  await stage.staff.client.query(
+    `update grandlivre.entries set comment = comment || 'x' where folder_id in (111, 112) and id = ${entry}`,
+  )
+  await until(() => receiver.accepted('/ledger').length > told)
+  const events = receiver.accepted('/ledger').slice(told)
+  told += events.length
+  expect(events.map(({ name, operation, scope }) => [name, operation, scope['accountingFolderId']])).toEqual([
+    ['ledger', 'UPDATE', 111],
+  ])
+  return events[0]!.data.cursor
+}
+
+const firstLine = ({ body }: { body: string }) => JSON.parse(body.split('\n')[0]!)
+
+test('it carries the cursor of a pull right after, and what changed is read from one to the next', async () => {
+  const before = await read(stage.service)
+  const since = before.headers.get('x-ledger-cursor')!
+  const cursor = await changed('39')
+  const after = await read(stage.service)
+  expect(cursor).not.toBe(since)
+  expect(after.headers.get('x-ledger-cursor')).toBe(cursor)
+  expect(firstLine(await read(stage.service, { since }))).toEqual({ since, cursor, entries: [['39', '39']] })
+  expect(firstLine(await read(stage.service, { since: cursor }))).toEqual({
+    since: cursor,
+    cursor,
+    entries: [],
+  })
+})
+
+test('after a start with another time zone it carries cursors of that rendering; the former ones are 410', async () => {
+  const former = await changed('39')
+  await stage.staff.client.query(
+    `update grandlivre.ledger_changes set logged_at = now() - interval '31 days' where folder_id = 112`,
+  )
+  later = await startTestService(stage.database, {
+    ...settings,
+    timeZone: 'Pacific/Auckland',
+    changesRetentionDays: 30,
+  })
+  const cursor = await changed('39')
+  expect((await read(later)).headers.get('x-ledger-cursor')).toBe(cursor)
+  expect(firstLine(await read(later, { since: cursor }))).toMatchObject({ cursor, entries: [] })
+  const refused = await read(later, { since: former })
+  expect([refused.status, refused.body.error?.code]).toEqual([410, 'ERR-CURSOR-EXPIRED'])
+})
+
+test('a service that starts sweeps the log of changes, and says so', async () => {
+  const swept = () => later.lines.find((line) => line.includes('"retention.changesSwept"'))
+  await until(() => swept() !== undefined)
+  expect(JSON.parse(swept()!)).toMatchObject({ forgotten: expect.any(Number), compacted: 0 })
+  const { rows } = await stage.staff.client.query(
+    `select folder_id, count(*) filter (where kind = 'forgotten')::int as marks,
+       count(*) filter (where kind <> 'forgotten' and logged_at < now() - interval '30 days')::int as old
+     from grandlivre.ledger_changes where folder_id in (111, 112) group by folder_id order by folder_id`,
+  )
+  expect(rows).toEqual([
+    { folder_id: '111', marks: 0, old: 0 },
+    { folder_id: '112', marks: 1, old: 0 },
+  ])
+})

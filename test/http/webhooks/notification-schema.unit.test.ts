@@ -1,0 +1,71 @@
+/** The schemas of events in the document are those of the events that the service publishes. */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { kinds } from '../../../src/events/kinds.ts'
+import { routes } from '../../../src/http/app.ts'
+import { Notification } from '../../../src/http/schemas/notification-schema.ts'
+import { openApiDocument } from '../../../src/http/schemas/openapi.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document
+const document: any = openApiDocument(routes)
+const { schemas } = document.components
+const resolved = ({ $ref }: { $ref: string }) => schemas[$ref.replace('#/components/schemas/', '')]
+const itemsOf = (webhook: string) =>
+  document.webhooks[webhook].post.requestBody.content['application/json'].schema.items
+
+const example = { scope: { schemaId: 1 }, webhookId: '5c1f7f0e-0000-5000-8000-000000000000', createdAt: 1 }
+
+test('every kind has one schema for each of its operations', () => {
+  const described = resolved(itemsOf('notification')).anyOf.map(resolved)
+  const operations = Object.entries(kinds).flatMap(([name, of]) =>
+    Object.keys(of).map((operation) => ({ name, operation })),
+  )
+  expect(operations.length).toBeGreaterThan(20)
+  for (const { name, operation } of operations) {
+    const found = described.filter(
+      // biome-ignore lint/suspicious/noExplicitAny: a JSON schema
+      ({ properties }: any) =>
+        properties.name.enum.includes(name) && properties.operation.enum.includes(operation),
+    )
+    expect([name, operation, found.length]).toEqual([name, operation, 1])
+    expect(Object.keys(found[0].properties.data.properties)).toContain(firstFieldOf(name, operation))
+    expect(found[0].required).toEqual(Object.keys(found[0].properties))
+  }
+  expect(described).toHaveLength(Object.keys(kinds).length + 3)
+})
+
+/** Written here once more, so that data of another kind show. */
+function firstFieldOf(name: string, operation: string): string {
+  const others: Record<string, string> = {
+    thirdParty: 'code',
+    adminMessage: 'event',
+    ledger: 'cursor',
+    visitedPage: 'path',
+    taxReturnSent: 'idDepot',
+  }
+  if (name === 'accountingFolder' && operation === 'UPDATE') return 'currentState'
+  return others[name] ?? 'id'
+}
+
+test('a ping has a schema of its own, and is not among the events of a subscription', () => {
+  expect(resolved(itemsOf('ping')).properties).toMatchObject({
+    name: { enum: ['ping'] },
+    operation: { enum: ['VOID'] },
+    data: { additionalProperties: false },
+  })
+  expect(Notification.safeParse({ ...example, name: 'ping', operation: 'VOID', data: {} }).success).toBe(
+    false,
+  )
+})
+
+test('the events of a delivery fit the schemas, and no others do', () => {
+  const delivered = JSON.parse(readFileSync('fixtures/events.json', 'utf8')) as object[]
+  expect(delivered.length).toBeGreaterThan(5)
+  for (const event of delivered) expect(Notification.parse(event)).toEqual(event)
+  const wrong = [
+    { name: 'cloudDocument', operation: 'DELETE', data: { id: 'x', status: 'completed' } },
+    { name: 'cloudDocument', operation: 'CREATE', data: { id: 'x' } },
+    { name: 'ledger', operation: 'UPDATE', data: { id: 'x' } },
+  ]
+  for (const event of wrong) expect(Notification.safeParse({ ...example, ...event }).success).toBe(false)
+})

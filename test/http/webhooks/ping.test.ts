@@ -1,0 +1,107 @@
+/** A ping: one event, sent when its owner asks for it. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answerWith } from '../../support/receiver.ts'
+import { type ReceivingStage, setReceivingStage } from '../../support/stages/receiving-stage.ts'
+import { codeOf } from '../../support/stages/webhook-routes.ts'
+import { documentEvent } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
+
+let stage: ReceivingStage
+
+beforeAll(async () => {
+  stage = await setReceivingStage()
+})
+
+afterAll(() => stage?.close())
+
+const ping = (id: number, headers?: Record<string, string>) =>
+  stage.call('POST', `/${id}/ping`, undefined, headers)
+
+test('a ping brings one event without a number, and shows the answer of the receiver', async () => {
+  const { id } = await stage.subscribe('/one')
+  stage.receiver.behave('/one', (response) => void response.writeHead(418).end('é'.repeat(600)))
+  const before = Date.now()
+  const { status, headers, body } = await ping(id)
+  expect(status).toBe(200)
+  expect(headers.get('cache-control')).toBe('private, no-store')
+  // The 1,024 bytes are 512 letters of two bytes.
+  expect(body).toEqual({
+    at: expect.any(Number),
+    status: 418,
+    milliseconds: expect.any(Number),
+    error: null,
+    answer: 'é'.repeat(512),
+  })
+  expect([body.at >= before, body.at <= Date.now()]).toEqual([true, true])
+  const [request, ...others] = stage.receiver.requests('/one')
+  expect(others).toEqual([])
+  expect(request!.headers['webhook-sequence']).toBeUndefined()
+  expect(request!.headers.date).toBe(String(body.at))
+  expect(request!.events).toEqual([
+    {
+      name: 'ping',
+      operation: 'VOID',
+      scope: { schemaId: 100, firmId: 110, accountingFolderId: 111 },
+      data: {},
+      webhookId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      createdAt: body.at,
+    },
+  ])
+  expect(stage.receiver.forged).toEqual([])
+})
+
+test('a ping changes nothing of the subscription and its deliveries, not even with 410', async () => {
+  const { id } = await stage.subscribe('/gone')
+  stage.receiver.behave('/gone', answerWith(410))
+  expect((await ping(id)).body).toMatchObject({ status: 410, error: null, answer: '' })
+  const state = `select enabled, failing_since, last_success_at from grandlivre.subscriptions where id = $1`
+  expect(await stage.sql(state, [id])).toEqual([
+    { enabled: true, failing_since: null, last_success_at: null },
+  ])
+  stage.receiver.behave('/gone', answerWith(204))
+  await stage.publish([documentEvent('a', '111')])
+  await until(() => stage.receiver.requests('/gone').length === 2)
+  const deliveries = `select from grandlivre.deliveries where subscription_id = $1`
+  expect(await stage.sql(deliveries, [id])).toHaveLength(1)
+})
+
+test('a ping to a receiver that cannot be reached shows why', async () => {
+  const { id } = await stage.subscribe('/')
+  await stage.sql('update grandlivre.subscriptions set post_url = $2 where id = $1', [
+    id,
+    'http://127.0.0.1:1/',
+  ])
+  const { status, body } = await ping(id)
+  expect([status, body.status, body.answer]).toEqual([200, null, null])
+  expect(body.error).toContain('ECONNREFUSED')
+})
+
+test('a second ping within a second is refused, at most one is sent, and one is allowed again later', async () => {
+  const { id } = await stage.subscribe('/often')
+  const answers = await Promise.all([ping(id), ping(id), ping(id)])
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429, 429])
+  const refused = answers.find(({ status }) => status === 429)!
+  expect(codeOf(refused)).toEqual([429, 'ERR-TOO-MANY-REQUEST'])
+  expect(refused.headers.get('retry-after')).toBe('1')
+  expect(stage.receiver.requests('/often')).toHaveLength(1)
+  const earlier = `update grandlivre.subscriptions set pinged_at = pinged_at - interval '1 second' where id = $1`
+  await stage.sql(earlier, [id])
+  expect((await ping(id)).status).toBe(200)
+})
+
+test('a disabled subscription may be pinged, and that of another third party is not there', async () => {
+  const { id } = await stage.subscribe('/disabled')
+  await stage.sql(
+    `update grandlivre.subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'test' where id = $1`,
+    [id],
+  )
+  expect(codeOf(await ping(id, stage.stranger))).toEqual([404, 'ERR-WEBHOOK-NOT-FOUND'])
+  expect(stage.receiver.requests('/disabled')).toEqual([])
+  expect((await ping(id)).body.status).toBe(204)
+})
+
+test('a subscription without an address cannot be pinged', async () => {
+  const { id } = await stage.subscribe('/none')
+  await stage.sql('update grandlivre.subscriptions set post_url = null where id = $1', [id])
+  expect(codeOf(await ping(id))).toEqual([409, 'ERR-WEBHOOK-PULL-ONLY'])
+})

@@ -1,0 +1,231 @@
+/** The `ledger` events that the database publishes, whatever program changes a ledger (docs/spec/changes.md#the-log). */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { withStartupOptions } from '../../../src/db/pool.ts'
+import { publish } from '../../../src/events/publish.ts'
+import { fillTenant, folderId, insertFolder, ledgerInserts } from '../../support/ledgers/small-ledger.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { documentEvent } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
+
+const one = '1000'
+const two = '2000'
+const otherFolderId = '2'
+
+let database: TestDatabase
+/** Two programs that change ledgers, and one that looks on. */
+let writer: pg.Client
+let rival: pg.Client
+let observer: pg.Client
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const connectionString = withStartupOptions(database.ownerUrl, '-c search_path=grandlivre')
+  const clients = [0, 1, 2].map(() => new pg.Client({ connectionString })) as [
+    pg.Client,
+    pg.Client,
+    pg.Client,
+  ]
+  for (const client of clients) await client.connect()
+  ;[writer, rival, observer] = clients
+  for (const schemaId of [one, two]) {
+    await fillTenant(writer, schemaId)
+    await insertFolder(writer, schemaId, otherFolderId)
+    for (const table of ['journals', 'exercices', 'entries'])
+      await writer.query(ledgerInserts[table]!(schemaId, 1, otherFolderId))
+  }
+})
+
+beforeEach(async () => {
+  for (const client of [writer, rival, observer]) await client.query('rollback')
+  await observer.query('truncate events')
+})
+
+afterAll(async () => {
+  for (const client of [writer, rival, observer]) await client.end()
+  await database.drop()
+})
+
+let changes = 0
+
+/** A statement that changes an entry of the folder. */
+const change = (schemaId: string, folder = folderId) =>
+  `update entries set comment = 'change ${++changes}' where schema_id = ${schemaId} and folder_id = ${folder} and id = 1`
+
+/** `schema folder` of each event, or the kind of another one. A cursor that is not the folder's own is an error. */
+async function published(): Promise<string[]> {
+  const { rows } = await observer.query(
+    `select e.schema_id, e.folder_id, e.name, e.operation, e.data,
+       ledger_cursor(f.schema_id, f.id, f.ledger_version, s.rendering) as cursor
+     from events e cross join service_state s
+     left join folders f on f.schema_id = e.schema_id and f.id = e.folder_id order by e.id`,
+  )
+  return rows.map(({ schema_id, folder_id, name, operation, data, cursor }) => {
+    if (name !== 'ledger') return name
+    expect([operation, data]).toEqual(['UPDATE', { cursor }])
+    return `${schema_id} ${folder_id}`
+  })
+}
+
+async function waits(client: pg.Client): Promise<boolean> {
+  const { processID } = client as unknown as { processID: number }
+  const { rows } = await observer.query('select wait_event_type from pg_stat_activity where pid = $1', [
+    processID,
+  ])
+  return rows[0]!.wait_event_type === 'Lock'
+}
+
+test('comes after what the same transaction publishes, also if the ledger changes later', async () => {
+  await writer.query('begin')
+  await writer.query(change(one))
+  await publish(writer, one, [documentEvent('a')])
+  await writer.query(change(one))
+  await publish(writer, one, [documentEvent('b')])
+  expect(await published()).toEqual([])
+  await writer.query('commit')
+  expect(await published()).toEqual(['document', 'document', '1000 1'])
+})
+
+test('is one per transaction and folder, whatever the statements and schemas', async () => {
+  await writer.query('begin')
+  for (const [schemaId, folder] of [
+    [two, '2'],
+    [one, '1'],
+    [two, '2'],
+    [one, '2'],
+    [one, '1'],
+    [two, '1'],
+  ] as const)
+    await writer.query(change(schemaId, folder))
+  await writer.query(`update folders set name = 'x' where id = 2`)
+  await writer.query('commit')
+  expect((await published()).sort()).toEqual(['1000 1', '1000 2', '2000 1', '2000 2'])
+})
+
+test.each([
+  ['', ['begin', change(one), 'rollback'], []],
+  [' to a savepoint', ['begin', 'savepoint s', change(one), 'rollback to s', 'commit'], []],
+  [
+    ' to a savepoint, of the later change',
+    ['begin', change(one), 'savepoint s', change(one), change(two), 'rollback to s', 'commit'],
+    ['1000 1'],
+  ],
+  [
+    ' to a savepoint, of the earlier change',
+    [
+      'begin',
+      'savepoint s',
+      change(one),
+      change(two),
+      'rollback to s',
+      change(two),
+      change(one, '2'),
+      'commit',
+    ],
+    ['2000 1', '1000 2'],
+  ],
+  [
+    ' to a savepoint, between released ones',
+    [
+      'begin',
+      ...['savepoint s', change(one), 'release s', change(one), 'savepoint s', change(one), 'rollback to s'],
+      ...[
+        'savepoint s',
+        `update folders set name = 'y' where schema_id = 1000 and id = 2`,
+        'release s',
+        'commit',
+      ],
+    ],
+    ['1000 1', '1000 2'],
+  ],
+])('tells of nothing that was rolled back%s', async (_to, statements, expected) => {
+  for (const statement of statements) await writer.query(statement)
+  expect(await published()).toEqual(expected)
+})
+
+test('a later transaction of the same connection owes nothing to an earlier one', async () => {
+  for (const end of ['commit', 'rollback']) {
+    await observer.query('truncate events')
+    await writer.query('begin')
+    await writer.query(change(two))
+    await writer.query(change(one))
+    await writer.query(end)
+    await writer.query(change(one))
+    // Restored, as only its owner could: the version is lower than the one noted before.
+    await writer.query('update folders set ledger_version = 3 where schema_id = 1000 and id = 1')
+    const { rows } = await observer.query(
+      `select data->>'cursor' as cursor from events where name = 'ledger' order by id`,
+    )
+    expect(rows.at(-1).cursor).toMatch(/^3\./)
+    expect(rows).toHaveLength(end === 'commit' ? 4 : 2)
+  }
+})
+
+test('transactions over two schemas that change them in opposite order do not block each other', async () => {
+  await writer.query('begin')
+  await writer.query(change(one))
+  await writer.query(change(two))
+  await rival.query('begin')
+  await rival.query(change(two, '2'))
+  await rival.query(change(one, '2'))
+  await observer.query(`begin; select lock_events(${one}), lock_events(${two})`)
+  const commits = [writer, rival].map((client) => client.query('commit'))
+  await until(async () => (await waits(writer)) && (await waits(rival)))
+  await observer.query('commit')
+  await Promise.all(commits)
+  expect((await published()).sort()).toEqual(['1000 1', '1000 2', '2000 1', '2000 2'])
+})
+
+test('a writer waits for another folder of its schema only while that commits, and not for other schemas', async () => {
+  await writer.query('begin')
+  await writer.query(change(one))
+  await rival.query(change(one, '2'))
+  expect(await published()).toEqual(['1000 2'])
+  // As at the beginning of its commit.
+  await writer.query('set constraints all immediate')
+  await rival.query(change(two))
+  const waiting = rival.query(change(one, '2'))
+  await until(() => waits(rival))
+  await writer.query('commit')
+  await waiting
+  const { rows } = await observer.query(
+    'select schema_id, folder_id from events where schema_id = 1000 order by id',
+  )
+  expect(rows.map(({ folder_id }) => folder_id)).toEqual(['2', '1', '2'])
+})
+
+test('a renamed third party: one in each folder with its entries, also with those that are being imported', async () => {
+  const ofPartner = `update entries set third_party_id = 1, source = 'API' where id = 1`
+  await writer.query(`${ofPartner} and folder_id = 1`)
+  await observer.query('truncate events')
+  await writer.query('begin')
+  await writer.query(`${ofPartner} and folder_id = 2 and schema_id = ${one}`)
+  const renaming = rival.query(`update third_parties set name = name || 'x' where id = 1`)
+  await until(() => waits(rival))
+  expect(await published()).toEqual([])
+  await writer.query('commit')
+  await renaming
+  const { rows } = await observer.query('select schema_id, folder_id from events order by id')
+  expect(rows.map(({ schema_id, folder_id }) => `${schema_id} ${folder_id}`)).toEqual([
+    '1000 2',
+    ...['1000 1', '1000 2', '2000 1'],
+  ])
+})
+
+test('waiting requests are notified once of each folder, and of nothing that was rolled back', async () => {
+  const notified: string[] = []
+  observer.on('notification', ({ payload }) => notified.push(payload!))
+  await observer.query('listen grandlivre_ledgers')
+  await writer.query('begin')
+  await writer.query(change(one))
+  await writer.query('rollback')
+  await writer.query('begin')
+  for (const folder of ['1', '2', '1']) await writer.query(change(two, folder))
+  await writer.query('commit')
+  await until(async () => {
+    await observer.query('select 1')
+    return notified.length > 0
+  })
+  await observer.query('unlisten *')
+  expect(notified.sort()).toEqual(['1', '2'])
+})

@@ -1,0 +1,70 @@
+/** The whole service, a subscriber on this machine, and a caller that subscribes it. */
+import type pg from 'pg'
+import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import type { NewEvent } from '../../../src/events/events.sql.ts'
+import { publish } from '../../../src/events/publish.ts'
+import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
+import { type Receiver, startReceiver } from '../receiver.ts'
+import { createTestDatabase } from '../servers/database.ts'
+import { type Answer, startTestService, type TestService } from '../service.ts'
+
+export interface ReceivingStage {
+  receiver: Receiver
+  service: TestService
+  /** Of a company token of the first folder, and of another third party's. */
+  own: Record<string, string>
+  stranger: Record<string, string>
+  /** The secret of the third party. */
+  partnerSecret: string
+  /** Calls a route below `/api/v1/webhook`. */
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Subscribes a path of the receiver to `document`. @throws {Error} with the answer, if it is not 201 */
+  subscribe(path: string): Promise<{ id: number; signingSecret: string }>
+  publish(events: NewEvent[]): Promise<void>
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  sql(text: string, values?: unknown[]): Promise<any[]>
+  close(): Promise<void>
+}
+
+export async function setReceivingStage(): Promise<ReceivingStage> {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const partnerSecret = await staff.thirdParty('ONE')
+  const own = credentials(await staff.token('ONE', 'api', folders.first), partnerSecret)
+  const strangersSecret = await staff.thirdParty('TWO')
+  const stranger = credentials(await staff.token('TWO', 'api', folders.first), strangersSecret)
+  const receiver = await startReceiver(partnerSecret, strangersSecret)
+  const service = await startTestService(database, { webhookAllowInsecure: true })
+  const owner: pg.Pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
+  const call: ReceivingStage['call'] = async (method, path, body, headers = own) => {
+    const response = await fetch(`${service.url}/api/v1/webhook${path}`, {
+      method,
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === '' ? '' : JSON.parse(text) }
+  }
+  return {
+    receiver,
+    service,
+    own,
+    stranger,
+    partnerSecret,
+    call,
+    subscribe: async (path) => {
+      const answer = await call('POST', '', { postUrl: receiver.url + path, onEvents: ['document'] })
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
+      return answer.body
+    },
+    publish: (events) => inTransaction(owner, (client) => publish(client, '100', events)),
+    sql: async (text, values = []) => (await owner.query(text, values)).rows,
+    close: async () => {
+      await service.stop()
+      await receiver.close()
+      await owner.end()
+      await staff.end()
+      await database.drop()
+    },
+  }
+}

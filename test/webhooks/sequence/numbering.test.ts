@@ -1,0 +1,222 @@
+/** Numbers are consecutive and each event has one, whoever gives them at the same time. */
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool, inTenant, whileDelivering } from '../../../src/db/pool.ts'
+import { publish } from '../../../src/events/publish.ts'
+import { applyChange } from '../../../src/webhooks/change.ts'
+import { readEvents } from '../../../src/webhooks/sequence/events.ts'
+import { numberInParts } from '../../../src/webhooks/sequence/number-in-parts.ts'
+import { oldestNumber, readNumbered } from '../../../src/webhooks/sequence/numbered.sql.ts'
+import { lockSubscription, numberMore, numberNext } from '../../../src/webhooks/sequence/numbering.sql.ts'
+import {
+  insertSubscription,
+  lockOwnSubscription,
+  type Owner,
+} from '../../../src/webhooks/subscriptions.sql.ts'
+import { createTenants, type Staff } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { documents, numbered } from '../../support/stages/webhooks.ts'
+
+let database: TestDatabase
+let staff: Staff
+/** Of two processes. */
+let pools: [pg.Pool, pg.Pool]
+let owner: Owner
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('ONE')
+  const process = () => createPool(database.serviceUrl, { max: 6, applicationName: 'numbering test' })
+  pools = [process(), process()]
+  await staff.client.query('set search_path = grandlivre')
+  const { rows } = await staff.client.query('select id from third_parties')
+  owner = { schemaId: '100', thirdPartyId: rows[0].id, level: 'firm', firmId: '110', folderId: null }
+})
+afterAll(async () => {
+  for (const pool of pools ?? []) await pool.end()
+  await staff?.end()
+  await database?.drop()
+})
+
+async function subscribe(): Promise<string> {
+  const fields = { postUrl: null, onEvents: ['document'], folderIds: [] }
+  return (await insertSubscription(staff.client, { ...owner, ...fields })).id
+}
+
+function add(names: string[], kind: 'document' | 'portfolio' = 'document'): Promise<void> {
+  const events =
+    kind === 'document'
+      ? documents(names)
+      : names.map((id) => ({ name: kind, operation: 'CREATE', data: { id } }) as const)
+  return inTenant(pools[0], '100', (client) => publish(client, '100', events))
+}
+
+const numberAllOf = (id: string) => numberInParts((run) => inTenant(pools[0], '100', run), id)
+
+async function allOf(id: string): Promise<{ sequence: number; id: string; name: string }[]> {
+  await numberAllOf(id)
+  const found: Awaited<ReturnType<typeof allOf>> = []
+  for (;;) {
+    const page = await inTenant(pools[0], '100', (client) => readNumbered(client, id, found.length, 1000))
+    if (page.length === 0) return found
+    found.push(...page)
+  }
+}
+
+const eventIds = async (kinds: string[]) =>
+  (await staff.client.query('select id from events where name = any ($1) order by id', [kinds])).rows.map(
+    ({ id }) => id,
+  )
+
+test('deliveries, readers and patches number at the same time as events are committed: none twice, none left out', async () => {
+  await staff.client.query('delete from events')
+  const id = await subscribe()
+  let isPublishing = true
+  const publishing = (async () => {
+    for (let commit = 0; commit < 120; commit += 1) {
+      await add(numbered(1 + (commit % 7), commit * 10))
+      await add([`p${commit}`], 'portfolio')
+    }
+    isPublishing = false
+  })()
+  const repeat = async (work: () => Promise<unknown>) => {
+    while (isPublishing) await work()
+  }
+  const filters = [['document'], ['document', 'portfolio']]
+  let patches = 0
+  await Promise.all([
+    publishing,
+    ...pools.flatMap((pool) => [
+      // As the dispatcher does.
+      repeat(() =>
+        whileDelivering(pool, async (client) => {
+          await lockSubscription(client, id)
+          await numberNext(client, id, 3)
+        }),
+      ),
+      repeat(() => readEvents(pool, owner, id, 0, 10)),
+      repeat(() =>
+        inTenant(pool, '100', async (client) => {
+          const before = await lockOwnSubscription(client, owner, id)
+          patches += 1
+          const onEvents = filters[patches % 2]!
+          await applyChange(client, before!, { to: { ...before!, onEvents }, skips: false })
+        }),
+      ),
+    ]),
+  ])
+  const all = await allOf(id)
+  expect(patches).toBeGreaterThan(10)
+  expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1))
+  const ids = all.map((event) => event.id)
+  expect(ids).toEqual(ids.toSorted((one, other) => Number(one) - Number(other)))
+  expect(new Set(ids).size).toBe(ids.length)
+  // Every filter selects documents, so every document has a number.
+  expect(all.filter(({ name }) => name === 'document').map((event) => event.id)).toEqual(
+    await eventIds(['document']),
+  )
+  const { rows } = await staff.client.query('select numbered::int from subscriptions where id = $1', [id])
+  expect(rows[0].numbered).toBe(all.length)
+})
+
+test('a reader that comes while the dispatcher numbers waits for it, and goes on after its numbers', async () => {
+  await staff.client.query('delete from events')
+  const id = await subscribe()
+  await add(numbered(5))
+  let reading: ReturnType<typeof readEvents> | undefined
+  await whileDelivering(pools[0], async (client) => {
+    await lockSubscription(client, id)
+    expect((await numberNext(client, id, 2)).map(({ sequence }) => sequence)).toEqual([1, 2])
+    reading = readEvents(pools[1], owner, id, 0, 100)
+    // It waits: the lock is held until the transaction ends.
+    for (let waiting = 0; waiting === 0; )
+      waiting = (
+        await staff.client.query(
+          `select count(*)::int as count from pg_stat_activity
+           where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0`,
+        )
+      ).rows[0].count
+  })
+  const page = await reading
+  const sequences = JSON.parse(page!.json).map(({ sequence }: { sequence: string }) => sequence)
+  expect([sequences, page!.latest]).toEqual([['1', '2', '3', '4', '5'], 5])
+})
+
+test('long runs are cut at a thousand numbers, and read from any number on', async () => {
+  await staff.client.query('delete from events')
+  const id = await subscribe()
+  // Between two events of the subscription there are eleven others.
+  await staff.client.query(
+    `insert into events (schema_id, name, operation, scope, data)
+     select 100, case when i % 12 = 0 then 'document' else 'portfolio' end, 'CREATE', '{}', '{}'
+     from generate_series(1, 30000) as i`,
+  )
+  const expected = await eventIds(['document'])
+  expect(expected.length).toBe(2500)
+  expect((await allOf(id)).map((event) => event.id)).toEqual(expected)
+  const { rows } = await staff.client.query(
+    `select max(last_sequence - first_sequence + 1)::int as most from sequence_runs where subscription_id = $1`,
+    [id],
+  )
+  expect(rows[0].most).toBeLessThanOrEqual(1000)
+  for (const [after, most] of [
+    [0, 1],
+    [832, 3],
+    [999, 2],
+    [1000, 1000],
+    [2499, 10],
+    [2500, 10],
+  ] as const) {
+    const page = await inTenant(pools[0], '100', (client) => readNumbered(client, id, after, most))
+    expect(page.map((event) => event.id)).toEqual(expected.slice(after, after + most))
+    expect(page.map(({ sequence }) => sequence)).toEqual(
+      expected.slice(after, after + most).map((_, i) => after + i + 1),
+    )
+  }
+})
+
+test('numbers stay those of their events when the first events of a run are deleted', async () => {
+  await staff.client.query('delete from events')
+  const id = await subscribe()
+  await add(numbered(10))
+  const before = await allOf(id)
+  await staff.client.query('delete from events where id <= $1', [before[3]!.id])
+  const read = (after: number) => inTenant(pools[0], '100', (client) => readNumbered(client, id, after, 100))
+  expect(await read(0)).toEqual(before.slice(4))
+  expect(await read(6)).toEqual(before.slice(6))
+  expect(await inTenant(pools[0], '100', (client) => oldestNumber(client, id))).toBe(5)
+  await staff.client.query('delete from events')
+  expect(await read(0)).toEqual([])
+  // The next number.
+  expect(await inTenant(pools[0], '100', (client) => oldestNumber(client, id))).toBe(11)
+})
+
+test('the order across schemas outlives a crash: those numbers are committed to disk', async () => {
+  await staff.client.query('delete from events')
+  await add(['a'])
+  const commits = (id: string) =>
+    whileDelivering(pools[0], async (client) => {
+      await lockSubscription(client, id)
+      await numberMore(client, id)
+      return (await client.query('show synchronous_commit')).rows[0].synchronous_commit
+    })
+  const fields = {
+    ...owner,
+    level: 'staff',
+    firmId: null,
+    postUrl: 'https://hooks.test/',
+  } as const
+  const one = (await insertSubscription(staff.client, { ...fields, folderIds: [], onEvents: ['document'] }))
+    .id
+  const all = (
+    await insertSubscription(staff.client, {
+      ...fields,
+      schemaId: null,
+      folderIds: [],
+      onEvents: ['document'],
+    })
+  ).id
+  await add(['b'])
+  expect([await commits(one), await commits(all)]).toEqual(['off', 'on'])
+})
