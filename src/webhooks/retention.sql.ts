@@ -71,7 +71,7 @@ export async function deleteEvents(
 }
 
 /**
- * Deletes runs of numbers whose events are all gone, at most `most`.
+ * Deletes runs of numbers whose events are all gone, at most `most`, and at most 1,000 of each subscription.
  * @returns how many
  */
 export async function deleteRuns(client: ClientBase, schemaId: string, most: number): Promise<number> {
@@ -81,14 +81,15 @@ export async function deleteRuns(client: ClientBase, schemaId: string, most: num
      ), emptied as materialized (
        select r.subscription_id, r.first_sequence
        from oldest cross join subscriptions s cross join lateral (
-         select * from sequence_runs where subscription_id = s.id order by first_sequence limit 1000
+         select * from sequence_runs where schema_id = $1 and subscription_id = s.id
+         order by first_sequence limit 1000
        ) as r
-       where (s.schema_id is null or s.schema_id = $1) and r.schema_id = $1
+       where (s.schema_id is null or s.schema_id = $1)
          and (oldest.event is null or r.last_event < oldest.event)
        limit $2
      )
      delete from sequence_runs r using emptied
-     where r.subscription_id = emptied.subscription_id and r.first_sequence = emptied.first_sequence`,
+     where r.schema_id = $1 and r.subscription_id = emptied.subscription_id and r.first_sequence = emptied.first_sequence`,
     [schemaId, most],
   )
   return rowCount ?? 0
@@ -106,7 +107,7 @@ export async function deleteFormerFilters(client: ClientBase, schemaId: string):
 
 /**
  * Deletes deliveries that ended before that time, with their attempts, at most `most`; also those from before that time
- * that wait for their subscription to be enabled. @returns how many
+ * that wait while nothing is delivered to their subscription. @returns how many
  */
 export async function deleteDeliveries(
   client: ClientBase,
@@ -121,8 +122,9 @@ export async function deleteDeliveries(
         order by finished_at limit $3)
        union all
        (select d.id, d.state from deliveries d join subscriptions s on s.id = d.subscription_id
+           join third_parties t on t.id = s.third_party_id
         where d.schema_id = $1 and d.state = 'pending' and d.created_at < to_timestamp($2 / 1000.0)
-          and (not s.enabled or s.post_url is null)
+          and not (${isDelivering})
         limit $3)
      ) as expired
      where d.schema_id = $1 and d.id = expired.id and d.state = expired.state`,

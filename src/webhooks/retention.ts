@@ -59,7 +59,8 @@ export async function sweepEvents(
         stopped?.throwIfAborted()
         const part = await whileDelivering(database, remove)
         removed += part
-        if (part < rowsAtOnce) return removed
+        // A part may be small although more is left.
+        if (part === 0) return removed
       }
     }
     swept.deliveries += await all((client) => deleteDeliveries(client, schemaId, before, rowsAtOnce))

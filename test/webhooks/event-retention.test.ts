@@ -57,6 +57,7 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
       select schema_id, id, name, 'CREATE', '{}', '{}', now() - interval '31 days'
       from (values (100, 1, 'document'), (100, 2, 'portfolio'), (100, 3, 'exercice'), (100, 4, 'connector'),
         (100, 5, 'document'), (200, 6, 'document'), (200, 7, 'portfolio')) as e (schema_id, id, name);
+    select setval('event_ids', 7);
     insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
       select number, schema_id, 'staff', p.id, 'https://example.com', array[s.kind], 1
       from (values (1, 100, 'SWEPT', 'portfolio'), (2, 100, 'GONE', 'exercice'), (3, null, 'SWEPT', 'connector'))
@@ -72,6 +73,42 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
   await collect(3, 4)
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 2, deliveries: 0 })
   expect(await kept()).toEqual([])
+  await requests.end()
+  await staff.end()
+  await database.drop()
+})
+
+test('the numbers of deleted events go, however many runs they are in; deliveries that wait for a disconnected third party, too', async () => {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
+  for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
+  // As of a subscription that got each event in a delivery of its own; the first runs are of the other schema.
+  await staff.client.query(`
+    set search_path = grandlivre;
+    insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position, numbered,
+        collected)
+      select number, null, 'staff', id, 'https://example.com', '{document}', 4200, 4200, 4200
+      from (values (1, 'SWEPT'), (2, 'GONE')) as s (number, code) join third_parties using (code);
+    update third_parties set disconnected_at = now(), disconnected_reason = 'gone' where code = 'GONE';
+    insert into events (schema_id, id, name, operation, scope, data)
+      select case when id <= 1100 then 200 else 100 end, id, 'document', 'CREATE', '{}', '{}'
+      from unnest(array[1, 4200]) as id;
+    insert into sequence_runs (schema_id, subscription_id, first_sequence, last_sequence, first_event, last_event)
+      select case when i <= 1100 then 200 else 100 end, 1, i, i, i, i from generate_series(1, 4200) i;
+    insert into deliveries (schema_id, subscription_id, first_event, last_event, events, body, next_attempt_at,
+        created_at)
+      select 100, s, 1, 1, 1, '[]', now(), now() - interval '31 days' from generate_series(1, 2) s`)
+  expect(await sweepEvents(requests, Date.now())).toEqual({ events: 0, deliveries: 1 })
+  const { rows: runs } = await staff.client.query(
+    'select schema_id::int as schema, count(*)::int as runs from sequence_runs group by 1 order by 1',
+  )
+  expect(runs).toEqual([
+    { schema: 100, runs: 1 },
+    { schema: 200, runs: 1100 },
+  ])
+  const { rows: waiting } = await staff.client.query('select subscription_id::int as id from deliveries')
+  expect(waiting).toEqual([{ id: 1 }])
   await requests.end()
   await staff.end()
   await database.drop()
