@@ -7,7 +7,7 @@ import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import { oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
-import { lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
+import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import {
   listAttempts,
@@ -228,12 +228,7 @@ async function backlogOf(
   const { events, since } = await readUnnumbered(client, id)
   const waiting = Number(numbered) - Number(collected)
   if (waiting === 0) return { events, since }
-  const [oldest] = await readNumbered(
-    client,
-    id,
-    Math.max(Number(collected), (await oldestNumber(client, id)) - 1),
-    1,
-  )
+  const [oldest] = await readNumbered(client, id, (await oldestNumber(client, id, Number(collected))) - 1, 1)
   return {
     events: events + waiting,
     since: oldest ? `${new Date(oldest.createdAt).toISOString().slice(0, 19)}Z` : since,
@@ -244,7 +239,8 @@ async function enable(terminal: Terminal, id: string, { latest }: { latest?: tru
   await asOwner(terminal, async (client) => {
     if (latest) {
       await lockSubscription(client, id)
-      while ((await numberMore(client, id)) > 0);
+      const until = await latestEventId(client)
+      while ((await numberMore(client, id, until)) > 0);
     }
     if (!(await enableSubscription(client, id)))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)

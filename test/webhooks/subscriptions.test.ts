@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { applyChange } from '../../src/webhooks/change.ts'
 import { readNumbered } from '../../src/webhooks/sequence/numbered.sql.ts'
-import { lockSubscription, numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
+import { latestEventId, lockSubscription, numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
 import {
   deleteOwnSubscription,
   disableSubscription,
@@ -94,7 +94,8 @@ const change = (subscription: Subscription, to: Partial<Subscription>, skips = f
 const numbersOf = ({ id }: Subscription) =>
   inFirst(async (client) => {
     await lockSubscription(client, id)
-    while ((await numberMore(client, id)) > 0);
+    const until = await latestEventId(client)
+    while ((await numberMore(client, id, until)) > 0);
     const events = await readNumbered(client, id, 0, 1000)
     return events.map(({ sequence, name, id: event }) => `${sequence} ${name} ${event}`)
   })

@@ -121,7 +121,7 @@ async function nextEvents(
     const next = await from(collected)
     if (next.length > 0) return next
     // Only a gap longer than one delivery comes here: what was not delivered in 30 days is gone.
-    const oldest = await oldestNumber(client, subscriptionId)
+    const oldest = await oldestNumber(client, subscriptionId, collected)
     if (oldest <= numbered) return from(oldest - 1)
     await passOverExpired(client, subscriptionId)
   }

@@ -48,22 +48,25 @@ export async function readNumbered(
   return rows
 }
 
-/** The first number whose event is still there; without any, the next number to be given. */
-export async function oldestNumber(client: ClientBase, subscriptionId: string): Promise<number> {
+/**
+ * The first number after `after` whose event is still there; without any, the next number to be given. (Each schema is
+ * swept on its own: for all of them, lower numbers may be there while higher ones are gone.)
+ */
+export async function oldestNumber(client: ClientBase, subscriptionId: string, after = 0): Promise<number> {
   const { rows } = await client.query<{ oldest: number }>(
     `with r as materialized (
        select r.*, filter.on_events, filter.folder_ids
        from sequence_runs r
        join subscriptions s on s.id = r.subscription_id
        cross join lateral ${filterOfRun}
-       where r.subscription_id = $1
+       where r.subscription_id = $1 and r.last_sequence > $2
          and r.last_event >= (select min(e.id) from events e where e.schema_id = r.schema_id)
        order by r.first_sequence limit 1
      )
      select coalesce(
-       (select max(r.last_sequence) + 1 - count(*) from r join ${eventsOfRun} having count(*) > 0),
+       (select greatest(max(r.last_sequence) + 1 - count(*), $2::bigint + 1) from r join ${eventsOfRun} having count(*) > 0),
        (select numbered + 1 from subscriptions where id = $1))::float8 as oldest`,
-    [subscriptionId],
+    [subscriptionId, after],
   )
   return rows[0]!.oldest
 }

@@ -54,7 +54,7 @@ export const payload = `e.name, e.operation, e.scope, e.data,
  * lowest id. Several schemas have no order of commits, so the order of their numbers must outlive a crash: that commit
  * waits for the disk.
  */
-const numbering = (columns: string) => `
+const numbering = (columns: string, until = '') => `
   first as materialized (
     select at.schema_id, ${firstMatch} as id
     from subscriptions s cross join lateral ${positions}
@@ -68,7 +68,7 @@ const numbering = (columns: string) => `
         select * from events where schema_id = first.schema_id and id >= first.id order by id limit $2
       ) as e
       join subscriptions s on s.id = $1
-      where selects(s.on_events, s.folder_ids, e.name, e.folder_id)
+      where selects(s.on_events, s.folder_ids, e.name, e.folder_id) ${until}
       order by e.id limit $3
     ) as m
   ), run as (
@@ -134,15 +134,22 @@ export async function numberNext(
   return rows
 }
 
+/** No event that is committed has a greater id. */
+export async function latestEventId(client: ClientBase): Promise<string> {
+  const { rows } = await client.query<{ latest: string }>('select grandlivre.latest_event(null) as latest')
+  return rows[0]!.latest
+}
+
 /**
- * Numbers the next events without reading them. To be called after `lockSubscription`.
- * @returns how many; 0: every event that was committed has its number
+ * Numbers the next events without reading them, while one up to `until` has no number: what others commit meanwhile must
+ * not keep the caller busy. To be called after `lockSubscription`.
+ * @returns how many; 0: every event up to `until` that was committed has its number
  */
-export async function numberMore(client: ClientBase, subscriptionId: string): Promise<number> {
+export async function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
   const { rows } = await client.query<{ count: number }>({
     name: 'number-more',
-    text: `with ${numbering('')} select count(*)::int as count from matched`,
-    values: [subscriptionId, wideWindow, wideWindow],
+    text: `with ${numbering('', 'and first.id <= $4')} select count(*)::int as count from matched`,
+    values: [subscriptionId, wideWindow, wideWindow, until],
   })
   return rows[0]!.count
 }
@@ -158,9 +165,9 @@ export async function numberAll(client: ClientBase, subscriptionId: string, sche
     'select max(id) as latest from events where schema_id = $1',
     [schemaId],
   )
-  while ((await numberMore(client, subscriptionId)) > 0);
   const latest = rows[0]!.latest
   if (latest === null) return
+  while ((await numberMore(client, subscriptionId, latest)) > 0);
   await client.query(
     `insert into subscription_positions (schema_id, subscription_id, position) values ($2, $1, $3)
      on conflict (schema_id, subscription_id) do update

@@ -7,7 +7,12 @@ import { applyChange } from '../../../src/webhooks/change.ts'
 import { readEvents } from '../../../src/webhooks/sequence/events.ts'
 import { numberInParts } from '../../../src/webhooks/sequence/number-in-parts.ts'
 import { oldestNumber, readNumbered } from '../../../src/webhooks/sequence/numbered.sql.ts'
-import { lockSubscription, numberMore, numberNext } from '../../../src/webhooks/sequence/numbering.sql.ts'
+import {
+  latestEventId,
+  lockSubscription,
+  numberMore,
+  numberNext,
+} from '../../../src/webhooks/sequence/numbering.sql.ts'
 import {
   insertSubscription,
   lockOwnSubscription,
@@ -192,13 +197,63 @@ test('numbers stay those of their events when the first events of a run are dele
   expect(await inTenant(pools[0], '100', (client) => oldestNumber(client, id))).toBe(11)
 })
 
+test('a reader is answered although new events come with every part that is numbered', async () => {
+  await staff.client.query('delete from events')
+  const id = await subscribe()
+  await add(['first'])
+  // As others would do meanwhile, but after every part.
+  await staff.client.query(`
+    create function publish_another() returns trigger language plpgsql as $$ begin
+      insert into grandlivre.events (schema_id, name, operation, scope, data)
+        select 100, 'document', 'CREATE', '{}', '{}' where new.last_sequence < 50;
+      return null;
+    end $$;
+    create trigger another after insert on sequence_runs for each row execute function publish_another()`)
+  try {
+    const page = await readEvents(pools[0], owner, id, 0, 10)
+    expect(page).toMatchObject({ events: 1, latest: 1 })
+    await inTenant(pools[0], '100', async (client) => {
+      const before = await lockOwnSubscription(client, owner, id)
+      await applyChange(client, before!, { to: { ...before!, onEvents: ['portfolio'] }, skips: false })
+    })
+    const { rows } = await staff.client.query('select numbered::int from subscriptions where id = $1', [id])
+    expect(rows).toEqual([{ numbered: 2 }])
+  } finally {
+    await staff.client.query('drop trigger another on sequence_runs; drop function publish_another')
+  }
+})
+
+test('the next number over all schemas is after the last one, while those before it are still there', async () => {
+  await staff.client.query('delete from events')
+  const fields = { ...owner, schemaId: null, level: 'staff', firmId: null, postUrl: null } as const
+  const { id } = await insertSubscription(staff.client, { ...fields, folderIds: [], onEvents: ['document'] })
+  const addTo = (schemaId: number, count: number) =>
+    staff.client.query(
+      `insert into events (schema_id, name, operation, scope, data)
+       select $1, 'document', 'CREATE', '{}', '{}' from generate_series(1, $2)`,
+      [schemaId, count],
+    )
+  const number = () => numberInParts((run) => whileDelivering(pools[0], run), id)
+  const oldest = (after: number) => whileDelivering(pools[0], (client) => oldestNumber(client, id, after))
+  for (const [schemaId, count] of [
+    [200, 10],
+    [100, 150],
+    [200, 10],
+  ] as const) {
+    await addTo(schemaId, count)
+    await number()
+  }
+  await staff.client.query('delete from events where schema_id = 100')
+  expect(await Promise.all([0, 5, 10, 160, 165, 170].map(oldest))).toEqual([1, 6, 161, 161, 166, 171])
+})
+
 test('the order across schemas outlives a crash: those numbers are committed to disk', async () => {
   await staff.client.query('delete from events')
   await add(['a'])
   const commits = (id: string) =>
     whileDelivering(pools[0], async (client) => {
       await lockSubscription(client, id)
-      await numberMore(client, id)
+      await numberMore(client, id, await latestEventId(client))
       return (await client.query('show synchronous_commit')).rows[0].synchronous_commit
     })
   const fields = {
