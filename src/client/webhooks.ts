@@ -42,7 +42,7 @@ export interface WebhookRequest {
   now?: number
   /** How far the time of sending may be from `now`, in either direction. Default: five minutes. */
   toleranceMs?: number
-  /** Number of the last event that you have, 0 before the first: to be told what is `missing` before this delivery. */
+  /** Number of the last event that you have, 0 before the first: to be told what is `missing` before this delivery. A number, not its text. */
   lastSequence?: number
 }
 
@@ -92,7 +92,8 @@ export type VerifiedWebhook =
  *   `date` header.
  * - With `signingSecret`: Standard Webhooks, HMAC-SHA256 in base64 over `id.timestamp.body`.
  *
- * @throws {TypeError} if called without a secret, or with a body that was parsed already
+ * @throws {TypeError} if called without a secret, with a body that was parsed already, or with a `lastSequence` that is no
+ *   whole number
  */
 export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
   const { headers, body, lastSequence } = request
@@ -100,6 +101,9 @@ export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
     throw new TypeError('verifyWebhook needs the partner secret or the signing secret of the subscription')
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
     throw new TypeError('verifyWebhook needs the raw body: its text or bytes, not a parsed value')
+  // Text of a database would be joined with 1 instead of added, and hide every gap.
+  if (lastSequence !== undefined && !(Number.isSafeInteger(lastSequence) && lastSequence >= 0))
+    throw new TypeError('verifyWebhook needs lastSequence as a whole number, 0 before the first event')
   let sentAt: number | undefined
   for (const check of [checkPartnerSignature, checkStandardSignature]) {
     const checked = check(request)

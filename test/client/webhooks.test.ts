@@ -244,6 +244,9 @@ test('calling the verifier without a secret or raw body throws', () => {
   for (const wrong of ['', [], 'whsec_', secret, [signingSecret, ''], [undefined as unknown as string]])
     expect(() => verifyWebhook(delivery({ signingSecret: wrong }))).toThrow('needs the signing secret')
   expect(() => verifyWebhook(delivery({ body: events as never }))).toThrow('needs the raw body')
+  // A bigint column is often read as text: '1040' + 1 would be far beyond any number.
+  for (const wrong of ['1040', null, Number.NaN, -1, 1.5])
+    expect(() => verifyWebhook(delivery({ lastSequence: wrong as number }))).toThrow('lastSequence')
 })
 
 describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {

@@ -42,7 +42,7 @@ export interface DeliveryResponse {
 }
 
 /**
- * Sends the request. The result is decided as soon as the status arrives: the rest is kept only for staff, so it may
+ * Sends the request. The result is decided as soon as the status arrives: the rest is kept only for people to read, so it may
  * break off. Redirects count as any other status outside 2xx and are not followed.
  * @param stopped aborts the attempt when the process ends
  * @throws if it was stopped: then the result is unknown
@@ -121,7 +121,7 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
   return Buffer.concat(chunks).subarray(0, limits.deliveryAnswerBytes)
 }
 
-/** Describes the error for staff, with the system's own words. */
+/** Describes the error for staff and the owner, with the system's own words. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const errors = error instanceof AggregateError ? error.errors : [error]

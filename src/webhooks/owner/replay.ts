@@ -36,6 +36,7 @@ export async function replayOwn(
     })
   if ('failed' in replayed) return replayFailedDeliveries(client, subscriptionId, now)
   const { from, to } = replayed
+  if (collected === 0) throw invalid('to', 'is the number of no event that was sent: nothing was sent yet')
   if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
   const oldest = await oldestNumber(client, subscriptionId)
   if (from < oldest) throw new AppError('ERR-EVENTS-EXPIRED', { oldest: String(oldest) })

@@ -212,6 +212,9 @@ describe('a replay', () => {
 
   test('is refused for numbers that were not sent or are no longer kept, and for anything else', async () => {
     const { id } = await stage.subscribe('/refused')
+    expect(issuesOf(await replay(id, { from: 1, to: 1 }))).toEqual({
+      to: 'is the number of no event that was sent: nothing was sent yet',
+    })
     await deliverEach(id, '/refused', ['a', 'b'])
     const shape = 'must be {"from":1042,"to":1061} with numbers of events, or {"failed":true}'
     for (const [body, issues] of [
@@ -222,6 +225,7 @@ describe('a replay', () => {
         { to: 'must be less than 1000 after `from`: replay the rest in further requests' },
       ],
       [{ from: 0, to: 1 }, { from: 'must be at least 1' }],
+      [{ from: 'x', to: 2 }, { from: 'must be the number of an event: 1 to 16 digits' }],
       [{}, { body: shape }],
       [[], { body: shape }],
       [null, { body: shape }],

@@ -84,7 +84,7 @@ function shownDelivery(
 const replayFields = `must be {"from":1042,"to":1061} with numbers of events, or {"failed":true}`
 
 const number = z
-  .union([z.string().regex(idPattern), z.int()])
+  .union([z.string().regex(idPattern, 'must be the number of an event: 1 to 16 digits'), z.int()])
   .transform(Number)
   .refine((given) => given > 0, 'must be at least 1')
   .openapi({ type: 'integer', minimum: 1, example: 1042 })
@@ -93,8 +93,9 @@ const replayedDocument = z.union(
   [
     z
       .strictObject({ from: number, to: number })
-      .refine(({ from, to }) => from <= to, { path: ['to'], error: 'must be at least `from`' })
-      .refine(({ from, to }) => to - from < limits.replayedEventsMax, {
+      // Also asked of what is no number: neither comparison then holds, and only that is told.
+      .refine(({ from, to }) => !(from > to), { path: ['to'], error: 'must be at least `from`' })
+      .refine(({ from, to }) => !(to - from >= limits.replayedEventsMax), {
         path: ['to'],
         error: `must be less than ${limits.replayedEventsMax} after \`from\`: replay the rest in further requests`,
       }),
