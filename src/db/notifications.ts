@@ -56,8 +56,8 @@ export class Notifications {
     const key = keyOf(channel, id)
     const watch: Watch = new Watch(
       () => this.#admit(),
-      (hasWaited) => {
-        if (hasWaited) this.#waiting -= 1
+      (isAdmitted) => {
+        if (isAdmitted) this.#waiting -= 1
         const left = this.#watches.get(key)
         if (left?.delete(watch) && left.size === 0) this.#watches.delete(key)
       },
@@ -158,17 +158,27 @@ function keyOf(channel: string, id: string): string {
 /** What one request waits for. Dispose of it in every case. */
 export class Watch implements Disposable {
   readonly #admit: () => void
-  readonly #leave: (hasWaited: boolean) => void
-  #hasWaited = false
+  readonly #leave: (isAdmitted: boolean) => void
+  #isAdmitted = false
   #hasNews = false
   #isOver = false
   #isLeft = false
   #wake = () => {}
 
-  /** @param admit called before the first wait. @param leave called once */
-  constructor(admit: () => void, leave: (hasWaited: boolean) => void) {
+  /** @param admit called at most once, before the first wait. @param leave called once */
+  constructor(admit: () => void, leave: (isAdmitted: boolean) => void) {
     this.#admit = admit
     this.#leave = leave
+  }
+
+  /**
+   * The request counts as waiting from now on, whatever it waits for.
+   * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
+   */
+  admit(): void {
+    if (this.#isAdmitted) return
+    this.#admit()
+    this.#isAdmitted = true
   }
 
   /**
@@ -179,8 +189,7 @@ export class Watch implements Disposable {
    */
   async next(ms: number): Promise<boolean> {
     if (!this.#hasNews && !this.#isOver && ms > 0) {
-      if (!this.#hasWaited) this.#admit()
-      this.#hasWaited = true
+      this.admit()
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
       const timer = setTimeout(resolve, ms)
@@ -207,6 +216,6 @@ export class Watch implements Disposable {
     if (this.#isLeft) return
     this.#isLeft = true
     this.stop()
-    this.#leave(this.#hasWaited)
+    this.#leave(this.#isAdmitted)
   }
 }

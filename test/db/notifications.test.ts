@@ -116,7 +116,10 @@ test('beyond the limit a request is refused rather than held; one that leaves ma
   const again = waitOf(watches[0]!)
   expect(await watches[2]!.next(0)).toBe(true)
   await expect(watches[2]!.next(long)).rejects.toThrow('2 requests wait already')
+  // A wait for something else counts, too.
+  expect(() => watches[2]!.admit()).toThrow('2 requests wait already')
   watches[1]![Symbol.dispose]()
+  watches[2]!.admit()
   const admitted = waitOf(watches[2]!)
   await staff.query(`notify grandlivre_events, '1'`)
   expect(await Promise.all([again.ended, admitted.ended])).toEqual([true, true])

@@ -50,6 +50,21 @@ test.each([3, lastWithoutFunctions])(
   },
 )
 
+test('the log of changes is set up while exports read the ledger', async () => {
+  await migrate(database.ownerUrl)
+  const migration = await readFile(join(shipped, '0009_ledger_changes.sql'), 'utf8')
+  const [setUp] = migration.match(/^do \$\$.*?^end \$\$;/ms)!
+  const clients = [0, 1].map(() => new pg.Client({ connectionString: database.ownerUrl }))
+  await Promise.all(clients.map((client) => client.connect()))
+  try {
+    const [reader, owner] = clients as [pg.Client, pg.Client]
+    await reader.query('begin; select from grandlivre.entries, grandlivre.movements, grandlivre.accounts')
+    await owner.query(`set search_path = grandlivre; set lock_timeout = '10s'; ${setUp}`)
+  } finally {
+    await Promise.all(clients.map((client) => client.end()))
+  }
+})
+
 test('each function has one current definition, in functions/', async () => {
   const defined = await functionsIn(join(shipped, 'functions'))
   await migrate(database.ownerUrl)

@@ -40,16 +40,6 @@ alter table movement_blocks enable row level security;
 create policy tenant on movement_blocks using (schema_id = tenant());
 grant select, insert, update, delete on movement_blocks to grandlivre_service;
 
-alter table service_state
-  -- Rises after a failover that lost commits: nothing that named a state before is honoured.
-  add column epoch bigint not null default 1,
-  -- Cursors are signed with it. No role but the owner reads this table.
-  add column cursor_key bytea not null
-    default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
-  add column rendering text not null default '0',
-  -- What was logged before has been compacted.
-  add column compacted_until timestamptz;
-
 create or replace function next_ledger_version(of_schema bigint, of_folder bigint) returns bigint
   language sql as 'select 0::bigint';
 create or replace function coarsened(exact int8multirange) returns int8multirange language sql as 'select exact';
@@ -93,8 +83,8 @@ begin
     ) as t (name, kind, ids, operations)
   loop
     for operation in 1 .. cardinality(logged.operations) loop
-      execute format('drop trigger ledger_version_%s on %I', logged.operations[operation], logged.name);
-      execute format('create trigger ledger_version_%1$s after %1$s on %2$I referencing %3$s '
+      -- Replaced, not dropped: exports that read the table go on meanwhile, and the migration does not wait for them.
+      execute format('create or replace trigger ledger_version_%1$s after %1$s on %2$I referencing %3$s '
         'for each statement execute function advance_ledger_version(%4$L, %5$L)',
         logged.operations[operation], logged.name,
         case logged.operations[operation] when 'insert' then 'new table as changed' when 'delete' then 'old table as changed'
@@ -182,5 +172,16 @@ alter table deliveries
 
 create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
   returns boolean language sql immutable parallel safe as 'select false';
+
+-- Last: while it is locked, no request enters.
+alter table service_state
+  -- Rises after a failover that lost commits: nothing that named a state before is honoured.
+  add column epoch bigint not null default 1,
+  -- Cursors are signed with it. No role but the owner reads this table.
+  add column cursor_key bytea not null
+    default sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())),
+  add column rendering text not null default '0',
+  -- What was logged before has been compacted.
+  add column compacted_until timestamptz;
 
 -- functions: sha256 07ba2f8e0de6292517aa57df37633e27ed3f8af5e09ec0e174b3d8749db452c7

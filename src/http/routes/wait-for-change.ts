@@ -6,9 +6,9 @@ import { findSelected } from './find-selected.ts'
 /**
  * Looks up a selection as soon as the folder's ledger has another state than the caller's, or when the time is over
  * (docs/spec/changes.md#waiting). A waiting request holds no slot and no connection of the database; it takes a slot
- * once there is something to send.
+ * once there is something to send. Those in line for a slot count as waiting, so that there is a limit to them, too.
  * @param since the caller's cursor
- * @returns a cursor that is refused at once
+ * @returns at once, without a slot, if the cursor is refused
  * @throws {AppError} as findSelected; ERR-UNAVAILABLE also if too many requests wait
  */
 export async function waitForChange(
@@ -23,7 +23,9 @@ export async function waitForChange(
   slot.over.addEventListener('abort', () => watch.stop(), { once: true })
   for (;;) {
     const selected = await findSelected(services.database, selection, since)
-    if (selected.refusal !== null || selected.cursor !== since) {
+    if (selected.refusal !== null) return selected
+    if (selected.cursor !== since) {
+      watch.admit()
       await slot.acquireInTurn()
       return selected
     }
@@ -31,5 +33,7 @@ export async function waitForChange(
     if (!(await watch.next(deadline - performance.now()))) return selected
     // One commit wakes all that wait for a folder: they look at it and read it a few at a time.
     await slot.acquireInTurn()
+    // Nobody reads the answer, so nothing is looked up for it.
+    if (slot.over.aborted) return selected
   }
 }

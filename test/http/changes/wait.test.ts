@@ -1,7 +1,10 @@
 /** Requests that wait for a change of the ledger (docs/spec/changes.md#waiting), through the whole service. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { RequestSlots } from '../../../src/auth/request-slots.ts'
+import { createLog } from '../../../src/log.ts'
 import { readDelta } from '../../support/changes/apply-delta.ts'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
 import { startTestService } from '../../support/service.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
@@ -140,9 +143,49 @@ test.each([
   expect(issues).toEqual([{ parameter, message: expect.stringContaining(message) }])
 })
 
-test('a cursor that is refused is refused at once', async () => {
-  const since = await currentCursor()
-  const forged = since.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
-  const { status, text } = await ask({ since: forged, wait: '30' })
-  expect([status, JSON.parse(text).error.code]).toEqual([400, 'ERR-VALIDATION'])
+describe('while other processes hold every slot', () => {
+  let since: string
+  let others: RequestSlots
+  let releases: (() => void)[]
+
+  beforeEach(async () => {
+    since = await currentCursor()
+    await until(async () => (await slotLocks()) === 0)
+    others = new RequestSlots(stage.database.serviceUrl, 10, createLog('silent'))
+    releases = await Promise.all(
+      Array.from({ length: 10 }, () => others.acquire('/api/v1/mad/movements', folders.first.folderId)),
+    )
+    await change()
+  })
+
+  afterEach(() => others.close())
+
+  test('a cursor that is refused is refused at once', async () => {
+    const { rows } = await stage.staff.client.query(
+      `select grandlivre.ledger_cursor(schema_id, id, ledger_version, 'former') as cursor from grandlivre.folders where id = 111`,
+    )
+    for (const [refused, ...outcome] of [
+      [since.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')), 400, 'ERR-VALIDATION'],
+      [rows[0].cursor, 410, 'ERR-CURSOR-EXPIRED'],
+    ]) {
+      const { status, text } = await ask({ since: refused, wait: '30' })
+      expect([status, JSON.parse(text).error.code]).toEqual(outcome)
+    }
+  })
+
+  test('a request that waits gets the next one in turn; one that leaves the line takes none', async () => {
+    expect((await ask({ since })).status).toBe(429)
+    const gone = new AbortController()
+    const leaving = fetch(movementsUrl(stage.service.url, { idExercice: '12', since, wait: '30' }), {
+      headers: { ...stage.company, ...ndjson },
+      signal: gone.signal,
+    })
+    const inLine = ask({ since, wait: '1' })
+    gone.abort()
+    await expect(leaving).rejects.toThrow('aborted')
+    releases[0]!()
+    const { status, text } = await inLine
+    expect([status, readDelta(text).entries]).toEqual([200, [['39', '39']]])
+    await until(async () => (await slotLocks()) === releases.length - 1)
+  })
 })

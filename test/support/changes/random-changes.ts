@@ -1,6 +1,13 @@
 /** Random changes of a random ledger: everything that programs do to one, in statements and transactions. */
 import type pg from 'pg'
-import { accountIds, journalIds, paymentIds, type RandomLedger, sectionIds } from './random-ledger.ts'
+import {
+  accountIds,
+  entryCount,
+  journalIds,
+  paymentIds,
+  type RandomLedger,
+  sectionIds,
+} from './random-ledger.ts'
 
 /** 0 to 1, excluding 1. */
 export type Random = () => number
@@ -99,7 +106,7 @@ const renames: Change[] = [
 /** Movements and entries that come, go and move. Ids lie in gaps between the others as well as after them. */
 const comings: Change[] = [
   (random, { key }) => {
-    const id = between(random, 1, 6200)
+    const id = between(random, 1, 8 * entryCount)
     return `with e as (insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at,
         validated_at, source, currency)
       select ${key}, ${id}, x.id, ${journalIds[0]}, x.start_date + 40, x.start_date + 40, now(),
@@ -112,7 +119,7 @@ const comings: Change[] = [
   },
   (random, { folder, entries }) =>
     `update movements m set entry_id = t.id
-     from (select id, exercice_id from entries where ${folder} order by id offset ${between(random, 0, 700)} limit 1) t
+     from (select id, exercice_id from entries where ${folder} order by id offset ${between(random, 0, entryCount - 50)} limit 1) t
      where m.${folder.replace(' and ', ' and m.')} and m.exercice_id = t.exercice_id and m.entry_id in (${entries})`,
   (_, { folder, entries }) => `delete from movements where ${folder} and entry_id in (${entries})`,
   (_, { folder, entries }) => `delete from entries where ${folder} and id in (${entries})`,
@@ -164,12 +171,12 @@ export async function changeAtRandom(
 
 function randomStatement({ schemaId, folderId, thirdPartyId }: RandomLedger, random: Random): string {
   const folder = `schema_id = ${schemaId} and folder_id = ${folderId}`
-  const some = random() < 1 / 15 ? 700 : between(random, 1, 12)
+  const some = random() < 1 / 15 ? entryCount - 50 : between(random, 1, 6)
   const order = oneOf(random, ['id', `(id * ${between(random, 1, 997)}) % 1009`])
   const at: Picks = {
     folder,
     key: `${schemaId}, ${folderId}`,
-    entries: `select id from entries where ${folder} order by ${order}, id offset ${between(random, 0, 700)} limit ${some}`,
+    entries: `select id from entries where ${folder} order by ${order}, id offset ${between(random, 0, entryCount - 50)} limit ${some}`,
     text: `'é"\\\\ ${between(random, 0, 1e9)}'`,
     thirdPartyId,
   }

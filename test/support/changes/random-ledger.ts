@@ -1,4 +1,4 @@
-/** A ledger for random histories: 800 entries of two exercices whose ids interleave, with gaps between them. */
+/** A ledger for random histories: 400 entries of two exercices whose ids interleave, with gaps between them. */
 import type pg from 'pg'
 
 export interface RandomLedger {
@@ -14,7 +14,7 @@ export const journalIds = [31, 35] as const
 export const sectionIds = [71, 76] as const
 export const paymentIds = [51, 53] as const
 
-const entries = 800
+export const entryCount = 400
 
 /** Fills an empty folder, as the owner. The same ids in every folder. */
 export async function fillRandomLedger(
@@ -46,7 +46,7 @@ export async function fillRandomLedger(
         timestamptz '2024-02-01 22:30Z' + n * interval '1 hour', case when n % 9 > 0 then date '2025-01-31' end,
         case when n % 4 = 0 then 'API' else 'E' end, case when n % 4 = 0 then ${thirdPartyId} end, 'EUR',
         case when n % 5 = 0 then 'Commentaire ' || n end
-      from generate_series(0, ${entries - 1}) n
+      from generate_series(0, ${entryCount - 1}) n
         cross join lateral (values (make_date(2023 + n % 2, 1 + n % 12, 1 + n % 28))) as day (d);
     insert into grandlivre.movements (${columns}, exercice_id, entry_id, id, account_id, description, invoice_number, debit,
         credit, payment_id, shares)
@@ -54,5 +54,5 @@ export async function fillRandomLedger(
         'Ligne ' || n || '/' || k, 'F' || n, (1 - k % 2) * (100 + n), k % 2 * (100 + n),
         case when k = 1 then ${paymentIds[0]} + n % 3 end,
         case when n % 6 = k then array[${sectionIds[0]} + n % 6, 5000, 1000000]::bigint[] end
-      from generate_series(0, ${entries - 1}) n, generate_series(0, n % 4) k`)
+      from generate_series(0, ${entryCount - 1}) n, generate_series(0, n % 4) k`)
 }
