@@ -30,11 +30,10 @@ export interface Waits {
 }
 
 const commits = 20
-/**
- * After the last request is sent: nothing tells from outside when all are waiting. Pools close connections that are idle
- * for ten seconds, so those that are left are kept.
- */
-const settleMs = 12_000
+/** After the last request is sent: nothing tells from outside when all are waiting. */
+const settleMs = 5_000
+/** Pools close connections that have been idle for ten seconds. */
+const idleMs = settleMs + 11_000
 /** The service notices within this that callers are gone. */
 const closeMs = 2_000
 /** The longest that the service allows. */
@@ -54,15 +53,16 @@ export async function measureWaits(
   stack.defer(() => client.end())
   const { schemaId } = year
 
-  const requests: Held[] = folders.map(({ folderId, exerciceId }) => ({
-    url: yearUrl(service, exerciceId),
-    headers: { ...service.firmHeaders, 'society-id': folderId },
-  }))
-  await delay(settleMs)
+  const requests = await Promise.all(
+    folders.map(({ folderId, exerciceId }) =>
+      waitingRequest(yearUrl(service, exerciceId), { ...service.firmHeaders, 'society-id': folderId }),
+    ),
+  )
+  await delay(idleMs)
   const before = (await countConnections(client)).open
   const end = startUsage({ pid: service.pid, databasePid })
 
-  const ofMany = await holdAll(requests, service)
+  const ofMany = await holdAll(requests, service, idleMs)
   const { open: whileWaiting, busy } = await countConnections(client)
   say(`${waiting} requests wait on their own folders; ${commits} commits`)
   const wokenMs: number[] = []
@@ -76,11 +76,8 @@ export async function measureWaits(
   ofMany.close()
   await delay(closeMs)
 
-  const onOne = { url: yearUrl(service, year.exerciceId), headers: service.headers }
-  const ofOne = await holdAll(
-    Array.from({ length: waiting }, () => onOne),
-    service,
-  )
+  const onOne = await waitingRequest(yearUrl(service, year.exerciceId), service.headers)
+  const ofOne = await holdAll(Array<Held>(waiting).fill(onOne), service, settleMs)
   if (ofOne.count() > 0) throw new Error(`${ofOne.count()} requests were answered before the ledger changed`)
   say(`${waiting} requests wait on one folder; one commit`)
   const started = performance.now()
@@ -122,21 +119,17 @@ interface HeldRequests {
   close(): void
 }
 
-/** Sends requests that wait for a change from now on, each on its own socket. */
-async function holdAll(requests: Held[], service: ServiceProcess): Promise<HeldRequests> {
-  const cursors = await Promise.all(
-    requests.map((request, place) => (place > 0 && requests[0] === request ? undefined : cursorOf(request))),
-  )
+/** Sends the requests, each on its own socket, and lets them wait for so long. */
+async function holdAll(requests: Held[], service: ServiceProcess, ms: number): Promise<HeldRequests> {
   const agent = new Agent()
   let count = 0
-  const answers = requests.map(async ({ url, headers }, place) => {
-    const since = cursors[place] ?? cursors[0]
-    const answer = await ask(`${url}&since=${since}&wait=${waitSeconds}`, headers, agent)
+  const answers = requests.map(async (request) => {
+    const answer = await ask(request, agent)
     count += 1
     return answer
   })
   for (const answer of answers) answer.catch(() => {})
-  await Promise.race([delay(settleMs), service.failed])
+  await Promise.race([delay(ms), service.failed])
   return {
     answers,
     count: () => count,
@@ -149,7 +142,7 @@ function answered(answer: Promise<Answer>, { failed }: ServiceProcess): Promise<
 }
 
 /** Reads the answer to its end and discards it. */
-function ask(url: string, headers: Record<string, string>, agent: Agent): Promise<Answer> {
+function ask({ url, headers }: Held, agent: Agent): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const sent = get(url, { agent, headers: { ...headers, Accept: 'application/x-ndjson' } }, (response) => {
     const at = performance.now()
@@ -166,8 +159,8 @@ function ask(url: string, headers: Record<string, string>, agent: Agent): Promis
 
 const shared = new Agent({ keepAlive: true, maxSockets: 8 })
 
-/** The state of the ledger of a folder now. */
-function cursorOf({ url, headers }: Held): Promise<string> {
+/** Waits for a change of the ledger from now on. */
+async function waitingRequest(url: string, headers: Record<string, string>): Promise<Held> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const collection = `${new URL(url).origin}/api/v1/mad/exercices?version=1.0.0`
   const sent = get(collection, { agent: shared, headers }, (response) => {
@@ -177,5 +170,5 @@ function cursorOf({ url, headers }: Held): Promise<string> {
     else reject(new Error(`${collection} answered ${response.statusCode} without a cursor`))
   })
   sent.on('error', reject)
-  return promise
+  return { url: `${url}&since=${await promise}&wait=${waitSeconds}`, headers }
 }
