@@ -867,8 +867,12 @@ begin
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
     continue when kind is null;
-    if folder.greatest - folder.least + 1 = folder.ids then
-      -- As in a load: 3 ms for 10,000 movements, while the aggregate of ranges takes 12.
+    if folder.greatest - folder.least + 1 = folder.ids
+      or kind = 'entries' and folder.ids >= 100 and entries_between(folder.schema_id, folder.folder_id,
+        folder.least, folder.greatest, 2 * folder.ids + 1) <= 2 * folder.ids
+    then
+      -- As in a load, whose entries have ids of movements between them. One range that holds at most twice the entries
+      -- touched takes 30 bytes and 3 ms for 10,000 movements; the aggregate of ranges takes 12 ms, and 20 bytes a range.
       ids := int8multirange(int8range(folder.least, folder.greatest + 1));
     else
       execute format('select range_agg(int8range(id, id + 1)) from %s where schema_id = $1 and folder_id = $2', touched)
@@ -1077,6 +1081,16 @@ END
 ;
 REVOKE ALL ON FUNCTION enter(bytea,bytea,integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION enter(bytea,bytea,integer) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.entries_between(of_schema bigint, of_folder bigint, first_id bigint, last_id bigint, at_most bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'grandlivre', 'pg_temp'
+ SET enable_sort TO 'off'
+RETURN (SELECT count(*) AS count FROM (SELECT FROM entries e WHERE (((e.schema_id)::bigint = entries_between.of_schema) AND ((e.folder_id)::bigint = entries_between.of_folder) AND (((e.id)::bigint >= entries_between.first_id) AND ((e.id)::bigint <= entries_between.last_id))) ORDER BY e.id LIMIT entries_between.at_most) found)
+;
+REVOKE ALL ON FUNCTION entries_between(bigint,bigint,bigint,bigint,bigint) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.entries_lie_in_exercice()
  RETURNS trigger

@@ -42,6 +42,9 @@ grant select, insert, update, delete on movement_blocks to grandlivre_service;
 
 create or replace function next_ledger_version(of_schema bigint, of_folder bigint) returns bigint
   language sql as 'select 0::bigint';
+create or replace function entries_between(
+  of_schema bigint, of_folder bigint, first_id bigint, last_id bigint, at_most bigint) returns bigint
+  language sql as 'select 0::bigint';
 create or replace function coarsened(exact int8multirange) returns int8multirange language sql as 'select exact';
 create or replace function cursor_code(
   key bytea, of_schema bigint, of_folder bigint, version bigint, epoch bigint, rendering text) returns text
@@ -184,4 +187,4 @@ alter table service_state
   -- What was logged before has been compacted.
   add column compacted_until timestamptz;
 
--- functions: sha256 07ba2f8e0de6292517aa57df37633e27ed3f8af5e09ec0e174b3d8749db452c7
+-- functions: sha256 3d84585a89d81ebe7525e505c6ed82f7744ba650055ed941ef4c52c4060ad13b

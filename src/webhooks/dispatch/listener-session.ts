@@ -7,7 +7,7 @@ import pg from 'pg'
 import { limits } from '../../config.ts'
 import { connectSafely } from '../../db/check-connection.ts'
 import { keepAlive, ourSettings, withStartupOptions } from '../../db/pool.ts'
-import { listenForEvents, lockSubscriptions, unlockSubscriptions } from './locks.sql.ts'
+import { listenForEvents, lockSubscriptions, passDeliveryIds, unlockSubscriptions } from './locks.sql.ts'
 
 export class ListenerSession {
   readonly #client: pg.Client
@@ -40,6 +40,7 @@ export class ListenerSession {
     client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
       await connectSafely(client, 'service')
+      await passDeliveryIds(client)
       await listenForEvents(client)
     } catch (error) {
       await session.close()

@@ -18,6 +18,14 @@ export async function unlockSubscriptions(client: ClientBase, ids: string[]): Pr
   )
 }
 
+/**
+ * Makes sure that no id of a delivery is given again after a crash of the database: deliveries do not wait for the disk, so
+ * a crash may take their sequence back by what the last half second drew.
+ */
+export async function passDeliveryIds(client: ClientBase): Promise<void> {
+  await client.query(`select max(nextval('delivery_ids')) from generate_series(1, 10000)`)
+}
+
 /** Listens for the notifications of `publish`; the payload is a schema id. */
 export async function listenForEvents(client: ClientBase): Promise<void> {
   await client.query('listen grandlivre_events')

@@ -216,12 +216,17 @@ function importMeanwhile(): AsyncDisposable {
 }
 
 /** Rows of fewer ranges, so that small ledgers have coarsened ones. */
-function coarsenSooner(): Promise<() => Promise<void>> {
-  return redefine('coarsened', [
+async function coarsenSooner(): Promise<() => Promise<void>> {
+  const restoreLog = await redefine('advance_ledger_version', [[/>= 100\b/, '>= 5']])
+  const restore = await redefine('coarsened', [
     [/\b1000\b/, '4'],
     [/\b100000\b/, '60'],
     [/\b1024\b/, '16'],
   ])
+  return async () => {
+    await restore()
+    await restoreLog()
+  }
 }
 
 /** Defines a function of the database again, with other text in its body. */

@@ -114,6 +114,22 @@ test.each([
   expect(rows[0]).toEqual({ ranges, held, whole: true })
 })
 
+test('entries that lie close together become one range, which holds at most twice those touched', async () => {
+  await client.query(
+    `insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, source, currency)
+     select ${schemaId}, ${folderId}, 1000 + 7 * n, 1, 1, '2024-03-01', '2024-03-01', now(), 'E', 'EUR'
+     from generate_series(0, 399) n`,
+  )
+  const touch = (condition: string) =>
+    logged(`update entries set comment = 'x' where id >= 1000 and ${condition}`)
+  // 100 of 199, 100 of 298, 99 of 99.
+  expect(await touch('id < 1000 + 7 * 200 and id % 2 = 0')).toEqual(['entries {[1000,2387)}'])
+  const [apart] = await touch('id < 1000 + 7 * 300 and (id - 1000) / 7 % 3 = 0')
+  expect(apart?.split('),')).toHaveLength(100)
+  const [few] = await touch('id < 1000 + 7 * 99')
+  expect(few?.split('),')).toHaveLength(99)
+})
+
 test('a cursor says its version, and why it is refused', async () => {
   await client.query(`set local grandlivre.schema_id = '${schemaId}'`)
   const one = async <T>(sql: string): Promise<T> => Object.values((await client.query(sql)).rows[0]!)[0] as T

@@ -1,4 +1,5 @@
 /** Locks of subscriptions, held by several sessions, on a real database. */
+import pg from 'pg'
 import { expect, test } from 'vitest'
 import { ListenerSession } from '../../../src/webhooks/dispatch/listener-session.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
@@ -26,4 +27,22 @@ test('of two sessions that lock many subscriptions at once, only one holds each,
   await two.close()
   expect(await two.lock('new')).toBe(false)
   while (!(await one.lock('0')));
+})
+
+test('ids of deliveries that a crash of the database may have forgotten are passed over', async ({
+  onTestFinished,
+}) => {
+  const database = await createTestDatabase()
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
+  const next = async () =>
+    Number((await client.query(`select nextval('grandlivre.delivery_ids') as id`)).rows[0].id)
+  const before = await next()
+  const session = await ListenerSession.open(database.serviceUrl, () => {})
+  onTestFinished(async () => {
+    await session.close()
+    await client.end()
+    await database.drop()
+  })
+  expect(await next()).toBe(before + 10_001)
 })

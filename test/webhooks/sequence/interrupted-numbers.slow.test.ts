@@ -31,13 +31,21 @@ class ReceiverRecord {
   readonly events = new Map<number, ReceivedEvent>()
   /** Numbers in the order in which they were first delivered. */
   readonly delivered = new Set<number>()
-  /** Numbers that came with two different events. */
+  /** Numbers that came with two different events, and ids of deliveries that came with two different bodies. */
   readonly conflicts: unknown[] = []
+  readonly #bodies = new Map<string, string>()
 
   add(sequence: number, event: ReceivedEvent): void {
     const known = this.events.get(sequence)
     if (known && !isDeepStrictEqual(known, event)) this.conflicts.push([sequence, known, event])
     this.events.set(sequence, event)
+  }
+
+  /** A receiver that drops a delivery whose id it knows must lose nothing. */
+  addDelivery(id: string, body: string): void {
+    const known = this.#bodies.get(id)
+    if (known !== undefined && known !== body) this.conflicts.push([id, known, body])
+    this.#bodies.set(id, body)
   }
 
   /** The last number before the first gap. */
@@ -58,6 +66,7 @@ function recordAt(receiver: Receiver, path: string, isRefusing: () => boolean): 
   const refusals = new Map<string, number>()
   receiver.behave(path, (response, received, attempt) => {
     const body = received.body.toString('latin1')
+    record.addDelivery(String(received.headers['webhook-id']), body)
     const refused = refusals.get(body) ?? 0
     if (isRefusing() && refused < 2 && Math.random() < 0.2) {
       refusals.set(body, refused + 1)

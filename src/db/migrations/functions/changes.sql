@@ -27,8 +27,12 @@ begin
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
     continue when kind is null;
-    if folder.greatest - folder.least + 1 = folder.ids then
-      -- As in a load: 3 ms for 10,000 movements, while the aggregate of ranges takes 12.
+    if folder.greatest - folder.least + 1 = folder.ids
+      or kind = 'entries' and folder.ids >= 100 and entries_between(folder.schema_id, folder.folder_id,
+        folder.least, folder.greatest, 2 * folder.ids + 1) <= 2 * folder.ids
+    then
+      -- As in a load, whose entries have ids of movements between them. One range that holds at most twice the entries
+      -- touched takes 30 bytes and 3 ms for 10,000 movements; the aggregate of ranges takes 12 ms, and 20 bytes a range.
       ids := int8multirange(int8range(folder.least, folder.greatest + 1));
     else
       execute format('select range_agg(int8range(id, id + 1)) from %s where schema_id = $1 and folder_id = $2', touched)
@@ -39,6 +43,18 @@ begin
   end loop;
   return null;
 end $$;
+
+-- How many entries have such an id, counted up to `at_most`. Without a sort only the primary key gives this order, so that
+-- no plan reads the whole folder, whatever the statistics say.
+create or replace function entries_between(
+  of_schema bigint, of_folder bigint, first_id bigint, last_id bigint, at_most bigint) returns bigint
+  language sql stable set search_path = grandlivre, pg_temp set enable_sort = off
+  return (select count(*) from (
+    select from entries e
+    where e.schema_id = of_schema and e.folder_id = of_folder and e.id between first_id and last_id
+    order by e.id limit at_most) found);
+
+revoke all on function entries_between from public;
 
 -- Locks the folder until the transaction ends, and gives it its next version. Locked first: an update that waits would
 -- have drawn its version before the one it waits for.
