@@ -9,3 +9,11 @@ export function offsetsOf<Column extends string>(
 ): Readonly<Record<Column, number>> {
   return Object.fromEntries(columns.map((column, offset) => [column, offset])) as Record<Column, number>
 }
+
+/** Rows as byte ranges (see CopyRows). Field k of a row begins at `fields[base + k]`, if the row's fields start at `base`. */
+export interface Rows {
+  bytes: Uint8Array
+  /** The same bytes; some more can be read after them. */
+  view: DataView
+  fields: Int32Array
+}

@@ -91,6 +91,19 @@ async function withClient<T>(run: (client: pg.Client, socket: ChoppedSocket) => 
   }
 }
 
+/** On an ordinary socket. */
+async function withSocket<T>(run: (client: pg.Client, socket: Socket) => Promise<T>): Promise<T> {
+  const socket = new Socket()
+  const client = new pg.Client({ connectionString: database.ownerUrl, stream: () => socket })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await run(client, socket)
+  } finally {
+    await client.end()
+  }
+}
+
 async function read(rows: CopyRows): Promise<string[][]> {
   const found: string[][] = []
   while (await rows.fill())
@@ -165,14 +178,23 @@ describe('rows come whole', () => {
     })
   })
 
-  test('many at once, none, and rows longer than a chunk of the socket', async () => {
-    await withClient(async (client) => {
+  test('many at once, none, and longer than a read', async () => {
+    await withSocket(async (client) => {
       expect(await read(client.query(new CopyRows(text(20_000), 3)))).toEqual(expected(20_000))
       expect(await read(client.query(new CopyRows(text(0), 3)))).toEqual([])
       const long = `copy (select repeat('x' || i, 200000), i from generate_series(1, 5) as i order by i) to stdout`
-      const rows = await read(client.query(new CopyRows(long, 2)))
-      expect(rows).toEqual([1, 2, 3, 4, 5].map((i) => [`x${i}`.repeat(200_000), String(i)]))
+      const next = client.query(new CopyRows(long, 2))
+      const other = client.query(`select repeat('é', 300000) as answer`)
+      expect(await read(next)).toEqual([1, 2, 3, 4, 5].map((i) => [`x${i}`.repeat(200_000), String(i)]))
+      expect((await other).rows).toEqual([{ answer: 'é'.repeat(300_000) }])
     })
+  })
+
+  test('on two connections at once', async () => {
+    const both = await Promise.all(
+      [30_000, 29_999].map((rows) => withSocket((client) => read(client.query(new CopyRows(text(rows), 3))))),
+    )
+    expect(both).toEqual([expected(30_000), expected(29_999)])
   })
 
   test('from several statements, one after the other, however they are cut', async () => {
@@ -220,6 +242,19 @@ describe('a failure never looks like the end', () => {
     })
   })
 
+  test('of the query and of the connection, on an ordinary socket', async () => {
+    await withSocket(async (client, socket) => {
+      await expect(read(client.query(new CopyRows(failing, 2)))).rejects.toThrow('division by zero')
+      expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+      const rows = client.query(
+        new CopyRows(`copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`, 2),
+      )
+      expect(await rows.fill()).toBe(true)
+      socket.destroy()
+      await expect(read(rows)).rejects.toThrow('Connection terminated')
+    })
+  })
+
   test('of the connection', async () => {
     const endless = `copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`
     await withClient(async (client, socket) => {
@@ -264,10 +299,7 @@ test('two readers never share an array, even if the one before was asked again a
 })
 
 test('a reader that stops reading stops the database', async () => {
-  const client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-  try {
-    const socket = (client as unknown as { connection: { stream: Socket } }).connection.stream
+  await withSocket(async (client, socket) => {
     const before = socket.bytesRead
     const rows = client.query(
       new CopyRows(`copy (select i, repeat('x', 1000) from generate_series(1, 30000) as i) to stdout`, 2),
@@ -278,7 +310,5 @@ test('a reader that stops reading stops the database', async () => {
     expect(socket.bytesRead - before).toBeLessThan(3 * 1024 * 1024)
     expect((await read(rows)).length).toBeGreaterThan(25_000)
     expect(socket.bytesRead - before).toBeGreaterThan(30_000_000)
-  } finally {
-    await client.end()
-  }
+  })
 })

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { fileRenderers } from '../../src/exports/render/file-renderers.ts'
-import { framingBytes, framings } from '../../src/exports/render/framing.ts'
+import { framingPieces, framings } from '../../src/exports/render/framing.ts'
 import {
   compressionNames,
   fileFormatNames,
@@ -37,7 +37,7 @@ test('each format has a renderer, and each streamed form its framing', () => {
   expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
   expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
   expect(mediaTypes).toEqual({ json: 'application/json', ndjson: 'application/x-ndjson' })
-  expect([...framingBytes(framings.ndjson).terminator]).toEqual([0x0a])
+  expect([...framingPieces(framings.ndjson).terminator.bytes]).toEqual([0x0a])
 })
 
 test('a file is served with the media type of the format that its ending names', () => {

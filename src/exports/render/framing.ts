@@ -1,5 +1,5 @@
 import type { JsonForm } from '../../formats/file-formats.ts'
-import { bytesOf } from '../../formats/text-bytes.ts'
+import { type Piece, pieceOf } from '../../formats/mad/words.ts'
 
 /** The text around and between items. */
 export interface Framing {
@@ -23,17 +23,12 @@ export const itemFramings: Record<JsonForm, Framing> = {
   ndjson: framings.ndjson,
 }
 
-export function framingBytes({
-  open,
-  separator,
-  terminator,
-  close,
-}: Framing): Record<keyof Framing, Uint8Array> {
+export function framingPieces({ open, separator, terminator, close }: Framing): Record<keyof Framing, Piece> {
   return {
-    open: bytesOf(open),
-    separator: bytesOf(separator),
-    terminator: bytesOf(terminator),
-    close: bytesOf(close),
+    open: pieceOf(open),
+    separator: pieceOf(separator),
+    terminator: pieceOf(terminator),
+    close: pieceOf(close),
   }
 }
 

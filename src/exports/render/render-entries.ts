@@ -9,11 +9,12 @@ import type { CopyRows } from '../../db/copy-rows.ts'
 import { ascii } from '../../formats/ascii.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
+import { idOf } from '../../formats/mad/json-bytes.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
-import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
+import { outputOf, writePiece } from '../../formats/mad/words.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { Tally } from './count-chunks.ts'
-import { type Framing, framingBytes } from './framing.ts'
+import { type Framing, framingPieces } from './framing.ts'
 
 const { comma } = ascii
 
@@ -37,13 +38,13 @@ export async function* renderEntries(
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entry = new EntryRenderer(dictionary)
   const movement = new MovementRenderer(dictionary)
-  const { open, separator, terminator, close } = framingBytes(framing)
-  let out = buffer()
+  const { open, separator, terminator, close } = framingPieces(framing)
+  let out = outputOf(buffer())
   let at = 0
   let movementRow = 0
   const flush = (bytesNeeded: number): Uint8Array<ArrayBuffer> => {
-    const full = out.subarray(0, at)
-    out = buffer(bytesNeeded)
+    const full = out.bytes.subarray(0, at)
+    out = outputOf(buffer(bytesNeeded))
     at = 0
     return full
   }
@@ -51,11 +52,11 @@ export async function* renderEntries(
 
   while (await entries.fill()) {
     for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
-      const entryBytesMax = entry.bytesMax(entries.fields, base)
-      if (at + entryBytesMax > out.length) yield flush(entryBytesMax)
-      if (tally.entries > 0) at = writePlain(out, at, separator, 0, separator.length)
-      at = entry.writeHead(out, at, entries.bytes, entries.fields, base)
-      const entryId = readId(entries.bytes, entries.fields[base + id]!, entries.fields[base + id + 1]! - 1)
+      const entryBytesMax = entry.bytesMax(entries, base)
+      if (at + entryBytesMax > out.bytes.length) yield flush(entryBytesMax)
+      if (tally.entries > 0) at = writePiece(out, at, separator)
+      at = entry.writeHead(out, at, entries, base)
+      const entryId = idOf(entries, base + id)
 
       for (let written = 0; ; ) {
         if (movementRow === movements.count) {
@@ -64,24 +65,24 @@ export async function* renderEntries(
         }
         const { bytes, fields, stride } = movements
         const row = movementRow * stride
-        const ofEntry = readId(bytes, fields[row + belongsTo]!, fields[row + belongsTo + 1]! - 1)
+        const ofEntry = idOf(movements, row + belongsTo)
         if (ofEntry !== entryId) {
           if (merge === 'all' || ofEntry > entryId) break
           tally.strays++
           movementRow++
           continue
         }
-        const bytesMax = movement.bytesMax(fields, row)
-        if (at + bytesMax > out.length) yield flush(bytesMax)
-        if (written++ > 0) out[at++] = comma
-        at = movement.write(out, at, bytes, fields, row)
+        const bytesMax = movement.bytesMax(movements, row)
+        if (at + bytesMax > out.bytes.length) yield flush(bytesMax)
+        if (written++ > 0) out.bytes[at++] = comma
+        at = movement.write(out, at, movements, row)
         tally.add(bytes, fields, row + debit, row + credit)
         movementRow++
       }
 
-      if (at + entryBytesMax > out.length) yield flush(entryBytesMax)
-      at = entry.writeTail(out, at, entries.bytes, entries.fields, base)
-      at = writePlain(out, at, terminator, 0, terminator.length)
+      if (at + entryBytesMax > out.bytes.length) yield flush(entryBytesMax)
+      at = entry.writeTail(out, at, entries, base)
+      at = writePiece(out, at, terminator)
       tally.entries++
     }
   }
@@ -90,5 +91,5 @@ export async function* renderEntries(
   while (await movements.fill()) tally.strays += movements.count
 
   at = writePiece(out, at, close)
-  if (at > 0) yield out.subarray(0, at)
+  if (at > 0) yield out.bytes.subarray(0, at)
 }

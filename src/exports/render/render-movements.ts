@@ -7,11 +7,12 @@
 import type { CopyRows } from '../../db/copy-rows.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
 import { entryOffsets } from '../../formats/mad/entry.ts'
+import { idOf } from '../../formats/mad/json-bytes.ts'
 import { type MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
-import { readId, writePiece, writePlain } from '../../formats/text-bytes.ts'
+import { outputOf, writePiece } from '../../formats/mad/words.ts'
 import type { BlockCutter } from '../blocks/block-cutter.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
-import { framingBytes, framings } from './framing.ts'
+import { framingPieces, framings } from './framing.ts'
 
 const { entry_id: belongsTo } = movementOffsets
 const { id } = entryOffsets
@@ -30,20 +31,19 @@ export async function* renderMovements(
   counted: (rows: number) => void,
   cutter?: Pick<BlockCutter, 'beginEntry' | 'endChunk'>,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let out = buffer()
+  let out = outputOf(buffer())
   let at = 0
   let rows = 0
   let entryRow = 0
   let entryBase = 0
   let entryId = 0
   let currentId = 0
-  const { open, separator, terminator, close } = framingBytes(framings[form])
+  const { open, separator, terminator, close } = framingPieces(framings[form])
   at = writePiece(out, at, open)
 
   while (await movements.fill()) {
     for (let base = 0, end = movements.count * movements.stride; base < end; base += movements.stride) {
-      const { bytes, fields } = movements
-      const ownerId = readId(bytes, fields[base + belongsTo]!, fields[base + belongsTo + 1]! - 1)
+      const ownerId = idOf(movements, base + belongsTo)
       while (entryId < ownerId) {
         if (entryRow === entries.count) {
           entryRow = 0
@@ -53,30 +53,26 @@ export async function* renderMovements(
           }
         }
         entryBase = entryRow++ * entries.stride
-        entryId = readId(
-          entries.bytes,
-          entries.fields[entryBase + id]!,
-          entries.fields[entryBase + id + 1]! - 1,
-        )
+        entryId = idOf(entries, entryBase + id)
       }
       if (entryId !== ownerId) continue
       if (currentId !== entryId) {
-        renderer.setEntry(entries.bytes, entries.fields, entryBase)
+        renderer.setEntry(entries, entryBase)
         currentId = entryId
-        cutter?.beginEntry(entryId, rows, out, at)
+        cutter?.beginEntry(entryId, rows, out.bytes, at)
       }
 
-      const bytesMax = renderer.bytesMax(fields, base)
-      if (at + bytesMax > out.length) {
+      const bytesMax = renderer.bytesMax(movements, base)
+      if (at + bytesMax > out.bytes.length) {
         counted(rows)
-        cutter?.endChunk(out, at)
-        yield out.subarray(0, at)
-        out = buffer(bytesMax)
+        cutter?.endChunk(out.bytes, at)
+        yield out.bytes.subarray(0, at)
+        out = outputOf(buffer(bytesMax))
         at = 0
       }
-      if (rows > 0) at = writePlain(out, at, separator, 0, separator.length)
-      at = renderer.write(out, at, bytes, fields, base)
-      at = writePlain(out, at, terminator, 0, terminator.length)
+      if (rows > 0) at = writePiece(out, at, separator)
+      at = renderer.write(out, at, movements, base)
+      at = writePiece(out, at, terminator)
       rows++
     }
   }
@@ -85,6 +81,6 @@ export async function* renderMovements(
 
   at = writePiece(out, at, close)
   counted(rows)
-  cutter?.endChunk(out, at)
-  if (at > 0) yield out.subarray(0, at)
+  cutter?.endChunk(out.bytes, at)
+  if (at > 0) yield out.bytes.subarray(0, at)
 }

@@ -1,9 +1,12 @@
 import { ascii } from '../ascii.ts'
-import { bytesOf, escapedAt, isNull, writePiece } from '../text-bytes.ts'
+import type { Rows } from '../columns.ts'
+import { bytesOf, escapedAt, writePiece } from '../text-bytes.ts'
+import { isNullField } from './json-bytes.ts'
+import { type Output, pieceOf, writePiece as writeWords } from './words.ts'
 
 const { backslash, blank, braceClose, colon, quote } = ascii
 
-const none = bytesOf('{}')
+const none = pieceOf('{}')
 const beforeAddress = bytesOf(':{"type":"URL","value":')
 
 /**
@@ -18,7 +21,6 @@ export function writeAttachments(
   start: number,
   end: number,
 ): number {
-  if (isNull(bytes, start, end)) return writePiece(out, at, none)
   let inString = false
   let isAddress = false
   for (let i = start; i < end; i++) {
@@ -41,4 +43,10 @@ export function writeAttachments(
     } else if (byte !== blank) out[at++] = byte
   }
   return at
+}
+
+/** Writes the attachments of a field, `{}` if it is null. */
+export function writeAttachmentsOf(out: Output, at: number, rows: Rows, field: number): number {
+  if (isNullField(rows, field)) return writeWords(out, at, none)
+  return writeAttachments(out.bytes, at, rows.bytes, rows.fields[field]!, rows.fields[field + 1]! - 1)
 }

@@ -6,8 +6,8 @@
  */
 
 import { paymentMode } from '../payment.ts'
-import { bytesOf } from '../text-bytes.ts'
 import { journalTypeLabels } from './journal.ts'
+import { type Piece, pieceOf } from './words.ts'
 
 export interface DictionaryRows {
   journals: { id: string; code: string; name: string; type: string }[]
@@ -20,20 +20,22 @@ export interface DictionaryRows {
 
 export interface SectionFragments {
   axisId: number
-  /** `{"producerId":"…","code":"…","name":"…","sections":[` of the section's axis. */
-  axis: Uint8Array
+  /** `{"producerId":"…","code":"…","name":"…","sections":[` of the section's axis, and `head`. */
+  axisAndHead: Piece
   /** `{"producerId":"…","amount":` */
-  head: Uint8Array
+  head: Piece
   /** `,"code":"…","name":"…"}` */
-  tail: Uint8Array
+  tail: Piece
 }
 
 export interface Dictionary {
-  journals: ReadonlyMap<number, Uint8Array>
-  accounts: ReadonlyMap<number, Uint8Array>
-  payments: ReadonlyMap<number, Uint8Array>
+  journals: ReadonlyMap<number, Piece>
+  /** `{…},"payment":` */
+  accounts: ReadonlyMap<number, Piece>
+  /** `{…},"analytics":[` */
+  payments: ReadonlyMap<number, Piece>
   sections: ReadonlyMap<number, SectionFragments>
-  thirdParties: ReadonlyMap<number, Uint8Array>
+  thirdParties: ReadonlyMap<number, Piece>
   /** The longest account and payment together: what a movement needs beyond its own row, besides its shares. */
   fragmentBytesMax: number
   /** The longest journal and third party together: what an entry needs beyond its own row. */
@@ -44,18 +46,27 @@ export interface Dictionary {
 
 /** Shapes: docs/spec/resources.md#movement (`entry.journal`, `account`, `payment`, `analytics`). */
 export function renderDictionary(rows: DictionaryRows): Dictionary {
-  const accounts = fragmentsById(rows.accounts, ({ id, number, name }) => ({ producerId: id, number, name }))
-  const payments = fragmentsById(rows.payments, ({ id, code }) => ({ producerId: id, ...paymentMode(code) }))
+  const accounts = fragmentsById(
+    rows.accounts,
+    ({ id, number, name }) => ({ producerId: id, number, name }),
+    ',"payment":',
+  )
+  const payments = fragmentsById(
+    rows.payments,
+    ({ id, code }) => ({ producerId: id, ...paymentMode(code) }),
+    ',"analytics":[',
+  )
   const axes = new Map(rows.axes.map((axis) => [axis.id, axis]))
   const sections = new Map<number, SectionFragments>()
   for (const { id, axisId, code, name } of rows.sections) {
     const axis = axes.get(axisId)!
     const axisText = JSON.stringify({ producerId: axis.id, code: axis.code, name: axis.name })
+    const head = `{"producerId":"${id}","amount":`
     sections.set(Number(id), {
       axisId: Number(axisId),
-      axis: bytesOf(`${axisText.slice(0, -1)},"sections":[`),
-      head: bytesOf(`{"producerId":"${id}","amount":`),
-      tail: bytesOf(`,${JSON.stringify({ code, name }).slice(1)}`),
+      axisAndHead: pieceOf(`${axisText.slice(0, -1)},"sections":[${head}`),
+      head: pieceOf(head),
+      tail: pieceOf(`,${JSON.stringify({ code, name }).slice(1)}`),
     })
   }
   const journals = fragmentsById(rows.journals, ({ id, code, name, type }) => ({
@@ -75,20 +86,22 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
     fragmentBytesMax: longest(accounts.values()) + longest(payments.values()),
     shareBytesMax: Math.max(
       0,
-      ...[...sections.values()].map(({ axis, head, tail }) => axis.length + head.length + tail.length),
+      ...[...sections.values()].map(({ axisAndHead, tail }) => axisAndHead.length + tail.length),
     ),
   }
 }
 
+/** @param next what follows each of them */
 function fragmentsById<Row extends { id: string }>(
   rows: Row[],
   item: (row: Row) => Record<string, string>,
-): Map<number, Uint8Array> {
-  return new Map(rows.map((row) => [Number(row.id), bytesOf(JSON.stringify(item(row)))]))
+  next = '',
+): Map<number, Piece> {
+  return new Map(rows.map((row) => [Number(row.id), pieceOf(JSON.stringify(item(row)) + next)]))
 }
 
-function longest(fragments: Iterable<Uint8Array>): number {
+function longest(fragments: Iterable<Piece>): number {
   let most = 0
-  for (const fragment of fragments) most = Math.max(most, fragment.length)
+  for (const { length } of fragments) most = Math.max(most, length)
   return most
 }

@@ -5,11 +5,12 @@
  */
 
 import { strict as assert } from 'node:assert'
-import { offsetsOf } from '../columns.ts'
-import { bytesOf, isNull, readId, writeJson, writePiece, writePlain } from '../text-bytes.ts'
-import { writeAttachments } from './attachments.ts'
+import { offsetsOf, type Rows } from '../columns.ts'
+import { writeJson } from '../text-bytes.ts'
+import { writeAttachmentsOf } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
-import { writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
+import { idOf, isNullField, writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
+import { type Output, pieceOf, writeField, writePiece } from './words.ts'
 
 /** The columns of an entry row that is rendered inside its movements. */
 export const entryColumns = [
@@ -33,28 +34,27 @@ export const wholeEntryColumns = [...entryColumns, 'validated_at'] as const
 export const entryOffsets = offsetsOf(wholeEntryColumns)
 const of = entryOffsets
 
-const open = bytesOf('{"producerId":"')
-const idToDate = bytesOf('","date":"')
-const idToAttachments = bytesOf('","attachments":')
-const attachmentsToDate = bytesOf(',"date":"')
-const dateToDueDate = bytesOf('","dueDate":')
-const toCurrency = bytesOf(',"currency":{"code":"')
-const quoteMark = bytesOf('"')
-const toRate = bytesOf(',"rate":')
-const currencyToJournal = bytesOf('},"journal":')
-const toJournal = bytesOf(',"journal":')
-const currencyToMovements = bytesOf('},"movements":[')
-const toProperties = bytesOf(',"additionalProducerProperties":{"source":{"name":"')
-const movementsToProperties = bytesOf('],"additionalProducerProperties":{"source":{"name":"')
-const toThirdParty = bytesOf('","thirdParty":')
-const toPartnerMetadata = bytesOf('},"partnerMetadata":')
-const toComment = bytesOf(',"comment":')
-const toCreatedAt = bytesOf(',"createdAt":')
-const toAccountedAt = bytesOf(',"accountedAt":"')
-const toValidationDate = bytesOf('","validationDate":')
-const propertiesToAttachments = bytesOf('"},"attachments":')
-const closeEntry = bytesOf('}')
-const closeBoth = bytesOf('}}')
+const open = pieceOf('{"producerId":"')
+const idToDate = pieceOf('","date":"')
+const idToAttachments = pieceOf('","attachments":')
+const attachmentsToDate = pieceOf(',"date":"')
+const dateToDueDate = pieceOf('","dueDate":')
+const toCurrency = pieceOf(',"currency":{"code":"')
+const quoteMark = pieceOf('"')
+const toRate = pieceOf(',"rate":')
+const currencyToJournal = pieceOf('},"journal":')
+const toJournal = pieceOf(',"journal":')
+const currencyToMovements = pieceOf('},"movements":[')
+const toProperties = pieceOf(',"additionalProducerProperties":{"source":{"name":"')
+const movementsToProperties = pieceOf('],"additionalProducerProperties":{"source":{"name":"')
+const toThirdParty = pieceOf('","thirdParty":')
+const toPartnerMetadata = pieceOf('},"partnerMetadata":')
+const toComment = pieceOf(',"comment":')
+const toCreatedAt = pieceOf(',"createdAt":')
+const toAccountedAt = pieceOf(',"accountedAt":"')
+const toValidationDate = pieceOf('","validationDate":')
+const propertiesToAttachments = pieceOf('"},"attachments":')
+const closeBoth = pieceOf('}}')
 
 /** Upper bound of all fixed pieces of an entry together. */
 const fixedBytesMax = 1024
@@ -69,133 +69,99 @@ export class EntryRenderer {
   }
 
   /** Upper bound of the bytes of this entry without its movements. */
-  bytesMax(fields: Int32Array, base: number): number {
+  bytesMax({ fields }: Rows, base: number): number {
     const rowBytes = fields[base + entryColumns.length]! - fields[base]!
     return escapedBytesMax * rowBytes + this.#dictionary.entryFragmentBytesMax + fixedBytesMax
   }
 
-  /** Writes the value of a movement's `entry`. Fields: {@link entryColumns}, starting at `base`. */
-  writeInMovement(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+  /**
+   * Writes the value of a movement's `entry` up to and with its `attachments`, left open. The fields of
+   * {@link entryColumns} start at `base`.
+   */
+  writeInMovement(out: Output, at: number, rows: Rows, base: number): number {
     at = writePiece(out, at, open)
-    at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
+    at = writeField(out, at, rows, base + of.id)
     at = writePiece(out, at, idToDate)
-    at = writeDates(out, at, bytes, fields, base)
-    at = writeCurrency(out, at, bytes, fields, base)
+    at = writeDates(out, at, rows, base)
+    at = writeCurrency(out, at, rows, base)
     at = writePiece(out, at, currencyToJournal)
-    at = this.#writeJournal(out, at, bytes, fields, base)
+    at = this.#writeJournal(out, at, rows, base)
     at = writePiece(out, at, toProperties)
-    at = this.#writeProperties(out, at, bytes, fields, base)
+    at = this.#writeProperties(out, at, rows, base)
     at = writePiece(out, at, propertiesToAttachments)
-    at = writeAttachmentsOf(out, at, bytes, fields, base)
-    return writePiece(out, at, closeEntry)
+    return writeAttachmentsOf(out, at, rows, base + of.attachments)
   }
 
-  /** Writes the entry up to its first movement. Fields: {@link wholeEntryColumns}, starting at `base`. */
-  writeHead(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+  /** Writes the entry up to its first movement. The fields of {@link wholeEntryColumns} start at `base`. */
+  writeHead(out: Output, at: number, rows: Rows, base: number): number {
     at = writePiece(out, at, open)
-    at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
+    at = writeField(out, at, rows, base + of.id)
     at = writePiece(out, at, idToAttachments)
-    at = writeAttachmentsOf(out, at, bytes, fields, base)
+    at = writeAttachmentsOf(out, at, rows, base + of.attachments)
     at = writePiece(out, at, attachmentsToDate)
-    at = writeDates(out, at, bytes, fields, base)
+    at = writeDates(out, at, rows, base)
     at = writePiece(out, at, toJournal)
-    at = this.#writeJournal(out, at, bytes, fields, base)
-    at = writeCurrency(out, at, bytes, fields, base)
+    at = this.#writeJournal(out, at, rows, base)
+    at = writeCurrency(out, at, rows, base)
     return writePiece(out, at, currencyToMovements)
   }
 
   /** Writes the end of the entry, after its last movement. Fields as for {@link writeHead}. */
-  writeTail(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+  writeTail(out: Output, at: number, rows: Rows, base: number): number {
     at = writePiece(out, at, movementsToProperties)
-    at = this.#writeProperties(out, at, bytes, fields, base)
+    at = this.#writeProperties(out, at, rows, base)
     at = writePiece(out, at, toValidationDate)
-    at = writeDateOrNull(
-      out,
-      at,
-      bytes,
-      fields[base + of.validated_at]!,
-      fields[base + of.validated_at + 1]! - 1,
-    )
+    at = writeDateOrNull(out, at, rows, base + of.validated_at)
     return writePiece(out, at, closeBoth)
   }
 
-  #writeJournal(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const named = readId(bytes, fields[base + of.journal_id]!, fields[base + of.journal_id + 1]! - 1)
-    const journalBytes = this.#dictionary.journals.get(named)
-    if (!journalBytes) assert.fail('an entry names a journal that its folder does not have')
-    return writePiece(out, at, journalBytes)
+  #writeJournal(out: Output, at: number, rows: Rows, base: number): number {
+    const journal = this.#dictionary.journals.get(idOf(rows, base + of.journal_id))
+    if (!journal) assert.fail('an entry names a journal that its folder does not have')
+    return writePiece(out, at, journal)
   }
 
   /** From the source's name to the date of accounting, left open. */
-  #writeProperties(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const start = (column: number) => fields[base + column]!
-    const end = (column: number) => fields[base + column + 1]! - 1
-    at = writePlain(out, at, bytes, start(of.source), end(of.source))
+  #writeProperties(out: Output, at: number, rows: Rows, base: number): number {
+    at = writeField(out, at, rows, base + of.source)
     at = writePiece(out, at, toThirdParty)
-    at = this.#writeThirdParty(out, at, bytes, start(of.third_party_id), end(of.third_party_id))
+    at = this.#writeThirdParty(out, at, rows, base + of.third_party_id)
     at = writePiece(out, at, toPartnerMetadata)
-    at = isNull(bytes, start(of.partner_metadata), end(of.partner_metadata))
-      ? writeNull(out, at)
-      : writeJson(out, at, bytes, start(of.partner_metadata), end(of.partner_metadata))
+    at = writeMetadata(out, at, rows, base + of.partner_metadata)
     at = writePiece(out, at, toComment)
-    at = writeTextOrNull(out, at, bytes, start(of.comment), end(of.comment))
+    at = writeTextOrNull(out, at, rows, base + of.comment)
     at = writePiece(out, at, toCreatedAt)
-    at = writePlain(out, at, bytes, start(of.created_epoch), end(of.created_epoch))
+    at = writeField(out, at, rows, base + of.created_epoch)
     at = writePiece(out, at, toAccountedAt)
-    return writePlain(out, at, bytes, start(of.accounted_at), end(of.accounted_at))
+    return writeField(out, at, rows, base + of.accounted_at)
   }
 
-  #writeThirdParty(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-    if (isNull(bytes, start, end)) return writeNull(out, at)
-    const thirdPartyBytes = this.#dictionary.thirdParties.get(readId(bytes, start, end))
-    if (!thirdPartyBytes) assert.fail('an entry names a third party that is not registered')
-    return writePiece(out, at, thirdPartyBytes)
+  #writeThirdParty(out: Output, at: number, rows: Rows, field: number): number {
+    if (isNullField(rows, field)) return writeNull(out, at)
+    const thirdParty = this.#dictionary.thirdParties.get(idOf(rows, field))
+    if (!thirdParty) assert.fail('an entry names a third party that is not registered')
+    return writePiece(out, at, thirdParty)
   }
 }
 
 /** Writes `date`, without its first quote, and `dueDate`. */
-function writeDates(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  fields: Int32Array,
-  base: number,
-): number {
-  at = writePlain(out, at, bytes, fields[base + of.date]!, fields[base + of.date + 1]! - 1)
+function writeDates(out: Output, at: number, rows: Rows, base: number): number {
+  at = writeField(out, at, rows, base + of.date)
   at = writePiece(out, at, dateToDueDate)
-  return writeDateOrNull(out, at, bytes, fields[base + of.due_date]!, fields[base + of.due_date + 1]! - 1)
+  return writeDateOrNull(out, at, rows, base + of.due_date)
 }
 
 /** Writes `,"currency":{…`, left open. */
-function writeCurrency(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  fields: Int32Array,
-  base: number,
-): number {
+function writeCurrency(out: Output, at: number, rows: Rows, base: number): number {
   at = writePiece(out, at, toCurrency)
-  at = writePlain(out, at, bytes, fields[base + of.currency]!, fields[base + of.currency + 1]! - 1)
+  at = writeField(out, at, rows, base + of.currency)
   at = writePiece(out, at, quoteMark)
-  const rateStart = fields[base + of.rate]!
-  const rateEnd = fields[base + of.rate + 1]! - 1
-  if (isNull(bytes, rateStart, rateEnd)) return at
+  if (isNullField(rows, base + of.rate)) return at
   at = writePiece(out, at, toRate)
-  return writePlain(out, at, bytes, rateStart, rateEnd)
+  return writeField(out, at, rows, base + of.rate)
 }
 
-function writeAttachmentsOf(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  fields: Int32Array,
-  base: number,
-): number {
-  return writeAttachments(
-    out,
-    at,
-    bytes,
-    fields[base + of.attachments]!,
-    fields[base + of.attachments + 1]! - 1,
-  )
+function writeMetadata(out: Output, at: number, rows: Rows, field: number): number {
+  if (isNullField(rows, field)) return writeNull(out, at)
+  return writeJson(out.bytes, at, rows.bytes, rows.fields[field]!, rows.fields[field + 1]! - 1)
 }

@@ -2,23 +2,60 @@
  * Writes JSON byte by byte from the text format of COPY, without strings or objects.
  *
  * Functions write into `out` starting at `at` and return the position after the last byte; the caller makes sure that
- * `out` is large enough. Text is copied as UTF-8; only backslash, quote and characters below 0x20 are escaped.
+ * `out` is large enough (see words.ts for what they write after it). Text is copied as UTF-8; only backslash, quote and
+ * characters below 0x20 are escaped. A field is given by its index in `rows.fields`.
  */
 
 import { ascii } from '../ascii.ts'
-import { bytesOf, isNull, writePlain } from '../text-bytes.ts'
+import type { Rows } from '../columns.ts'
+import { writeDecimal as writeDigits } from '../minor-units.ts'
+import { bytesOf, isNull, readId } from '../text-bytes.ts'
+import { type Output, pieceOf, writeField, writePiece, writeRange } from './words.ts'
 
-const { backslash, letterU, letterV, quote, verticalTab, zero } = ascii
+const { backslash, dot, letterU, letterV, minus, quote, verticalTab, zero } = ascii
 
 /** Writes a JSON string. It needs up to six times the range (a control character becomes \u0001) and two quotes. */
-export function writeText(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  out[at++] = quote
+export function writeText(out: Output, at: number, rows: Rows, field: number): number {
+  out.bytes[at++] = quote
+  at = writeInsideText(out, at, rows, field)
+  out.bytes[at++] = quote
+  return at
+}
+
+/** Writes a JSON string without its quotes. */
+export function writeInsideText(out: Output, at: number, rows: Rows, field: number): number {
+  const start = rows.fields[field]!
+  const end = rows.fields[field + 1]! - 1
+  if (needsEscape(rows.view, start, end)) return writeEscaped(out.bytes, at, rows.bytes, start, end)
+  return writeRange(out, at, rows, start, end)
+}
+
+/**
+ * Whether a range has a backslash, a quote or a character below 0x20. It tests eight bytes at once, in two numbers,
+ * because few texts have any: with a test of each byte, movements took 12 % more processor time.
+ *
+ * `(number - 0x01010101) & ~number` has the top bit of each zero byte set, so a backslash is found where it is
+ * exclusive-ored away. A quote and all below 0x20 are what is less than 0x21 once bit 1 is flipped, and subtracting
+ * sets its top bit. Beside such a byte another one may be reported without reason.
+ */
+function needsEscape(view: DataView, start: number, end: number): boolean {
+  let found = 0
+  let i = start
+  for (; i + 8 <= end; i += 8) {
+    const a = view.getInt32(i)
+    const b = view.getInt32(i + 4)
+    found |= escapesIn(a) | escapesIn(b)
+  }
+  for (; i < end; i++) found |= escapesIn(view.getUint8(i) | 0x61616100)
+  return (found & 0x80808080) !== 0
+}
+
+function escapesIn(four: number): number {
+  const slash = four ^ 0x5c5c5c5c
+  return (((four ^ 0x02020202) - 0x21212121) & ~four) | ((slash - 0x01010101) & ~slash)
+}
+
+function writeEscaped(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
   for (let i = start; i < end; i++) {
     const byte = bytes[i]!
     if (byte >= 0x20 && byte !== quote && byte !== backslash) out[at++] = byte
@@ -31,7 +68,6 @@ export function writeText(
       out[at++] = bytes[i]!
     }
   }
-  out[at++] = quote
   return at
 }
 
@@ -49,36 +85,52 @@ function writeEscape(out: Uint8Array, at: number, byte: number): number {
   return at
 }
 
-/** Writes a JSON string, or null. */
-export function writeTextOrNull(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  return isNull(bytes, start, end) ? writeNull(out, at) : writeText(out, at, bytes, start, end)
+const nothing = pieceOf('null')
+
+/** Whether a field is null. */
+export function isNullField({ bytes, fields }: Rows, field: number): boolean {
+  return isNull(bytes, fields[field]!, fields[field + 1]! - 1)
 }
 
-export function writeNull(out: Uint8Array, at: number): number {
-  out[at] = 0x6e
-  out[at + 1] = 0x75
-  out[at + 2] = 0x6c
-  out[at + 3] = 0x6c
-  return at + 4
+/** The id in a field. */
+export function idOf({ bytes, fields }: Rows, field: number): number {
+  return readId(bytes, fields[field]!, fields[field + 1]! - 1)
+}
+
+/** Writes a JSON string, or null. */
+export function writeTextOrNull(out: Output, at: number, rows: Rows, field: number): number {
+  return isNullField(rows, field) ? writeNull(out, at) : writeText(out, at, rows, field)
+}
+
+export function writeNull(out: Output, at: number): number {
+  return writePiece(out, at, nothing)
 }
 
 /** Writes a JSON string that needs no escaping (a date), or null. */
-export function writeDateOrNull(
-  out: Uint8Array,
+export function writeDateOrNull(out: Output, at: number, rows: Rows, field: number): number {
+  if (isNullField(rows, field)) return writeNull(out, at)
+  out.bytes[at++] = quote
+  at = writeField(out, at, rows, field)
+  out.bytes[at++] = quote
+  return at
+}
+
+/** Writes a decimal number as minor-units.ts does. */
+export function writeDecimal(
+  out: Output,
   at: number,
-  bytes: Uint8Array,
+  rows: Rows,
   start: number,
   end: number,
+  decimals: 2 | 4,
 ): number {
-  if (isNull(bytes, start, end)) return writeNull(out, at)
-  out[at++] = quote
-  at = writePlain(out, at, bytes, start, end)
-  out[at++] = quote
-  return at
+  const { bytes } = rows
+  const point = end - decimals
+  if (point <= start || bytes[start] === minus) return writeDigits(out.bytes, at, bytes, start, end, decimals)
+  let last = end
+  while (last > point && bytes[last - 1] === zero) last--
+  at = writeRange(out, at, rows, start, point)
+  if (last === point) return at
+  out.bytes[at] = dot
+  return writeRange(out, at + 1, rows, point, last)
 }

@@ -4,19 +4,27 @@
  *
  * This is the hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements.
  * Accounts, payments and sections come rendered from the dictionary, and the movement's own columns are copied from its
- * row. Nothing is allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in
+ * row. Pieces that usually stand side by side are one piece, and all are copied in words (words.ts). Nothing is
+ * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in
  * ten lines; tests compare the two byte for byte.
  */
 
 import { strict as assert } from 'node:assert'
 import { ascii } from '../ascii.ts'
-import { offsetsOf } from '../columns.ts'
-import { writeDecimal } from '../minor-units.ts'
-import { bytesOf, endOfNumber, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
-import { writeAttachments } from './attachments.ts'
+import { offsetsOf, type Rows } from '../columns.ts'
+import { bytesOf, endOfNumber, readId } from '../text-bytes.ts'
+import { writeAttachmentsOf } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
 import { EntryRenderer } from './entry.ts'
-import { writeDateOrNull, writeNull, writeText, writeTextOrNull } from './json-bytes.ts'
+import {
+  idOf,
+  isNullField,
+  writeDateOrNull,
+  writeDecimal,
+  writeInsideText,
+  writeTextOrNull,
+} from './json-bytes.ts'
+import { type Output, outputOf, pieceOf, writeField, writePiece, writeRange } from './words.ts'
 
 const { comma, letterN, letterP, minus, zero } = ascii
 
@@ -40,29 +48,29 @@ export const movementColumns = [
 export const movementOffsets = offsetsOf(movementColumns)
 const of = movementOffsets
 
-const open = bytesOf('{"producerId":"')
-const description = bytesOf('","description":')
-const dueDate = bytesOf(',"dueDate":')
-const freeNumber = bytesOf(',"freeNumber":')
-const invoiceNumber = bytesOf(',"invoiceNumber":')
-const noDatesInvoiceNumber = bytesOf(',"dueDate":null,"freeNumber":null,"invoiceNumber":')
-const credit = bytesOf(',"value":{"credit":')
-const debit = bytesOf(',"debit":')
-const amount = bytesOf(',"amount":')
-const entry = bytesOf('},"entry":')
-const entryToAttachments = bytesOf(',"attachments":')
-const valueToAttachments = bytesOf('},"attachments":')
-const account = bytesOf(',"account":')
-const payment = bytesOf(',"payment":')
-const analytics = bytesOf(',"analytics":[')
-const nextAxis = bytesOf(']},')
-const lastAxis = bytesOf(']}')
-const shareRate = bytesOf(',"rate":')
-const letteringNone = bytesOf('],"lettering":{"state":"none","value":null}}')
-const letteringPartial = bytesOf('],"lettering":{"state":"partial","value":')
-const letteringComplete = bytesOf('],"lettering":{"state":"complete","value":')
-const close = bytesOf('}}')
-const nothingMore = bytesOf(',"payment":null,"analytics":[],"lettering":{"state":"none","value":null}}')
+const open = pieceOf('{"producerId":"')
+const description = pieceOf('","description":"')
+const dueDate = pieceOf('","dueDate":')
+const freeNumber = pieceOf(',"freeNumber":')
+const invoiceNumber = pieceOf(',"invoiceNumber":"')
+const noDatesInvoiceNumber = pieceOf('","dueDate":null,"freeNumber":null,"invoiceNumber":"')
+const credit = pieceOf('","value":{"credit":')
+const noDebitAmount = pieceOf(',"debit":0,"amount":')
+const noCreditDebit = pieceOf('","value":{"credit":0,"debit":')
+const amount = pieceOf(',"amount":')
+const entry = pieceOf('},"entry":')
+const entryToAttachments = pieceOf('},"attachments":')
+const noneToAccount = pieceOf('{},"account":')
+const toAccount = pieceOf(',"account":')
+const noPayment = pieceOf('null,"analytics":[')
+const nextAxis = pieceOf(']},')
+const lastAxis = pieceOf(']}')
+const shareRate = pieceOf(',"rate":')
+const letteringNone = pieceOf('],"lettering":{"state":"none","value":null}}')
+const letteringPartial = pieceOf('],"lettering":{"state":"partial","value":"')
+const letteringComplete = pieceOf('],"lettering":{"state":"complete","value":"')
+const close = pieceOf('"}}')
+const nothingMore = pieceOf('null,"analytics":[],"lettering":{"state":"none","value":null}}')
 
 /** Upper bound of all fixed pieces of a movement together. */
 const fixedBytesMax = 1024
@@ -78,9 +86,11 @@ const rateDecimals = 4
 export class MovementRenderer {
   readonly #dictionary: Dictionary
   readonly #entries: EntryRenderer
-  #entryBuffer = new Uint8Array(4096)
-  /** The bytes from the end of `value` to the movement's own attachments, including the entry once one is set. */
-  #between: Uint8Array = valueToAttachments
+  #entry = outputOf(new Uint8Array(4096))
+  /** From the end of `value` to the movement's account, if it has no attachments. */
+  #toAccount: Uint8Array = bytesOf('},"attachments":{},"account":')
+  /** From the end of `value` to the movement's own attachments. */
+  #toAttachments: Uint8Array = this.#toAccount.subarray(0, -noneToAccount.length)
 
   constructor(dictionary: Dictionary) {
     this.#dictionary = dictionary
@@ -89,104 +99,94 @@ export class MovementRenderer {
 
   /**
    * Sets the entry of the movements that follow. Without one they have no `entry`, as in a full export, where they
-   * stand inside it. Fields: {@link entryColumns}, starting at `base`.
+   * stand inside it. The fields of {@link entryColumns} start at `base`.
    */
-  setEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const needed = this.#entries.bytesMax(fields, base) + fixedBytesMax
-    if (needed > this.#entryBuffer.length) this.#entryBuffer = new Uint8Array(2 * needed)
-    let at = writePiece(this.#entryBuffer, 0, entry)
-    at = this.#entries.writeInMovement(this.#entryBuffer, at, bytes, fields, base)
-    at = writePiece(this.#entryBuffer, at, entryToAttachments)
-    this.#between = this.#entryBuffer.subarray(0, at)
+  setEntry(rows: Rows, base: number): void {
+    const needed = this.#entries.bytesMax(rows, base) + fixedBytesMax
+    if (needed > this.#entry.bytes.length) this.#entry = outputOf(new Uint8Array(2 * needed))
+    const out = this.#entry
+    let at = writePiece(out, 0, entry)
+    at = this.#entries.writeInMovement(out, at, rows, base)
+    at = writePiece(out, at, entryToAttachments)
+    this.#toAttachments = out.bytes.subarray(0, at)
+    at = writePiece(out, at, noneToAccount)
+    this.#toAccount = out.bytes.subarray(0, at)
   }
 
   /** Upper bound of the bytes of this row's movement. */
-  bytesMax(fields: Int32Array, base: number): number {
+  bytesMax({ fields }: Rows, base: number): number {
     const rowBytes = fields[base + movementColumns.length]! - fields[base]!
     const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
     return (
       escapedBytesMax * rowBytes +
-      this.#between.length +
+      this.#toAccount.length +
       this.#dictionary.fragmentBytesMax +
       (shareBytes / shareCharactersMin + 1) * this.#dictionary.shareBytesMax +
       fixedBytesMax
     )
   }
 
-  /** Writes one movement of the current entry. Fields: {@link movementColumns}, starting at `base`. */
-  write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const dueDateStart = fields[base + of.due_date]!
-    const dueDateEnd = fields[base + of.due_date + 1]! - 1
-    const freeNumberStart = fields[base + of.free_number]!
-    const freeNumberEnd = fields[base + of.free_number + 1]! - 1
-
+  /** Writes one movement of the current entry. The fields of {@link movementColumns} start at `base`. */
+  write(out: Output, at: number, rows: Rows, base: number): number {
     at = writePiece(out, at, open)
-    at = writePlain(out, at, bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1)
+    at = writeField(out, at, rows, base + of.id)
     at = writePiece(out, at, description)
-    at = writeText(out, at, bytes, fields[base + of.description]!, fields[base + of.description + 1]! - 1)
-    if (isNull(bytes, dueDateStart, dueDateEnd) && isNull(bytes, freeNumberStart, freeNumberEnd)) {
+    at = writeInsideText(out, at, rows, base + of.description)
+    if (isNullField(rows, base + of.due_date) && isNullField(rows, base + of.free_number))
       at = writePiece(out, at, noDatesInvoiceNumber)
-    } else {
+    else {
       at = writePiece(out, at, dueDate)
-      at = writeDateOrNull(out, at, bytes, dueDateStart, dueDateEnd)
+      at = writeDateOrNull(out, at, rows, base + of.due_date)
       at = writePiece(out, at, freeNumber)
-      at = writeTextOrNull(out, at, bytes, freeNumberStart, freeNumberEnd)
+      at = writeTextOrNull(out, at, rows, base + of.free_number)
       at = writePiece(out, at, invoiceNumber)
     }
-    at = writeText(
-      out,
-      at,
-      bytes,
-      fields[base + of.invoice_number]!,
-      fields[base + of.invoice_number + 1]! - 1,
-    )
-    at = writeValue(out, at, bytes, fields, base)
-    at = writePiece(out, at, this.#between)
-    at = writeAttachments(
-      out,
-      at,
-      bytes,
-      fields[base + of.attachments]!,
-      fields[base + of.attachments + 1]! - 1,
-    )
+    at = writeInsideText(out, at, rows, base + of.invoice_number)
+    at = writeValue(out, at, rows, base)
+    at = this.#writeToAccount(out, at, rows, base + of.attachments)
+    const account = this.#dictionary.accounts.get(idOf(rows, base + of.account_id))
+    if (!account) assert.fail('a movement names an account that its folder does not have')
     at = writePiece(out, at, account)
-    const accountId = readId(bytes, fields[base + of.account_id]!, fields[base + of.account_id + 1]! - 1)
-    const accountBytes = this.#dictionary.accounts.get(accountId)
-    if (!accountBytes) assert.fail('a movement names an account that its folder does not have')
-    at = writePiece(out, at, accountBytes)
-    return this.#writeTail(out, at, bytes, fields, base)
+    return this.#writeTail(out, at, rows, base)
   }
 
-  #writeTail(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const paymentStart = fields[base + of.payment_id]!
-    const paymentEnd = fields[base + of.payment_id + 1]! - 1
-    const sharesStart = fields[base + of.shares]!
-    const sharesEnd = fields[base + of.shares + 1]! - 1
-    const paymentless = isNull(bytes, paymentStart, paymentEnd)
-    const shareless = isNull(bytes, sharesStart, sharesEnd)
-    const state = bytes[fields[base + of.lettering_state]!]
+  /** From the end of `value` to the account. */
+  #writeToAccount(out: Output, at: number, rows: Rows, attachments: number): number {
+    if (isNullField(rows, attachments)) {
+      out.bytes.set(this.#toAccount, at)
+      return at + this.#toAccount.length
+    }
+    out.bytes.set(this.#toAttachments, at)
+    at = writeAttachmentsOf(out, at + this.#toAttachments.length, rows, attachments)
+    return writePiece(out, at, toAccount)
+  }
+
+  /** From the value of `payment` to the end. */
+  #writeTail(out: Output, at: number, rows: Rows, base: number): number {
+    const paymentless = isNullField(rows, base + of.payment_id)
+    const shareless = isNullField(rows, base + of.shares)
+    const state = rows.bytes[rows.fields[base + of.lettering_state]!]
     if (paymentless && shareless && state === letterN) return writePiece(out, at, nothingMore)
 
-    at = writePiece(out, at, payment)
-    if (paymentless) at = writeNull(out, at)
+    if (paymentless) at = writePiece(out, at, noPayment)
     else {
-      const paymentBytes = this.#dictionary.payments.get(readId(bytes, paymentStart, paymentEnd))
-      if (!paymentBytes) assert.fail('a movement names a payment that its folder does not have')
-      at = writePiece(out, at, paymentBytes)
+      const payment = this.#dictionary.payments.get(idOf(rows, base + of.payment_id))
+      if (!payment) assert.fail('a movement names a payment that its folder does not have')
+      at = writePiece(out, at, payment)
     }
-    at = writePiece(out, at, analytics)
-    if (!shareless) at = this.#writeShares(out, at, bytes, sharesStart, sharesEnd)
+    if (!shareless) at = this.#writeShares(out, at, rows, base + of.shares)
     if (state === letterN) return writePiece(out, at, letteringNone)
     at = writePiece(out, at, state === letterP ? letteringPartial : letteringComplete)
-    const codeStart = fields[base + of.shown_lettering_code]!
-    at = writeText(out, at, bytes, codeStart, fields[base + of.shown_lettering_code + 1]! - 1)
+    at = writeInsideText(out, at, rows, base + of.shown_lettering_code)
     return writePiece(out, at, close)
   }
 
   /** Shares of one axis are adjacent in the row: `{section,amount,rate,section,amount,rate}`. */
-  #writeShares(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+  #writeShares(out: Output, at: number, rows: Rows, field: number): number {
+    const { bytes, fields } = rows
+    const end = fields[field + 1]! - 1
     let axisId = 0
-    for (let i = start + 1; i < end; ) {
+    for (let i = fields[field]! + 1; i < end; ) {
       const idEnd = endOfNumber(bytes, i)
       const amountEnd = endOfNumber(bytes, idEnd + 1)
       const rateEnd = endOfNumber(bytes, amountEnd + 1)
@@ -194,13 +194,15 @@ export class MovementRenderer {
       if (!section) assert.fail('an analytic share names a section that its folder does not have')
       if (section.axisId !== axisId) {
         if (axisId !== 0) at = writePiece(out, at, nextAxis)
-        at = writePiece(out, at, section.axis)
+        at = writePiece(out, at, section.axisAndHead)
         axisId = section.axisId
-      } else out[at++] = comma
-      at = writePiece(out, at, section.head)
-      at = writeDecimal(out, at, bytes, idEnd + 1, amountEnd, moneyDecimals)
+      } else {
+        out.bytes[at++] = comma
+        at = writePiece(out, at, section.head)
+      }
+      at = writeDecimal(out, at, rows, idEnd + 1, amountEnd, moneyDecimals)
       at = writePiece(out, at, shareRate)
-      at = writeDecimal(out, at, bytes, amountEnd + 1, rateEnd, rateDecimals)
+      at = writeDecimal(out, at, rows, amountEnd + 1, rateEnd, rateDecimals)
       at = writePiece(out, at, section.tail)
       i = rateEnd + 1
     }
@@ -209,30 +211,35 @@ export class MovementRenderer {
 }
 
 /**
- * Writes `,"value":{"credit":…,"debit":…,"amount":…`, left open. The amount is credit minus debit. A CHECK of the table
- * makes sure that one of the two is zero, so the amount is a copy of the other, negated for a debit.
+ * Writes the end of the invoice number and `,"value":{"credit":…,"debit":…,"amount":…`, left open. The amount is credit
+ * minus debit. A CHECK of the table makes sure that one of the two is zero, so the amount is a copy of the other,
+ * negated for a debit.
  */
-function writeValue(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  fields: Int32Array,
-  base: number,
-): number {
+function writeValue(out: Output, at: number, rows: Rows, base: number): number {
+  const { bytes, fields } = rows
   const debitStart = fields[base + of.debit]!
   const debitEnd = fields[base + of.debit + 1]! - 1
-  const creditStart = fields[base + of.credit]!
-  const creditEnd = fields[base + of.credit + 1]! - 1
-  at = writePiece(out, at, credit)
-  at = writeDecimal(out, at, bytes, creditStart, creditEnd, moneyDecimals)
-  at = writePiece(out, at, debit)
-  at = writeDecimal(out, at, bytes, debitStart, debitEnd, moneyDecimals)
-  at = writePiece(out, at, amount)
-  if (debitEnd - debitStart === 1 && bytes[debitStart] === zero) {
-    return writeDecimal(out, at, bytes, creditStart, creditEnd, moneyDecimals)
+  if (bytes[debitStart] === zero) {
+    at = writePiece(out, at, credit)
+    const start = at
+    at = writeDecimal(
+      out,
+      at,
+      rows,
+      fields[base + of.credit]!,
+      fields[base + of.credit + 1]! - 1,
+      moneyDecimals,
+    )
+    const end = at
+    at = writePiece(out, at, noDebitAmount)
+    return writeRange(out, at, out, start, end)
   }
-  if (bytes[debitStart] === minus)
-    return writeDecimal(out, at, bytes, debitStart + 1, debitEnd, moneyDecimals)
-  out[at++] = minus
-  return writeDecimal(out, at, bytes, debitStart, debitEnd, moneyDecimals)
+  at = writePiece(out, at, noCreditDebit)
+  const start = at
+  at = writeDecimal(out, at, rows, debitStart, debitEnd, moneyDecimals)
+  const end = at
+  at = writePiece(out, at, amount)
+  if (bytes[debitStart] === minus) return writeRange(out, at, out, start + 1, end)
+  out.bytes[at++] = minus
+  return writeRange(out, at, out, start, end)
 }

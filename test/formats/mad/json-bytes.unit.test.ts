@@ -2,7 +2,8 @@
 
 import { expect, test } from 'vitest'
 import { writeAttachments } from '../../../src/formats/mad/attachments.ts'
-import { writeText } from '../../../src/formats/mad/json-bytes.ts'
+import { writeText, writeDecimal as writeWordDecimal } from '../../../src/formats/mad/json-bytes.ts'
+import { outputOf, pieceOf, writePiece } from '../../../src/formats/mad/words.ts'
 import { writeDecimal } from '../../../src/formats/minor-units.ts'
 import { bytesOf, readId, writeJson } from '../../../src/formats/text-bytes.ts'
 
@@ -12,6 +13,21 @@ const written = (write: (out: Uint8Array, at: number) => number): string => {
   const end = write(out, 5)
   expect([...out.subarray(0, 5), out[end]]).toEqual([0x23, 0x23, 0x23, 0x23, 0x23, 0x23])
   return new TextDecoder().decode(out.subarray(5, end))
+}
+
+/** A row of one field, between bytes that do not belong to it. */
+const rowOf = (text: string) => {
+  const bytes = bytesOf(`x${text}"\\"\\"\\"\\`)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  return { bytes, view, fields: Int32Array.of(1, bytes.length - 7) }
+}
+
+/** As `written`; what follows the end may change, but for no more than seven bytes. */
+const writtenInWords = (write: (out: ReturnType<typeof outputOf>, at: number) => number): string => {
+  const out = outputOf(new Uint8Array(2048).fill(0x23))
+  const end = write(out, 5)
+  expect([...out.bytes.subarray(0, 5), out.bytes[end + 7]]).toEqual([0x23, 0x23, 0x23, 0x23, 0x23, 0x23])
+  return new TextDecoder().decode(out.bytes.subarray(5, end))
 }
 
 const decimal = (units: bigint, decimals: number): string => {
@@ -36,7 +52,16 @@ test('a decimal is exact at any size', () => {
   const near = [...edges, ...powers].flatMap((value) => [value - 1n, value, value + 1n])
   for (const size of [...small, ...near, ...near.map((value) => value * 3n)])
     for (const units of [size, -size])
-      for (const decimals of [2, 4]) expect(decimal(units, decimals)).toBe(expectedDecimal(units, decimals))
+      for (const decimals of [2, 4] as const) {
+        const expected = expectedDecimal(units, decimals)
+        expect(decimal(units, decimals)).toBe(expected)
+        const row = rowOf(String(units))
+        const [start, next] = row.fields
+        const inWords = writtenInWords((out, at) =>
+          writeWordDecimal(out, at, row, start!, next! - 1, decimals),
+        )
+        expect(inWords).toBe(expected)
+      }
 })
 
 test('a decimal is a JSON number without superfluous digits', () => {
@@ -83,10 +108,48 @@ test('every character, alone and among others, is written as JSON.stringify does
     '😀',
   ]
   for (const sign of signs)
-    for (const text of [sign, `a${sign}`, `${sign}b`, `é${sign}${sign}中`]) {
-      const bytes = bytesOf(`x${copied(text)}x`)
-      expect(written((out, at) => writeText(out, at, bytes, 1, bytes.length - 1))).toBe(JSON.stringify(text))
-    }
+    for (const text of [sign, `a${sign}`, `${sign}b`, `é${sign}${sign}中`])
+      expect(writtenInWords((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(
+        JSON.stringify(text),
+      )
+})
+
+test('what must be escaped is found at every position of a text of any length', () => {
+  const signs = [
+    '"',
+    '\\',
+    '\n',
+    '\u0001',
+    '\u001f',
+    '\v',
+    ' ',
+    '!',
+    '#',
+    '[',
+    ']',
+    '\u007f',
+    'é',
+    '€',
+    '😀',
+    '\u0082',
+  ]
+  for (let length = 0; length <= 40; length++)
+    for (let place = 0; place <= length; place++)
+      for (const sign of signs) {
+        const text = `${'~'.repeat(place)}${sign}${'é'.repeat(length - place)}`
+        expect(writtenInWords((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(
+          JSON.stringify(text),
+        )
+      }
+})
+
+test('a piece of any length is written whole', () => {
+  for (let length = 0; length <= 300; length++) {
+    const text = Array.from({ length }, (_, i) => String.fromCharCode(0x30 + ((i * 7 + length) % 64))).join(
+      '',
+    )
+    expect(writtenInWords((out, at) => writePiece(out, at, pieceOf(text)))).toBe(text)
+  }
 })
 
 test('JSON keeps its strings and digits, and loses the blanks between its tokens', () => {
