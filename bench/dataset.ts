@@ -1,5 +1,7 @@
 /** The measured folder: seeded once per size, in its own data folder and on its own embedded server. */
 import { strict as assert } from 'node:assert'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { loadMasterKey } from '../src/auth/master-key.ts'
@@ -77,4 +79,16 @@ export async function openDataset(
     postgresVersion,
     databasePid,
   }
+}
+
+/**
+ * A new data folder.
+ * @param stack removes it
+ */
+export async function makeDataDir(stack: AsyncDisposableStack): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-bench-'))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  // Accessible to the user nobody, as whom PostgreSQL runs if the bench runs as root.
+  await chmod(dataDir, 0o755)
+  return dataDir
 }

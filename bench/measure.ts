@@ -91,6 +91,26 @@ function treeCpuMsOf(pid: number): number {
   return running.reduce((sum, ms) => sum + ms, withEndedCpuMsOf(pid))
 }
 
+/** Of this process, of all that it has started, and of PostgreSQL. */
+export function ownCpuMs(databasePid: number): number {
+  const running = descendantsOf(process.pid).map((pid) => unlessGone(() => withEndedCpuMsOf(pid)) ?? 0)
+  const database = unlessGone(() => treeCpuMsOf(databasePid)) ?? 0
+  return running.reduce((sum, ms) => sum + ms, withEndedCpuMsOf(process.pid)) + database
+}
+
+/**
+ * Of all processors since the machine started.
+ * @param stat the text of /proc/stat: its first line has user, nice, system, idle, iowait, irq, softirq, steal
+ */
+export function busyMs(stat: string): { busy: number; stolen: number } {
+  const [user, nice, system, , , irq, softirq, steal] = stat
+    .slice('cpu '.length, stat.indexOf('\n'))
+    .trim()
+    .split(' ')
+    .map((ticks) => Number(ticks) * msPerTick)
+  return { busy: user! + nice! + system! + irq! + softirq!, stolen: steal! }
+}
+
 /** Undefined if the process has ended meanwhile. */
 function unlessGone<T>(read: () => T): T | undefined {
   try {

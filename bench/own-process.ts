@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { stopSignal } from '../src/stop-signal.ts'
 import { defaultTiming } from '../src/timing.ts'
 
-const project = fileURLToPath(new URL('..', import.meta.url))
+/** The folder of this checkout. */
+export const project = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * Ctrl-C at a terminal reaches a whole process group. In their own groups, the others do not get it: only the

@@ -1,22 +1,23 @@
 /** Runs every way in turn, several times, so that a machine that slows down slows them all. */
-import { startUsage, type Usage } from './measure.ts'
-import { say } from './own-process.ts'
-import { median } from './statistics.ts'
-import type { Transfer, Way } from './ways.ts'
+import { drain } from './drain.ts'
+import { startUsage } from './measure.ts'
+import { type OwnProcess, say } from './own-process.ts'
+import type { Row, Sample, Transfer } from './rows.ts'
 
-/** What one way consumed in one round. */
-export interface Sample extends Transfer, Usage {
-  /** CPU time of the bench itself, which reads the response: part of the load on the machine. */
-  clientCpuMs: number
+export interface Way {
+  /** Its name in the table. */
+  name: string
+  /** The process whose memory and CPU time are measured; none for the floor, which renders nothing. */
+  pid: number | undefined
+  /** The URL of the response, to compare its content; none for the floor. */
+  address: { url: string; headers: Record<string, string> } | undefined
+  run(): Promise<Transfer>
 }
 
-/** A line of the table. */
-export interface Row {
-  name: string
-  /** One per round. */
-  samples: Sample[]
-  /** Of a request sent many times; `samples` then has one element, with medians and averages of all. */
-  p99Ms?: number
+/** Reads a response to its end. */
+export function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
+  const run = () => Promise.race([drain(url, headers), from.failed])
+  return { name, pid: from.pid, address: { url, headers }, run }
 }
 
 /** @returns a row per way, in their order */
@@ -31,19 +32,11 @@ export async function runRounds(ways: Way[], rounds: number, databasePid: number
   return rows
 }
 
-async function measure({ pid, run }: Way, databasePid: number): Promise<Sample> {
+/** Runs a way once. */
+export async function measure({ pid, run }: Way, databasePid: number): Promise<Sample> {
   const end = startUsage({ pid, databasePid })
   const before = process.cpuUsage()
   const transfer = await run()
   const { user, system } = process.cpuUsage(before)
   return { ...transfer, ...end(), clientCpuMs: (user + system) / 1e3 }
-}
-
-export function medianMs({ samples }: Row): number {
-  return median(samples.map(({ ms }) => ms))
-}
-
-/** The ratio to another way that took turns with it: per round, then the median. */
-export function timesAsLong(row: Row, other: Row): number {
-  return median(row.samples.map(({ ms }, round) => ms / other.samples[round]!.ms))
 }

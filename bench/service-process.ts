@@ -5,9 +5,9 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import type { Credentials } from '../src/sample/demo-folder.ts'
-import { type OwnProcess, startProcess } from './own-process.ts'
+import { type OwnProcess, project, startProcess } from './own-process.ts'
 
 export interface ServiceProcess extends OwnProcess {
   url: string
@@ -26,7 +26,7 @@ export interface ServiceProcess extends OwnProcess {
 export async function startServiceProcess(
   dataDir: string,
   settings: Record<string, string> = {},
-  checkout = fileURLToPath(new URL('..', import.meta.url)),
+  checkout = project,
 ): Promise<ServiceProcess> {
   const credentialsFile = join(dataDir, 'credentials.json')
   // The service rewrites it as soon as its port is bound, with the actual port.
@@ -60,6 +60,11 @@ export async function startServiceProcess(
   }
 }
 
+/** A module of a checkout, which may be another one than this. */
+export function importFrom<Module>(checkout: string, file: string): Promise<Module> {
+  return import(pathToFileURL(join(checkout, 'src', file)).href)
+}
+
 /** Uses the runtime that npm puts first on the PATH. */
 export function environmentOf(dataDir: string): Record<string, string> {
   return { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, DATA_DIR: dataDir }
@@ -75,4 +80,11 @@ async function readWhenThere(path: string): Promise<Credentials> {
     await delay(50)
   }
   throw new Error(`The service did not start: ${path} is still missing after a minute`)
+}
+
+export const movementsPath = '/api/v1/mad/movements?version=1.0.0'
+
+/** The URL of the movements of an exercice. */
+export function yearUrl(service: ServiceProcess, exerciceId: string): string {
+  return `${service.url}${movementsPath}&idExercice=${exerciceId}`
 }

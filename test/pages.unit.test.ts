@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { pagesWithResults, withResults } from '../docs/bench-tables.ts'
 import { errorsPage } from '../docs/errors-page.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -18,6 +19,7 @@ const pages = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
   ...filesIn('docs', /\.md$/),
   ...filesIn('src', /\.md$/),
+  ...filesIn('bench', /\.md$/),
 ]
 
 /** Without fenced blocks, in which `#` begins a comment. */
@@ -43,6 +45,11 @@ function exists(address: string): boolean {
 
 test('the errors page matches the table of errors (npm run docs:errors)', () => {
   expect(read('docs/errors.md')).toBe(errorsPage())
+})
+
+test.each(pagesWithResults)('%s shows the results of the bench (npm run docs:bench)', (page) => {
+  expect(read(page)).toMatch(/<!-- bench:year -->\n.+/)
+  expect(read(page)).toBe(withResults(read(page)))
 })
 
 test('links between pages resolve to existing files and headings', () => {

@@ -4,13 +4,11 @@
  * bench/README.md says how to read the results.
  */
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { movementsMax } from '../../src/sample/seed.ts'
-import { makeDataDir } from '../data-dir.ts'
-import { openDataset } from '../dataset.ts'
+import { makeDataDir, openDataset } from '../dataset.ts'
 import { readOptions } from '../options.ts'
-import { runBench } from '../own-process.ts'
-import { describeMachine, machineLine, writeResult } from '../results.ts'
+import { project, runBench } from '../own-process.ts'
+import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { startServiceProcess } from '../service-process.ts'
 import { measureDeltas } from './deltas.ts'
 import { measureLoads } from './loads.ts'
@@ -32,7 +30,7 @@ runBench(async (stack) => {
 
   // Seeded for this run, because it changes the ledger.
   const dataset = await openDataset(movements, stack, await makeDataDir(stack))
-  const checkouts = { here: fileURLToPath(new URL('../..', import.meta.url)), against }
+  const checkouts = { here: project, against }
   if (against !== undefined) checkouts.against = resolve(against)
   const loaded = await measureLoads(dataset, movements, loads, checkouts)
   const service = await startServiceProcess(dataset.dataDir)

@@ -4,10 +4,10 @@
  */
 import pg from 'pg'
 import type { Dataset } from '../dataset.ts'
-import { measureLatency } from '../latency.ts'
-import { type Row, runRounds, type Sample } from '../rounds.ts'
-import type { ServiceProcess } from '../service-process.ts'
-import { wayOver, yearUrl } from '../ways.ts'
+import { runRounds, wayOver } from '../rounds.ts'
+import type { Row, Sample } from '../rows.ts'
+import { type ServiceProcess, yearUrl } from '../service-process.ts'
+import { measureLatency } from '../small/latency.ts'
 import { countEntries, editEntries } from './edits.sql.ts'
 
 export const exportName = 'export of the year'

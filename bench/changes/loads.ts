@@ -2,13 +2,12 @@
  * The load of a ledger with and without the log of its changes. Each load fills an empty database of its own, so that
  * no round pays for the rows of the one before, and is measured until its commit.
  */
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import type { Dataset } from '../dataset.ts'
 import { startUsage } from '../measure.ts'
 import { say } from '../own-process.ts'
-import type { Row, Sample } from '../rounds.ts'
+import type { Row, Sample } from '../rows.ts'
+import { importFrom } from '../service-process.ts'
 import { createDatabase, dropDatabase, type LogSize, readLogSize, removeChangeLog } from './load.sql.ts'
 
 const withLogName = 'with the log'
@@ -98,10 +97,6 @@ async function measureLoad(
   // It ends after the vacuum, which is the same for all.
   await seed(ownerUrl, { movements, onLoaded })
   return promise
-}
-
-function importFrom<Module>(checkout: string, file: string): Promise<Module> {
-  return import(pathToFileURL(join(checkout, 'src', file)).href)
 }
 
 async function withClient<T>(connectionString: string, run: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -1,8 +1,8 @@
 /** The tables on standard output. */
 
-import type { Row, Sample } from '../rounds.ts'
+import { alignedTable, digits, wholeNumber } from '../report/table.ts'
+import type { Row, Sample } from '../rows.ts'
 import { median } from '../statistics.ts'
-import { alignedTable, digits, wholeNumber } from '../table.ts'
 import { exportName } from './deltas.ts'
 import type { Loads } from './loads.ts'
 import type { Waits } from './waits.ts'

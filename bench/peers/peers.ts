@@ -5,6 +5,7 @@
  * in TypeScript; another language needs a folder and a line here.
  */
 import { script } from '../own-process.ts'
+import { installPython, pythonProgram } from './python/install.ts'
 
 export interface Peer {
   name: string
@@ -13,9 +14,19 @@ export interface Peer {
    * It puts spaces between tokens and each movement on its own line, so content is compared after parsing.
    */
   hasBlanks?: boolean
+  /**
+   * Builds or installs it below .cache/bench; what an earlier run has made stays.
+   * @returns why that is not possible on this machine, so the bench leaves it out; undefined if it can start
+   */
+  build?: () => Promise<string | undefined>
 }
 
 export const peers: Peer[] = [
   { name: 'object per row, JSON.stringify', command: script('./peers/object-per-row.ts') },
   { name: 'JSON made by the database', command: script('./peers/database-json.ts'), hasBlanks: true },
+  {
+    name: 'Python: psycopg, orjson',
+    command: pythonProgram('movements_app.py'),
+    build: () => installPython('requirements.txt'),
+  },
 ]

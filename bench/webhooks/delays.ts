@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { runBench, say } from '../own-process.ts'
-import { describeMachine, machineLine, writeResult } from '../results.ts'
+import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { median } from '../statistics.ts'
 import { openWebhookStage, type WebhookStage } from './stage.ts'
 import { measureStream, streamLine } from './stream.ts'

@@ -5,7 +5,7 @@
  */
 import { readOptions } from '../options.ts'
 import { runBench } from '../own-process.ts'
-import { describeMachine, machineLine, writeResult } from '../results.ts'
+import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { openWebhookStage } from './stage.ts'
 import { measureStream, streamLine } from './stream.ts'
 

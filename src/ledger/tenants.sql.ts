@@ -132,7 +132,7 @@ export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<s
 }
 
 /** Children first. Sections before axes: an axis's default section is checked only at commit. */
-const tablesOfLedger = [
+export const tablesOfLedger = [
   'movements',
   'entries',
   'exercices',

@@ -3,7 +3,7 @@
  * measurements. URL, HEADERS (JSON) and COUNT come from the environment; the first line of output says that
  * all have started.
  */
-import { drain } from './drain.ts'
+import { drain } from '../drain.ts'
 
 const { URL: url = '', HEADERS: headers = '{}', COUNT: count = '1' } = process.env
 let reading = 0

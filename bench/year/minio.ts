@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { StoreSettings } from '../src/store/store.ts'
-import { type OwnProcess, startProcess } from './own-process.ts'
+import type { StoreSettings } from '../../src/store/store.ts'
+import { type OwnProcess, startProcess } from '../own-process.ts'
 
-const program = fileURLToPath(new URL('../.cache/bin/minio', import.meta.url))
+const program = fileURLToPath(new URL('../../.cache/bin/minio', import.meta.url))
 
 export const minioInstalled = existsSync(program)
 

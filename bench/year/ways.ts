@@ -1,42 +1,11 @@
-/** The ways of getting movements that are compared, each a function that gets them once. */
-import type { YearOfFolder } from './dataset.ts'
-import { drain } from './drain.ts'
-import type { OwnProcess } from './own-process.ts'
-import { script, startListener } from './own-process.ts'
-import type { FloorRun } from './peers/floor.ts'
-import { peers } from './peers/peers.ts'
-import type { ServiceProcess } from './service-process.ts'
-
-/** One run of a way. */
-export interface Transfer {
-  ms: number
-  /** Null if the response is a file that is fetched later. */
-  firstByteMs: number | null
-  /** Bytes over the wire, or of the file. Null if nothing is read. */
-  bytes: number | null
-  /** Movements, if the response says how many. */
-  rows: number | null
-}
-
-export interface Way {
-  /** Its name in the table. */
-  name: string
-  /** The process whose memory and CPU time are measured; none for the floor, which renders nothing. */
-  pid: number | undefined
-  /** The URL of the response, to compare its content; none for the floor. */
-  address: { url: string; headers: Record<string, string> } | undefined
-  run(): Promise<Transfer>
-}
-
-export const floorName = 'floor: COPY to nowhere'
-export const oursName = 'Grandlivre'
-
-const movementsPath = '/api/v1/mad/movements?version=1.0.0'
-
-/** The URL of the movements of an exercice. */
-export function yearUrl(service: ServiceProcess, exerciceId: string): string {
-  return `${service.url}${movementsPath}&idExercice=${exerciceId}`
-}
+/** The ways of getting movements that are compared. */
+import type { YearOfFolder } from '../dataset.ts'
+import { say, script, startListener } from '../own-process.ts'
+import type { FloorRun } from '../peers/floor.ts'
+import type { Peer } from '../peers/peers.ts'
+import { type Way, wayOver } from '../rounds.ts'
+import { floorName, oursName, type Transfer } from '../rows.ts'
+import { movementsPath, type ServiceProcess, yearUrl } from '../service-process.ts'
 
 export async function startFloor(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way> {
   const floor = await startListener(script('./peers/floor.ts'), { env: environmentOf(year) })
@@ -48,17 +17,22 @@ export async function startFloor(year: YearOfFolder, stack: AsyncDisposableStack
   return { name: floorName, pid: undefined, address: undefined, run }
 }
 
+/** Ours as JSON first. */
 export function waysOfService(service: ServiceProcess, { exerciceId }: YearOfFolder): Way[] {
   const url = yearUrl(service, exerciceId)
   const way = (name: string, headers: Record<string, string>): Way =>
     wayOver(name, service, url, { ...service.headers, ...headers })
   return [
     way(oursName, {}),
+    way(withoutDigestName, { 'Want-Content-Digest': 'sha-256=0' }),
     way(`${oursName}, a line each (NDJSON)`, { Accept: 'application/x-ndjson' }),
     way(`${oursName}, zstd`, { 'Accept-Encoding': 'zstd' }),
     way(`${oursName}, gzip`, { 'Accept-Encoding': 'gzip' }),
   ]
 }
+
+/** The other ways compute no digest of what they send, either. */
+export const withoutDigestName = `${oursName}, without digest`
 
 /** @param period days of the exercice */
 export function partsOfYear(
@@ -79,9 +53,19 @@ export function partsOfYear(
   ]
 }
 
-export async function startPeers(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way[]> {
+/** Those that can be built here. */
+export async function startPeers(
+  peers: Peer[],
+  year: YearOfFolder,
+  stack: AsyncDisposableStack,
+): Promise<Way[]> {
   const ways: Way[] = []
-  for (const { name, command } of peers) {
+  for (const { name, command, build } of peers) {
+    const missing = await build?.()
+    if (missing !== undefined) {
+      say(`${name}: left out: ${missing}`)
+      continue
+    }
     const peer = await startListener(command, { env: environmentOf(year) })
     stack.defer(peer.stop)
     ways.push(wayOver(name, peer, peer.url, {}))
@@ -90,16 +74,11 @@ export async function startPeers(year: YearOfFolder, stack: AsyncDisposableStack
 }
 
 /** See peers/peers.ts. */
-function environmentOf({
+export function environmentOf({
   databaseUrl,
   schemaId,
   folderId,
   exerciceId,
 }: YearOfFolder): Record<string, string> {
   return { DATABASE_URL: databaseUrl, SCHEMA_ID: schemaId, FOLDER_ID: folderId, EXERCICE_ID: exerciceId }
-}
-
-export function wayOver(name: string, from: OwnProcess, url: string, headers: Record<string, string>): Way {
-  const run = () => Promise.race([drain(url, headers), from.failed])
-  return { name, pid: from.pid, address: { url, headers }, run }
 }

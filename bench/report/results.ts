@@ -32,7 +32,7 @@ export function machineLine({ cpu, cores, system, node, postgres }: Machine): st
  * @returns a line that names the file
  */
 export function writeResult(file: string, content: object | string): string {
-  const folder = fileURLToPath(new URL('./results/', import.meta.url))
+  const folder = fileURLToPath(new URL('../results/', import.meta.url))
   mkdirSync(folder, { recursive: true })
   const text = typeof content === 'string' ? content : `${JSON.stringify(content, null, 2)}\n`
   writeFileSync(folder + file, text)

@@ -1,11 +1,10 @@
 /** The table on standard output. */
-import { medianMs, type Row, type Sample, timesAsLong } from './rounds.ts'
-import { highest, median } from './statistics.ts'
-import { floorName, oursName } from './ways.ts'
+import { floorName, oursName, type Row, ratiosOf, type Sample } from '../rows.ts'
+import { median } from '../statistics.ts'
 
 const heading = [
   'ms',
-  'least to most',
+  'p99',
   '× floor',
   '× movements',
   'movements',
@@ -42,11 +41,12 @@ export function alignedTable(all: string[][]): string[] {
 
 function cellsOf(row: Row, among: Row[]): string[] {
   const { samples, p99Ms } = row
-  const ms = samples.map((sample) => sample.ms)
-  const range = `${digits(Math.min(...ms))} to ${digits(Math.max(...ms))}`
+  const spread = (value: (sample: Sample) => number | null, print = digits) =>
+    spreadOf(samples.map(value), print)
   const ratio = (name: string): string => {
     const other = among.find((candidate) => candidate.name === name)
-    return other === undefined || other === row ? '' : timesAsLong(row, other).toFixed(2)
+    if (other === undefined || other === row) return ''
+    return spreadOf(ratiosOf(row, other), (value) => value.toFixed(2))
   }
   const middle = (value: (sample: Sample) => number | null, print = digits): string => {
     const values = samples.map(value)
@@ -54,30 +54,38 @@ function cellsOf(row: Row, among: Row[]): string[] {
   }
   return [
     `  ${row.name}`,
-    ms.includes(0) ? '' : digits(medianMs(row)),
-    p99Ms !== undefined ? `p99 ${digits(p99Ms)}` : samples.length > 1 ? range : '',
+    samples.some(({ ms }) => ms === 0) ? '' : spread(({ ms }) => ms),
+    p99Ms === undefined ? '' : digits(p99Ms),
     ratio(floorName),
     ratio(oursName),
     middle(({ rows }) => rows, wholeNumber),
     middle(({ bytes }) => (bytes === null ? null : bytes / 1e6)),
-    middle(({ cpuMs }) => cpuMs),
-    middle(({ databaseCpuMs }) => databaseCpuMs),
+    spread(({ cpuMs }) => cpuMs),
+    spread(({ databaseCpuMs }) => databaseCpuMs),
     peakOf(samples),
-    middle(({ firstByteMs }) => firstByteMs),
+    spread(({ firstByteMs }) => firstByteMs),
   ]
 }
 
-/** `211`, or `211 + 312` with a process that it started. */
+/** `211 (205-220)`, or `211 (205-220) + 312 (300-315)` with a process that it started. */
 function peakOf(samples: Sample[]): string {
   const peaks = [samples.map(({ peakMb }) => peakMb), samples.map(({ childPeakMb }) => childPeakMb)]
   return peaks
-    .map(highest)
-    .flatMap((peak) => peak?.toFixed(0) ?? [])
+    .map((values) => spreadOf(values, (value) => value.toFixed(0)))
+    .filter(Boolean)
     .join(' + ')
 }
 
 export function wholeNumber(value: number): string {
   return value.toLocaleString('en')
+}
+
+/** `211 (205-230)`: the median, then the least and the most; empty if one of them is unknown. */
+export function spreadOf(values: (number | null)[], print = digits): string {
+  if (values.includes(null)) return ''
+  const known = values as number[]
+  const middle = print(median(known))
+  return known.length === 1 ? middle : `${middle} (${print(Math.min(...known))}-${print(Math.max(...known))})`
 }
 
 /** Three significant digits, but at most two decimals. */

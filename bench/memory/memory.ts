@@ -1,0 +1,131 @@
+/**
+ * `npm run bench:memory`: the peak memory of the service while it sends one, two and eight exports of a year at
+ * once, as JSON and as zstd. Memory that a process has used once stays with it, so each of them has a service of
+ * its own, started anew each time.
+ */
+import { strict as assert } from 'node:assert'
+import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
+import { type Dataset, openDataset } from '../dataset.ts'
+import { drain } from '../drain.ts'
+import { readOptions } from '../options.ts'
+import { runBench, say } from '../own-process.ts'
+import { barsOf } from '../report/bars.ts'
+import { loadLines, watchMachine } from '../report/machine.ts'
+import { describeMachine, type Machine, machineLine, writeResult } from '../report/results.ts'
+import { alignedTable, digits } from '../report/table.ts'
+import { measure } from '../rounds.ts'
+import type { Row, Sample, Transfer } from '../rows.ts'
+import { startServiceProcess, yearUrl } from '../service-process.ts'
+import { highest, median } from '../statistics.ts'
+
+/** For one export and for two at once. */
+const memoryTargetMb = 256
+
+interface Load {
+  name: string
+  atOnce: number
+  headers: Record<string, string>
+}
+
+const loads: Load[] = [
+  { form: 'JSON', headers: {} },
+  { form: 'zstd', headers: { 'Accept-Encoding': 'zstd' } },
+].flatMap(({ form, headers }) =>
+  [1, 2, 8].map((atOnce) => ({ name: `${form}, ${atOnce} at once`, atOnce, headers })),
+)
+
+runBench(async (stack) => {
+  const usage = 'npm run bench:memory -- [--movements 600000] [--starts 10] [--times 1] [--only <name>]'
+  const options = readOptions(usage, ['movements', 'starts', 'times', 'only'])
+  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
+  const starts = options.wholeNumber('starts', 10, 1, 1_000)
+  const times = options.wholeNumber('times', 1, 1, 100)
+  const chosen = options.chosen('only', loads)
+
+  const dataset = await openDataset(movements, stack)
+  const endWatch = watchMachine(dataset.databasePid)
+  const rows = chosen.map(({ name }): Row => ({ name, samples: [] }))
+  for (let start = 1; start <= starts; start++)
+    for (const [index, load] of chosen.entries()) {
+      say(`start ${start} of ${starts}: ${load.name}`)
+      rows[index]!.samples.push(await measureOneStart(dataset, load, times, stack))
+    }
+
+  const machine = describeMachine(dataset.postgresVersion)
+  const load = endWatch()
+  const at = new Date().toISOString()
+  const results = { at, machine, load, movements, starts, times, rows }
+  return [
+    `Exports at once of a year of a folder of ${movements.toLocaleString('en')} movements, ${at.slice(0, 10)}`,
+    machineLine(machine),
+    ...loadLines(load),
+    '',
+    ...tableOf(rows),
+    '',
+    `Of ${starts} starts. The peak is that of ${times} in a row. Seconds, until the last export has ended, and processor time`,
+    'of the service are those of the first, which also loads and compiles the code of the service.',
+    writeResult(`memory-${movements}.json`, results),
+    writeResult(`memory-${movements}.svg`, pictureOf(machine, rows)),
+  ]
+})
+
+async function measureOneStart(
+  dataset: Dataset,
+  { name, atOnce, headers }: Load,
+  times: number,
+  stack: AsyncDisposableStack,
+): Promise<Sample> {
+  const service = await startServiceProcess(dataset.dataDir)
+  stack.defer(service.stop)
+  const url = yearUrl(service, dataset.year.exerciceId)
+  const readOne = () => drain(url, { ...service.headers, ...headers })
+  const run = async (): Promise<Transfer> => {
+    const started = performance.now()
+    const read = await Promise.race([Promise.all(Array.from({ length: atOnce }, readOne)), service.failed])
+    const [first] = read
+    for (const { rows } of read) assert.equal(rows, first!.rows, `${name}: all exports have the same rows`)
+    return {
+      ms: performance.now() - started,
+      firstByteMs: Math.max(...read.map(({ firstByteMs }) => firstByteMs)),
+      bytes: read.reduce((sum, { bytes }) => sum + bytes, 0),
+      rows: first!.rows,
+    }
+  }
+  const way = { name, pid: service.pid, address: undefined, run }
+  const samples: Sample[] = []
+  for (let time = 1; time <= times; time++) samples.push(await measure(way, dataset.databasePid))
+  await service.stop()
+  return { ...samples[0]!, peakMb: highest(samples.map(({ peakMb }) => peakMb)) }
+}
+
+function tableOf(rows: Row[]): string[] {
+  const heading = ['', 'peak MB, median', 'least', 'highest', 's', 'CPU s', 'first byte of the last, ms']
+  const lines = rows.map(({ name, samples }) => {
+    const peaks = samples.map(({ peakMb }) => peakMb ?? 0)
+    const middle = (value: (sample: Sample) => number | null) =>
+      digits(median(samples.map((sample) => value(sample) ?? 0)))
+    return [
+      name,
+      median(peaks).toFixed(0),
+      Math.min(...peaks).toFixed(0),
+      Math.max(...peaks).toFixed(0),
+      middle(({ ms }) => ms / 1000),
+      middle(({ cpuMs }) => (cpuMs ?? 0) / 1000),
+      middle(({ firstByteMs }) => firstByteMs),
+    ]
+  })
+  return alignedTable([heading, ...lines])
+}
+
+function pictureOf(machine: Machine, rows: Row[]): string {
+  const bars = rows.map(({ name, samples }) => ({
+    name,
+    kind: 'ours' as const,
+    values: samples.map(({ peakMb }) => peakMb ?? 0),
+  }))
+  const title = 'Peak memory of the service, each time started anew'
+  const print = (value: number) => `${value.toFixed(0)} MB`
+  return barsOf('Exports of a year at once', machine, [
+    { title, bars, print, mark: { value: memoryTargetMb, text: print(memoryTargetMb) } },
+  ])
+}

@@ -1,0 +1,144 @@
+"""Renders movements as JSON, in the shape of ../../../docs/spec/resources.md#movement."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from orjson import Fragment
+
+from books import Books, fragment
+
+Row = tuple[Any, ...]
+"""The columns of MOVEMENTS in movements_sql.py."""
+
+ENTRY_COLUMNS = 14
+"""The first column of the entry."""
+
+
+class MovementRenderer:
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self._entry_id = 0
+        self._entry = Fragment(b"null")
+
+    def render(self, rows: Iterable[Row]) -> bytes:
+        """One or more movements in the order of their entries, with commas between them."""
+        return orjson.dumps([self._movement(row) for row in rows])[1:-1]
+
+    def _movement(self, row: Row) -> dict[str, object]:
+        (
+            entry_id,
+            id,
+            description,
+            due_date,
+            free_number,
+            invoice_number,
+            debit,
+            credit,
+            attachments,
+            account_id,
+            payment_id,
+            shares,
+            lettering_state,
+            lettering_code,
+        ) = row[:ENTRY_COLUMNS]
+        if entry_id != self._entry_id:
+            self._entry_id = entry_id
+            self._entry = self._render_entry(entry_id, row)
+        if lettering_state == "partial":
+            lettering_code = "*" + lettering_code
+        return {
+            "producerId": str(id),
+            "description": description,
+            "dueDate": due_date,
+            "freeNumber": free_number,
+            "invoiceNumber": invoice_number,
+            "value": {
+                "credit": shown(credit, 100),
+                "debit": shown(debit, 100),
+                "amount": shown(credit - debit, 100),
+            },
+            "entry": self._entry,
+            "attachments": files(attachments) if attachments else {},
+            "account": self._books.accounts[account_id],
+            "payment": self._books.payments[payment_id],
+            "analytics": self._analytics(shares) if shares else [],
+            "lettering": {"state": lettering_state, "value": lettering_code},
+        }
+
+    def _render_entry(self, id: int, row: Row) -> Fragment:
+        """Serialized once for all of its movements."""
+        (
+            date,
+            due_date,
+            currency,
+            rate,
+            journal_id,
+            source,
+            third_party_id,
+            metadata,
+            comment,
+            created_at,
+            accounted_at,
+            attachments,
+        ) = row[ENTRY_COLUMNS:]
+        return fragment(
+            producerId=str(id),
+            date=date,
+            dueDate=due_date,
+            currency={"code": currency} | ({} if rate is None else {"rate": number(rate)}),
+            journal=self._books.journals[journal_id],
+            additionalProducerProperties={
+                "source": {
+                    "name": source,
+                    "thirdParty": self._books.third_parties[third_party_id],
+                },
+                "partnerMetadata": metadata
+                and {"partnerId": metadata.get("partnerId"), "json": metadata.get("json")},
+                "comment": comment,
+                "createdAt": created_at,
+                "accountedAt": accounted_at,
+            },
+            attachments=files(attachments) if attachments else {},
+        )
+
+    def _analytics(self, shares: list[int]) -> list[dict[str, Any]]:
+        """Section id, amount, rate, and so on by threes; shares of an axis are adjacent."""
+        axes: list[dict[str, Any]] = []
+        axis_id = None
+        for i in range(0, len(shares), 3):
+            section = self._books.sections[shares[i]]
+            if section.axis_id != axis_id:
+                axis_id = section.axis_id
+                axes.append(
+                    {
+                        "producerId": str(axis_id),
+                        "code": section.axis_code,
+                        "name": section.axis_name,
+                        "sections": [],
+                    }
+                )
+            axes[-1]["sections"].append(
+                {
+                    "producerId": str(shares[i]),
+                    "amount": shown(shares[i + 1], 100),
+                    "rate": shown(shares[i + 2], 10_000),
+                    "code": section.code,
+                    "name": section.name,
+                }
+            )
+        return axes
+
+
+def shown(count: int, parts: int) -> int | float:
+    """A count of hundredths and the like: 100 as it is, where orjson would write a float as 100.0."""
+    return count / parts if count % parts else count // parts
+
+
+def number(value: Decimal) -> int | float:
+    return int(value) if value == int(value) else float(value)
+
+
+def files(addresses: dict[str, str]) -> dict[str, dict[str, str]]:
+    return {name: {"type": "URL", "value": address} for name, address in addresses.items()}

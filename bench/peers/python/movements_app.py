@@ -1,0 +1,74 @@
+"""The year over HTTP, on Starlette and uvicorn."""
+
+import gc
+import socket
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from threading import Thread
+
+import uvicorn
+from psycopg_pool import ConnectionPool
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from books import read_books
+from movements import MovementRenderer
+from movements_sql import MOVEMENTS
+from year import Year, year_of_environment
+
+ROWS_PER_CHUNK = 1000
+
+
+def stream_year(pool: ConnectionPool, year: Year) -> Iterator[bytes]:
+    """
+    libpq's chunked rows mode: rows arrive as the server sends them, in the binary format, without
+    the round trips of a cursor.
+    """
+    with pool.connection() as connection:
+        renderer = MovementRenderer(read_books(connection, year))
+        selection = [year.schema_id, year.folder_id, year.exercice_id]
+        rows = connection.cursor().stream(MOVEMENTS, selection, binary=True, size=ROWS_PER_CHUNK)
+        before = b"["
+        while batch := list(islice(rows, ROWS_PER_CHUNK)):
+            yield before + renderer.render(batch)
+            before = b","
+        yield b"]" if before == b"," else b"[]"
+
+
+def main() -> None:
+    year = year_of_environment()
+    pool = ConnectionPool(year.database_url, min_size=1, max_size=2, open=True)
+    pool.wait()
+
+    def answer(request: Request) -> StreamingResponse:
+        return StreamingResponse(stream_year(pool, year), media_type="application/json")
+
+    avoid_collections()
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(Starlette(routes=[Route("/", answer)]), log_level="warning")
+    )
+    Thread(target=stop_at_end_of_input, args=[server], daemon=True).start()
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}/", flush=True)
+    server.run(sockets=[listener])
+
+
+def avoid_collections() -> None:
+    """
+    Movements have no cycles. By default the collector searches for some after every 700 objects, and
+    in all modules now and then: 4.6 s of processor instead of 3.1 for a year.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000)
+
+
+def stop_at_end_of_input(server: uvicorn.Server) -> None:
+    sys.stdin.read()
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+/** What ways consumed, round by round, and how they compare. */
+import type { Usage } from './measure.ts'
+import { median } from './statistics.ts'
+
+/** The database's own COPY, with which everything is compared. */
+export const floorName = 'floor: COPY to nowhere'
+export const oursName = 'Grandlivre'
+
+/** One run of a way. */
+export interface Transfer {
+  ms: number
+  /** Null if the response is a file that is fetched later. */
+  firstByteMs: number | null
+  /** Bytes over the wire, or of the file. Null if nothing is read. */
+  bytes: number | null
+  /** Movements, if the response says how many. */
+  rows: number | null
+  /** Hexadecimal, if the response says it. */
+  sha256?: string | null
+}
+
+/** What one way consumed in one round. */
+export interface Sample extends Transfer, Usage {
+  /** CPU time of the bench itself, which reads the response: part of the load on the machine. */
+  clientCpuMs: number
+}
+
+/** A line of the table. */
+export interface Row {
+  name: string
+  /** One per round. */
+  samples: Sample[]
+  /** Of a request sent many times; `samples` then has one element, with medians and averages of all. */
+  p99Ms?: number
+}
+
+export function medianMs({ samples }: Row): number {
+  return median(samples.map(({ ms }) => ms))
+}
+
+/** To another way that took turns with it: of the times of each round. */
+export function ratiosOf(row: Row, other: Row): number[] {
+  return row.samples.map(({ ms }, round) => ms / other.samples[round]!.ms)
+}
