@@ -5,6 +5,7 @@
  * in TypeScript; another language needs a folder and a line here.
  */
 import { script } from '../own-process.ts'
+import { compileGo, compileRust, goProgram, rustProgram } from './compile.ts'
 import { installPython, pythonProgram } from './python/install.ts'
 
 export interface Peer {
@@ -24,6 +25,8 @@ export interface Peer {
 export const peers: Peer[] = [
   { name: 'object per row, JSON.stringify', command: script('./peers/object-per-row.ts') },
   { name: 'JSON made by the database', command: script('./peers/database-json.ts'), hasBlanks: true },
+  { name: 'Rust: tokio-postgres, serde_json', command: [rustProgram], build: compileRust },
+  { name: 'Go: pgx, sonic', command: [goProgram], build: compileGo },
   {
     name: 'Python: psycopg, orjson',
     command: pythonProgram('movements_app.py'),

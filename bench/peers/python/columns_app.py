@@ -7,13 +7,12 @@ The answer is JSON: rows and bytes of the file.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import import_module
 from io import BytesIO
-from os import environ
-from os.path import getsize
 from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
@@ -26,11 +25,11 @@ from year import year_of_environment
 def write_with(way: str) -> Callable[[str], dict[str, int]]:
     write_year = import_module(f"columns_{way}").write_year
     year = year_of_environment()
-    path = environ["PARQUET_FILE"]
+    path = os.environ["PARQUET_FILE"]
 
     def write(query: str) -> dict[str, int]:
         rows = write_year(year, path)
-        return {"rows": rows, "bytes": getsize(path)}
+        return {"rows": rows, "bytes": os.path.getsize(path)}
 
     return write
 
@@ -42,6 +41,7 @@ def open_file(query: str) -> dict[str, int]:
 
 
 def main(way: str) -> None:
+    Thread(target=end_with_input, daemon=True).start()
     run = open_file if way == "open" else write_with(way)
 
     class Answer(BaseHTTPRequestHandler):
@@ -56,14 +56,14 @@ def main(way: str) -> None:
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Answer)
-    Thread(target=stop_at_end_of_input, args=[server], daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}/", flush=True)
     server.serve_forever()
 
 
-def stop_at_end_of_input(server: HTTPServer) -> None:
+def end_with_input() -> None:
+    """At once, even amid an answer: connections and files need no farewell."""
     sys.stdin.read()
-    server.shutdown()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -30,14 +30,15 @@ export async function installPython(requirements: string): Promise<string | unde
   /** A copy, made last: while it is equal, everything is installed. */
   const installed = join(environment, requirements)
   const text = await readFile(wanted, 'utf8')
-  if (text === (await readFile(installed, 'utf8').catch(() => undefined))) return undefined
+  if (text === (await readFile(installed, 'utf8').catch(() => undefined)) && (await starts()))
+    return undefined
   say(`installing Python packages of ${requirements} (a minute, the first time)`)
   try {
     await run('python3', [
       '-c',
       'import sys; assert sys.version_info >= (3, 11), "Python is older than 3.11"',
     ])
-    await run('python3', ['-m', 'venv', environment])
+    if (!(await starts())) await run('python3', ['-m', 'venv', '--clear', environment])
     const pip = ['-m', 'pip', 'install', '--quiet', '--no-input', '--only-binary', ':all:', '--no-deps']
     await run(python, [...pip, '--requirement', wanted], { timeout: installMs })
     await copyFile(wanted, installed)
@@ -45,6 +46,14 @@ export async function installPython(requirements: string): Promise<string | unde
   } catch (error) {
     return lastLine(error as Error & { stderr?: string })
   }
+}
+
+/** An environment refers to the Python that made it, which may be gone. */
+async function starts(): Promise<boolean> {
+  return run(python, ['-c', '']).then(
+    () => true,
+    () => false,
+  )
 }
 
 /** Of what the program says on standard error. */

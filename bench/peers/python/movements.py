@@ -132,7 +132,7 @@ class MovementRenderer:
 
 
 def shown(count: int, parts: int) -> int | float:
-    """A count of hundredths and the like: 100 as it is, where orjson would write a float as 100.0."""
+    """A count of hundredths and the like: 100 stays 100, where a float would be 100.0."""
     return count / parts if count % parts else count // parts
 
 
