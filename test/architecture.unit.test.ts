@@ -28,7 +28,15 @@ const rooms = [
   'ground',
 ]
 const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
-const entries = ['main.ts', 'cli.ts', 'demo.ts', 'export-thread.ts', 'write-parquet.ts', 'client/webhooks.ts']
+const entries = [
+  'main.ts',
+  'cli.ts',
+  'demo.ts',
+  'export-thread.ts',
+  'hash-thread.ts',
+  'write-parquet.ts',
+  'client/webhooks.ts',
+]
 
 interface SourceFile {
   path: string

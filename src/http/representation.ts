@@ -1,4 +1,7 @@
-/** Negotiates the media type and encoding of an answer, and builds and matches the ETags that name them. */
+/**
+ * Negotiates the media type, the encoding and the digest of an answer, and builds and matches the ETags that name the
+ * first two.
+ */
 import type { Context } from 'hono'
 import Negotiator from 'negotiator'
 import { AppError } from '../errors.ts'
@@ -53,6 +56,19 @@ export function negotiate(
     | Encoding
     | undefined
   return { form, encoding: encoding ?? 'identity' }
+}
+
+/**
+ * `Want-Content-Digest` (RFC 9530): whether the caller wants the SHA-256 of the body. It does unless it gives `sha-256`
+ * the preference 0. Other algorithms do not count, and what is not understood has no effect; of two preferences the
+ * last counts, as in every dictionary (RFC 9651).
+ */
+export function wantsSha256(wantContentDigest: string | undefined): boolean {
+  const preferences = [
+    ...(wantContentDigest ?? '').matchAll(/(?:^|,)[ \t]*sha-256=(\d+)[ \t]*(?:;[^,]*)?(?=,|$)/g),
+  ]
+  const last = preferences.at(-1)?.[1]
+  return last === undefined || Number(last) > 0
 }
 
 /**

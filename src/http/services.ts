@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
-import type { Piscina } from 'piscina'
 import type { RequestSlots } from '../auth/request-slots.ts'
 import type { Config } from '../config.ts'
 import type { Notifications } from '../db/notifications.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Threads } from '../threads/pool.ts'
 import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
 import type { Readiness } from './readiness.ts'
@@ -29,8 +29,8 @@ export interface Services {
   store: ObjectStore
   /** The queue of full exports. */
   queue: ExportQueue
-  /** The export threads. */
-  threads: Piscina
+  /** The threads of exports. */
+  threads: Threads
   /** Whether requests can be accepted; remembers what failed ones lacked. */
   readiness: Readiness
   log: Log

@@ -1,7 +1,6 @@
 /** One attempt at a full export, from the main thread: starts it in a thread, reads its progress, stops it. */
 import { MessageChannel } from 'node:worker_threads'
-import type { Piscina } from 'piscina'
-import { isQueueFull } from '../threads/pool.ts'
+import { hashBeside, isQueueFull, type Threads } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
@@ -20,21 +19,26 @@ export interface RunningAttempt {
 
 /** @param stopMs how long a stopped attempt may take to remove what it wrote */
 export function startAttempt(
-  threads: Piscina,
-  task: Omit<FolderTask, 'progress' | 'port'>,
+  threads: Threads,
+  task: Omit<FolderTask, 'progress' | 'port' | 'hash'>,
   stopMs: number,
 ): RunningAttempt {
   const { port1: ourPort, port2: port } = new MessageChannel()
+  const { port1: from, port2: hash } = new MessageChannel()
+  // If it dies, the port closes, and the attempt fails.
+  hashBeside(threads, { from }, () => {})
   const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
   progress[1] = Number.NaN
   const gaveUp = Promise.withResolvers<AttemptOutcome>()
-  const outcome: Promise<AttemptOutcome> = threads
-    .run({ ...task, progress, port }, { name: 'exportFolder', transferList: [port] as never })
+  const outcome: Promise<AttemptOutcome> = threads.exports
+    .run({ ...task, progress, port, hash }, { name: 'exportFolder', transferList: [port, hash] as never })
     // The queue of the threads is full, or the thread died.
     .catch((error: unknown) => (isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }))
     .finally(() => {
       clearTimeout(stopTimer)
       ourPort.close()
+      // Unless the thread has received it.
+      hash.close()
     })
   let stopTimer: NodeJS.Timeout | undefined
   const stop = () => {

@@ -1,44 +1,32 @@
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { pipeline } from 'node:stream/promises'
-import { compressor } from '../exports/compressor.ts'
+import { Compressor } from '../exports/compressor.ts'
 import type { Compression } from '../formats/file-formats.ts'
 import type { ObjectWriter } from '../store/store.ts'
 
-/**
- * Writes to an object of the store compressed, as one frame of zstd or one member of gzip: some readers stop after the
- * first. After the first failure every further call fails with the same error, as with any writer.
- */
+/** Writes to an object of the store compressed. */
 export class CompressedWriter implements ObjectWriter {
   readonly #object: ObjectWriter
-  readonly #compressor: ReturnType<typeof compressor>
-  /** Settles when the object has taken every compressed piece, or has failed. */
-  readonly #stored: Promise<void>
+  readonly #compressor: Compressor
+  /** Of what is stored, a twentieth of the content: a hash thread would save less than the messages cost. */
   readonly #hash = createHash('sha256')
   #bytes = 0
   #contentBytes = 0
 
   constructor(object: ObjectWriter, compression: Compression) {
     this.#object = object
-    this.#compressor = compressor(compression)
-    this.#stored = pipeline(this.#compressor, (pieces: AsyncIterable<Uint8Array>) => this.#store(pieces))
-    // The next write() or complete() reports it.
-    this.#stored.catch(() => {})
+    this.#compressor = new Compressor(compression, (pieces) => this.#store(pieces))
   }
 
-  /** Resolves when the bytes are compressed. That is done in another thread, so the caller may hash them meanwhile. */
+  /** Resolves when the bytes are compressed. That is done in another thread. */
   async write(bytes: Uint8Array): Promise<void> {
-    if (this.#compressor.destroyed) return this.#stored
     this.#contentBytes += bytes.length
-    // #stored has the cause; the compressor is only told that it was destroyed.
-    if (!this.#compressor.write(bytes)) await once(this.#compressor, 'drain').catch(() => this.#stored)
+    await this.#compressor.write(bytes)
   }
 
   /** @param expected bytes before compression */
   async complete(expected: { bytes: number }): Promise<void> {
-    this.#compressor.end()
-    await this.#stored
+    await this.#compressor.end()
     assert(
       this.#contentBytes === expected.bytes,
       `${this.#contentBytes} of ${expected.bytes} bytes were written`,
@@ -47,7 +35,7 @@ export class CompressedWriter implements ObjectWriter {
   }
 
   async abort(): Promise<void> {
-    this.#compressor.destroy(new Error('the file was aborted'))
+    this.#compressor.abort(new Error('the file was aborted'))
     await this.#object.abort()
   }
 

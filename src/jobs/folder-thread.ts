@@ -1,16 +1,15 @@
 /**
- * A full export in its thread, in any format: one snapshot, rendered, hashed, compressed if the trigger asked for it,
- * and written to the store, chunk by chunk. The main thread sends at most one message: stop. Then the attempt removes
- * what it wrote.
+ * A full export in its thread, in any format: one snapshot, rendered, compressed if the trigger asked for it, written
+ * to the store, and hashed in a hash thread, chunk by chunk. The main thread sends at most one message: stop. Then the
+ * attempt removes what it wrote.
  *
  * Both transactions commit before the file is completed, so a read that fails at its end creates no file, and a store
  * that is slow to join parts blocks neither connections nor the database's vacuum.
  */
 import { strict as assert } from 'node:assert'
-import { createHash } from 'node:crypto'
 import type { MessagePort } from 'node:worker_threads'
 import type pg from 'pg'
-import { twoChunkBuffers } from '../exports/chunk-buffer.ts'
+import { eachBesideNext } from '../exports/each-beside-next.ts'
 import { dayIn } from '../exports/read/day.ts'
 import { openSnapshot, type Snapshot } from '../exports/read/snapshot.ts'
 import type { FileTotals } from '../exports/render/count-chunks.ts'
@@ -26,6 +25,7 @@ import {
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter } from '../store/store.ts'
 import type { ThreadSettings } from '../threads/pool.ts'
+import { ThreadHash } from '../threads/thread-hash.ts'
 import { CompressedWriter } from './compressed-writer.ts'
 import type { Failure } from './failure.ts'
 import { failureOf } from './failure.ts'
@@ -50,6 +50,8 @@ export interface FolderTask {
    */
   progress: Float64Array
   port: MessagePort
+  /** Its other end has a hash thread. */
+  hash: MessagePort
 }
 
 export interface FolderStored {
@@ -76,6 +78,7 @@ export async function storeFolder(
     return { failed: failureOf(error) }
   } finally {
     task.port.close()
+    task.hash.close()
   }
 }
 
@@ -138,7 +141,7 @@ async function writeContent(
   writer: ObjectWriter,
   stopped: AbortSignal,
 ): Promise<Content> {
-  const hash = createHash('sha256')
+  const hash = new ThreadHash(task.hash)
   let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
   let notes: FileNotes | undefined
   const axesLeftOut: string[] = []
@@ -148,7 +151,7 @@ async function writeContent(
     version: task.version,
     now: snapshot.at,
     ...task.options,
-    buffer: twoChunkBuffers(),
+    buffer: (bytesNeeded) => hash.buffer(bytesNeeded),
     stopped,
     counted: (now) => {
       totals = now
@@ -158,18 +161,11 @@ async function writeContent(
       notes = given
     },
   })
-  // A chunk is compressed and written by other threads while it is hashed here and the next is rendered. One after the
-  // other, a JSON file in zstd took 1.4 times as long.
-  let written = Promise.resolve()
-  for await (const chunk of chunks) {
-    await written
-    written = writer.write(chunk)
-    // Reported by the next await, unless rendering fails first.
-    written.catch(() => {})
-    hash.update(chunk)
+  await eachBesideNext(chunks, async (chunk) => {
     task.progress[0] = totals.rows
     task.progress[2] = totals.bytes
-  }
-  await written
-  return { ...totals, sha256: hash.digest('hex'), notes, axesLeftOut }
+    await writer.write(chunk)
+    await hash.update(chunk)
+  })
+  return { ...totals, sha256: await hash.digest('hex'), notes, axesLeftOut }
 }

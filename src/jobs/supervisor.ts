@@ -8,10 +8,10 @@
  * finds the export ended and removes the rest.
  */
 import type { Pool } from 'pg'
-import type { Piscina } from 'piscina'
 import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Threads } from '../threads/pool.ts'
 import type { ExportTiming } from '../timing.ts'
 import { type RunningAttempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
@@ -34,7 +34,7 @@ export interface SupervisorParts {
   /** Connects as the service role. */
   database: Pool
   queue: ExportQueue
-  threads: Piscina
+  threads: Threads
   store: ObjectStore
   /** Exports that run at once. */
   concurrency: number

@@ -1,6 +1,5 @@
 /** The background work of a process: full exports, webhook deliveries, retention. */
 import type { Pool } from 'pg'
-import type { Piscina } from 'piscina'
 import { type Config, limits } from '../config.ts'
 import { createPool } from '../db/pool.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
@@ -10,6 +9,7 @@ import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
 import { startChangeRetention } from '../ledger/changes/retention.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Threads } from '../threads/pool.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
@@ -23,7 +23,7 @@ export interface BackgroundParts {
   serviceUrl: string
   masterKey: Buffer
   queue: ExportQueue
-  threads: Piscina
+  threads: Threads
   store: ObjectStore
   deliveries: PostParts
   timing: Timing

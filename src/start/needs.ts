@@ -1,6 +1,5 @@
 /** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
-import type { Piscina } from 'piscina'
 import type { Config } from '../config.ts'
 import { checkConnection } from '../db/check-connection.ts'
 import { latestMigration } from '../db/migrations/migrate.ts'
@@ -10,6 +9,7 @@ import { AppError } from '../errors.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { Need } from '../http/readiness.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Threads } from '../threads/pool.ts'
 
 export interface NeedsParts {
   config: Config
@@ -18,7 +18,7 @@ export interface NeedsParts {
   /** The database that exports read. */
   exportUrl: string
   store: ObjectStore
-  threads: Piscina
+  threads: Threads
 }
 
 export async function needsOf({ config, database, exportUrl, store, threads }: NeedsParts): Promise<{
@@ -38,7 +38,7 @@ export async function needsOf({ config, database, exportUrl, store, threads }: N
     {
       name: 'the export threads',
       check: async () => {
-        if (threads.threads.length === 0) throw new Error('No thread is running')
+        if (threads.exports.threads.length === 0) throw new Error('No thread is running')
       },
     },
   ]

@@ -6,15 +6,18 @@
  * transferred, not copied.
  *
  *   thread -> main   head (once, first), chunk*, then end or error (once)
- *   main -> thread   credit*, buffer*, cancel (at most once)
+ *   main -> thread   credit*
  *
- * `buffer` returns a chunk's buffer once the socket has sent it. Without that, the garbage of both threads grew to 150
- * MB before V8 collected it, because a chunk takes only a few dozen bytes of the heap.
+ * Credit brings back the buffers of chunks that the socket has sent. Without that, the garbage of both threads grew to
+ * 150 MB before V8 collected it, because a chunk takes only a few dozen bytes of the heap.
+ *
+ * Where the body has a digest, a hash thread (hash-thread.ts) lies between the two: it passes every message on, and
+ * adds the SHA-256 of the chunks to the end. Neither side notices.
  *
  * Buffers that are left when an export ends are kept for the next one. Exports of 2,000 movements, with seven new
  * chunks each, made the thread collect all its garbage every fifth time: a quarter of their processor time.
  *
- * A port that closes without end or error is a failure: the thread died.
+ * A port that closes without end or error is a failure: a thread died. The reader closes it to cancel.
  *
  * A full export has no channel: its bytes go from the thread to the store. Its port carries one message, stop; its
  * progress is in shared memory (jobs/folder-thread.ts).
@@ -29,9 +32,9 @@ import { AppError } from '../errors.ts'
 /** Four megabytes: two windows. */
 const spareBuffersMax = 16
 
-type FromThread<Head, Summary> =
+export type FromThread<Head, Summary> =
   | { kind: 'head'; head: Head }
-  | { kind: 'chunk'; bytes: Uint8Array }
+  | { kind: 'chunk'; bytes: Uint8Array<ArrayBuffer> }
   | { kind: 'end'; summary: Summary; buffers: ArrayBuffer[] }
   | { kind: 'error'; error: ThreadError }
 
@@ -46,14 +49,14 @@ interface ThreadError {
   stack: string
 }
 
-type FromMain =
-  | { kind: 'credit'; bytes: number }
-  | { kind: 'buffer'; buffer: ArrayBuffer }
-  | { kind: 'cancel' }
+export interface Credit {
+  bytes: number
+  buffers: ArrayBuffer[]
+}
 
 /** The end in the export thread. */
 export class ChannelWriter<Head, Summary> {
-  /** Aborted when the reader cancels or its port closes. */
+  /** Aborted when the port closes: the reader cancelled, or a thread died. */
   readonly signal: AbortSignal
   readonly #port: MessagePort
   readonly #cancel = new AbortController()
@@ -67,14 +70,13 @@ export class ChannelWriter<Head, Summary> {
     this.signal = this.#cancel.signal
     this.#port = port
     this.#creditBytes = windowBytes
-    port.on('message', (message: FromMain) => {
-      if (message.kind === 'cancel') this.#cancel.abort(new Error('the reader cancelled'))
-      else if (message.kind === 'credit') this.#creditBytes += message.bytes
-      else this.#buffers.push(message.buffer)
+    port.on('message', ({ bytes, buffers: returned }: Credit) => {
+      this.#creditBytes += bytes
+      this.#buffers.push(...returned)
       this.#creditCame?.()
     })
     port.on('close', () => {
-      this.#cancel.abort(new Error('the reader closed the channel'))
+      this.#cancel.abort(new Error('the export was cancelled, or the thread that reads it died'))
       this.#creditCame?.()
     })
   }
@@ -139,7 +141,9 @@ export class ChannelReader<Head, Summary> {
   summary: Summary | undefined
   cancelled = false
   readonly #port: MessagePort
-  readonly #chunks: Uint8Array[] = []
+  readonly #chunks: Uint8Array<ArrayBuffer>[] = []
+  /** Buffers that the next credit brings back. */
+  #sent: ArrayBuffer[] = []
   #head: Head | undefined
   #error: Error | undefined
   #ended = false
@@ -170,31 +174,33 @@ export class ChannelReader<Head, Summary> {
     if (this.#error) throw this.#error
     const bytes = this.#chunks.shift()
     if (bytes && !this.#ended) {
-      this.#port.postMessage({ kind: 'credit', bytes: bytes.byteLength } satisfies FromMain)
+      const credit: Credit = { bytes: bytes.byteLength, buffers: this.#sent }
+      this.#port.postMessage(credit, credit.buffers)
+      this.#sent = []
     }
     return bytes
   }
 
   /**
-   * Returns the buffer of a chunk to the thread, or keeps it for the next export. Only for a chunk that is no longer
-   * read: its buffer is overwritten.
+   * Returns the buffer of a chunk to the thread with the next credit, or keeps it for the next export. Only for a chunk
+   * that is no longer read: its buffer is overwritten.
    */
   recycle(bytes: Uint8Array): void {
     if (this.#error || !(bytes.buffer instanceof ArrayBuffer)) return
-    const { buffer } = bytes
-    if (this.#ended) keepBuffer(buffer)
-    else this.#port.postMessage({ kind: 'buffer', buffer } satisfies FromMain, [buffer])
+    if (this.#ended) keepBuffer(bytes.buffer)
+    else this.#sent.push(bytes.buffer)
   }
 
-  /** Asks the thread to stop. `read()` rejects from now on. */
+  /** Makes the thread stop. `read()` rejects from now on. */
   cancel(): void {
     if (this.#ended || this.#error) return
     this.cancelled = true
-    this.#port.postMessage({ kind: 'cancel' } satisfies FromMain)
-    // If no thread has received the port, the message queued in it would keep it open. Closing a transferred port has
-    // no effect.
-    this.threadPort.close()
     this.fail(new Error('the export was cancelled'))
+  }
+
+  /** Once nothing more can come from the thread. */
+  whenClosed(run: () => void): void {
+    this.#port.on('close', run)
   }
 
   /** Fails the channel from outside, if the thread could not start or died. Only the first error counts. */
@@ -202,7 +208,7 @@ export class ChannelReader<Head, Summary> {
     if (this.#ended || this.#error) return
     this.#error = error
     this.#chunks.length = 0
-    // If no thread has received the other end, nothing else would ever close it.
+    // Ends the thread's work; and if no thread has received the other end, nothing else would ever close it.
     this.#port.close()
     this.#wake?.()
   }
@@ -219,7 +225,7 @@ export class ChannelReader<Head, Summary> {
       case 'end':
         this.summary = message.summary
         this.#ended = true
-        message.buffers.forEach(keepBuffer)
+        ;[...this.#sent, ...message.buffers].forEach(keepBuffer)
         break
       case 'error':
         this.fail(toError(message.error))

@@ -1,10 +1,16 @@
-/** The thread pool of exports. */
+/** The threads of exports, and those that hash beside them. */
 import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { StoreSettings } from '../store/store.ts'
 import type { StoreTiming } from '../timing.ts'
+import type { HashTask } from './hash-chunks.ts'
 import { WaitingTasks } from './waiting-tasks.ts'
+
+/**
+ * A hash thread takes 1.1 GB/s, an export thread renders 300 to 400 MB/s.
+ */
+const exportThreadsPerHashThread = 3
 
 /** Megabytes of JavaScript heap per thread. An export needs about 20; a leak should end the thread, not the machine. */
 const threadHeapMb = 256
@@ -20,8 +26,23 @@ export interface ThreadSettings {
   timeZone: string
 }
 
-export function createThreads(count: number, settings: ThreadSettings): Piscina {
-  return new Piscina({
+/** A thread that dies is replaced. */
+export interface Threads {
+  exports: Piscina
+  /** Each export gets the least busy one. */
+  hashes: Piscina
+  destroy: () => Promise<void>
+}
+
+/** @param count of export threads */
+export function createThreads(count: number, settings: ThreadSettings): Threads {
+  const common = {
+    // The default blocks a thread's event loop between tasks, and with it exports that are waiting for their clients.
+    atomics: 'disabled',
+    resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
+  } as const
+  const exports = new Piscina({
+    ...common,
     filename: new URL('../export-thread.ts', import.meta.url).href,
     minThreads: count,
     maxThreads: count,
@@ -30,11 +51,36 @@ export function createThreads(count: number, settings: ThreadSettings): Piscina 
     taskQueue: new WaitingTasks(),
     // Otherwise the first waiting task goes to the end of the queue each time no thread has a slot for it.
     stricterFIFO: true,
-    // The default blocks a thread's event loop between tasks, and with it exports that are waiting for their clients.
-    atomics: 'disabled',
     workerData: settings,
-    resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
   })
+  const hashThreads = Math.ceil(count / exportThreadsPerHashThread)
+  const hashes = new Piscina({
+    ...common,
+    filename: new URL('../hash-thread.ts', import.meta.url).href,
+    minThreads: hashThreads,
+    maxThreads: hashThreads,
+    // As many as there are exports: none waits for another to end.
+    concurrentTasksPerWorker: Number.POSITIVE_INFINITY,
+  })
+  const destroy = async () => {
+    await exports.destroy()
+    await hashes.destroy()
+  }
+  return { exports, hashes, destroy }
+}
+
+/**
+ * Starts to hash what arrives at a port.
+ * @param from transferred, like `to`: see HashTask
+ * @param failed called if the hash thread dies
+ */
+export function hashBeside(
+  { hashes }: Pick<Threads, 'hashes'>,
+  task: HashTask,
+  failed: (error: unknown) => void,
+): void {
+  const ports = task.to ? [task.from, task.to] : [task.from]
+  hashes.run(task, { name: 'hashChunks', transferList: ports as never }).catch(failed)
 }
 
 /** Whether a task was refused because the queue is full. Piscina reports that only by the message. */

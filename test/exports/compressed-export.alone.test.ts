@@ -44,7 +44,7 @@ test.each(['gzip', 'zstd'] as const)(
     const reader: ExportReader = new ChannelReader()
     const sent = sendExport(
       pool,
-      { task: { ...banks, encoding }, port: reader.threadPort, buffers: [] },
+      { task: { ...banks, encoding }, port: reader.threadPort, hash: 'here', buffers: [] },
       produce,
     )
     let [read, peak] = [0, 0]

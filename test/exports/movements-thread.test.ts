@@ -1,7 +1,6 @@
-/** Exports whose thread dies while they run, and exports that start late. */
+/** Exports one of whose threads dies while they run, exports that start late, and those without a digest. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import type { Piscina } from 'piscina'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { limits, readConfig } from '../../src/config.ts'
@@ -14,7 +13,7 @@ import { ExportQueue } from '../../src/jobs/queue.ts'
 import { createLog } from '../../src/log.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { storeSettings } from '../../src/store/store.ts'
-import { createThreads } from '../../src/threads/pool.ts'
+import { createThreads, type Threads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { FairTurns } from '../../src/webhooks/dispatch/fair-turns.ts'
 import { postPartsOf } from '../../src/webhooks/dispatch/post.ts'
@@ -25,7 +24,7 @@ import { type ExportStage, setExportStage } from '../support/stages/export-stage
 import { until } from '../support/until.ts'
 
 let stage: ExportStage
-let threads: Piscina
+let threads: Threads
 let url: string
 const closers: (() => unknown)[] = []
 
@@ -94,7 +93,7 @@ test('a thread that dies mid-stream breaks its transfers off, and another runs t
     expect(message.statusCode).toBe(200)
     await once(message, 'readable')
   }
-  await threads.threads[0]!.terminate()
+  await threads.exports.threads[0]!.terminate()
   for (const message of messages) {
     const reading = (async () => {
       for await (const _ of message);
@@ -107,6 +106,61 @@ test('a thread that dies mid-stream breaks its transfers off, and another runs t
   await until(async () => (await runningQueries(stage.staff.client)).length === 0)
 })
 
+test('a hash thread that dies mid-stream breaks its transfers off, and another hashes the next export', async () => {
+  const encodings = [{}, { 'Accept-Encoding': 'zstd' }]
+  const messages = await Promise.all(
+    encodings.map((encoding) => open(large(), { ...stage.company, ...encoding })),
+  )
+  for (const message of messages) {
+    expect(message.statusCode).toBe(200)
+    await once(message, 'readable')
+  }
+  await threads.hashes.threads[0]!.terminate()
+  for (const message of messages) {
+    const reading = (async () => {
+      for await (const _ of message);
+    })()
+    await expect(reading).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(message.complete).toBe(false)
+  }
+  for (const encoding of encodings) {
+    const next = await download(large(), { ...stage.company, ...encoding })
+    expect(next.trailers).toEqual({ 'x-row-count': '30000', 'x-content-sha256': next.sha256 })
+  }
+  await until(async () => (await runningQueries(stage.staff.client)).length === 0)
+})
+
+test('without a digest none is announced or sent, and no hash thread is asked', async () => {
+  const without = { ...stage.company, 'Want-Content-Digest': 'sha-512=5, sha-256=0' }
+  const hashed = () => threads.hashes.completed
+  const run = async (path: string, encoding: string, headers: Record<string, string>) => {
+    const {
+      headers: answer,
+      trailers,
+      sha256,
+    } = await download(`${url}/api/v1/${path}`, {
+      ...headers,
+      'Accept-Encoding': encoding,
+    })
+    return { announced: answer.trailer, vary: answer.vary, etag: answer.etag, trailers, sha256 }
+  }
+  const movements = `mad/movements?version=1.0.0&idExercice=${largeExercice}`
+  for (const encoding of ['identity', 'gzip', 'zstd'])
+    for (const path of [movements, 'mad/accounts?version=1.0.0', 'society']) {
+      const before = hashed()
+      const bare = await run(path, encoding, without)
+      expect(Object.keys(bare.trailers)).toEqual(['x-row-count'])
+      expect(bare.announced).toBe('X-Row-Count')
+      expect(hashed(), path).toBe(before)
+      const full = await run(path, encoding, stage.company)
+      expect(full.announced).toBe('X-Row-Count, X-Content-SHA256')
+      expect(full.trailers).toEqual({ ...bare.trailers, 'x-content-sha256': full.sha256 })
+      expect([full.sha256, full.etag, full.vary]).toEqual([bare.sha256, bare.etag, bare.vary])
+      // The counter counts: an export of movements is a task of a hash thread.
+      if (path === movements) await until(() => hashed() === before + 1)
+    }
+})
+
 test('a thread that dies before the first byte gives an error, and another runs the next export', async () => {
   await stage.staff.client.query('begin; lock table grandlivre.entries in access exclusive mode')
   const answer = download(large(), stage.company)
@@ -116,7 +170,7 @@ test('a thread that dies before the first byte gives an error, and another runs 
     )
     return rowCount! > 0
   })
-  await threads.threads[0]!.terminate()
+  await threads.exports.threads[0]!.terminate()
   const { status, json } = await answer
   await stage.staff.client.query('rollback')
   expect([status, json.error.code]).toEqual([500, 'ERR-INTERNAL'])
@@ -132,7 +186,7 @@ test('the ETag and If-Match of an export concern the ledger at its start, not at
   const conditional = download(small(), { ...stage.company, 'If-Match': before })
   const plain = download(small(), stage.company)
   // Both have been checked against the ledger, and wait for a slot.
-  await until(() => threads.queueSize === 2)
+  await until(() => threads.exports.queueSize === 2)
   await stage.staff.client.query(
     `update grandlivre.accounts set name = 'renamed' where schema_id = 100 and folder_id = 111 and id = 110`,
   )

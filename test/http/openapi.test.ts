@@ -60,8 +60,8 @@ describe('the OpenAPI document', () => {
     expect(parameters.length).toBeGreaterThan(20)
     const isStated = ({ enum: words, pattern, format, maximum, items }: Parameter['schema']): boolean =>
       Boolean(words ?? pattern ?? format ?? maximum) || (items !== undefined && isStated(items))
-    // `draft` accepts any text; ETags are copied; an invalid export id gets 404.
-    const free = ['draft', 'if-match', 'if-none-match', 'exportId']
+    // `draft` accepts any text; ETags are copied; unknown preferences have no effect; an invalid export id gets 404.
+    const free = ['draft', 'if-match', 'if-none-match', 'want-content-digest', 'exportId']
     const unstated = parameters.filter(({ schema }) => !isStated(schema)).map(({ name }) => name)
     expect(unstated.filter((name) => !free.includes(name))).toEqual([])
   })
@@ -102,7 +102,7 @@ describe('the OpenAPI document', () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const { parameters, responses } = body.paths['/api/v1/mad/movements'].get
     expect(parameters.map((parameter: { name: string }) => parameter.name)).toEqual(
-      expect.arrayContaining(['if-none-match', 'if-match']),
+      expect.arrayContaining(['if-none-match', 'if-match', 'want-content-digest']),
     )
     const ask = (headers: Record<string, string>, method?: string) => {
       const query = 'version=1.0.0&startDate=2026-01-01&endDate=2026-01-31'

@@ -1,6 +1,6 @@
 /** Which representation a request gets, and how ETags name it. */
 import { expect, test } from 'vitest'
-import { etagOf, holdsEtag, namesSelection, negotiate } from '../../src/http/representation.ts'
+import { etagOf, holdsEtag, namesSelection, negotiate, wantsSha256 } from '../../src/http/representation.ts'
 import { attachment } from '../../src/store/attachment.ts'
 
 test.each([
@@ -72,4 +72,34 @@ test.each([
   ['😀.json', `attachment; filename="_.json"; filename*=UTF-8''%F0%9F%98%80.json`],
 ])('Content-Disposition of a file named %j', (name, header) => {
   expect(attachment(name)).toBe(header)
+})
+
+test('only a preference of 0 for sha-256 does without the digest', () => {
+  for (const header of [
+    'sha-256=0',
+    'sha-256=00',
+    ' sha-512=10 ,\tsha-256=0 ',
+    'sha-256=0;note="x", sha-512=3',
+    'sha-256=5, sha-256=0',
+    'sha-512=, sha-256=0',
+  ])
+    expect(wantsSha256(header), header).toBe(false)
+  for (const header of [
+    undefined,
+    '',
+    'sha-256',
+    'sha-256=',
+    'sha-256=1',
+    'sha-256=10',
+    'sha-256=0, sha-256=5',
+    'sha-512=0',
+    'x-sha-256=0',
+    'sha-256 = 0',
+    'sha-256=0.5',
+    'sha-256=?0',
+    'sha-256="0"',
+    'SHA-256=0',
+    'sha-512="a, sha-256=0x"',
+  ])
+    expect(wantsSha256(header), header).toBe(true)
 })

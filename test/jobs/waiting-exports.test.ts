@@ -1,11 +1,10 @@
 /** Exports that wait for a slot in the threads: the order in which they get one, and clients that leave. */
-import type { Piscina } from 'piscina'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import type { StoreSettings } from '../../src/store/store.ts'
-import { createThreads } from '../../src/threads/pool.ts'
+import { createThreads, type Threads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { insertDimensions } from '../support/ledgers/ledger.ts'
@@ -33,7 +32,7 @@ const store: StoreSettings = { kind: 'filesystem', folder: '', publicUrl: '', si
 
 let database: TestDatabase
 let staff: Staff
-let threads: Piscina
+let threads: Threads
 let running: ExportReader[]
 
 beforeAll(async () => {
@@ -48,7 +47,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const start = () => startExport(threads, task)
+const start = () => startExport(threads, task, true)
 
 /** One thread, whose slots are all occupied by exports that are not read. */
 beforeEach(async () => {
@@ -85,7 +84,7 @@ test('a waiting export whose client leaves makes room in the queue', async () =>
   const left = Array.from({ length: limits.exportQueueMax }, start)
   await expect(start().head()).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
   for (const reader of left) reader.cancel()
-  expect(threads.queueSize).toBe(0)
+  expect(threads.exports.queueSize).toBe(0)
   const next = start()
   running.pop()?.cancel()
   await expect(next.head()).resolves.toMatchObject({ cursor: expect.any(String) })

@@ -42,7 +42,7 @@ test('a thread opens two connections at its start, and keeps two after a burst o
   try {
     await until(async () => (await connections()).length === 2)
     const exports = [1, 2, 3, 4].map(() =>
-      startExport(threads, { what: 'banks', owner, form: 'json', encoding: 'identity' }),
+      startExport(threads, { what: 'banks', owner, form: 'json', encoding: 'identity' }, true),
     )
     for (const reader of exports) while (await reader.read());
     expect((await connections()).length).toBeGreaterThan(2)

@@ -1,12 +1,13 @@
-/** Sends an export to the main thread: one snapshot, rendered, hashed and compressed, chunk by chunk. */
+/** Sends an export to the main thread: one snapshot, rendered, hashed where the task says, and compressed, by chunks. */
 import { createHash } from 'node:crypto'
-import { pipeline } from 'node:stream/promises'
 import type pg from 'pg'
 import { limits } from '../../config.ts'
 import { unavailableIfMissing } from '../../db/outage.ts'
 import { ChannelWriter } from '../../threads/channel.ts'
-import { type ChunkBuffer, sameChunkBuffer } from '../chunk-buffer.ts'
-import { compressor } from '../compressor.ts'
+import { ThreadHash } from '../../threads/thread-hash.ts'
+import { type ChunkBuffer, twoChunkBuffers } from '../chunk-buffer.ts'
+import { Compressor } from '../compressor.ts'
+import { eachBesideNext } from '../each-beside-next.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { openSnapshot } from '../read/snapshot.ts'
 import {
@@ -21,27 +22,32 @@ import {
 
 type Channel = ChannelWriter<ExportHead, ExportSummary>
 
+interface BodyHash {
+  update(chunk: Uint8Array<ArrayBuffer>): unknown
+  digest(encoding: 'hex'): string | Promise<string>
+}
+
 /**
  * Resolves when the export is over; its result or error goes through the channel.
  * @param produce resolves the task and renders its chunks, each into a `buffer`
  */
 export async function sendExport(
   pool: pg.Pool,
-  { task, port, buffers }: SentTask,
+  { task, port, hash: where, buffers }: SentTask,
   produce: (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>,
 ): Promise<void> {
   const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
+  const hash: BodyHash | undefined =
+    where && (where === 'here' ? createHash('sha256') : new ThreadHash(where))
   try {
     const snapshot = await openSnapshot(pool, schemaOf(task))
     const abort = () => void snapshot.close(channel.signal.reason)
     channel.signal.addEventListener('abort', abort)
     try {
       channel.signal.throwIfAborted()
-      // A compressor reads each chunk in this thread.
-      const buffer = task.encoding === 'identity' ? transferredBuffer(channel) : sameChunkBuffer()
-      const produced = await produce(snapshot, task, buffer)
+      const produced = await produce(snapshot, task, chunkBuffer(task, channel, hash))
       channel.head(produced.head)
-      const summary = await sendChunks(produced, task.encoding, channel)
+      const summary = await sendChunks(produced, task.encoding, channel, hash)
       await snapshot.close()
       channel.end(summary)
     } catch (error) {
@@ -50,35 +56,54 @@ export async function sendExport(
     }
   } catch (error) {
     channel.fail(unavailableIfMissing(error))
+  } finally {
+    if (hash instanceof ThreadHash) hash.close()
   }
 }
 
-async function sendChunks(produced: Produced, encoding: Encoding, channel: Channel): Promise<ExportSummary> {
-  const hash = createHash('sha256')
+function chunkBuffer({ encoding }: ExportTask, channel: Channel, hash: BodyHash | undefined): ChunkBuffer {
+  // Transferred to the main thread.
+  if (encoding === 'identity')
+    return (bytesNeeded = 0) => channel.buffer(Math.max(limits.chunkBytes, bytesNeeded))
+  // A compressor reads each chunk in this thread; then it may be transferred to a hash thread.
+  return hash instanceof ThreadHash ? (bytesNeeded) => hash.buffer(bytesNeeded) : twoChunkBuffers()
+}
+
+async function sendChunks(
+  { chunks, rows, blocks }: Produced,
+  encoding: Encoding,
+  channel: Channel,
+  hash: BodyHash | undefined,
+): Promise<ExportSummary> {
   let bytes = 0
-  async function* hashed(): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    for await (const chunk of produced.chunks) {
-      hash.update(chunk)
+  if (encoding === 'identity') {
+    for await (const chunk of chunks) {
       bytes += chunk.length
-      yield chunk
+      await hash?.update(chunk)
+      await channel.write(chunk)
+    }
+  } else {
+    const compressor = new Compressor(encoding, (pieces) => sendPieces(pieces, channel))
+    try {
+      await eachBesideNext(chunks, async (chunk) => {
+        bytes += chunk.length
+        await compressor.write(chunk)
+        await hash?.update(chunk)
+      })
+      await compressor.end()
+    } catch (error) {
+      compressor.abort(error as Error)
+      throw error
     }
   }
-  if (encoding === 'identity') {
-    for await (const chunk of hashed()) await channel.write(chunk)
-  } else {
-    await pipeline(hashed, compressor(encoding), async (compressed: AsyncIterable<Uint8Array>) => {
-      for await (const piece of compressed) {
-        // Copied, because a pooled buffer must not be transferred. Compressed data is a twentieth of the body.
-        const buffer = channel.buffer(piece.length)
-        buffer.set(piece)
-        await channel.write(buffer)
-      }
-    })
-  }
-  return { rows: produced.rows(), bytes, sha256: hash.digest('hex'), blocks: produced.blocks?.() }
+  return { rows: rows(), bytes, sha256: await hash?.digest('hex'), blocks: blocks?.() }
 }
 
-/** A buffer for each chunk: it is transferred to the main thread. */
-function transferredBuffer(channel: Channel): ChunkBuffer {
-  return (bytesNeeded = 0) => channel.buffer(Math.max(limits.chunkBytes, bytesNeeded))
+async function sendPieces(compressed: AsyncIterable<Uint8Array>, channel: Channel): Promise<void> {
+  for await (const piece of compressed) {
+    // Copied, because a pooled buffer must not be transferred. Compressed data is a twentieth of the body.
+    const buffer = channel.buffer(piece.length)
+    buffer.set(piece)
+    await channel.write(buffer)
+  }
 }

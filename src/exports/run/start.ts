@@ -1,22 +1,52 @@
 /** A streamed export, from the main thread: starts it; the reader reads its chunks and cancels it. */
-import type { Piscina } from 'piscina'
+import { MessageChannel, MessagePort } from 'node:worker_threads'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
-import { asAppError } from '../../threads/pool.ts'
+import { asAppError, hashBeside, type Threads } from '../../threads/pool.ts'
 import { whileWaiting } from '../../threads/waiting-tasks.ts'
 import type { ExportHead, ExportSummary, ExportTask, SentTask } from './task.ts'
 
 export type ExportReader = ChannelReader<ExportHead, ExportSummary>
 
-/** Starts an export in a thread. The reader reports every error, including those of the thread itself. */
-export function startExport(threads: Piscina, task: ExportTask): ExportReader {
+/**
+ * Starts an export in a thread. The reader reports every error, including those of the threads themselves.
+ * @param digest whether its summary has the SHA-256 of the body
+ */
+export function startExport(threads: Threads, task: ExportTask, digest: boolean): ExportReader {
   const reader: ExportReader = new ChannelReader()
-  const port = reader.threadPort
+  const failed = (error: unknown) => reader.fail(asAppError(error))
+  const sent: Pick<SentTask, 'port' | 'hash'> = digest
+    ? hashed(threads, task, reader, failed)
+    : { port: reader.threadPort, hash: undefined }
+  const buffers = reuseBuffers()
   // No abort signal: Piscina gives a thread that runs a task with a signal no other task, so one client per thread that
   // does not read would block all exports.
-  const buffers = reuseBuffers()
-  const waiting = whileWaiting({ task, port, buffers } satisfies SentTask, () => reader.cancelled)
-  threads
-    .run(waiting, { name: 'streamExport', transferList: [port, ...buffers] as never })
-    .catch((error: unknown) => reader.fail(asAppError(error)))
+  const waiting = whileWaiting({ task, ...sent, buffers } satisfies SentTask, () => reader.cancelled)
+  const { port, hash } = sent
+  const transferList = [port, ...(hash instanceof MessagePort ? [hash] : []), ...buffers]
+  threads.exports.run(waiting, { name: 'streamExport', transferList: transferList as never }).catch(failed)
   return reader
+}
+
+function hashed(
+  threads: Threads,
+  task: ExportTask,
+  reader: ExportReader,
+  failed: (error: unknown) => void,
+): Pick<SentTask, 'port' | 'hash'> {
+  const port = reader.threadPort
+  if (!isLong(task)) return { port, hash: 'here' }
+  const { port1: from, port2 } = new MessageChannel()
+  if (task.encoding === 'identity') {
+    hashBeside(threads, { from, to: port }, failed)
+    return { port: port2, hash: undefined }
+  }
+  hashBeside(threads, { from }, failed)
+  // Unless the thread has it: the task may never start.
+  reader.whenClosed(() => port2.close())
+  return { port, hash: port2 }
+}
+
+/** Whether the body may have many megabytes. A few kilobytes are hashed in the time that a message takes. */
+function isLong({ what }: ExportTask): boolean {
+  return what === 'movements' || what === 'entries'
 }

@@ -63,6 +63,11 @@ export function schemaOf(task: ExportTask): string {
 export interface SentTask {
   task: ExportTask
   port: MessagePort
+  /**
+   * Where this thread hashes the body: here, or in the hash thread at the other end of this port. Undefined: nowhere;
+   * the other end of `port` may.
+   */
+  hash: 'here' | MessagePort | undefined
   /** For the first chunks. */
   buffers: ArrayBuffer[]
 }
@@ -81,8 +86,8 @@ export interface ExportSummary {
   rows: number
   /** Of the body before compression. */
   bytes: number
-  /** Of the body before compression, hexadecimal. */
-  sha256: string
+  /** Of the body before compression, hexadecimal. Undefined if the caller does without. */
+  sha256?: string | undefined
   /** Digests of the exercice at the state of the answer, to be kept. */
   blocks?: Block[] | undefined
 }

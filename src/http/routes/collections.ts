@@ -11,7 +11,7 @@ import { collectionTag } from '../../exports/render/collections.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
-import { conditionalRequest } from '../schemas/answer-headers.ts'
+import { conditionalRequest, streamRequest } from '../schemas/answer-headers.ts'
 import * as item from '../schemas/collection-schemas.ts'
 import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
@@ -58,6 +58,7 @@ const society = tokenRoute({
   levels: ['api', 'firm'],
   summary: 'The folders that the token opens: those of a firm, or the one of a company token',
   query: z.strictObject({}),
+  headers: streamRequest,
   answers: { 200: streamedAnswer(z.array(item.Society), item.Society) },
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId, folderId } = principal

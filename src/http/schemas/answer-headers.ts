@@ -51,11 +51,24 @@ export const streamHeaders: Headers = {
   ...cacheHeaders,
   'Content-Disposition': text('attachment, with a file name'),
   'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
-  Trailer: text('X-Row-Count, X-Content-SHA256'),
+  Trailer: text('X-Row-Count, X-Content-SHA256; only the first with Want-Content-Digest: sha-256=0'),
 }
 
-/** Conditional headers of a request to a route with ETags. */
-export const conditionalRequest = z.object({
+/** Headers of a request to a route that streams. */
+export const streamRequest = z.object({
+  'want-content-digest': z
+    .string()
+    .optional()
+    .openapi({
+      description:
+        'Preferences for digests (RFC 9530). With sha-256=0 the answer has no trailer X-Content-SHA256; anything else ' +
+        'has no effect',
+      example: 'sha-256=0',
+    }),
+})
+
+/** Headers of a request to a route that streams with ETags. */
+export const conditionalRequest = streamRequest.extend({
   'if-none-match': z
     .string()
     .optional()

@@ -14,7 +14,7 @@ import type { Encoding, ExportHead, ExportSummary, ExportTask } from '../../expo
 import { tagOf } from '../../exports/tag.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
-import { etagOf, holdsEtag, namesSelection } from '../representation.ts'
+import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
 import { type BodySource, streamBody } from './stream-body.ts'
@@ -61,11 +61,12 @@ export async function streamExport(
   }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
 
+  const digest = wantsSha256(c.req.header('want-content-digest'))
   if (known) {
-    const source = await sourceOfText(known, download.task.encoding, c, services)
-    return respond(c, services, source, { ...state, ...headersOf(download) })
+    const source = await sourceOfText(known, download.task.encoding, digest, c, services)
+    return respond(c, services, source, { ...state, ...headersOf(download), Trailer: trailers(digest) })
   }
-  const reader = startExport(services.threads, download.task)
+  const reader = startExport(services.threads, download.task, digest)
   const { outgoing } = c.env
   // Covers every way in which the client disconnects, even while the database is searching for the first row.
   outgoing.once('close', () => reader.cancel())
@@ -81,7 +82,8 @@ export async function streamExport(
     const source = sourceOf(reader, first, c, services, ({ blocks }) => {
       if (blocks) keep(blocks, download.task, cursor, c, services)
     })
-    return respond(c, services, source, { ...stateHeaders(download, head), ...headersOf(download) })
+    const headers = { ...stateHeaders(download, head), ...headersOf(download), Trailer: trailers(digest) }
+    return respond(c, services, source, headers)
   } catch (error) {
     // The client has disconnected: there is nothing to answer, and nothing has failed.
     if (reader.cancelled) return c.body(null)
@@ -102,8 +104,12 @@ function respond(
     // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
     // connection, even after a failure, as the end of the body.
     'Transfer-Encoding': 'chunked',
-    Trailer: 'X-Row-Count, X-Content-SHA256',
   })
+}
+
+/** What `Trailer` announces. */
+function trailers(digest: boolean): string {
+  return digest ? 'X-Row-Count, X-Content-SHA256' : 'X-Row-Count'
 }
 
 function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string): void {
@@ -186,12 +192,13 @@ function sourceOf(
 async function sourceOfText(
   known: KnownAnswer,
   encoding: Encoding,
+  digest: boolean,
   c: Context<Edge>,
   { log }: Services,
 ): Promise<BodySource> {
   const started = performance.now()
   const body = Buffer.from(known.body)
-  const sha256 = createHash('sha256').update(body).digest('hex')
+  const sha256 = digest ? createHash('sha256').update(body).digest('hex') : undefined
   let next: Uint8Array | undefined = encoding === 'identity' ? body : await compressWhole(body, encoding)
   return {
     read: () => {
@@ -211,7 +218,10 @@ function conclude(
   c: Context<Edge>,
   log: Services['log'],
 ): void {
-  c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), 'X-Content-SHA256': sha256 })
+  c.env.outgoing.addTrailers({
+    'X-Row-Count': String(rows),
+    ...(sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }),
+  })
   const ms = Math.round(performance.now() - started)
   log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
 }

@@ -1,4 +1,5 @@
 /** The bytes of a Parquet file (docs/spec/exports.md#csv-and-parquet-files): the rows of the CSV file, converted. */
+import { sameChunkBuffer } from '../../chunk-buffer.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import { countChunks, Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
@@ -10,7 +11,8 @@ export async function* renderParquetFile(
   options: FileOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const tally = new Tally()
-  const csv = csvChunks(snapshot, options, tally, { forParquet: true })
+  const { selection } = options
+  const csv = csvChunks(snapshot, { selection, buffer: sameChunkBuffer() }, tally, { forParquet: true })
   yield* countChunks(
     toParquet(csv, () => tally.movements, options.stopped),
     tally,
