@@ -19,6 +19,12 @@ const detached = true
 /** Longer than a stopping service's own limit. */
 const stopTimeoutMs = defaultTiming.stopMs + 5_000
 
+/** An uncaught error ends the bench without running any `finally`. */
+const running = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of running) child.kill()
+})
+
 export interface OwnProcess {
   pid: number
   /** Rejects when the process ends before it is stopped. */
@@ -74,10 +80,8 @@ function own(child: ChildProcess, command: string[]): OwnProcess {
   })
   // A rejection may come when nothing awaits it.
   failed.catch(() => {})
-  // An uncaught error ends the process without running any `finally`.
-  const kill = (): void => void child.kill()
-  process.once('exit', kill)
-  child.once('exit', () => process.off('exit', kill))
+  running.add(child)
+  child.once('exit', () => running.delete(child))
   const stop = async (): Promise<void> => {
     stopping = true
     if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return

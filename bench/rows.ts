@@ -5,6 +5,8 @@ import { median } from './statistics.ts'
 /** The database's own COPY, with which everything is compared. */
 export const floorName = 'floor: COPY to nowhere'
 export const oursName = 'Grandlivre'
+/** The other ways compute no digest of what they send, either. */
+export const withoutDigestName = `${oursName}, without digest`
 
 /** One run of a way. */
 export interface Transfer {

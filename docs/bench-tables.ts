@@ -3,8 +3,10 @@
  * `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`. No number of theirs is typed.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { floorName, oursName, type Row, ratiosOf, type Sample } from '../bench/rows.ts'
+import { floorName, oursName, type Row, ratiosOf, type Sample, withoutDigestName } from '../bench/rows.ts'
 import { median } from '../bench/statistics.ts'
+import { targetsTable } from './bench-targets.ts'
+import { spreadOf, table } from './markdown.ts'
 
 /** Pages with such marks. */
 export const pagesWithResults = ['README.md', 'bench/README.md']
@@ -76,7 +78,8 @@ function blocksOfResults(): Record<string, () => string[]> {
     columns: of(movements, (run) => tableOfWays(run.sections['a year as columns'] ?? [])),
     files: of(movements, filesTable),
     other: of(movements, otherTable),
-    targets: of(movements, (run) => targetsTable(run, memory)),
+    peers: of(movements, peersTable),
+    targets: of(movements, (run) => targetsTable(run.sections, memory?.rows)),
     memory: of(memory, memoryTable),
     folders: of(folders, foldersTable),
   }
@@ -133,6 +136,42 @@ function filesTable({ sections }: MovementsRun): string[] {
       ])
   })
   return table(['', 's', '× floor', '× movements export', 'CPU s', 'MB on disk', 'peak MB'], lines)
+}
+
+/** Of those that give the year: each divided by ours in the same round, with and without the digest. */
+function peersTable({ sections }: MovementsRun): string[] {
+  const rows = sections['a year']!
+  const ours = rowOf(rows, oursName)
+  const withoutDigest = rows.find(({ name }) => name === withoutDigestName)
+  const peers = rows.filter(({ name }) => name !== floorName && !name.startsWith(oursName))
+  const cpu = ({ cpuMs }: Sample) => cpuMs
+  const both = ({ cpuMs, databaseCpuMs }: Sample) => cpuMs && cpuMs + (databaseCpuMs ?? 0)
+  const quotients = (row: Row, other: Row | undefined, pick: (sample: Sample) => number | null) => {
+    const values = other?.samples.map((sample, round) => pick(row.samples[round]!)! / pick(sample)!) ?? []
+    return values.length > 0 && values.every(Number.isFinite) ? spreadOf(values, 2) : ''
+  }
+  return table(
+    [
+      '× ours',
+      's',
+      's, without digest',
+      'CPU',
+      'CPU, without digest',
+      'CPU with the database, without digest',
+      'first byte',
+      'peak memory',
+    ],
+    peers.map((row) => [
+      row.name,
+      quotients(row, ours, ({ ms }) => ms),
+      quotients(row, withoutDigest, ({ ms }) => ms),
+      quotients(row, ours, cpu),
+      quotients(row, withoutDigest, cpu),
+      quotients(row, withoutDigest, both),
+      quotients(row, ours, ({ firstByteMs }) => firstByteMs),
+      quotients(row, ours, ({ peakMb }) => peakMb),
+    ]),
+  )
 }
 
 const fullExport = 'full export, '
@@ -216,92 +255,6 @@ function foldersTable(run: FoldersRun): string[] {
   ]
 }
 
-interface Target {
-  text: string
-  limit: number
-  /** Of the rounds or starts; undefined if this was not measured. */
-  values: number[] | undefined
-  decimals: number
-  unit: string
-  /** All values count, not their median. */
-  isOfAll?: boolean
-}
-
-function targetsTable({ sections }: MovementsRun, memory: MemoryRun | undefined): string[] {
-  const year = sections['a year']!
-  const ratios = (rows: Row[] | undefined, name: string, other: string) => {
-    const [row, base] = [name, other].map((wanted) => rows?.find((candidate) => candidate.name === wanted))
-    return row && base && ratiosOf(row, base)
-  }
-  const pick = (row: Row | undefined, value: (sample: Sample) => number | null) =>
-    row?.samples.flatMap((sample) => value(sample) ?? [])
-  const rust = year.find(({ name }) => name.startsWith('Rust'))
-  const ours = rowOf(year, oursName)
-  const cpu = rust && ours.samples.map(({ cpuMs }, round) => cpuMs! / rust.samples[round]!.cpuMs!)
-  const atOnce = (name: string) =>
-    pick(
-      memory?.rows.find((row) => row.name === name),
-      (s) => s.peakMb,
-    )
-  const keyInfo = sections['small requests']?.find(({ name }) => name === 'key/info while two exports run')
-  const targets: Target[] = [
-    { text: 'a year, × floor', limit: 1.1, values: ratios(year, oursName, floorName), decimals: 2, unit: '' },
-    {
-      text: 'a year without digest, × floor',
-      limit: 1,
-      values: ratios(year, `${oursName}, without digest`, floorName),
-      decimals: 2,
-      unit: '',
-    },
-    { text: 'its first byte', limit: 50, values: pick(ours, (s) => s.firstByteMs), decimals: 0, unit: ' ms' },
-    { text: 'its processor time, × that of the Rust peer', limit: 1, values: cpu, decimals: 2, unit: '' },
-    ...['JSON, 1 at once', 'JSON, 2 at once', 'zstd, 2 at once'].map((name) => ({
-      text: `memory of exports, ${name}: highest of all starts`,
-      limit: 256,
-      values: atOnce(name),
-      decimals: 0,
-      unit: ' MB',
-      isOfAll: true,
-    })),
-    {
-      text: 'memory of two exports, in the service that has sent every form before',
-      limit: 256,
-      values: pick(keyInfo, (s) => s.peakMb),
-      decimals: 0,
-      unit: ' MB',
-    },
-    {
-      text: 'TRA file, × floor',
-      limit: 1.6,
-      values: ratios(sections['full export to a folder'], 'full export, TRA', floorName),
-      decimals: 2,
-      unit: '',
-    },
-    {
-      text: 'JSON file to MinIO, × movements export',
-      limit: 1.6,
-      values: ratios(sections['full export to MinIO'], 'full export, JSON', oursName),
-      decimals: 2,
-      unit: '',
-    },
-    {
-      text: '`key/info` beside two exports, p99',
-      limit: 20,
-      values: keyInfo?.p99Ms === undefined ? undefined : [keyInfo.p99Ms],
-      decimals: 1,
-      unit: ' ms',
-    },
-  ]
-  return table(
-    ['Target', 'at most', 'measured', 'met'],
-    targets.map(({ text, limit, values, decimals, unit, isOfAll }) => {
-      if (!values) return [text, `${limit}${unit}`, 'not measured', '']
-      const met = (isOfAll ? Math.max(...values) : median(values)) <= limit
-      return [text, `${limit}${unit}`, `${spreadOf(values, decimals)}${unit}`, met ? 'yes' : '**no**']
-    }),
-  )
-}
-
 /** Where and when, and a warning if the machine was busy. */
 function origin({ at, machine, load }: Run, file: string, times: string): string[] {
   const { cpu, cores, node, postgres } = machine
@@ -335,15 +288,6 @@ function ratio(row: Row, other: Row): string {
   return row === other ? '1' : spreadOf(ratiosOf(row, other), 2)
 }
 
-/** `1.74 (1.70-1.81)` */
-function spreadOf(values: number[], decimals: number): string {
-  const print = (value: number) =>
-    value.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals })
-  const middle = print(median(values))
-  const ends = [print(Math.min(...values)), print(Math.max(...values))]
-  return ends.every((end) => end === middle) ? middle : `${middle} (${ends.join('-')})`
-}
-
 function megabytes({ samples }: Row): string {
   const { bytes } = samples[0]!
   return bytes === null ? '' : spreadOf([bytes / 1e6], bytes < 100e6 ? 1 : 0)
@@ -351,10 +295,6 @@ function megabytes({ samples }: Row): string {
 
 function whole(value: number): string {
   return value.toLocaleString('en')
-}
-
-function table(heading: string[], lines: string[][]): string[] {
-  return [heading, heading.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`)
 }
 
 if (import.meta.main)

@@ -118,14 +118,14 @@ function tableOf(rows: Row[]): string[] {
 }
 
 function pictureOf(machine: Machine, rows: Row[]): string {
-  const bars = rows.map(({ name, samples }) => ({
-    name,
-    kind: 'ours' as const,
-    values: samples.map(({ peakMb }) => peakMb ?? 0),
-  }))
-  const title = 'Peak memory of the service, each time started anew'
-  const print = (value: number) => `${value.toFixed(0)} MB`
-  return barsOf('Exports of a year at once', machine, [
-    { title, bars, print, mark: { value: memoryTargetMb, text: print(memoryTargetMb) } },
+  const lines = rows.map(({ name }) => ({ name, kind: 'ours' as const }))
+  return barsOf('Exports of a year at once', machine, lines, [
+    {
+      title: 'Peak memory of the service, each time started anew',
+      subtitle: `dashed: ${memoryTargetMb} MB, the limit of one and of two at once`,
+      bars: rows.map(({ samples }) => ({ values: samples.map(({ peakMb }) => peakMb ?? 0) })),
+      print: (value) => `${value.toFixed(0)} MB`,
+      mark: memoryTargetMb,
+    },
   ])
 }

@@ -14,7 +14,7 @@ import type { Row, Transfer } from '../rows.ts'
 import { type ServiceProcess, startServiceProcess } from '../service-process.ts'
 import { listColumns, summarizeRows } from './columns.sql.ts'
 import { askJob, forget, wayOfFullExport } from './full-export.ts'
-import { checkSameContent } from './same-content.ts'
+import { checkRounds, checkSameContent } from './same-content.ts'
 import { environmentOf, waysOfService } from './ways.ts'
 
 /** A way that leaves a file. */
@@ -51,20 +51,22 @@ export async function measureColumns(
   stack.defer(service.stop)
   const files = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKey: '' } as const
   const selection = `idExercice=${dataset.year.exerciceId}`
-  const [csv, parquet] = ['CSV', 'PARQUET'].map((format) => {
+  const ofYear = (format: string, repeats: 'sha256' | 'rows') => {
     const toMake = { name: `full export, ${format} of the year`, parameters: `format=${format}&${selection}` }
-    return wayOfFullExport(toMake, service, dataset, files)
-  })
+    return wayOfFullExport({ ...toMake, repeats }, service, dataset, files)
+  }
   const toFile = await Promise.all(chosen.map((tool) => startTool(tool, dataset, folder, stack)))
   // Forgets what it made before, so the Parquet file comes last and stays for its reader.
-  const ours = [csv!, parquet!, await startReader(service, `format=PARQUET&${selection}`, stack)]
+  const reader = await startReader(service, `format=PARQUET&${selection}`, stack)
+  const ours = [ofYear('CSV', 'sha256'), ofYear('PARQUET', 'rows'), reader]
   const [movements] = waysOfService(service, dataset.year)
   const ways = [floor, movements!, ...ours, ...toFile]
-  await checkSameContent(ways)
+  const checked = await checkSameContent(ways)
   const made = join(folder, 'grandlivre.parquet')
   await download(service, `format=PARQUET&${selection}`, made)
   await checkSameRows(made, toFile)
   const rows = await runRounds(ways, rounds, dataset.databasePid)
+  checkRounds(rows, checked)
   await forget(dataset, files)
   await service.stop()
   return rows
@@ -124,16 +126,18 @@ async function checkSameRows(ours: string, ways: WayToFile[]): Promise<void> {
   const { DuckDBInstance } = await import('@duckdb/node-api')
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
-  const contentOf = async (file: string): Promise<string> => {
-    const read = async (statement: string) => (await connection.runAndReadAll(statement)).getRows()
-    return JSON.stringify([await read(listColumns(file)), await read(summarizeRows(file))])
+  const contentOf = async (file: string): Promise<string[]> => {
+    const read = async (statement: string) =>
+      JSON.stringify((await connection.runAndReadAll(statement)).getRows())
+    return [await read(listColumns(file)), await read(summarizeRows(file))]
   }
   const expected = await contentOf(ours)
-  for (const { name, file } of ways) {
-    const content = await contentOf(file)
-    if (content !== expected)
-      throw new Error(`The files differ, so they cannot be compared: ${name} has ${content}, not ${expected}`)
-  }
+  for (const { name, file } of ways)
+    for (const [place, content] of (await contentOf(file)).entries())
+      if (content !== expected[place])
+        throw new Error(
+          `The files differ, so they cannot be compared: ${name} has ${content}, not ${expected[place]}`,
+        )
   connection.closeSync()
   instance.closeSync()
 }

@@ -27,6 +27,9 @@ interface Job {
   status: 'INIT' | 'DONE' | 'FAILED'
   size?: number
   rows?: number
+  /** Of the content, before compression, as `sha256`. */
+  contentSize?: number
+  sha256?: string
   reason?: string
   url?: string
 }
@@ -39,21 +42,26 @@ export interface FileToMake {
   name: string
   /** Of its trigger. */
   parameters: string
+  /**
+   * What is the same in each round. A JSON file has the id of its export and the time in its head, a TRA file the
+   * time, so only their lengths are; of Parquet, whose encoder is not ours, the number of rows.
+   */
+  repeats: 'sha256' | 'contentSize' | 'rows'
 }
 
-const jsonFile = { name: 'full export, JSON', parameters: 'format=JSON' }
+const jsonFile = { name: 'full export, JSON', parameters: 'format=JSON', repeats: 'contentSize' } as const
 
 /** Of the whole folder, but for the FEC, which is of its last exercice: all but one in a hundred movements. */
 export function everyFile({ exerciceId }: Dataset['year']): FileToMake[] {
   return [
     jsonFile,
-    { name: 'full export, JSON, zstd', parameters: 'format=JSON&compression=zstd' },
-    { name: 'full export, TRA', parameters: 'format=TRA' },
-    { name: 'full export, TRA, zstd', parameters: 'format=TRA&compression=zstd' },
-    { name: 'full export, FEC', parameters: `format=FEC&idExercice=${exerciceId}` },
-    { name: 'full export, CSV', parameters: 'format=CSV' },
-    { name: 'full export, CSV, zstd', parameters: 'format=CSV&compression=zstd' },
-    { name: 'full export, Parquet', parameters: 'format=PARQUET' },
+    { name: 'full export, JSON, zstd', parameters: 'format=JSON&compression=zstd', repeats: 'contentSize' },
+    { name: 'full export, TRA', parameters: 'format=TRA', repeats: 'contentSize' },
+    { name: 'full export, TRA, zstd', parameters: 'format=TRA&compression=zstd', repeats: 'contentSize' },
+    { name: 'full export, FEC', parameters: `format=FEC&idExercice=${exerciceId}`, repeats: 'sha256' },
+    { name: 'full export, CSV', parameters: 'format=CSV', repeats: 'sha256' },
+    { name: 'full export, CSV, zstd', parameters: 'format=CSV&compression=zstd', repeats: 'sha256' },
+    { name: 'full export, Parquet', parameters: 'format=PARQUET', repeats: 'rows' },
   ]
 }
 
@@ -112,11 +120,12 @@ async function measureFullExports(
 }
 
 export function wayOfFullExport(
-  { name, parameters }: FileToMake,
+  { name, parameters, repeats }: FileToMake,
   service: ServiceProcess,
   dataset: Dataset,
   files: StoreSettings,
 ): Way {
+  let first: Job | undefined
   const run = async (): Promise<Transfer> => {
     await forget(dataset, files)
     const started = performance.now()
@@ -128,6 +137,9 @@ export function wayOfFullExport(
       job = await Promise.race([askJob(service, `all/status?exportId=${job.id}`), service.failed])
     }
     if (job.status === 'FAILED') throw new Error(`${job.id} failed: ${job.reason}`)
+    first ??= job
+    if (job[repeats] === undefined || job[repeats] !== first[repeats])
+      throw new Error(`${name}: ${repeats} was ${first[repeats]}, and is ${job[repeats]}`)
     const { size, rows } = job as Required<Job>
     return { ms: performance.now() - started, firstByteMs: null, bytes: size, rows }
   }

@@ -17,7 +17,7 @@ import { oursName, type Row } from '../rows.ts'
 import { type ServiceProcess, startServiceProcess, yearUrl } from '../service-process.ts'
 import { measureColumns, tools } from './columns.ts'
 import { everyFile, type FileToMake, measureFileInMinio, measureFilesInFolder } from './full-export.ts'
-import { picturesOf } from './pictures.ts'
+import { pictureOfYear } from './pictures.ts'
 import { type Checked, checkedLines, checkRounds, checkSameContent } from './same-content.ts'
 import { measureSmallRequests } from './small-requests.ts'
 import { partsOfYear, startFloor, startPeers, waysOfService } from './ways.ts'
@@ -78,9 +78,7 @@ runBench(async (stack) => {
     options.text('only') === undefined
       ? [
           writeResult(`${file}.json`, results),
-          ...Object.entries(picturesOf(results)).map(([name, picture]) =>
-            writeResult(`${file}${name}.svg`, picture),
-          ),
+          writeResult(`${file}.svg`, pictureOfYear(machine, sections['a year']!)),
         ]
       : ['Nothing is written to bench/results with --only.']
   return [

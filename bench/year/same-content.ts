@@ -54,7 +54,7 @@ export async function checkSameContent(ways: Way[]): Promise<Checked[]> {
 /**
  * Each round of a way must have transferred as many rows as the others, and what was compared: where that is its
  * bytes, as many of them, with the SHA-256 that the answer announces.
- * Two files of the same folder differ in some bytes, so of full exports only the rows are compared.
+ * What files have in common, full-export.ts knows.
  * @throws {Error} naming the way and what it sent
  */
 export function checkRounds(rows: Row[], checked: Checked[]): void {

@@ -4,7 +4,7 @@ import { say, script, startListener } from '../own-process.ts'
 import type { FloorRun } from '../peers/floor.ts'
 import type { Peer } from '../peers/peers.ts'
 import { type Way, wayOver } from '../rounds.ts'
-import { floorName, oursName, type Transfer } from '../rows.ts'
+import { floorName, oursName, type Transfer, withoutDigestName } from '../rows.ts'
 import { movementsPath, type ServiceProcess, yearUrl } from '../service-process.ts'
 
 export async function startFloor(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way> {
@@ -30,9 +30,6 @@ export function waysOfService(service: ServiceProcess, { exerciceId }: YearOfFol
     way(`${oursName}, gzip`, { 'Accept-Encoding': 'gzip' }),
   ]
 }
-
-/** The other ways compute no digest of what they send, either. */
-export const withoutDigestName = `${oursName}, without digest`
 
 /** @param period days of the exercice */
 export function partsOfYear(
