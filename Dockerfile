@@ -6,7 +6,8 @@ COPY package.json package-lock.json ./
 # The last command fails the build if a library is missing.
 RUN npm ci --omit=dev --no-audit --no-fund && node_modules/.bin/node --version
 COPY src ./src
-ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile
+# Without MALLOC_ARENA_MAX the C library keeps freed buffers apart for each thread (docs/operators.md).
+ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile MALLOC_ARENA_MAX=1
 USER node
 EXPOSE 8080
 # Not through npm: the signal that stops the container must reach the service itself. Otherwise the same as `npm start`.
