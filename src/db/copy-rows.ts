@@ -139,11 +139,14 @@ export class CopyRows implements pg.Submittable {
   /** Moves the unread bytes to the beginning of the buffer, and reads on if the socket was paused. */
   #makeRoom(): void {
     if (this.#ended) return
-    const bytes = this.#filled - this.#unread
-    if (this.#roomAfter(bytes) < readBytesMax) this.#enlarge(readBytesMax)
     this.#buffer.copyWithin(0, this.#unread, this.#filled)
+    this.#filled -= this.#unread
     this.#unread = 0
-    this.#filled = bytes
+    if (this.#roomAfter(this.#filled) < readBytesMax) {
+      // What has arrived is read first. Only a row that is longer than the buffer, or rows that are kept, need more.
+      if (this.#arrived) return
+      this.#enlarge(readBytesMax)
+    }
     const socket = this.#connection?.stream
     // Not each time: it takes a turn of the queue of `nextTick`.
     if (socket?.isPaused()) socket.resume()
