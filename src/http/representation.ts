@@ -4,6 +4,7 @@
  */
 import type { Context } from 'hono'
 import Negotiator from 'negotiator'
+import { parseDictionary } from 'structured-headers'
 import { AppError } from '../errors.ts'
 import type { Encoding, Representation } from '../exports/run/task.ts'
 import { mediaTypes, type StreamedForm, streamedForms } from '../formats/file-formats.ts'
@@ -60,15 +61,16 @@ export function negotiate(
 
 /**
  * `Want-Content-Digest` (RFC 9530): whether the caller wants the SHA-256 of the body. It does unless it gives `sha-256`
- * the preference 0. Other algorithms do not count, and what is not understood has no effect; of two preferences the
- * last counts, as in every dictionary (RFC 9651).
+ * the preference 0. Other algorithms do not count. The header is a dictionary (RFC 9651): of two preferences the last
+ * counts, and a malformed one has no effect.
  */
-export function wantsSha256(wantContentDigest: string | undefined): boolean {
-  const preferences = [
-    ...(wantContentDigest ?? '').matchAll(/(?:^|,)[ \t]*sha-256=(\d+)[ \t]*(?:;[^,]*)?(?=,|$)/g),
-  ]
-  const last = preferences.at(-1)?.[1]
-  return last === undefined || Number(last) > 0
+export function wantsSha256(wantContentDigest = ''): boolean {
+  try {
+    const [preference] = parseDictionary(wantContentDigest).get('sha-256') ?? []
+    return preference !== 0
+  } catch {
+    return true
+  }
 }
 
 /**

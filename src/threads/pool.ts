@@ -72,7 +72,7 @@ export function createThreads(count: number, settings: ThreadSettings): Threads 
 /**
  * Starts to hash what arrives at a port.
  * @param from transferred, like `to`: see HashTask
- * @param failed called if the hash thread dies
+ * @param failed called if the hash thread dies, or never gets the ports
  */
 export function hashBeside(
   { hashes }: Pick<Threads, 'hashes'>,
@@ -80,7 +80,11 @@ export function hashBeside(
   failed: (error: unknown) => void,
 ): void {
   const ports = task.to ? [task.from, task.to] : [task.from]
-  hashes.run(task, { name: 'hashChunks', transferList: ports as never }).catch(failed)
+  hashes.run(task, { name: 'hashChunks', transferList: ports as never }).catch((error: unknown) => {
+    // Unless the thread has received them: if one was closed while the thread was being replaced, the other stays here.
+    for (const port of ports) port.close()
+    failed(error)
+  })
 }
 
 /** Whether a task was refused because the queue is full. Piscina reports that only by the message. */

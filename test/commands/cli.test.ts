@@ -107,7 +107,8 @@ test('Ctrl-C interrupts a command that waits for another migration', async () =>
   try {
     const { child, ended } = startCli(database.ownerUrl, 'migrate')
     await until(async () => {
-      const waiting = `select from pg_locks where locktype = 'advisory' and objid = 7301001 and not granted`
+      const waiting = `select from pg_locks where locktype = 'advisory' and objid = 7301001 and not granted
+        and database = (select oid from pg_database where datname = current_database())`
       return (await staff.client.query(waiting)).rows.length > 0
     })
     child.kill('SIGINT')

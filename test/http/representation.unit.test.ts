@@ -80,8 +80,9 @@ test('only a preference of 0 for sha-256 does without the digest', () => {
     'sha-256=00',
     ' sha-512=10 ,\tsha-256=0 ',
     'sha-256=0;note="x", sha-512=3',
+    'sha-256=0;note="a, b"',
     'sha-256=5, sha-256=0',
-    'sha-512=, sha-256=0',
+    'sha-512="a, b", unixsum, md5=(1 2);q=1, sha-256=0',
   ])
     expect(wantsSha256(header), header).toBe(false)
   for (const header of [
@@ -99,7 +100,18 @@ test('only a preference of 0 for sha-256 does without the digest', () => {
     'sha-256=?0',
     'sha-256="0"',
     'SHA-256=0',
-    'sha-512="a, sha-256=0x"',
+    'sha-256=-1',
+    'sha-256=11',
+    'sha-256=(0)',
+    // A dictionary takes the last of two members, whatever its value; parts of texts are no members.
+    'sha-256=0, sha-256',
+    'sha-512="a, sha-256=0, b"',
+    'sha-256=5;note="a, sha-256=0,"',
+    // One malformed member makes the whole header void.
+    'sha-512=, sha-256=0',
+    'sha-256=0,',
+    'sha-256=0; ',
+    'sha-256=0, é',
   ])
     expect(wantsSha256(header), header).toBe(true)
 })

@@ -208,7 +208,8 @@ test.concurrent('100 identical triggers at once, by two tokens across two proces
     (
       await stage.sql(
         `select count(*)::int as n from pg_locks
-         where not granted and relation = 'grandlivre.exports'::regclass`,
+         where not granted and relation = 'grandlivre.exports'::regclass
+         and database = (select oid from pg_database where datname = current_database())`,
       )
     )[0].n
   // A process has eight connections for such statements, so that more than eight belong to both.

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
+import type { Encoding } from '../../src/exports/run/task.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import type { StoreSettings } from '../../src/store/store.ts'
 import { createThreads, type Threads } from '../../src/threads/pool.ts'
@@ -10,6 +11,7 @@ import { addLargeExercice, largeExercice } from '../support/ledgers/large-exerci
 import { insertDimensions } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/until.ts'
 
 const { schemaId, folderId } = folders.first
 const selection = {
@@ -24,7 +26,6 @@ const task = {
   entries: undefined,
   since: undefined,
   form: 'json',
-  encoding: 'identity',
 } as const
 
 /** Nothing is stored. */
@@ -34,6 +35,7 @@ let database: TestDatabase
 let staff: Staff
 let threads: Threads
 let running: ExportReader[]
+let started: ExportReader[]
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -47,7 +49,12 @@ afterAll(async () => {
   await database?.drop()
 })
 
-const start = () => startExport(threads, task, true)
+/** Compressed, the whole body fits into the window: such an export ends although nothing reads it. */
+function start(encoding: Encoding = 'identity'): ExportReader {
+  const reader = startExport(threads, { ...task, encoding }, true)
+  started.push(reader)
+  return reader
+}
 
 /** One thread, whose slots are all occupied by exports that are not read. */
 beforeEach(async () => {
@@ -57,18 +64,24 @@ beforeEach(async () => {
     storeTiming: defaultTiming.store,
     timeZone: 'Europe/Paris',
   })
-  running = Array.from({ length: limits.exportsPerThread }, start)
+  started = []
+  running = Array.from({ length: limits.exportsPerThread }, () => start())
   await Promise.all(running.map((reader) => reader.head()))
 })
 
 afterEach(async () => {
-  for (const reader of running) reader.cancel()
-  await threads.destroy()
+  for (const reader of started) reader.cancel()
+  try {
+    // Whether it ran, waited or was refused, none is left in the hash thread.
+    await until(() => threads.hashes.completed === started.length)
+  } finally {
+    await threads.destroy()
+  }
 })
 
 test('waiting exports get slots in the order of their arrival', async () => {
   const begun: number[] = []
-  const waiting = Array.from({ length: 12 }, start)
+  const waiting = Array.from({ length: 12 }, () => start())
   const served = waiting.map(async (reader, i) => {
     await reader.head()
     begun.push(i)
@@ -80,8 +93,20 @@ test('waiting exports get slots in the order of their arrival', async () => {
   expect(begun).toEqual(waiting.map((_, i) => i))
 })
 
+test('exports that are cancelled while their hash thread is being replaced end', async () => {
+  for (const reader of running) reader.cancel()
+  await until(() => threads.exports.completed === running.length)
+  await threads.hashes.threads[0]!.terminate()
+  // Each has a slot of the export thread at once.
+  const cancelled = [start(), start('zstd')]
+  for (const reader of cancelled) reader.cancel()
+  await until(() => threads.exports.completed === running.length + cancelled.length)
+})
+
 test('a waiting export whose client leaves makes room in the queue', async () => {
-  const left = Array.from({ length: limits.exportQueueMax }, start)
+  const left = Array.from({ length: limits.exportQueueMax }, (_, i) =>
+    start(i % 2 === 0 ? 'identity' : 'zstd'),
+  )
   await expect(start().head()).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
   for (const reader of left) reader.cancel()
   expect(threads.exports.queueSize).toBe(0)

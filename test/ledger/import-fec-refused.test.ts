@@ -9,6 +9,7 @@ import { importFec } from '../../src/ledger/fec/import-fec.ts'
 import { fecImports } from '../support/imports/fec-imports.ts'
 import { changed, fecFile, ledger, refusals } from '../support/ledgers/fec-file.ts'
 import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
+import { lockWaits } from '../support/ledgers/lock-waits.ts'
 import { until } from '../support/until.ts'
 
 const { importFile, importRows, pool } = fecImports()
@@ -67,12 +68,7 @@ test.each<[string, (file: string) => void]>([
   await holder.query('begin')
   await holder.query('lock table grandlivre.folders in access exclusive mode')
   const imported = importFec(pool(), { file }).catch((error: unknown) => error)
-  await until(async () => {
-    const { rows } = await holder.query(
-      `select from pg_locks where not granted and relation = 'grandlivre.folders'::regclass`,
-    )
-    return rows.length === 1
-  })
+  await until(async () => (await lockWaits(holder, 'folders')) === 1)
   change(file)
   await holder.query('commit')
   holder.release()

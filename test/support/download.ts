@@ -23,7 +23,7 @@ export interface Download {
 /** The whole response. Rejects with the error of a broken transfer. */
 export async function download(
   url: string,
-  headers: Record<string, string>,
+  headers: Record<string, string | string[]>,
   method = 'GET',
 ): Promise<Download> {
   const message = await open(url, headers, method)
@@ -48,7 +48,7 @@ export async function download(
 /** The response as soon as its headers arrive, with its body unread. */
 export async function open(
   url: string,
-  headers: Record<string, string>,
+  headers: Record<string, string | string[]>,
   method = 'GET',
 ): Promise<IncomingMessage> {
   const outgoing = request(url, { method, headers, agent: new Agent({ keepAlive: false }) })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { download, movementsUrl, slowReader } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
+import { lockWaits } from '../../support/ledgers/lock-waits.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { plainBody, readPlainMovements } from '../../support/plain/plain-movement.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
@@ -99,13 +100,7 @@ test.each(['accounts', 'movements', 'entries'])(
       before[0]!.entry.producerId,
     ])
     const answer = download(small, stage.company)
-    await until(async () => {
-      const { rowCount } = await client.query(
-        `select from pg_locks where not granted and relation = $1::regclass`,
-        [`grandlivre.${table}`],
-      )
-      return rowCount! > 0
-    })
+    await until(async () => (await lockWaits(client, table)) > 0)
     await client.query('commit')
     const { text } = await answer
     expect(text).toBe(plainBody(before, 'json'))

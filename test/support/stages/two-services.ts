@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { ended, type JobAnswer, trigger } from '../full-export.ts'
+import { lockWaits } from '../ledgers/lock-waits.ts'
 import { credentials, folders } from '../ledgers/tenants.ts'
 import { startTestService, type TestService } from '../service.ts'
 import { type ExportStage, setExportStage } from './export-stage.ts'
@@ -75,13 +76,7 @@ async function holdExports({ database, staff }: ExportStage) {
   const client = await pool.connect()
   await client.query('begin; lock table grandlivre.banks in access exclusive mode')
   return {
-    waiting: async () => {
-      const { rows } = await staff.client.query(
-        `select count(*)::int as n from pg_locks l join pg_database d on d.oid = l.database
-         where d.datname = current_database() and not granted and relation = 'grandlivre.banks'::regclass`,
-      )
-      return rows[0].n
-    },
+    waiting: () => lockWaits(staff.client, 'banks'),
     release: async () => {
       await client.query('rollback')
       client.release()
