@@ -65,7 +65,7 @@ const rangesMax = 100
 const comparisonsMax = 10
 
 /**
- * Brings the copy up to date: with what has changed since its cursor, or in full if that can no longer be told.
+ * Brings the copy up to date: with what has changed since its cursor, or in full if that is no longer known.
  * @param wait seconds for which the request waits if nothing has changed
  * @throws {Refused} if the service does not answer
  */

@@ -42,7 +42,10 @@ export interface WebhookRequest {
   now?: number
   /** How far the time of sending may be from `now`, in either direction. Default: five minutes. */
   toleranceMs?: number
-  /** Number of the last event that you have, 0 before the first: to be told what is `missing` before this delivery. A number, not its text. */
+  /**
+   * Number of the last event that you have, 0 before the first, to learn what is `missing` before this delivery. A
+   * number, not its text.
+   */
   lastSequence?: number
 }
 

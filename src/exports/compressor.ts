@@ -41,7 +41,7 @@ export class Compressor {
   /** Resolves when the bytes are compressed. Another thread does that, so the caller may render more meanwhile. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#stream.destroyed) return this.#taken
-    // #taken has the cause; the stream is only told that it was destroyed.
+    // #taken has the cause; the stream only knows that it was destroyed.
     if (!this.#stream.write(bytes)) await once(this.#stream, 'drain').catch(() => this.#taken)
   }
 

@@ -204,7 +204,7 @@ describe('with the signing secret of the subscription', () => {
     expect(refusal(standard({}, '1', '{}'))).toBe('body-without-events')
   })
 
-  test('a changed body is told from a wrong secret by its digest', () => {
+  test('the digest distinguishes a changed body from a wrong secret', () => {
     const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
     const request = standard({ 'content-digest': digest })
     expect(refusal(request)).toBe('accepted')
@@ -215,7 +215,7 @@ describe('with the signing secret of the subscription', () => {
     expect(refusal(standard({ 'content-digest': 'sha-256=:AAAA:' }))).toBe('accepted')
   })
 
-  test('missing numbers are told', () => {
+  test('missing numbers are reported', () => {
     const missingAfter = (lastSequence: number, sequence?: string) => {
       const verified = verifyWebhook({
         ...standard(sequence === undefined ? {} : { 'webhook-sequence': sequence }),

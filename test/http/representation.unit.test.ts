@@ -74,7 +74,7 @@ test.each([
   expect(attachment(name)).toBe(header)
 })
 
-test('only a preference of 0 for sha-256 does without the digest', () => {
+test('only a preference of 0 for sha-256 leaves out the digest', () => {
   for (const header of [
     'sha-256=0',
     'sha-256=00',

@@ -42,7 +42,7 @@ export async function askForBlocks(
   return rows[0] && blocksOf(rows[0])
 }
 
-/** The blocks that are kept, and which of them have changed since; `noBlocks` if that cannot be told. */
+/** The blocks that are kept, and which of them have changed since; `noBlocks` if that is unknown. */
 export async function readFormerBlocks(
   client: pg.ClientBase,
   selection: KeptSelection,

@@ -19,7 +19,7 @@ export interface Selected {
   period: { start: string; end: string } | null
   /** The selected journals that exist in the folder. */
   journalIds: string[]
-  /** Why changes since the given cursor cannot be told; null if they can, or none is given. */
+  /** Why changes since the given cursor are not available; null if they are, or no cursor is given. */
   refusal: CursorRefusal | null
 }
 

@@ -86,7 +86,7 @@ export interface ExportSummary {
   rows: number
   /** Of the body before compression. */
   bytes: number
-  /** Of the body before compression, hexadecimal. Undefined if the caller does without. */
+  /** Of the body before compression, hexadecimal. Undefined if the caller asked for none. */
   sha256?: string | undefined
   /** Digests of the exercice at the state of the answer, to be kept. */
   blocks?: Block[] | undefined

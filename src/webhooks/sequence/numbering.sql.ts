@@ -2,7 +2,7 @@
  * Gives the events of a subscription their numbers: 1, 2, 3, ... in the order of delivery
  * (docs/spec/webhooks.md#sequence).
  *
- * Whoever numbers holds the lock of the subscription's row (`lockSubscription`), in an earlier statement: so it sees
+ * The caller holds the lock of the subscription's row (`lockSubscription`), taken in an earlier statement, so it sees
  * what the last one has numbered. Ids of a schema's events are in the order of their commits (`lock_events`), so no
  * event can appear before a position that has passed. The numbers of one schema follow from the events and the changes
  * of the filter alone: a crash that loses a transaction of the dispatcher (`whileDelivering`) loses numbers that are

@@ -93,7 +93,7 @@ const replayedDocument = z.union(
   [
     z
       .strictObject({ from: number, to: number })
-      // Also asked of what is no number: neither comparison then holds, and only that is told.
+      // Negated, so that text that is not a number passes both, and is reported as such alone.
       .refine(({ from, to }) => !(from > to), { path: ['to'], error: 'must be at least `from`' })
       .refine(({ from, to }) => !(to - from >= limits.replayedEventsMax), {
         path: ['to'],
