@@ -7,7 +7,7 @@
  */
 import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
-import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
+import { journalTypeLabels } from '../../src/formats/mad/collections/journal.ts'
 import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
 import { listenAsPeer } from './peer.ts'

@@ -4,8 +4,8 @@
  */
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
 import { entryList, movementList } from '../../src/exports/read/columns.sql.ts'
+import { journalTypeLabels } from '../../src/formats/mad/collections/journal.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
-import { journalTypeLabels } from '../../src/formats/mad/journal.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
 import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'

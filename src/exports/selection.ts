@@ -57,8 +57,13 @@ export function picksEntries({ period, source, draft, journalIds }: Selection): 
 /** What a route makes of a selection. */
 export type SelectedItems = 'movements' | 'entries' | 'balance' | 'blocks'
 
-/** Identifies the selected data at one state of the ledger. */
-export function selectionTag(what: SelectedItems, selection: Selection, cursor: string): string {
+/** Identifies the selected data at one state of the ledger. @param extended entries with what a FEC says of them */
+export function selectionTag(
+  what: SelectedItems,
+  selection: Selection,
+  cursor: string,
+  extended = false,
+): string {
   const revision = what === 'blocks' ? blockSizes : formatRevisions[what]
-  return tagOf(what, revision, cursor, selection)
+  return tagOf(what, revision, cursor, selection, ...(extended ? ['extended'] : []))
 }

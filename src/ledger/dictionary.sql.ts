@@ -1,6 +1,7 @@
 /** Reads the rows that movements refer to, all at once: a folder has few of each. */
 import type pg from 'pg'
 import type { DictionaryRows } from '../formats/mad/dictionary.ts'
+import type { AuxiliaryRow } from '../formats/mad/filed.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
 /** The table of a row, then its columns; null after the last one. */
@@ -55,6 +56,19 @@ export async function readDictionary(
 ): Promise<DictionaryRows> {
   const { rows } = await client.query<Row>({ ...everyTable, values: [schemaId, folderId] })
   return byTable(rows)
+}
+
+/** The accounts of the folder that a FEC filed with a third-party account. */
+export async function readAuxiliaries(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<AuxiliaryRow[]> {
+  const { rows } = await client.query<AuxiliaryRow>(
+    `select id::text, auxiliary_number as number, auxiliary_name as name from accounts
+     ${ofFolder} and auxiliary_number is not null`,
+    [schemaId, folderId],
+  )
+  return rows
 }
 
 /** As readDictionary, for one entry of the folder. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { dayIn } from '../../src/exports/read/day.ts'
 import { collectionTag } from '../../src/exports/render/collections.ts'
-import { exerciceItems } from '../../src/formats/mad/exercice.ts'
+import { exerciceItems } from '../../src/formats/mad/collections/exercice.ts'
 
 describe('fiscal years', () => {
   const year = (start: string, end: string) => ({

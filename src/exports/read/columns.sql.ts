@@ -2,18 +2,17 @@
 import { textLiteral } from '../../db/literal.ts'
 import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
-import type { wholeEntryColumns } from '../../formats/mad/entry.ts'
-import type { movementColumns } from '../../formats/mad/movement.ts'
+import type { extendedEntryColumns, extendedMovementColumns } from '../../formats/mad/filed.ts'
 import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
 
 export type MovementColumn = (
-  | typeof movementColumns
+  | typeof extendedMovementColumns
   | typeof traMovementColumns
   | typeof fecMovementColumns
   | typeof flatMovementColumns
 )[number]
 export type EntryColumn = (
-  | typeof wholeEntryColumns
+  | typeof extendedEntryColumns
   | typeof traEntryColumns
   | typeof fecEntryColumns
   | typeof flatEntryColumns
@@ -22,6 +21,7 @@ export type EntryColumn = (
 /** Fields of a FEC, kept where they differ from what the entry and its account say. */
 const filedFields = (alias: 'e' | 'm') => ({
   filed_piece_date: `${alias}.filed ->> 'PieceDate'`,
+  filed_piece_day: `regexp_replace(${alias}.filed ->> 'PieceDate', '^(....)(..)(..)$', '\\1-\\2-\\3')`,
   filed_auxiliary_number: `${alias}.filed ->> 'CompAuxNum'`,
   filed_auxiliary_name: `${alias}.filed ->> 'CompAuxLib'`,
 })

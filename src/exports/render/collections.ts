@@ -2,15 +2,15 @@
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
-import { accountItem } from '../../formats/mad/account.ts'
-import { exerciceItems } from '../../formats/mad/exercice.ts'
+import { accountItem } from '../../formats/mad/collections/account.ts'
+import { exerciceItems } from '../../formats/mad/collections/exercice.ts'
 import {
   accountingFolderItem,
   axisItem,
   bankItem,
   journalItem,
   paymentItem,
-} from '../../formats/mad/items.ts'
+} from '../../formats/mad/collections/items.ts'
 import { formatRevisions } from '../../formats/mad/revisions.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import {

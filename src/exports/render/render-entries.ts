@@ -9,6 +9,7 @@ import type { CopyRows } from '../../db/copy-rows.ts'
 import { ascii } from '../../formats/ascii.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
+import type { FiledRenderer } from '../../formats/mad/filed.ts'
 import { idOf } from '../../formats/mad/json-bytes.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { outputOf, writePiece } from '../../formats/mad/words.ts'
@@ -26,7 +27,10 @@ export class EntriesTally extends Tally {
   strays = 0
 }
 
-/** Where chunks end depends only on the rows, as in renderMovements. */
+/**
+ * Where chunks end depends only on the rows, as in renderMovements.
+ * @param filed adds what a FEC says; the rows then have its columns
+ */
 export async function* renderEntries(
   entries: CopyRows,
   movements: CopyRows,
@@ -35,6 +39,7 @@ export async function* renderEntries(
   framing: Framing,
   buffer: ChunkBuffer,
   tally: EntriesTally,
+  filed?: FiledRenderer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entry = new EntryRenderer(dictionary)
   const movement = new MovementRenderer(dictionary)
@@ -52,7 +57,7 @@ export async function* renderEntries(
 
   while (await entries.fill()) {
     for (let base = 0, end = entries.count * entries.stride; base < end; base += entries.stride) {
-      const entryBytesMax = entry.bytesMax(entries, base)
+      const entryBytesMax = entry.bytesMax(entries, base) + (filed?.entryBytesMax(entries, base) ?? 0)
       if (at + entryBytesMax > out.bytes.length) yield flush(entryBytesMax)
       if (tally.entries > 0) at = writePiece(out, at, separator)
       at = entry.writeHead(out, at, entries, base)
@@ -72,16 +77,19 @@ export async function* renderEntries(
           movementRow++
           continue
         }
-        const bytesMax = movement.bytesMax(movements, row)
+        const bytesMax =
+          movement.bytesMax(movements, row) + (filed?.movementBytesMax(movements, row, entries, base) ?? 0)
         if (at + bytesMax > out.bytes.length) yield flush(bytesMax)
         if (written++ > 0) out.bytes[at++] = comma
         at = movement.write(out, at, movements, row)
+        if (filed) at = filed.writeMovement(out, at, movements, row, entries, base)
         tally.add(bytes, fields, row + debit, row + credit)
         movementRow++
       }
 
       if (at + entryBytesMax > out.bytes.length) yield flush(entryBytesMax)
       at = entry.writeTail(out, at, entries, base)
+      if (filed) at = filed.writeNumber(out, at, entries, base)
       at = writePiece(out, at, terminator)
       tally.entries++
     }

@@ -6,9 +6,15 @@ import { invalid } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
 import { type Dictionary, type DictionaryRows, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
+import {
+  type AuxiliaryRow,
+  extendedEntryColumns,
+  extendedMovementColumns,
+  FiledRenderer,
+} from '../../formats/mad/filed.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
 import { everyEntry } from '../../ledger/changes/entry-ranges.ts'
-import { readDictionary } from '../../ledger/dictionary.sql.ts'
+import { readAuxiliaries, readDictionary } from '../../ledger/dictionary.sql.ts'
 import { isKept } from '../blocks/block.ts'
 import { BlockCutter } from '../blocks/block-cutter.ts'
 import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
@@ -54,6 +60,8 @@ async function cutterFor(
 export interface Found {
   resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'blocksCursor'>
   dictionaryRows: DictionaryRows
+  /** Of extended entries. */
+  auxiliaries: AuxiliaryRow[] | undefined
 }
 
 /** What the rows of a selection are read with, and the cursor of the snapshot. */
@@ -62,14 +70,16 @@ export async function lookUp(
   task: SelectedTask,
 ): Promise<Found & Pick<Resolved, 'cursor'>> {
   // In parallel, on two connections.
-  const [{ cursor, ...found }, dictionaryRows] = await Promise.all([
+  const [{ cursor, ...found }, dictionaryRows, auxiliaries] = await Promise.all([
     resolve(snapshot, task),
     readDictionary(snapshot.second, task.selection),
+    task.extended ? readAuxiliaries(snapshot.second, task.selection) : undefined,
   ])
   const accountIds = idsUnder(task.selection.accountRoots, dictionaryRows.accounts)
   return {
     cursor,
     dictionaryRows,
+    auxiliaries,
     resolved: { ...found, selection: task.selection, accountIds, segments: undefined },
   }
 }
@@ -85,7 +95,7 @@ export async function produceRows(
   return renderRows(snapshot, task, await statements(snapshot, task, found.resolved), found, buffer, cutter)
 }
 
-/** Statements for the rows of `rowColumns`, to be run one after the other. */
+/** Statements for the rows of `columnsOf`, to be run one after the other. */
 interface Statements {
   movements: string | string[]
   entries: string | string[]
@@ -93,39 +103,50 @@ interface Statements {
 
 async function statements(
   { first, second }: Snapshot,
-  { what, entries: ranges = everyEntry }: SelectedTask,
+  { entries: ranges = everyEntry, ...task }: SelectedTask,
   resolved: ResolvedSelection,
 ): Promise<Statements> {
-  const columns = rowColumns[what]
+  const columns = rowColumns(task)
   if (isDeepStrictEqual(ranges, everyEntry)) {
     const read = { ...resolved, segments: await segmentsOf(first, resolved) }
-    return { movements: copyMovements(read, movementColumns), entries: copyEntries(read, columns) }
+    return {
+      movements: copyMovements(read, columns.movements),
+      entries: copyEntries(read, columns.entries),
+    }
   }
   await Promise.all([first, second].map(beginLookUps))
   return {
-    movements: copyMovementsOf(ranges, resolved, movementColumns),
-    entries: copyEntriesOf(ranges, resolved, columns),
+    movements: copyMovementsOf(ranges, resolved, columns.movements),
+    entries: copyEntriesOf(ranges, resolved, columns.entries),
   }
 }
 
-/** Of entries. */
-const rowColumns = { movements: entryColumns, entries: wholeEntryColumns }
+const columnsOf = {
+  movements: { movements: movementColumns, entries: entryColumns },
+  entries: { movements: movementColumns, entries: wholeEntryColumns },
+  extended: { movements: extendedMovementColumns, entries: extendedEntryColumns },
+} as const
+
+function rowColumns({ what, extended }: Pick<SelectedTask, 'what' | 'extended'>) {
+  return columnsOf[extended ? 'extended' : what]
+}
 
 /** @param cutter hashes the lines of movements in NDJSON */
 export function renderRows(
   { first, second }: Snapshot,
-  { what, form }: Pick<SelectedTask, 'what' | 'form'>,
+  { form, ...task }: Pick<SelectedTask, 'what' | 'form' | 'extended'>,
   { movements, entries }: Statements,
-  { dictionaryRows }: Pick<Found, 'dictionaryRows'>,
+  { dictionaryRows, auxiliaries }: Pick<Found, 'dictionaryRows' | 'auxiliaries'>,
   buffer: ChunkBuffer,
   cutter?: BlockCutter,
 ): Chunks {
-  const movementRows = first.query(new CopyRows(movements, movementColumns.length))
-  const entryRows = second.query(new CopyRows(entries, rowColumns[what].length))
+  const columns = rowColumns(task)
+  const movementRows = first.query(new CopyRows(movements, columns.movements.length))
+  const entryRows = second.query(new CopyRows(entries, columns.entries.length))
   const dictionary = renderDictionary(dictionaryRows)
-  return what === 'movements'
+  return task.what === 'movements'
     ? movementChunks(movementRows, entryRows, dictionary, form, buffer, cutter)
-    : entryChunks(movementRows, entryRows, dictionary, form, buffer)
+    : entryChunks(movementRows, entryRows, dictionary, form, buffer, auxiliaries)
 }
 
 type Chunks = Pick<Produced, 'chunks' | 'rows'>
@@ -153,9 +174,20 @@ function entryChunks(
   dictionary: Dictionary,
   form: JsonForm,
   buffer: ChunkBuffer,
+  auxiliaries: AuxiliaryRow[] | undefined,
 ): Chunks {
   const tally = new EntriesTally()
-  const chunks = renderEntries(entries, movements, 'selected', dictionary, framings[form], buffer, tally)
+  const filed = auxiliaries && new FiledRenderer(auxiliaries)
+  const chunks = renderEntries(
+    entries,
+    movements,
+    'selected',
+    dictionary,
+    framings[form],
+    buffer,
+    tally,
+    filed,
+  )
   return { chunks, rows: () => tally.entries }
 }
 

@@ -24,6 +24,8 @@ export interface SelectedTask extends Representation {
   entries: readonly EntryRange[] | undefined
   /** Only what changed since this cursor; undefined: everything. Not combined with `after` or `entries`. */
   since: string | undefined
+  /** With what a FEC says of entries. Not for movements. */
+  extended?: boolean
 }
 
 export interface ChangesTask extends SelectedTask {

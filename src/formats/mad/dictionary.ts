@@ -6,7 +6,7 @@
  */
 
 import { paymentMode } from '../payment.ts'
-import { journalTypeLabels } from './journal.ts'
+import { journalTypeLabels } from './collections/journal.ts'
 import { type Piece, pieceOf } from './words.ts'
 
 export interface DictionaryRows {

@@ -139,6 +139,9 @@ export const entriesQuery = z
       minItems: 1,
       description: 'Entries of these journals only',
     }),
+    columns: optional(oneOf(['extended'])).openapi({
+      description: '`extended`: with the number of each entry and what else a FEC says of it',
+    }),
     after: afterOf('entry'),
     ...partParameters,
   })

@@ -75,7 +75,13 @@ export const selectedRoutes: readonly Route[] = [
 ]
 
 /** The parameters of a part, which only movements and entries have. */
-const wholeSelection = { after: undefined, entries: undefined, since: undefined, wait: undefined }
+const wholeSelection = {
+  after: undefined,
+  entries: undefined,
+  since: undefined,
+  wait: undefined,
+  columns: undefined,
+}
 
 type Query = MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery
 
@@ -90,7 +96,8 @@ function waits(query: Query): boolean {
  */
 async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Promise<Response> {
   const { c, query, services, principal, folderId } = call
-  const { after, entries, since, wait = 0 } = { ...wholeSelection, ...query }
+  const { after, entries, since, wait = 0, columns } = { ...wholeSelection, ...query }
+  const extended = columns === 'extended'
   const representation = representationFor(c, since === undefined ? streamedForms : ['ndjson'])
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
@@ -103,13 +110,13 @@ async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Pro
   const task: ExportTask =
     what === 'balance' || what === 'blocks'
       ? { what, selection, ...representation }
-      : { what, selection, after, entries, since, ...representation }
+      : { what, selection, after, entries, since, extended, ...representation }
   return streamExport(c, services, {
     task,
     fileName: `${selected.reference || folderId}_${what}_${start}_${end}`,
     ledger: {
       cursor: selected.cursor,
-      tagAt: (cursor) => selectionTag(what, selection, cursor),
+      tagAt: (cursor) => selectionTag(what, selection, cursor, extended),
     },
     known: await knownAnswer(services.database, task, selected),
     hasWaited: waits(query),

@@ -76,6 +76,18 @@ export const Movement = z
   .object({ ...beforeEntry, entry: EntryOfMovement, ...afterEntry })
   .openapi('Movement')
 
+const Filed = z
+  .object({
+    pieceDate: date.nullable(),
+    auxiliaryNumber: z.string().nullable(),
+    auxiliaryName: z.string().nullable(),
+  })
+  .openapi({
+    description:
+      'Date of the document and third-party account, as a FEC filed them. Only with `columns=extended`, and only if ' +
+      'something was filed: otherwise the date is that of the entry, and there is no such account',
+  })
+
 export const Entry = z
   .object({
     producerId,
@@ -84,9 +96,12 @@ export const Entry = z
     dueDate: date.nullable(),
     journal,
     currency,
-    movements: z.array(z.object({ ...beforeEntry, ...afterEntry })),
+    movements: z.array(z.object({ ...beforeEntry, ...afterEntry, filed: Filed.optional() })),
     additionalProducerProperties: entryProperties.extend({
       validationDate: date.nullable().openapi({ description: 'Null: awaiting validation' }),
+      ecritureNum: z.string().nullable().optional().openapi({
+        description: 'Number of the entry in its journal. Only with `columns=extended`',
+      }),
     }),
   })
   .openapi('Entry')

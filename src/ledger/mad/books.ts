@@ -4,9 +4,9 @@
  * same.
  */
 import type { z } from 'zod'
-import { addressItem } from '../../formats/mad/address.ts'
-import { monthsOf } from '../../formats/mad/exercice.ts'
-import { journalTypeLabels } from '../../formats/mad/journal.ts'
+import { addressItem } from '../../formats/mad/collections/address.ts'
+import { monthsOf } from '../../formats/mad/collections/exercice.ts'
+import { journalTypeLabels } from '../../formats/mad/collections/journal.ts'
 import {
   accountItems,
   accountingFolder,

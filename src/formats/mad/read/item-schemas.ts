@@ -7,7 +7,7 @@ import { unitsMax } from '../../minor-units.ts'
 import { paymentModes } from '../../payment.ts'
 import type { Address } from '../../rows.ts'
 import { sourceCodes } from '../../rows.ts'
-import { journalTypeLabels } from '../journal.ts'
+import { journalTypeLabels } from '../collections/journal.ts'
 import { type Json, JsonNumber } from './json-items.ts'
 
 /** PostgreSQL stores no NUL, and UTF-8 has no half of a surrogate pair. */

@@ -1,4 +1,4 @@
-import type { Address } from '../rows.ts'
+import type { Address } from '../../rows.ts'
 
 /** Address (docs/spec/resources.md#address), with both spellings of the full name. */
 export function addressItem(address: Address) {

@@ -4,11 +4,11 @@
  * names none), it gets the name of its account, as for auxiliary accounts.
  */
 
-import type { AccountView, CompanyView, EmployeeView, PaymentView } from '../collection-rows.ts'
-import { decimal } from '../minor-units.ts'
-import { partyKind } from '../party-kind.ts'
-import { paymentMode } from '../payment.ts'
-import type { Contact, Miscellaneous } from '../rows.ts'
+import type { AccountView, CompanyView, EmployeeView, PaymentView } from '../../collection-rows.ts'
+import { decimal } from '../../minor-units.ts'
+import { partyKind } from '../../party-kind.ts'
+import { paymentMode } from '../../payment.ts'
+import type { Contact, Miscellaneous } from '../../rows.ts'
 import { addressItem } from './address.ts'
 
 export function accountItem(account: AccountView): object {

@@ -10,9 +10,9 @@ import type {
   FolderView,
   JournalView,
   PaymentView,
-} from '../collection-rows.ts'
-import { decimal } from '../minor-units.ts'
-import { paymentMode, shownPaymentCode } from '../payment.ts'
+} from '../../collection-rows.ts'
+import { decimal } from '../../minor-units.ts'
+import { paymentMode, shownPaymentCode } from '../../payment.ts'
 import { addressItem } from './address.ts'
 import { journalTypeLabels } from './journal.ts'
 

@@ -1,5 +1,5 @@
 /** Fiscal years of a full export (docs/spec/resources.md#exercice). */
-import type { ExerciceView } from '../collection-rows.ts'
+import type { ExerciceView } from '../../collection-rows.ts'
 
 /**
  * The years of a folder in order. `N` is the year that contains today, or else the latest that has started. If none has
