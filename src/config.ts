@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { deliveryBytesMax, deliveryEventsMax } from './webhook-delivery.ts'
 
 export interface Config {
   host: string
@@ -263,9 +264,9 @@ export const limits = {
   /** Days for which an export is reported as expired after its file is removed; then its row is deleted. */
   expiredDays: 30,
   /** Events per request to a subscriber (docs/spec/webhooks.md#deliveries). */
-  deliveryEventsMax: 100,
+  deliveryEventsMax,
   /** Bytes of such a request, unless a single event has more: by default, Express accepts bodies of up to 100 KiB. */
-  deliveryBytesMax: 90 * 1024,
+  deliveryBytesMax,
   /** Bytes of a response to a delivery that are stored for staff. */
   deliveryAnswerBytes: 4 * 1024,
   /** Bytes of a response that its owner is shown. */

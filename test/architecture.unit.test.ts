@@ -10,6 +10,7 @@ const source = resolve(import.meta.dirname, '../src')
  */
 const rooms = [
   'entry',
+  'partner',
   'client',
   'start',
   'commands',
@@ -27,7 +28,9 @@ const rooms = [
   'formats',
   'ground',
 ]
-const ground = ['config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
+/** What service and package must agree on. */
+const agreed = ['error-codes.ts', 'webhook-delivery.ts']
+const ground = [...agreed, 'config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
 const entries = [
   'main.ts',
   'cli.ts',
@@ -35,8 +38,15 @@ const entries = [
   'export-thread.ts',
   'hash-thread.ts',
   'write-parquet.ts',
+  'grandlivre.ts',
+  'client/grandlivre.ts',
   'client/webhooks.ts',
 ]
+/** Rooms of the package that partners install. The command line may come after the library that it uses. */
+const partnerRooms = ['partner', 'client']
+
+/** Written by `npm run docs:api`, as long as the routes of the service are many. */
+const generated = ['client/api/routes.ts']
 
 interface SourceFile {
   path: string
@@ -85,7 +95,8 @@ test('the walk finds the files and their imports', () => {
 })
 
 test('every folder of src is a room', () => {
-  expect(new Set(files.map(({ path }) => roomOf(path)))).toEqual(new Set(rooms))
+  const found = new Set(files.map(({ path }) => roomOf(path)))
+  expect(new Set([...found, 'partner'])).toEqual(new Set(rooms))
 })
 
 test('a room imports only from rooms below it', () => {
@@ -107,7 +118,7 @@ test('files import each other without cycles, types included', () => {
 })
 
 test('every file is used', () => {
-  const used = new Set(entries)
+  const used = new Set(entries.filter((path) => files.some((file) => file.path === path)))
   for (const path of used)
     for (const target of importsOf(files.find((file) => file.path === path)!)) used.add(target)
   expect(files.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
@@ -150,11 +161,28 @@ test('auth knows neither Hono nor node:http', () => {
   ).toEqual([])
 })
 
-test('the code that subscribers copy needs nothing but Node', () => {
+test('the verifier that subscribers copy needs nothing but Node', () => {
   const foreign = /from '(?!node:)[^']*'/g
-  expect(
-    offenders(({ path, text }) => (roomOf(path) === 'client' ? (text.match(foreign) ?? []) : [])),
-  ).toEqual([])
+  const verifier = files.filter(({ path }) => path === 'client/webhooks.ts')
+  expect(verifier).toHaveLength(1)
+  expect(offenders(({ text }) => text.match(foreign) ?? [], verifier)).toEqual([])
+})
+
+test('the package of partners needs nothing but Node, its own rooms and what it agrees on with the service', () => {
+  const own = files.filter(({ path }) => partnerRooms.includes(roomOf(path)) || path === 'grandlivre.ts')
+  // pg is optional: only a database as the target of a copy needs it, so it is imported when one is named.
+  const packages = /(?:from|^import) '(?!node:|\.)[^']*'|import\('(?!node:|\.|pg')[^']*'\)/gm
+  expect(offenders(({ text }) => withoutComments(text).match(packages) ?? [], own)).toEqual([])
+  const foreign = (file: SourceFile) =>
+    importsOf(file).filter((target) => !partnerRooms.includes(roomOf(target)) && !agreed.includes(target))
+  expect(offenders(foreign, own)).toEqual([])
+})
+
+test('nothing of the service imports the package of partners', () => {
+  const service = files.filter(({ path }) => !partnerRooms.includes(roomOf(path)) && path !== 'grandlivre.ts')
+  const uses = (file: SourceFile) =>
+    importsOf(file).filter((target) => partnerRooms.includes(roomOf(target)) || target === 'grandlivre.ts')
+  expect(offenders(uses, service)).toEqual([])
 })
 
 /** What other files use of the process: a default value, or its end. */
@@ -174,7 +202,7 @@ test('only entry points use the environment, the terminal and the exit code of t
 
 test('examples stand for programs of partners: they import nothing from src', () => {
   const examples = filesIn(resolve(source, '../examples'))
-  expect(examples.map(({ path }) => path)).toContain('pull-year.ts')
+  expect(examples.map(({ path }) => path)).toContain('node/follow.ts')
   expect(offenders(({ text }) => text.match(/'\.\.\/[^']*'/g) ?? [], examples)).toEqual([])
 })
 
@@ -194,11 +222,12 @@ test('SQL is only in .sql.ts files, in the database room, and in files for one s
   expect(elsewhere.filter((line) => !statementsInPlace.some((path) => line.startsWith(path)))).toEqual([])
 })
 
-test.each(['src', 'test', 'bench', 'examples'])(
+test.each(['src', 'test', 'bench', 'examples', 'package'])(
   'a file of %s has one subject: at most 400 lines',
   (folder) => {
     // A file ends with a line break.
-    const tooLong = ({ text }: SourceFile) => {
+    const tooLong = ({ path, text }: SourceFile) => {
+      if (folder === 'src' && generated.includes(path)) return []
       const lines = text.split('\n').length - 1
       return lines > 400 ? [`${lines} lines`] : []
     }
@@ -212,7 +241,9 @@ test.each(['src', 'test', 'bench'])(
   'a folder of %s has one topic: at most twelve files of its own',
   (folder) => {
     const counts = new Map<string, number>()
-    for (const { path } of filesIn(resolve(source, '..', folder)))
+    // Entry points have no folder of their own.
+    const isEntry = (path: string) => folder === 'src' && entries.includes(path)
+    for (const { path } of filesIn(resolve(source, '..', folder)).filter(({ path }) => !isEntry(path)))
       counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
     expect([...counts].filter(([, count]) => count > 12)).toEqual([])
   },

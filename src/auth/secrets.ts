@@ -7,6 +7,7 @@
  * reveals nothing about the 256 bits it was made from. Random bits need neither salt nor a slow hash.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+import { signingSecretPrefix } from '../webhook-delivery.ts'
 
 export type Level = 'api' | 'firm'
 
@@ -24,8 +25,6 @@ export function makePartnerSecret(): string {
 export function makeSigningSecret(): string {
   return `${signingSecretPrefix}${randomBytes(32).toString('base64')}`
 }
-
-export const signingSecretPrefix = 'whsec_'
 
 /** The 32-byte digest by which a token or secret is stored and looked up. */
 export function sha256(secret: string): Buffer {

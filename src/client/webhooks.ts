@@ -86,6 +86,11 @@ export type VerifiedWebhook =
       reason: WebhookRefusal
       /** The reason as a sentence, for logs. */
       message: string
+      /**
+       * A body for the 401, `application/json`: reason and message, which the owner of the subscription and `grandlivre
+       * webhook doctor` then see. It contains nothing secret.
+       */
+      body: string
     }
 
 /**
@@ -195,7 +200,8 @@ function sequenceOf(headers: WebhookRequest['headers']): { first: number; last: 
 }
 
 function refused(reason: WebhookRefusal): VerifiedWebhook {
-  return { valid: false, reason, message: reasons[reason] }
+  const message = reasons[reason]
+  return { valid: false, reason, message, body: JSON.stringify({ reason, message }) }
 }
 
 /** Undefined also for a header that was sent twice: either value may be the wrong one. */

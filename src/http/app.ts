@@ -10,6 +10,7 @@ import { authenticate, identified } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { answerError } from './errors.ts'
 import { queryError } from './query.ts'
+import { addReferencePage } from './reference/reference-page.ts'
 import { acceptRequestId } from './request-id.ts'
 import { RequestSlot } from './request-slot.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
@@ -27,7 +28,7 @@ import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
 
-/** Every route but that of files, which has no parameters. */
+/** Every route but those of files and of the reference page, which have no parameters. */
 export const routes: readonly Route[] = [
   keyInfo(() => routes),
   ...selectedRoutes,
@@ -64,6 +65,7 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
   })
   app.use(acceptRequestId(services.log), endBodyOfHead)
   addFileRoute(app, services)
+  addReferencePage(app, services)
   for (const { path } of routes.filter((route) => route.starts)) app.use(path, refuseHead)
   for (const route of routes)
     app.openapi({ ...describeRoute(route), middleware: authenticate(route, services) }, (c) =>

@@ -3,7 +3,8 @@ import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { limits } from '../config.ts'
-import { AppError, type Issue, invalid } from '../errors.ts'
+import type { Issue } from '../error-codes.ts'
+import { AppError, invalid } from '../errors.ts'
 import type { Edge } from './route.ts'
 
 /** The listener refuses a Content-Length that is too large. This also counts the bytes of chunked bodies. */

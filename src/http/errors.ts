@@ -2,7 +2,8 @@
 import { z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { unavailableIfMissing } from '../db/outage.ts'
-import { AppError, type ErrorStatus } from '../errors.ts'
+import { type ErrorStatus, errorCodes } from '../error-codes.ts'
+import { AppError } from '../errors.ts'
 import { withoutSecrets } from '../log.ts'
 import type { Edge } from './route.ts'
 import type { Services } from './services.ts'
@@ -10,7 +11,10 @@ import type { Services } from './services.ts'
 export const ErrorBody = z
   .object({
     error: z.object({
-      code: z.string().openapi({ example: 'ERR-VALIDATION' }),
+      code: z.string().openapi({
+        description: `One of ${Object.keys(errorCodes).join(', ')}`,
+        example: 'ERR-VALIDATION',
+      }),
       message: z.string(),
       details: z.object({
         url: z.string(),

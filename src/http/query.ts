@@ -4,7 +4,8 @@
  */
 import { z } from '@hono/zod-openapi'
 import { idPattern, notAnId, readId } from '../db/id.ts'
-import { AppError, type Issue } from '../errors.ts'
+import type { Issue } from '../error-codes.ts'
+import { AppError } from '../errors.ts'
 
 /** Supported versions of the interface. */
 export const versions = ['1.0.0']

@@ -108,7 +108,7 @@ export function writeCredentials(dataDir: string, credentials: Credentials): voi
   renameSync(draft, path)
 }
 
-function credentialsPath(dataDir: string): string {
+export function credentialsPath(dataDir: string): string {
   return join(dataDir, 'credentials.json')
 }
 
@@ -138,7 +138,8 @@ async function keptSecrets(
   return { thirdPartySecret, companyToken, firmToken } as Secrets
 }
 
-function readCredentials(dataDir: string): Partial<Credentials> | undefined {
+/** Undefined if the file is missing or damaged. */
+export function readCredentials(dataDir: string): Partial<Credentials> | undefined {
   try {
     return JSON.parse(readFileSync(credentialsPath(dataDir), 'utf8'))
   } catch (error) {

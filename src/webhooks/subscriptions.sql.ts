@@ -163,21 +163,31 @@ export async function lockOwnSubscription(
   return rows[0]
 }
 
+export interface AllowedPing {
+  deliveryId: string
+  scope: unknown
+  /** `since`: epoch milliseconds. Null while it is enabled. */
+  disabled: { since: number; reason: string } | null
+}
+
 /**
  * Allows one ping, if the last one is at least `everyMs` old. To be called after `lockOwnSubscription`.
- * @returns what the ping needs; undefined if it is too early
+ * @returns what the ping needs, and whether the subscription is disabled; undefined if it is too early
  */
 export async function allowPing(
   client: ClientBase,
   id: string,
   everyMs: number,
-): Promise<{ deliveryId: string; scope: unknown } | undefined> {
-  const { rows } = await client.query<{ deliveryId: string; scope: unknown }>(
+): Promise<AllowedPing | undefined> {
+  const { rows } = await client.query<AllowedPing>(
     `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
      where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
      returning nextval('grandlivre.delivery_ids') as "deliveryId",
        grandlivre.event_scope(s.schema_id, s.firm_id,
-         case when cardinality(s.folder_ids) = 1 then s.folder_ids[1] end) as scope`,
+         case when cardinality(s.folder_ids) = 1 then s.folder_ids[1] end) as scope,
+       case when not s.enabled then
+         json_build_object('since', round(extract(epoch from s.disabled_at) * 1000), 'reason', s.disabled_reason)
+       end as disabled`,
     [id, everyMs],
   )
   return rows[0]

@@ -281,11 +281,11 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
 
   const accepted = () => out.split('\n').slice(1, -1)
 
-  test('accepts a signed event once, and answers 401 to everything else', async () => {
+  test('accepts a signed event once, and answers 401 with the reason to everything else', async () => {
     const post = async (text: string, headers: Record<string, string>) => {
       const response = await fetch(url, { method: 'POST', body: text, headers })
-      await response.text()
-      return response.status
+      const answer = await response.text()
+      return response.status === 401 ? JSON.parse(answer).reason : response.status
     }
     const signed = (text: string, date = Date.now(), key = partnerSecret) => ({
       date: String(date),
@@ -293,10 +293,10 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     })
     expect(await post(body, signed(body))).toBe(204)
     expect(await post(body, signed(body))).toBe(204)
-    expect(await post(body, {})).toBe(401)
-    expect(await post(body, signed(body, Date.now(), 'another'))).toBe(401)
-    expect(await post(body, signed(body, Date.now() - 400_000))).toBe(401)
-    expect(await post(`${body} `, signed(body))).toBe(401)
+    expect(await post(body, {})).toBe('signature-missing')
+    expect(await post(body, signed(body, Date.now(), 'another'))).toBe('signature-wrong')
+    expect(await post(body, signed(body, Date.now() - 400_000))).toBe('date-too-old')
+    expect(await post(`${body} `, signed(body))).toBe('signature-wrong')
     const other = JSON.stringify([{ ...events[0], webhookId: 'other' }])
     expect(await post(other, signed(other))).toBe(204)
     const line = `document CREATE ${JSON.stringify(events[0]!.data)}`

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createApp } from '../../src/http/app.ts'
+import { createApp, routes } from '../../src/http/app.ts'
 import type { Services } from '../../src/http/services.ts'
 import { createLog } from '../../src/log.ts'
 import { type Answer, request } from '../support/service.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => stage?.close())
 
 describe('the OpenAPI document', () => {
-  test('lists every route that the app serves but /files, whose addresses are signed', async () => {
+  test('lists every route that the app serves but /files, whose addresses are signed, and the reference page', async () => {
     const { status, body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     expect(status).toBe(200)
     expect(body.openapi).toBe('3.1.0')
@@ -26,7 +26,8 @@ describe('the OpenAPI document', () => {
     const served = app.routes
       .filter(({ method }) => method !== 'ALL')
       .map(({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
-    expect(new Set(served)).toEqual(new Set([...listed, 'get /files/*']))
+    const ofPage = ['', '/', '/demo-credentials.json', '/{name}'].map((path) => `get /docs${path}`)
+    expect(new Set(served)).toEqual(new Set([...listed, ...ofPage, 'get /files/*']))
     expect(listed.length).toBeGreaterThan(20)
     const { body: opened } = await request(stage.service.url + keyInfo, stage.signed)
     for (const { path, method } of opened) expect(body.paths[path][method].security[0]).toBeDefined()
@@ -40,6 +41,24 @@ describe('the OpenAPI document', () => {
     expect(new Set(names).size).toBe(names.length)
     expect(responses['200'].content['application/json'].schema).toBeDefined()
     expect(responses['default'].content['application/json'].schema).toBeDefined()
+  })
+
+  test('puts every route into a group, and no group is empty', async () => {
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    const used = Object.values<Record<string, { tags: string[] }>>(body.paths).flatMap((methods) =>
+      Object.values(methods).map(({ tags }) => tags.join()),
+    )
+    expect(new Set(used)).toEqual(new Set(body.tags.map(({ name }: { name: string }) => name)))
+    for (const { description } of body.tags) expect(description).toMatch(/^[A-Z].*\.$/)
+  })
+
+  test('shows bodies that their routes take', async () => {
+    const shown = routes.filter(({ body }) => body?.example !== undefined)
+    expect(shown.map(({ method }) => method)).toEqual(['post', 'patch'])
+    for (const { body } of shown) expect(body?.schema.safeParse(body.example).error).toBeUndefined()
+    const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
+    const { content } = body.paths['/api/v1/webhook/{id}'].patch.requestBody
+    expect(content['application/json'].example).toEqual(shown[1]!.body!.example)
   })
 
   test('states which values each parameter accepts', async () => {

@@ -1,8 +1,11 @@
 /**
- * What the projects `service`, `slow` and `alone` need before their first file, made once for all. Each of them loads
+ * What the projects `service`, `slow`, `pipeline` and `alone` need before their first file, made once for all. Each of them loads
  * this file separately, so the count of its users is global.
  */
 import type { TestProject } from 'vitest/node'
+import { warnIfChromiumIsMissing } from './browser/chromium.ts'
+import { warnOfMissingTools } from './guides/tools.ts'
+import { warnIfRuntimesAreMissing } from './package/runtimes.ts'
 import { warnIfPythonIsMissing } from './receivers/standard-webhooks.ts'
 import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
 import { warnOfMissingS3Servers } from './servers/s3-programs.ts'
@@ -22,7 +25,10 @@ export async function setup(project: TestProject): Promise<void> {
   if (shared.server === undefined) {
     warnOfMissingS3Servers()
     warnIfPoolerIsMissing()
+    warnIfChromiumIsMissing()
     warnIfPythonIsMissing()
+    warnIfRuntimesAreMissing()
+    warnOfMissingTools(project.name)
     shared.server = startServer()
   }
   const { urls, cluster } = await shared.server

@@ -2,9 +2,9 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
+import { signatureOf } from '../../src/webhook-delivery.ts'
 import { type NumberedEvent, packBatch, stableJson, webhookId } from '../../src/webhooks/body.ts'
 import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/webhooks/dispatch/delivery.ts'
-import { signatureOf } from '../../src/webhooks/signing/signature.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
 const hour = 3_600_000

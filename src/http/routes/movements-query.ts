@@ -4,7 +4,7 @@
  */
 import { z } from '@hono/zod-openapi'
 import { readId } from '../../db/id.ts'
-import type { Issue } from '../../errors.ts'
+import type { Issue } from '../../error-codes.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/rows.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'

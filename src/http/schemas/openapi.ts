@@ -1,6 +1,5 @@
 /** The OpenAPI document, generated from the route table. */
 import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
-import { errorCodes } from '../../errors.ts'
 import { ErrorBody } from '../errors.ts'
 import { idSchema } from '../query.ts'
 import { openRoute, type Route } from '../route.ts'
@@ -10,6 +9,44 @@ import { sentToSubscribers } from './notification-schema.ts'
 extendZodWithOpenApi(z)
 
 type Document = ReturnType<OpenAPIHono['getOpenAPI31Document']>
+
+/** The groups of routes, in the order of a first use. A route belongs to the first group whose pattern fits its path. */
+const groups = [
+  {
+    name: 'Token and folders',
+    paths: /^\/api\/v1\/(?:key|society)/,
+    description: 'What a token may call, and the folders that it opens.',
+  },
+  {
+    name: 'Ledger',
+    paths: /^\/api\/v1\/mad\/(?:movements|entries|entry|balance)/,
+    description:
+      'Movements, entries and balances of one fiscal year or period, streamed from one state of the ledger. `since` ' +
+      'answers what changed, and the digests of blocks prove that a copy equals the ledger.',
+  },
+  {
+    name: 'Full exports',
+    paths: /^\/api\/v1\/mad\/all/,
+    description:
+      'A file of the folder. It is written after the request has ended; its status has the address.',
+  },
+  {
+    name: 'Collections',
+    paths: /^\/api\/v1\/mad\//,
+    description: 'What movements refer to: accounts, journals, fiscal years and more, one route for each.',
+  },
+  {
+    name: 'Webhooks',
+    paths: /^\/api\/v1\/webhook/,
+    description:
+      'Subscriptions to events, with their deliveries. Events can also be read by number, without an address.',
+  },
+  { name: 'Service', paths: /^\//, description: 'This document, and the probes. Open: they need no token.' },
+] as const
+
+export function groupOf(path: string): string {
+  return groups.find(({ paths }) => paths.test(path))!.name
+}
 
 const societyId = z.object({
   'society-id': z
@@ -37,13 +74,14 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
   return createRoute({
     method,
     path,
+    tags: [groupOf(path)],
     summary,
     ...(description === undefined ? {} : { description }),
     request: { query, ...(params ? { params } : {}), ...(headers ? { headers } : {}) },
     responses: {
       ...Object.fromEntries(answered),
       default: {
-        description: `An error. Codes: ${Object.keys(errorCodes).join(', ')}`,
+        description: 'An error. `error.code` says which',
         headers: { ...errorAnswerHeaders, ...shared },
         content: { 'application/json': { schema: ErrorBody } },
       },
@@ -54,21 +92,43 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
 
 function bodyOf({ body }: Route): RouteConfig['request'] {
   if (!body) return {}
-  const content = Object.fromEntries(body.mediaTypes.map((type) => [type, { schema: body.schema }]))
+  const { schema, example } = body
+  const content = Object.fromEntries(
+    body.mediaTypes.map((type) => [type, { schema, ...(example === undefined ? {} : { example }) }]),
+  )
   const description = 'Read as JSON if Content-Type is absent'
   return { body: { required: true, description, content } }
 }
+
+/** Markdown. */
+const introduction = `Streams whole ledgers out of a firm's bookkeeping, and tells partners what changed in them.
+
+**Credentials.** Each request carries an access token (\`Authorization: Bearer\`) and a partner secret
+(\`X-Third-Party-Secret\`). The group *Service* needs neither.
+
+**First request.** \`GET /api/v1/society\` lists the folders, \`GET /api/v1/mad/exercices\` their fiscal years, and
+\`GET /api/v1/mad/movements\` answers the movements of the year in \`idExercice\`.
+
+**Large answers** are streamed. One ends with the trailers \`X-Row-Count\` and \`X-Content-SHA256\`, which prove that it is
+whole; one that fails is cut off. \`after\` with \`If-Match\` continues after the last movement that arrived.
+
+**Limits.** A token has a number of requests in a window, shown in the \`X-Rate-Limit\` headers. 429 and 503 say in
+\`Retry-After\` when to send the request again.`
 
 export function openApiDocument(routes: readonly Route[]): Document {
   const described = new OpenAPIHono()
   described.openAPIRegistry.registerComponent('securitySchemes', 'accessToken', {
     type: 'http',
     scheme: 'bearer',
+    description:
+      'The access token. A company token (`glv_api_...`) opens one folder. A firm token (`glv_firm_...`) opens those of its ' +
+      'firm, and each request names one in the header society-id.',
   })
   described.openAPIRegistry.registerComponent('securitySchemes', 'partnerSecret', {
     type: 'apiKey',
     in: 'header',
     name: 'X-Third-Party-Secret',
+    description: 'The partner secret (`glv_secret_...`) of the third party to which the token was issued.',
   })
   for (const route of routes) {
     const description = describeRoute(route)
@@ -81,8 +141,9 @@ export function openApiDocument(routes: readonly Route[]): Document {
     info: {
       title: 'Grandlivre',
       version: '1.0.0',
-      description: 'Exports of accounting folders. Routes need both headers unless they are marked as open.',
+      description: introduction,
     },
+    tags: groups.map(({ name, description }) => ({ name, description })),
   })
 }
 

@@ -3,10 +3,9 @@ import type { Agent, Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Config, limits } from '../../config.ts'
 import type { DeliveryTiming } from '../../timing.ts'
-import { type Signed, signedHeaders } from '../signing/signature.ts'
+import { type Delivered, deliveryHeaders } from '../../webhook-delivery.ts'
 import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
-
-const userAgent = `Grandlivre/${packageJson.version}`
+import { faultOf, type NoResponseFault, TooLate } from './fault.ts'
 
 export interface PostParts {
   /** Connects to vetted addresses only. */
@@ -24,20 +23,22 @@ export function postPartsOf(
   return { agent: guardedAgent(rules), rules, timing }
 }
 
-export interface DeliveryRequest extends Signed {
+export interface DeliveryRequest extends Delivered {
   postUrl: string
-  /** First and last number of its events: `1042-1061`; undefined if they have none. */
-  sequence: string | undefined
 }
 
 export interface DeliveryResponse {
   /** Null: no response within `timeoutMs` (timing.ts). */
   status: number | null
   retryAfter: string | null
+  /** The header `date`: what the receiver's clock shows. Null if there is none. */
+  date: string | null
   /** The first bytes of the response, at most `limits.deliveryAnswerBytes`; null if there was none. */
   answer: Buffer | null
   /** Why there was no response. */
   error: string | null
+  /** The same in a word. */
+  fault: NoResponseFault | null
   latencyMs: number
 }
 
@@ -53,13 +54,16 @@ export async function post(
   stopped: AbortSignal,
 ): Promise<DeliveryResponse> {
   const started = performance.now()
-  const noResponse = { status: null, retryAfter: null, answer: null }
+  const noResponse = { status: null, retryAfter: null, date: null, answer: null }
   const latency = () => Math.round(performance.now() - started)
   // The rules may have become stricter since the address was registered.
   const refused = vetUrl(request.postUrl, rules)
-  if (refused !== undefined) return { ...noResponse, error: `The address ${refused}`, latencyMs: latency() }
+  if (refused !== undefined) {
+    const error = `The address ${refused}`
+    return { ...noResponse, error, fault: 'address-refused', latencyMs: latency() }
+  }
   const ending = new AbortController()
-  const tooLate = new Error(`no response within ${timeoutMs / 1000} seconds`)
+  const tooLate = new TooLate(`no response within ${timeoutMs / 1000} seconds`)
   const deadline = setTimeout(() => ending.abort(tooLate), timeoutMs)
   // Not AbortSignal.any: a signal derived from one that lives as long as the process may never be freed.
   const stop = () => ending.abort(stopped.reason)
@@ -69,36 +73,33 @@ export async function post(
     const response = await agent.request({ ...requestOf(request), signal: ending.signal })
     const latencyMs = latency()
     const answer = await beginningOf(response.body)
-    const retryAfter = response.headers['retry-after']
+    const header = (name: string) => [response.headers[name]].flat()[0] ?? null
     return {
       status: response.statusCode,
-      retryAfter: (Array.isArray(retryAfter) ? retryAfter[0] : retryAfter) ?? null,
+      retryAfter: header('retry-after'),
+      date: header('date'),
       answer,
       error: null,
+      fault: null,
       latencyMs,
     }
   } catch (error) {
     stopped.throwIfAborted()
-    return { ...noResponse, error: describe(error), latencyMs: latency() }
+    return { ...noResponse, error: describe(error), fault: faultOf(error), latencyMs: latency() }
   } finally {
     clearTimeout(deadline)
     stopped.removeEventListener('abort', stop)
   }
 }
 
-function requestOf({ postUrl, sequence, ...signed }: DeliveryRequest): Dispatcher.RequestOptions {
+function requestOf({ postUrl, ...delivered }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
     origin: url.origin,
     path: url.pathname + url.search,
     method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'user-agent': userAgent,
-      ...signedHeaders(signed),
-      ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
-    },
-    body: signed.body,
+    headers: deliveryHeaders(delivered, packageJson.version),
+    body: delivered.body,
     // Undici measures both between two bytes; our time-out covers the whole request, from connection to end.
     headersTimeout: 0,
     bodyTimeout: 0,

@@ -24,11 +24,22 @@ const ms = (column: string) => `round(extract(epoch from ${column}) * 1000)::flo
 /**
  * The deliveries after that id, oldest first.
  * @param after decimal digits, within bigint
+ * @param newest the last ones where there are more than `most`, otherwise the first
  */
 export async function listOwnDeliveries(
   client: ClientBase,
   subscriptionId: string,
-  { state, after, most }: { state: DeliveryState | undefined; after: string; most: number },
+  {
+    state,
+    after,
+    most,
+    newest,
+  }: {
+    state: DeliveryState | undefined
+    after: string
+    most: number
+    newest: boolean
+  },
 ): Promise<OwnDelivery[]> {
   const { rows } = await client.query<OwnDelivery>(
     // The state is part of the text, so that the partial index of those that are pending or failed is used.
@@ -37,10 +48,10 @@ export async function listOwnDeliveries(
        ${ms('d.finished_at')} as "finishedAt"
      from deliveries d
      where d.subscription_id = $1 and d.id > $2 ${state === undefined ? '' : `and d.state = '${state}'`}
-     order by d.id limit $3`,
+     order by d.id ${newest ? 'desc' : ''} limit $3`,
     [subscriptionId, after, most],
   )
-  return rows
+  return newest ? rows.toReversed() : rows
 }
 
 export interface OwnAttempt {

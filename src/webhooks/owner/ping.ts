@@ -20,25 +20,35 @@ export interface PingParts {
   masterKey: Buffer
 }
 
+export interface Pinged extends DeliveryResponse {
+  /** When it was sent, epoch milliseconds. */
+  at: number
+  /** Since when (epoch milliseconds) and why deliveries are not sent; null while they are. */
+  disabled: { since: number; reason: string } | null
+}
+
 /**
  * No connection of the database is held while the receiver answers.
- * @returns when it was sent, epoch milliseconds, and how it went
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
  */
 export async function ping(
   { database, deliveries, masterKey }: PingParts,
   owner: Owner,
   subscriptionId: string,
-): Promise<DeliveryResponse & { at: number }> {
-  const { postUrl, deliveryId, scope } = await inTenant(database, owner.schemaId, async (client) => {
-    const own = await lockOwnSubscription(client, owner, subscriptionId)
-    if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-    if (own.postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
-    const allowed = await allowPing(client, subscriptionId, limits.pingEveryMs)
-    if (allowed) return { postUrl: own.postUrl, ...allowed }
-    const message = 'A subscription may be pinged once a second'
-    throw new AppError('ERR-TOO-MANY-REQUEST', { message, headers: { 'Retry-After': '1' } })
-  })
+): Promise<Pinged> {
+  const { postUrl, deliveryId, scope, disabled } = await inTenant(
+    database,
+    owner.schemaId,
+    async (client) => {
+      const own = await lockOwnSubscription(client, owner, subscriptionId)
+      if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+      if (own.postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
+      const allowed = await allowPing(client, subscriptionId, limits.pingEveryMs)
+      if (allowed) return { postUrl: own.postUrl, ...allowed }
+      const message = 'A subscription may be pinged once a second'
+      throw new AppError('ERR-TOO-MANY-REQUEST', { message, headers: { 'Retry-After': '1' } })
+    },
+  )
   // Only the dispatcher's transactions see the secret of the third party.
   const sealed = await whileDelivering(database, async (client) => {
     const secrets = await lockSealedSecrets(client, subscriptionId)
@@ -58,5 +68,5 @@ export async function ping(
     ...openSecrets(sealed, masterKey),
   }
   // Its time-out is shorter than the time that a stopping process gives to running requests.
-  return { at, ...(await post(deliveries, request, new AbortController().signal)) }
+  return { at, disabled, ...(await post(deliveries, request, new AbortController().signal)) }
 }

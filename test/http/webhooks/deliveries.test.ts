@@ -112,12 +112,15 @@ describe('the deliveries of a subscription', () => {
       pages.push(...ids(page))
     }
     expect(pages).toEqual(ids(all))
+    expect(ids(await list(id, '?newest=true&limit=2'))).toEqual(ids(all).slice(-2))
+    expect(ids(await list(id, '?newest=false&limit=2'))).toEqual(ids(all).slice(0, 2))
     for (const [query, parameter] of [
       ['state=lost', 'state'],
       ['limit=0', 'limit'],
       ['limit=101', 'limit'],
       ['after=x', 'after'],
       ['status=failed', 'status'],
+      ['newest=yes', 'newest'],
     ] as const) {
       const answer = await stage.call('GET', `/${id}/deliveries?${query}`)
       expect([answer.status, Object.keys(issuesOf(answer))]).toEqual([400, [parameter]])

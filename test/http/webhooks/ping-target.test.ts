@@ -13,7 +13,7 @@ test('a ping connects to public addresses only, even if its target has moved sin
     const id = await make(company)
     await staff.client.query('update grandlivre.subscriptions set post_url = $2 where id = $1', [id, target])
     const { status, body } = await send('POST', webhook(`/${id}/ping`), company, {})
-    expect([status, body.status, body.answer]).toEqual([200, null, null])
+    expect([status, body.status, body.fault]).toEqual([200, null, 'address-refused'])
     expect(body.error).toContain(error)
   }
 })

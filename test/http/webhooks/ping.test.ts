@@ -19,7 +19,9 @@ const ping = (id: number, headers?: Record<string, string>) =>
 
 test('a ping brings one event without a number, and shows the answer of the receiver', async () => {
   const { id } = await stage.subscribe('/one')
-  stage.receiver.behave('/one', (response) => void response.writeHead(418).end('é'.repeat(600)))
+  const receiverDate = Date.UTC(2026, 10, 22, 12)
+  const date = new Date(receiverDate).toUTCString()
+  stage.receiver.behave('/one', (response) => void response.writeHead(418, { date }).end('é'.repeat(600)))
   const before = Date.now()
   const { status, headers, body } = await ping(id)
   expect(status).toBe(200)
@@ -31,6 +33,9 @@ test('a ping brings one event without a number, and shows the answer of the rece
     milliseconds: expect.any(Number),
     error: null,
     answer: 'é'.repeat(512),
+    fault: null,
+    receiverDate,
+    disabled: null,
   })
   expect([body.at >= before, body.at <= Date.now()]).toEqual([true, true])
   const [request, ...others] = stage.receiver.requests('/one')
@@ -72,7 +77,7 @@ test('a ping to a receiver that cannot be reached shows why', async () => {
     'http://127.0.0.1:1/',
   ])
   const { status, body } = await ping(id)
-  expect([status, body.status, body.answer]).toEqual([200, null, null])
+  expect([status, body.status, body.answer, body.fault]).toEqual([200, null, null, 'connection-refused'])
   expect(body.error).toContain('ECONNREFUSED')
 })
 
@@ -97,7 +102,9 @@ test('a disabled subscription may be pinged, and that of another third party is 
   )
   expect(codeOf(await ping(id, stage.stranger))).toEqual([404, 'ERR-WEBHOOK-NOT-FOUND'])
   expect(stage.receiver.requests('/disabled')).toEqual([])
-  expect((await ping(id)).body.status).toBe(204)
+  const { body } = await ping(id)
+  expect(body).toMatchObject({ status: 204, disabled: { since: expect.any(Number), reason: 'test' } })
+  expect(Math.abs(body.disabled.since - body.at)).toBeLessThan(600_000)
 })
 
 test('a subscription without an address cannot be pinged', async () => {

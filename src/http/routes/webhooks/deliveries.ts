@@ -49,6 +49,11 @@ const list = tokenRoute({
     state: optional(oneOf(deliveryStates).openapi({ description: 'Only those in this state' })),
     after: optional(id.openapi({ description: 'Deliveries after this one: a greater id', example: '4711' })),
     limit: optional(wholeNumber(1, 100).openapi({ description: 'Deliveries in one answer. Default: 100' })),
+    newest: optional(
+      oneOf(['true', 'false']).openapi({
+        description: 'true: where there are more than limit, the last ones, not the first. Default: false',
+      }),
+    ),
   }),
   params: subscriptionId,
   answers: {
@@ -59,10 +64,11 @@ const list = tokenRoute({
   },
   answer: async ({ c, services, principal, query }) => {
     const own = readSubscriptionId(c.req.param('id'))
-    const { state, after = '0', limit = 100 } = query
+    const { state, after = '0', limit = 100, newest } = query
+    const selected = { state, after, most: limit, newest: newest === 'true' }
     const shown = await inTenant(services.database, principal.schemaId, async (client) => {
       if (!(await findOwnSubscription(client, principal, own))) notFound()
-      const deliveries = await listOwnDeliveries(client, own, { state, after, most: limit })
+      const deliveries = await listOwnDeliveries(client, own, selected)
       const { shownAttemptsMax, shownAnswerBytes } = limits
       const attempts = await listOwnAttempts(client, deliveries, shownAttemptsMax, shownAnswerBytes)
       const of = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)

@@ -1,8 +1,21 @@
 import { z } from '@hono/zod-openapi'
-import { ping } from '../../../webhooks/owner/ping.ts'
+import { noResponseFaults } from '../../../webhooks/dispatch/fault.ts'
+import { type Pinged, ping } from '../../../webhooks/owner/ping.ts'
 import { tokenRoute } from '../../route.ts'
 import { Attempt, shownAttempt } from './attempts.ts'
 import { readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+
+const Ping = Attempt.extend({
+  fault: z.enum(noResponseFaults).nullable().openapi({
+    description: 'Why there was no response, in a word. Null: there was one',
+  }),
+  receiverDate: z.number().int().nullable().openapi({
+    description: "The receiver's clock, epoch milliseconds: its header date. Null: it sent none",
+  }),
+  disabled: z.object({ since: z.number().int(), reason: z.string() }).nullable().openapi({
+    description: 'Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent',
+  }),
+}).openapi('WebhookPing')
 
 export const pingRoute = tokenRoute({
   method: 'post',
@@ -10,18 +23,28 @@ export const pingRoute = tokenRoute({
   ...routeAccess,
   summary: 'Sends one event ping to the address of a subscription, at once, and tells how that went',
   description:
-    'Also to a disabled subscription. It is not repeated and has no number. At most one a second for a subscription: 429. A ' +
+    'Also to a disabled subscription; the answer tells that it is. It is not repeated and has no number. At most one a second for a subscription: 429. A ' +
     'subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY.',
   query: z.strictObject({}),
   params: subscriptionId,
   answers: {
     200: {
       description: 'The attempt, whatever the receiver answered',
-      content: { 'application/json': { schema: Attempt } },
+      content: { 'application/json': { schema: Ping } },
     },
   },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
-    return c.json(shownAttempt(await ping(services, principal, id)), 200, uncached)
+    return c.json(shownPing(await ping(services, principal, id)), 200, uncached)
   },
 })
+
+function shownPing({ fault, date, disabled, ...attempt }: Pinged): z.output<typeof Ping> {
+  const receiverDate = date === null ? Number.NaN : Date.parse(date)
+  return {
+    ...shownAttempt(attempt),
+    fault,
+    receiverDate: Number.isNaN(receiverDate) ? null : receiverDate,
+    disabled,
+  }
+}

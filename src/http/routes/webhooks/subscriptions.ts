@@ -73,7 +73,11 @@ const create = tokenRoute({
     'of one third party may create 100 subscriptions in one schema, disabled ones included, unless the operators set ' +
     'another limit. Above the limit the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
   query: noQuery,
-  body: { schema: subscriptionDocument({ allowInsecure: false }), mediaTypes: ['application/json'] },
+  body: {
+    schema: subscriptionDocument({ allowInsecure: false }),
+    example: { postUrl: 'https://example.com/ledger-events', onEvents: ['ledger', 'cloudDocument'] },
+    mediaTypes: ['application/json'],
+  },
   answers: {
     201: {
       ...oneWithSecret,
@@ -182,7 +186,11 @@ const change = tokenRoute({
     'wait for a retry are sent at once; with null nothing is posted.',
   query: noQuery,
   params: subscriptionId,
-  body: { schema: patchDocument, mediaTypes: ['application/json-patch+json', 'application/json'] },
+  body: {
+    schema: patchDocument,
+    example: [{ op: 'replace', path: '/onEvents', value: ['ledger'] }],
+    mediaTypes: ['application/json-patch+json', 'application/json'],
+  },
   answers: { 200: { ...one, description: 'The subscription after the change' } },
   answer: changeOwn,
 })

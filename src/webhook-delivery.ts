@@ -1,16 +1,21 @@
 /**
- * The headers by which a subscriber checks who sent a delivery and when (docs/spec/webhooks.md#signatures). There are
- * two signatures: one keyed with the partner secret, one by the rules of Standard Webhooks with the subscription's own.
+ * What a delivery is on the wire: its size, and its headers, by which a subscriber checks who sent it and when
+ * (docs/spec/webhooks.md#deliveries). There are two signatures: one keyed with the partner secret, one by the rules of
+ * Standard Webhooks with the subscription's own. The service sends deliveries, and so does `grandlivre listen`. The
+ * verifier of subscribers shares no code with this file, so that an error in one of the two shows.
  */
 import { createHash, createHmac } from 'node:crypto'
-import { signingSecretPrefix } from '../../auth/secrets.ts'
+
+export const deliveryEventsMax = 100
+/** Bytes of a body, unless a single event has more. */
+export const deliveryBytesMax = 90 * 1024
 
 /** What is signed. */
 export interface Signed {
   /** Of the delivery: decimal digits. */
   id: string
   /** Exactly the bytes that are sent. */
-  body: Buffer
+  body: Uint8Array
   /** Time of sending, epoch milliseconds. */
   date: number
   /** The partner secret. */
@@ -19,7 +24,24 @@ export interface Signed {
   signingSecrets: readonly string[]
 }
 
-export function signedHeaders({ id, body, date, secret, signingSecrets }: Signed): Record<string, string> {
+export interface Delivered extends Signed {
+  /** First and last number of its events: `1042-1061`; undefined if they have none. */
+  sequence: string | undefined
+}
+
+export const signingSecretPrefix = 'whsec_'
+
+/** @param version of the sender, for `user-agent` */
+export function deliveryHeaders({ sequence, ...signed }: Delivered, version: string): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    'user-agent': `Grandlivre/${version}`,
+    ...signedHeaders(signed),
+    ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
+  }
+}
+
+function signedHeaders({ id, body, date, secret, signingSecrets }: Signed): Record<string, string> {
   const timestamp = String(Math.floor(date / 1000))
   return {
     date: String(date),
@@ -39,7 +61,7 @@ export function signedHeaders({ id, body, date, secret, signingSecrets }: Signed
  * @param date epoch milliseconds, as in the header
  * @returns 64 hexadecimal digits
  */
-export function signatureOf(secret: string, body: Buffer, date: string): string {
+export function signatureOf(secret: string, body: Uint8Array, date: string): string {
   return createHmac('sha256', secret).update(body).update(date).digest('hex')
 }
 
@@ -47,15 +69,15 @@ export function signatureOf(secret: string, body: Buffer, date: string): string 
  * One signature of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes of the secret.
  * @param timestamp epoch seconds, as in the header
  */
-export function standardSignatureOf(
+function standardSignatureOf(
   signingSecret: string,
-  { id, timestamp, body }: { id: string; timestamp: string; body: Buffer },
+  { id, timestamp, body }: { id: string; timestamp: string; body: Uint8Array },
 ): string {
   const key = Buffer.from(signingSecret.slice(signingSecretPrefix.length), 'base64')
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`
 }
 
 /** RFC 9530: lets a receiver tell a changed body from a wrong secret. */
-function contentDigestOf(body: Buffer): string {
+function contentDigestOf(body: Uint8Array): string {
   return `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
 }

@@ -1,0 +1,80 @@
+/** Calls of the routes that are no streams, with the types of the OpenAPI document. */
+import { clientError } from '../errors.ts'
+import { type QueryValue, type Request, type Requests, requireType } from '../requests.ts'
+import type { Routes } from './routes.ts'
+
+export type Method = keyof Routes
+export type Path<M extends Method> = keyof Routes[M] & string
+
+type Given<Route> = {
+  [Part in keyof Route as Exclude<Part, 'answer'>]: Part extends 'path' ? Ids<Route[Part]> : Route[Part]
+} & { signal?: AbortSignal | undefined }
+
+/** The parts in braces of a path: ids as text or number. */
+type Ids<Names> = { [Name in keyof Names]: string | number }
+
+/** What the route needs, and `signal`. It may be left out where the route needs nothing. */
+export type Call<M extends Method, P extends Path<M>> =
+  Record<never, never> extends Given<Routes[M][P]>
+    ? [call?: Given<Routes[M][P]>]
+    : [call: Given<Routes[M][P]>]
+
+/** The body of the answer, as JSON. */
+export type AnswerOf<M extends Method, P extends Path<M>> = Routes[M][P] extends { answer: infer Answer }
+  ? Answer
+  : never
+
+interface AnyCall {
+  path?: Record<string, string | number>
+  query?: Record<string, QueryValue>
+  body?: unknown
+  signal?: AbortSignal | undefined
+}
+
+/** The version of the interface that the types are of. */
+export const interfaceVersion = '1.0.0'
+
+/** @throws {GrandlivreError} for an answer that is no success */
+export async function callRoute<M extends Method, P extends Path<M>>(
+  requests: Requests,
+  method: M,
+  path: P,
+  ...[call]: Call<M, P>
+): Promise<AnswerOf<M, P>> {
+  const { path: ids = {}, query = {}, body, signal } = (call ?? {}) as AnyCall
+  const request: Request = {
+    method: method.toUpperCase(),
+    path: filled(path, ids),
+    query: path.startsWith('/mad/') ? { version: interfaceVersion, ...query } : query,
+    ...(body === undefined
+      ? {}
+      : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+    signal,
+  }
+  if (method === 'get') return (await requests.json(request)).value as AnswerOf<M, P>
+  const answer = await requests.send(request)
+  if (answer.status === 204) {
+    answer.discard()
+    return null as AnswerOf<M, P>
+  }
+  requireType(answer, 'application/json', request)
+  try {
+    return (await answer.json()) as AnswerOf<M, P>
+  } catch (cause) {
+    if (signal?.aborted) throw cause
+    const message = `The answer to ${request.method} ${path} was cut: ${(cause as Error).message}`
+    throw clientError('ANSWER-LOST', message, {
+      status: answer.status,
+      requestId: answer.headers['x-request-id'],
+      cause,
+    })
+  }
+}
+
+function filled(path: string, ids: Record<string, string | number>): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const id = ids[name]
+    if (id === undefined || id === '') throw clientError('INVALID-OPTION', `${path} needs path.${name}`)
+    return encodeURIComponent(id)
+  })
+}

@@ -1,0 +1,236 @@
+/**
+ * What changed since a cursor (docs/spec/changes.md#changes-since). A cut answer is read again from its start, at the
+ * same state of the ledger, and what was given out is skipped after its digest was compared.
+ */
+import { createHash } from 'node:crypto'
+import { askEnd } from './end.ts'
+import { clientError, GrandlivreError } from './errors.ts'
+import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
+import { cut, isLost } from './http/connection.ts'
+import { countLines, idOf, itemsOf, lastLineOf, WholeLines } from './lines.ts'
+import { type QueryValue, type Requests, requireType } from './requests.ts'
+import type { Streamed } from './selection.ts'
+
+/** Ids of entries, both included, as decimal digits. */
+export type EntryRange = [from: string, to: string]
+
+export interface Changes<Item> {
+  readonly since: string
+  /** Names the state of the ledger after these changes. Keep it once they are applied. */
+  readonly cursor: string
+  /** Drop what the copy has of these entries, then add the lines. Ascending and disjoint; empty if nothing changed. */
+  readonly ranges: EntryRange[]
+  /**
+   * NDJSON lines of the entries in the ranges, whole, many at a time. To be read once. Throws at the end if they are not
+   * whole: apply them in a transaction, or after the end.
+   */
+  lines(): AsyncGenerator<Uint8Array, void, undefined>
+  /** The same lines as items. */
+  items(): AsyncGenerator<Item, void, undefined>
+  /** Closes the connection, if the lines are not read. */
+  discard(): Promise<void>
+}
+
+export interface ChangesOptions {
+  /** Seconds, 0 to 30, for which the service waits for a change if there is none. */
+  wait?: number | undefined
+  signal?: AbortSignal | undefined
+  /** How the body travels. Default: zstd where the runtime can read it, otherwise gzip. */
+  encoding?: Encoding | undefined
+}
+
+/** Ranges in one request. */
+const rangesMax = 100
+
+/** @throws {GrandlivreError} ERR-CURSOR-EXPIRED if the selection has to be read in full, and other refusals */
+export async function readChanges<Item>(
+  requests: Requests,
+  streamed: Streamed,
+  query: Record<string, QueryValue>,
+  since: string,
+  options: ChangesOptions,
+): Promise<Changes<Item>> {
+  const reader = new ChangesReader(requests, streamed, query, since, options)
+  const body = reader.body()
+  const { value: first } = await body.next()
+  const end = first ? first.indexOf(10) + 1 : 0
+  const head = parseHead(first?.subarray(0, end))
+  if (!head) {
+    await body.return()
+    throw clientError(
+      'UNEXPECTED-ANSWER',
+      'The first line of the changes is not one: it has no cursor or no ranges',
+    )
+  }
+  reader.ranges = head.entries
+  const rest = first?.subarray(end)
+  async function* lines(): AsyncGenerator<Uint8Array, void, undefined> {
+    if (rest && rest.length > 0) yield rest
+    yield* body
+  }
+  const all = lines()
+  if (head.entries.length === 0)
+    for await (const more of all)
+      throw clientError('NOT-PROVEN', `${countLines(more)} lines arrived although nothing has changed`)
+  return {
+    since,
+    cursor: head.cursor,
+    ranges: head.entries,
+    lines: () => all,
+    items: () => itemsOf<Item>(all),
+    discard: async () => {
+      await all.return()
+      await body.return()
+    },
+  }
+}
+
+class ChangesReader {
+  ranges: EntryRange[] = []
+  readonly #requests: Requests
+  readonly #streamed: Streamed
+  readonly #query: Record<string, QueryValue>
+  readonly #since: string
+  readonly #options: ChangesOptions
+  #etag: string | undefined
+  #cursor: string | undefined
+  /** What was given out. */
+  #given = { bytes: 0, hash: createHash('sha256') }
+  #last: Uint8Array | undefined
+
+  constructor(
+    requests: Requests,
+    streamed: Streamed,
+    query: Record<string, QueryValue>,
+    since: string,
+    options: ChangesOptions,
+  ) {
+    this.#requests = requests
+    this.#streamed = streamed
+    this.#query = query
+    this.#since = since
+    this.#options = options
+  }
+
+  /** The whole body, over as many connections as needed, in whole lines. */
+  async *body(): AsyncGenerator<Uint8Array, void, undefined> {
+    const { signal } = this.#options
+    for (let attempt = 0; ; ) {
+      const bytesBefore = this.#given.bytes
+      try {
+        return yield* this.#connection()
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (error instanceof GrandlivreError) throw error
+        attempt = this.#given.bytes > bytesBefore ? 1 : attempt + 1
+        const { message } = error as Error
+        if (!isLost(error) || attempt >= this.#requests.attemptsMax)
+          throw clientError('CONNECTION-LOST', `The changes stopped coming: ${message}`, { cause: error })
+        await this.#requests.pause(message, attempt, signal)
+      }
+    }
+  }
+
+  async *#connection(): AsyncGenerator<Uint8Array, void, undefined> {
+    const answer = await this.#open()
+    const lines = new WholeLines()
+    const hash = createHash('sha256')
+    const repeated = createHash('sha256')
+    let skip = this.#given.bytes
+    let rows = -1
+    for await (const chunk of answer.body) {
+      hash.update(chunk)
+      const whole = lines.push(chunk)
+      if (!whole) continue
+      rows += countLines(whole)
+      const known = whole.subarray(0, skip)
+      const fresh = whole.subarray(skip)
+      if (skip > 0) {
+        repeated.update(known)
+        skip -= known.length
+        if (skip === 0 && repeated.digest('hex') !== this.#given.hash.copy().digest('hex')) throw changed()
+      }
+      if (fresh.length === 0) continue
+      this.#given.hash.update(fresh)
+      this.#given.bytes += fresh.length
+      this.#last = lastLineOf(fresh)
+      yield fresh
+    }
+    if (lines.restBytes > 0 || skip > 0 || rows < 0) throw cut('The body ended in the middle')
+    await this.#prove(answer, rows, hash.digest('hex'))
+  }
+
+  async #open(): Promise<Answer> {
+    const { wait = 0, encoding = bestEncoding(), signal } = this.#options
+    // Once something was given out, the state has to stay the same.
+    const isRepeated = this.#given.bytes > 0
+    const query = { ...this.#query, since: this.#since, wait: wait > 0 && !isRepeated ? wait : undefined }
+    const request = { path: `/mad/${this.#streamed}`, query, heldMs: wait * 1000, signal }
+    const type = 'application/x-ndjson'
+    const ifMatch = isRepeated && this.#etag !== undefined ? { 'If-Match': this.#etag } : {}
+    const headers = { Accept: type, 'Accept-Encoding': encoding, ...ifMatch }
+    const answer = await this.#requests.send({ ...request, headers }).catch(changedIfRefused)
+    requireType(answer, type, request)
+    const { 'x-ledger-cursor': cursor, etag } = answer.headers
+    if (isRepeated && cursor !== this.#cursor) {
+      answer.discard()
+      throw changed()
+    }
+    this.#cursor = cursor
+    this.#etag = etag
+    return answer
+  }
+
+  async #prove(answer: Answer, rows: number, sha256: string): Promise<void> {
+    const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
+    if (rowsSent === undefined) return this.#proveEnd()
+    const requestId = answer.headers['x-request-id']
+    if (Number(rowsSent) !== rows)
+      throw clientError('NOT-PROVEN', `${rows} rows arrived, and the trailer X-Row-Count says ${rowsSent}`, {
+        requestId,
+      })
+    if (sha256Sent !== undefined && sha256Sent !== sha256)
+      throw clientError('NOT-PROVEN', 'What arrived differs from the trailer X-Content-SHA256', { requestId })
+  }
+
+  /**
+   * Without trailers: asks for what the ranges have after the last line, which has to be nothing.
+   * @throws {unknown} a loss, if there is more
+   */
+  async #proveEnd(): Promise<void> {
+    if (this.ranges.length === 0) return
+    const isFirstLine =
+      this.#last === undefined || !('producerId' in JSON.parse(new TextDecoder().decode(this.#last)))
+    const after = isFirstLine ? undefined : idOf(this.#last!)
+    for (let first = 0; first < this.ranges.length; first += rangesMax) {
+      const entries = this.ranges.slice(first, first + rangesMax).map((range) => range.join('-'))
+      const question = {
+        path: `/mad/${this.#streamed}`,
+        query: { ...this.#query, entries: entries.join(','), after },
+        etag: this.#etag,
+        signal: this.#options.signal,
+      }
+      const end = await askEnd(this.#requests, question).catch(changedIfRefused)
+      if (end.cursor !== this.#cursor) throw changed()
+      if (!end.isEnd) throw cut('The body ended before the last line')
+    }
+  }
+}
+
+function changedIfRefused(error: unknown): never {
+  throw error instanceof GrandlivreError && error.status === 412 ? changed() : error
+}
+
+function changed(): GrandlivreError {
+  return clientError('LEDGER-CHANGED', 'The ledger changed while its changes were read: ask for them again')
+}
+
+function parseHead(line: Uint8Array | undefined): { cursor: string; entries: EntryRange[] } | undefined {
+  try {
+    const head = JSON.parse(new TextDecoder().decode(line))
+    if (typeof head.cursor === 'string' && Array.isArray(head.entries)) return head
+  } catch {
+    // Not JSON, so not the first line either.
+  }
+  return undefined
+}

@@ -1,0 +1,205 @@
+/** The library of partners: reads ledgers whole or not at all. `import { Grandlivre } from 'grandlivre/client'` */
+import { type AnswerOf, type Call, callRoute, type Path } from './api/calls.ts'
+import type {
+  Account,
+  AccountBalance,
+  AccountingFolder,
+  Address,
+  AnalyticalAxe,
+  Bank,
+  Entry,
+  EntryMovement,
+  EventKind,
+  Exercice,
+  ExportJob,
+  Journal,
+  Movement,
+  MovementEntry,
+  Notification,
+  Payment,
+  Society,
+  WebhookDelivery,
+  WebhookSubscription,
+} from './api/items.ts'
+import { type Block, type Blocks, readBlocks } from './blocks.ts'
+import { type Changes, type ChangesOptions, type EntryRange, readChanges } from './changes.ts'
+import { GrandlivreError, type Issue } from './errors.ts'
+import {
+  type EventOptions,
+  type EventPage,
+  type NumberedEvent,
+  readEventPages,
+  readEvents,
+} from './events.ts'
+import type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
+import {
+  type DoneExport,
+  type FullExport,
+  type FullExportOptions,
+  type FullExportProgress,
+  type FullExportSelection,
+  fullExport as startFullExport,
+} from './full-export.ts'
+import { type LedgerCopy, type Repaired, repairCopy } from './repair.ts'
+import { Requests, type RequestsOptions, type Wait } from './requests.ts'
+import { type EntrySelection, type MovementSelection, queryOf } from './selection.ts'
+import { type LedgerStream, type Progress, type ResumePoint, type StreamOptions, Transfer } from './stream.ts'
+
+export type {
+  Account,
+  AccountBalance,
+  AccountingFolder,
+  Address,
+  AnalyticalAxe,
+  Bank,
+  Block,
+  Blocks,
+  Changes,
+  ChangesOptions,
+  DoneExport,
+  Downloaded,
+  DownloadOptions,
+  DownloadProgress,
+  Entry,
+  EntryMovement,
+  EntryRange,
+  EntrySelection,
+  EventKind,
+  EventOptions,
+  EventPage,
+  Exercice,
+  ExportJob,
+  FullExport,
+  FullExportOptions,
+  FullExportProgress,
+  FullExportSelection,
+  Issue,
+  Journal,
+  LedgerCopy,
+  LedgerStream,
+  Movement,
+  MovementEntry,
+  MovementSelection,
+  Notification,
+  NumberedEvent,
+  Payment,
+  Progress,
+  Repaired,
+  RequestsOptions as GrandlivreOptions,
+  ResumePoint,
+  Society,
+  StreamOptions,
+  Wait,
+  WebhookDelivery,
+  WebhookSubscription,
+}
+export { GrandlivreError }
+
+/**
+ * A folder of the service, seen through the token of a partner. Every method throws GrandlivreError, or the reason of
+ * its signal.
+ */
+export class Grandlivre {
+  /** Single requests, for what this class has no method for. */
+  readonly requests: Requests
+
+  /** @throws {GrandlivreError} INVALID-OPTION, naming the option */
+  constructor(options: RequestsOptions) {
+    this.requests = new Requests(options)
+  }
+
+  /** Movements of a selection, by id of the entry, then by their own. */
+  movements(selection: MovementSelection, options: StreamOptions = {}): LedgerStream<Movement> {
+    const query = queryOf(selection, 'movements')
+    const blocks = () => this.blocks(selection, { signal: options.signal })
+    return new Transfer(this.requests, { streamed: 'movements', query, blocks }, options)
+  }
+
+  /** Entries of a selection with their movements, by id. */
+  entries(selection: EntrySelection, options: StreamOptions = {}): LedgerStream<Entry> {
+    return new Transfer(this.requests, { streamed: 'entries', query: queryOf(selection, 'entries') }, options)
+  }
+
+  /**
+   * What changed in a selection since a cursor.
+   * @throws {GrandlivreError} ERR-CURSOR-EXPIRED: read the selection in full; LEDGER-CHANGED: ask again
+   */
+  changes(
+    cursor: string,
+    selection: EntrySelection,
+    options: ChangesOptions & { of: 'entries' },
+  ): Promise<Changes<Entry>>
+  changes(
+    cursor: string,
+    selection: MovementSelection,
+    options?: ChangesOptions & { of?: 'movements' },
+  ): Promise<Changes<Movement>>
+  changes(
+    cursor: string,
+    selection: MovementSelection | EntrySelection,
+    { of = 'movements', ...options }: ChangesOptions & { of?: 'movements' | 'entries' } = {},
+  ): Promise<Changes<Movement | Entry>> {
+    return readChanges(this.requests, of, queryOf(selection, of), cursor, options)
+  }
+
+  /** The digests of a selection's movements, to compare a copy with. */
+  blocks(selection: MovementSelection, options: { signal?: AbortSignal | undefined } = {}): Promise<Blocks> {
+    return readBlocks(this.requests, selection, options.signal)
+  }
+
+  /** Compares a copy with the ledger and reads again what differs, until they are equal. */
+  repair(
+    selection: MovementSelection,
+    copy: LedgerCopy,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<Repaired> {
+    return repairCopy(this.requests, selection, copy, options.signal)
+  }
+
+  /**
+   * Starts a full export, or finds the one that was started before, and follows it to its end.
+   * @param wanted what to export, or the id of an export that is kept
+   * @throws {GrandlivreError} EXPORT-FAILED with its reason
+   */
+  fullExport(
+    wanted: FullExportSelection | { exportId: string },
+    options: FullExportOptions = {},
+  ): Promise<FullExport> {
+    return startFullExport(this.requests, wanted, options)
+  }
+
+  /**
+   * The events of a subscription by number, for ever: it waits for new ones.
+   * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest`; EVENTS-MISSING for a gap, unless there is `onGap`
+   */
+  events(subscriptionId: string | number, options: EventOptions): AsyncGenerator<NumberedEvent> {
+    return readEvents(this.requests, subscriptionId, options)
+  }
+
+  /** The same, with the events of each answer together. */
+  eventPages(subscriptionId: string | number, options: EventOptions): AsyncGenerator<EventPage> {
+    return readEventPages(this.requests, subscriptionId, options)
+  }
+
+  /** Calls a route that is no stream: `get('/mad/accounts')`. The version is added. */
+  get<P extends Path<'get'>>(path: P, ...call: Call<'get', P>): Promise<AnswerOf<'get', P>> {
+    return callRoute(this.requests, 'get', path, ...call)
+  }
+
+  post<P extends Path<'post'>>(path: P, ...call: Call<'post', P>): Promise<AnswerOf<'post', P>> {
+    return callRoute(this.requests, 'post', path, ...call)
+  }
+
+  patch<P extends Path<'patch'>>(path: P, ...call: Call<'patch', P>): Promise<AnswerOf<'patch', P>> {
+    return callRoute(this.requests, 'patch', path, ...call)
+  }
+
+  delete<P extends Path<'delete'>>(path: P, ...call: Call<'delete', P>): Promise<AnswerOf<'delete', P>> {
+    return callRoute(this.requests, 'delete', path, ...call)
+  }
+
+  /** Closes connections that are kept open for further requests. */
+  close(): void {
+    this.requests.close()
+  }
+}

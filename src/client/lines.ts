@@ -1,0 +1,107 @@
+/** NDJSON: whole lines out of the bytes of an answer. */
+import { Buffer } from 'node:buffer'
+import { clientError } from './errors.ts'
+
+const lineFeed = 10
+
+/** More than any line of the service; a longer one comes from something else. */
+const lineBytesMax = 256 * 1024 * 1024
+
+/**
+ * Cuts a stream of bytes at line feeds. It looks for the last one of many chunks alone, and at each chunk once, so it
+ * costs little more than joining them, however long a line is.
+ */
+export class WholeLines {
+  readonly #gatherBytes: number
+  #pieces: Uint8Array[] = []
+  /** The last piece with a line feed; -1 if none has one. */
+  #last = -1
+  /** Bytes that have arrived and were not given out. */
+  restBytes = 0
+
+  /** @param gatherBytes how much is gathered before lines come out: fewer and larger pieces cost their reader less */
+  constructor(gatherBytes = 0) {
+    this.#gatherBytes = gatherBytes
+  }
+
+  /** @returns lines that are whole, each with its line feed; undefined as long as there are none, or too few */
+  push(chunk: Uint8Array): Uint8Array | undefined {
+    if (chunk.includes(lineFeed)) this.#last = this.#pieces.length
+    this.#pieces.push(chunk)
+    this.restBytes += chunk.length
+    return this.restBytes < this.#gatherBytes ? undefined : this.flush()
+  }
+
+  /** @returns the lines that are whole; undefined if there are none */
+  flush(): Uint8Array | undefined {
+    const place = this.#last
+    if (place === -1) {
+      if (this.restBytes > lineBytesMax)
+        throw clientError('UNEXPECTED-ANSWER', `A line has more than ${lineBytesMax} bytes`)
+      return undefined
+    }
+    const last = this.#pieces[place]!
+    const end = last.lastIndexOf(lineFeed) + 1
+    const whole = [...this.#pieces.slice(0, place), last.subarray(0, end)]
+    const lines = whole.length === 1 ? whole[0]! : Buffer.concat(whole)
+    this.#pieces = [last.subarray(end), ...this.#pieces.slice(place + 1)].filter(({ length }) => length > 0)
+    this.#last = -1
+    this.restBytes -= lines.length
+    return lines
+  }
+}
+
+/** Line breaks inside texts are escaped, so each line feed ends a line. */
+export function countLines(chunk: Uint8Array): number {
+  let lines = 0
+  for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1)) lines += 1
+  return lines
+}
+
+/** A copy of the last of whole lines. */
+export function lastLineOf(lines: Uint8Array): Uint8Array {
+  // Of a Buffer, slice would share the memory.
+  return Uint8Array.prototype.slice.call(lines, lines.lastIndexOf(lineFeed, lines.length - 2) + 1)
+}
+
+/** The `producerId` of an item's line. */
+export function idOf(line: Uint8Array): string {
+  const id = parseLine(new TextDecoder().decode(line), 0)?.producerId
+  if (typeof id !== 'string') throw clientError('NOT-PROVEN', 'The last line has no producerId')
+  return id
+}
+
+/**
+ * The items of chunks of whole lines, one after the other.
+ * @throws {GrandlivreError} NOT-PROVEN for a line that is not JSON in UTF-8
+ */
+export async function* itemsOf<Item>(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Item> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  let row = 0
+  for await (const chunk of chunks) {
+    let text: string
+    try {
+      text = decoder.decode(chunk)
+    } catch (cause) {
+      throw clientError('NOT-PROVEN', `A line after row ${row} is not UTF-8`, { cause })
+    }
+    // Not at U+2028, which texts may contain.
+    for (let start = 0; start < text.length; ) {
+      const end = text.indexOf('\n', start)
+      row += 1
+      yield parseLine(text.slice(start, end), row) as Item
+      start = end + 1
+    }
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what a line holds is checked by whoever reads it
+function parseLine(line: string, row: number): any {
+  try {
+    return JSON.parse(line)
+  } catch (cause) {
+    throw clientError('NOT-PROVEN', row === 0 ? 'The last line is not JSON' : `Row ${row} is not JSON`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,336 @@
+/**
+ * Requests to the service: credentials, retries and polite waits, and errors with their remedy. What can be repeated is
+ * repeated a bounded number of times; Retry-After is the shortest wait, and the rest is drawn at random, so that many
+ * clients do not come back at the same moment.
+ */
+
+import { clientError, GrandlivreError, refusalOf } from './errors.ts'
+import type { Answer } from './http/answer.ts'
+import { Connections, isLost } from './http/connection.ts'
+import { ReceivedAnswer } from './http/received-answer.ts'
+
+export type { Answer }
+
+/** Before a wait of this many milliseconds. */
+export interface Wait {
+  reason: string
+  ms: number
+}
+
+export interface RequestsOptions {
+  /** `https://host`, with a path if the service has one. `/api/v1` and slashes at its end are dropped. */
+  baseUrl: string
+  /** `glv_api_...` or `glv_firm_...` */
+  token: string
+  /** The partner secret. */
+  secret: string
+  /** Id of the folder, for a firm token. */
+  society?: string | undefined
+  onWait?: ((wait: Wait) => void) | undefined
+  /** Milliseconds without a byte of an answer after which its connection counts as lost. Default: 60,000. */
+  stallMs?: number | undefined
+  /** Milliseconds after which a request without an answer counts as lost. Default: 60,000. */
+  answerMs?: number | undefined
+  /** Times that a request is sent, and that a stream is resumed without progress, before it fails. Default: 10. */
+  attemptsMax?: number | undefined
+  /** What waits and chance come from; for tests. */
+  pacing?: Partial<Pacing> | undefined
+}
+
+export interface Pacing {
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
+  /** From 0 to 1. */
+  random(): number
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+export type QueryValue = string | number | boolean | readonly string[] | undefined
+
+export interface Request {
+  /** Default: GET. */
+  method?: string
+  /** Without `/api/v1`: `/mad/accounts`. */
+  path: string
+  /** Undefined and false leave a parameter out. An array without values is sent as an empty one, which is refused. */
+  query?: Readonly<Record<string, QueryValue>>
+  headers?: Readonly<Record<string, string>>
+  body?: string | Uint8Array
+  signal?: AbortSignal | undefined
+  /** Milliseconds for which the service may hold the request before it answers. */
+  heldMs?: number
+}
+
+/** A request to another address, a file's for example. No credentials go there. */
+export interface ForeignRequest extends Omit<Request, 'path' | 'query'> {
+  url: string
+}
+
+const stallMsDefault = 60_000
+const answerMsDefault = 60_000
+const attemptsMaxDefault = 10
+/** Until the service has answered once, its address is more likely wrong than the service away. */
+const firstAttemptsMax = 3
+const backoffMs = 500
+const backoffMaxMs = 30_000
+/** A longer wait is left to the caller. */
+const retryAfterMaxMs = 10 * 60_000
+/** Of the body of an error. */
+const refusalBytesMax = 64 * 1024
+
+export class Requests {
+  readonly attemptsMax: number
+  readonly baseUrl: string
+  readonly #stallMs: number
+  readonly #answerMs: number
+  readonly #credentials: Record<string, string>
+  readonly #connections = new Connections()
+  readonly #onWait: ((wait: Wait) => void) | undefined
+  readonly #pacing: Pacing
+  #hasAnswered = false
+
+  /** @throws {GrandlivreError} INVALID-OPTION */
+  constructor(options: RequestsOptions) {
+    this.baseUrl = checkedBaseUrl(options.baseUrl)
+    this.#credentials = {
+      Authorization: `Bearer ${checkedCredential('token', options.token)}`,
+      'X-Third-Party-Secret': checkedCredential('secret', options.secret),
+      ...(options.society === undefined
+        ? {}
+        : { 'society-id': checkedCredential('society', options.society) }),
+    }
+    this.#stallMs = checkedCount('stallMs', options.stallMs ?? stallMsDefault)
+    this.#answerMs = checkedCount('answerMs', options.answerMs ?? answerMsDefault)
+    this.attemptsMax = checkedCount('attemptsMax', options.attemptsMax ?? attemptsMaxDefault)
+    this.#onWait = options.onWait
+    this.#pacing = { sleep, random: Math.random, now: Date.now, ...options.pacing }
+  }
+
+  /**
+   * Sends a request, again if it may help, and resolves with an answer of status 2xx or 304.
+   * @throws {GrandlivreError} for every other answer, and if there is none
+   */
+  async send(request: Request | ForeignRequest): Promise<Answer> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#sendOnce(request)
+      } catch (error) {
+        await this.#waitAfter(error, attempt, request)
+      }
+    }
+  }
+
+  /** As `send`, with the whole body read as JSON. A GET whose body is cut is sent again. */
+  async json(request: Request): Promise<{ answer: Answer; value: unknown }> {
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await this.send(request)
+      requireType(answer, 'application/json', request)
+      try {
+        return { answer, value: await answer.json() }
+      } catch (error) {
+        if (request.signal?.aborted || !isLost(error)) throw error
+        const requestId = answer.headers['x-request-id']
+        await this.#waitAfter(failureOf(request, error, requestId), attempt, request)
+      }
+    }
+  }
+
+  /**
+   * Waits before the next attempt: at least as long as the service asks for, and longer after each attempt in vain.
+   * @param attempt attempts in vain so far, 1 or more
+   */
+  async pause(reason: string, attempt: number, signal: AbortSignal | undefined, floorMs = 0): Promise<void> {
+    const drawn = this.#pacing.random() * Math.min(backoffMaxMs, backoffMs * 2 ** (attempt - 1))
+    const ms = Math.round(floorMs + drawn)
+    this.#onWait?.({ reason, ms })
+    await this.#pacing.sleep(ms, signal)
+    signal?.throwIfAborted()
+  }
+
+  /** Closes the connections that are kept open. */
+  close(): void {
+    this.#connections.close()
+  }
+
+  async #sendOnce(request: Request | ForeignRequest): Promise<Answer> {
+    const { method = 'GET', body, signal, headers = {}, heldMs = 0 } = request
+    const isOwn = 'path' in request
+    const url = isOwn ? this.#urlOf(request) : new URL(request.url)
+    let answer: Answer
+    try {
+      const response = await this.#connections.open({
+        url,
+        method,
+        headers: { 'User-Agent': 'grandlivre-client', ...(isOwn ? this.#credentials : {}), ...headers },
+        body,
+        signal,
+        answerMs: this.#answerMs + heldMs,
+      })
+      answer = new ReceivedAnswer(response, this.#stallMs, signal)
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason
+      throw error instanceof GrandlivreError ? error : failureOf(request, error)
+    }
+    this.#hasAnswered = true
+    const { status } = answer
+    if ((status >= 200 && status < 300) || status === 304) return answer
+    throw await this.#refusal(request, url, answer)
+  }
+
+  #urlOf({ path, query = {} }: Request): URL {
+    const url = new URL(`${this.baseUrl}/api/v1${path}`)
+    for (const [name, value] of Object.entries(query)) {
+      if (value === undefined || value === false) continue
+      // To leave an empty filter out would select everything.
+      const values = Array.isArray(value) && value.length > 0 ? value : [value]
+      for (const each of values) url.searchParams.append(name, String(each))
+    }
+    return url
+  }
+
+  async #refusal(request: Request | ForeignRequest, url: URL, answer: Answer): Promise<GrandlivreError> {
+    const { status, headers } = answer
+    const named = nameOf(request)
+    const options = {
+      requestId: headers['x-request-id'],
+      retryAfterMs: retryAfterOf(headers['retry-after'], this.#pacing.now()),
+    }
+    if (status >= 300 && status < 400) {
+      answer.discard()
+      const message = `${named} is redirected to ${targetOf(headers['location'], url)}, and redirects are not followed`
+      return clientError('UNEXPECTED-ANSWER', message, { status, ...options })
+    }
+    return refusalOf(status, await beginningOf(answer), named, options)
+  }
+
+  /** @throws {unknown} the error, if another attempt would not help */
+  async #waitAfter(error: unknown, attempt: number, request: Request | ForeignRequest): Promise<void> {
+    const { method = 'GET', signal } = request
+    if (!(error instanceof GrandlivreError)) throw error
+    const attemptsMax = this.#hasAnswered ? this.attemptsMax : Math.min(firstAttemptsMax, this.attemptsMax)
+    const { status, retryAfterMs = 0 } = error
+    if (attempt >= attemptsMax || retryAfterMs > retryAfterMaxMs) throw error
+    const isRefusedForNow = status === 429 || (status === 503 && error.retryAfterMs !== undefined)
+    const isRepeatable = method === 'GET' || method === 'HEAD'
+    const mayPass =
+      isRepeatable && ((status === 0 && isLost(error.cause)) || [502, 503, 504].includes(status))
+    if (!isRefusedForNow && !mayPass) throw error
+    await this.pause(error.message, attempt, signal, retryAfterMs)
+  }
+}
+
+/** Waits, or rejects with the reason of the signal. */
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      if (signal?.aborted) reject(signal.reason)
+      else resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+    if (signal?.aborted) end()
+  })
+}
+
+/** Method and address, without the query. */
+function nameOf(request: Request | ForeignRequest): string {
+  const { method = 'GET' } = request
+  return `${method} ${'path' in request ? request.path : new URL(request.url).origin}`
+}
+
+/** No answer, or an answer that was cut. */
+export function failureOf(
+  request: Request | ForeignRequest,
+  cause: unknown,
+  requestId?: string,
+): GrandlivreError {
+  const { message, code } = cause as NodeJS.ErrnoException
+  const why = message === '' ? code : message
+  return clientError('CONNECTION-FAILED', `${nameOf(request)}: ${why}`, { cause, requestId })
+}
+
+/**
+ * A page that asks to sign in, or that a site has for every address, is often sent with status 200.
+ * @throws {GrandlivreError} UNEXPECTED-ANSWER if the body is of another media type
+ */
+export function requireType(answer: Answer, wanted: string, request: Request): void {
+  const type = answer.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
+  if (type === wanted) return
+  answer.discard()
+  throw clientError(
+    'UNEXPECTED-ANSWER',
+    `${nameOf(request)} was answered with ${type ?? 'no media type'} instead of ${wanted}`,
+    {
+      status: answer.status,
+      requestId: answer.headers['x-request-id'],
+    },
+  )
+}
+
+/** Where a redirect leads, without a query, which might hold a secret. */
+function targetOf(location: string | undefined, from: URL): string {
+  if (location === undefined || !URL.canParse(location, from)) return 'no valid address'
+  const { origin, pathname } = new URL(location, from)
+  return origin + pathname
+}
+
+async function beginningOf(answer: Answer): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    for await (const chunk of answer.body) {
+      text += decoder.decode(chunk, { stream: true })
+      if (text.length > refusalBytesMax) break
+    }
+  } catch {
+    // The status is known, and says more than the cut of its text.
+  }
+  return text
+}
+
+/** `Retry-After`: seconds, or a date. @returns milliseconds from now, 0 or more */
+export function retryAfterOf(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined
+  if (/^\d+$/.test(header.trim())) return Number(header) * 1000
+  const date = Date.parse(header)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+function checkedBaseUrl(baseUrl: unknown): string {
+  const url = typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw clientError('INVALID-OPTION', 'baseUrl is not an address such as https://ledger.example.com')
+  if (url.username !== '' || url.password !== '')
+    throw clientError(
+      'INVALID-OPTION',
+      'baseUrl contains a user name or password; pass token and secret instead',
+    )
+  if (url.search !== '' || url.hash !== '')
+    throw clientError('INVALID-OPTION', 'baseUrl ends with a query or fragment; leave it out')
+  return (
+    url.origin +
+    url.pathname
+      .replace(/\/+$/, '')
+      .replace(/\/api\/v1$/, '')
+      .replace(/\/+$/, '')
+  )
+}
+
+/** The value is in no message. */
+function checkedCredential(name: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw clientError('INVALID-OPTION', `${name} is empty`)
+  if (/[^\x21-\x7e]/.test(value))
+    throw clientError(
+      'INVALID-OPTION',
+      `${name} contains a blank, a line break or another character that a header cannot hold`,
+    )
+  return value
+}
+
+function checkedCount(name: string, value: number): number {
+  if (!(Number.isSafeInteger(value) && value > 0))
+    throw clientError('INVALID-OPTION', `${name} is not a whole number above 0`)
+  return value
+}

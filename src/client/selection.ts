@@ -1,0 +1,73 @@
+/** Which movements or entries of the folder: the parameters of docs/spec/exports.md#movements, by the names of this library. */
+import { clientError } from './errors.ts'
+import type { QueryValue } from './requests.ts'
+
+interface OfExercice {
+  /** `producerId` of the exercice. */
+  exercice: string
+  startDate?: never
+  endDate?: never
+  dateFilter?: never
+}
+
+interface OfPeriod {
+  exercice?: never
+  /** `YYYY-MM-DD`, included. */
+  startDate: string
+  /** `YYYY-MM-DD`, included; less than twelve months after `startDate`. */
+  endDate: string
+  /** The date that the period compares. Default: `document`. */
+  dateFilter?: 'document' | 'accounting' | 'platform'
+}
+
+interface Filters {
+  /** Only drafts. Otherwise only validated entries. */
+  draft?: boolean
+  /** A source code (docs/spec/resources.md#source-codes). */
+  source?: string
+}
+
+interface MovementFilters extends Filters {
+  /** Roots of account numbers. */
+  classAccount?: string | readonly string[]
+  lettering?: 'none' | 'partial' | 'complete'
+}
+
+interface EntryFilters extends Filters {
+  journalIds?: string | readonly string[]
+  /** Further members of entries and their movements. */
+  columns?: 'extended'
+}
+
+export type MovementSelection = (OfExercice | OfPeriod) & MovementFilters
+export type EntrySelection = (OfExercice | OfPeriod) & EntryFilters
+
+/** What a stream consists of, as the path names it. */
+export type Streamed = 'movements' | 'entries'
+
+const shared = ['exercice', 'startDate', 'endDate', 'dateFilter', 'draft', 'source']
+const known: Record<Streamed, string[]> = {
+  movements: [...shared, 'classAccount', 'lettering'],
+  entries: [...shared, 'journalIds', 'columns'],
+}
+
+/**
+ * The query of a selection.
+ * @throws {GrandlivreError} INVALID-OPTION for an unknown name or an empty text: such a filter would select everything
+ */
+export function queryOf(
+  selection: MovementSelection | EntrySelection,
+  streamed: Streamed,
+): Record<string, QueryValue> {
+  const unknown = Object.keys(selection).filter((name) => !known[streamed].includes(name))
+  if (unknown.length > 0)
+    throw clientError(
+      'INVALID-OPTION',
+      `A selection of ${streamed} has no ${unknown.join(', ')}; it has ${known[streamed].join(', ')}`,
+    )
+  const empty = Object.entries(selection).flatMap(([name, value]) => (value === '' ? [name] : []))
+  if (empty.length > 0)
+    throw clientError('INVALID-OPTION', `${empty.join(', ')} of the selection is empty; leave it out`)
+  const { exercice, ...others } = selection
+  return { version: '1.0.0', ...(exercice === undefined ? {} : { idExercice: exercice }), ...others }
+}

@@ -1,0 +1,106 @@
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What goes wrong with one answer. */
+export type Fault =
+  /** The connection is reset after this many bytes of the body. */
+  | { kind: 'cut'; afterBytes: number }
+  /** Nothing comes after this many bytes of the body, and the connection stays. */
+  | { kind: 'stall'; afterBytes: number }
+  /** The body ends properly after this many bytes, without trailers. */
+  | { kind: 'end'; afterBytes: number }
+  /** The whole body, without trailers. */
+  | { kind: 'noTrailers' }
+  /** One bit of the byte at this place of the body is another one. */
+  | { kind: 'flip'; at: number }
+  /** The connection is reset before an answer. */
+  | { kind: 'refuse' }
+  /** This answer in place of that of the service. */
+  | { kind: 'answer'; status: number; headers?: Record<string, string>; body?: string }
+
+export interface FaultyProxy {
+  url: string
+  /** Requests so far: method, and address without the host. */
+  asked: { method: string; path: string; headers: IncomingMessage['headers'] }[]
+  /** Decides on each request. Default: nothing goes wrong. */
+  fault: (path: string, nth: number) => Fault | undefined | Promise<Fault | undefined>
+  /** Answers that are under way, on the side of the service. */
+  open(): number
+  close(): Promise<void>
+}
+
+/** An HTTP proxy between a client and the service that spoils answers as the test says. */
+export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy> {
+  let open = 0
+  const server = createServer((near, answer) => {
+    const path = near.url ?? '/'
+    proxy.asked.push({ method: near.method ?? '', path, headers: near.headers })
+    Promise.resolve(proxy.fault(path, proxy.asked.length))
+      .then((fault) => {
+        if (fault?.kind === 'refuse') return near.destroy()
+        if (fault?.kind === 'answer')
+          return answer.writeHead(fault.status, fault.headers).end(fault.body ?? '')
+        const far = send(serviceUrl + path, { method: near.method, headers: near.headers, agent: false })
+        far.on('error', () => answer.destroy())
+        far.on('response', (response) => {
+          open += 1
+          response.on('close', () => {
+            open -= 1
+          })
+          relay(response, answer, fault)
+        })
+        answer.on('close', () => far.destroy())
+        near.pipe(far)
+      })
+      .catch(() => answer.destroy())
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  const proxy: FaultyProxy = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    fault: () => undefined,
+    open: () => open,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+  return proxy
+}
+
+function relay(response: IncomingMessage, answer: ServerResponse, fault: Fault | undefined): void {
+  answer.writeHead(response.statusCode ?? 502, response.headers)
+  answer.flushHeaders()
+  let sent = 0
+  let isSpoiled = false
+  response.on('error', () => answer.destroy())
+  response.on('data', (chunk: Buffer) => {
+    const left = fault && 'afterBytes' in fault ? fault.afterBytes - sent : chunk.length
+    const part = Buffer.from(chunk.subarray(0, Math.max(0, left)))
+    if (fault?.kind === 'flip' && fault.at >= sent && fault.at < sent + chunk.length)
+      part[fault.at - sent]! ^= 1
+    sent += part.length
+    if (part.length === chunk.length) {
+      if (answer.write(part)) return
+      response.pause()
+      answer.once('drain', () => response.resume())
+      return
+    }
+    isSpoiled = true
+    response.pause()
+    answer.write(part, () => {
+      if (fault?.kind === 'cut') answer.destroy()
+      if (fault?.kind === 'end') answer.end()
+    })
+  })
+  response.on('end', () => {
+    if (isSpoiled) return
+    const { trailers } = response
+    if (fault?.kind !== 'noTrailers' && Object.keys(trailers).length > 0)
+      answer.addTrailers(trailers as Record<string, string>)
+    answer.end()
+  })
+}
