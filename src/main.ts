@@ -2,4 +2,6 @@
 import { runUntilSignal } from './start/run-until-signal.ts'
 import { defaultTiming } from './timing.ts'
 
-runUntilSignal(defaultTiming)
+const { stdout } = process
+const terminal = { write: (text: string) => stdout.write(text), folder: process.cwd() }
+runUntilSignal(defaultTiming, stdout.isTTY ? terminal : undefined)

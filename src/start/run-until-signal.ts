@@ -3,23 +3,37 @@ import { once } from 'node:events'
 import { readConfig } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { createLog } from '../log.ts'
-import { ensureDemoFolder, writeCredentials } from '../sample/demo-folder.ts'
+import {
+  type Credentials,
+  credentialsPath,
+  ensureDemoFolder,
+  writeCredentials,
+} from '../sample/demo-folder.ts'
 import { startService } from '../start.ts'
 import { stopSignal } from '../stop-signal.ts'
 import type { Timing } from '../timing.ts'
+import { welcome } from './welcome.ts'
+
+export interface Terminal {
+  write(text: string): unknown
+  /** The current folder. */
+  folder: string
+}
 
 /**
  * Runs the service and then ends the process. Exit code 0 once it has stopped; 1 if it could not start or stop in time.
+ * @param terminal where somebody reads what to do next; logs go to standard output as ever
  */
-export function runUntilSignal(timing: Timing): void {
-  run(timing).catch((error: Error) => {
+export function runUntilSignal(timing: Timing, terminal?: Terminal): void {
+  run(timing, terminal).catch((error: Error) => {
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   })
 }
 
-async function run(timing: Timing): Promise<void> {
+async function run(timing: Timing, terminal: Terminal | undefined): Promise<void> {
   const config = readConfig()
+  let credentials: Credentials | undefined
   const log = createLog(config.logLevel)
   // Installed before the start: a process killed while starting would leave its embedded database running.
   const stop = stopSignal()
@@ -30,6 +44,7 @@ async function run(timing: Timing): Promise<void> {
     // The operator's own server gets no demo folder.
     ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
   })
+  if (credentials) terminal?.write(welcome(credentials, credentialsPath(config.dataDir), terminal.folder))
   if (!stop.aborted) await once(stop, 'abort')
   log('service.stopping', { signal: stop.reason })
   log('service.stopped', { drained: await service.close() })
@@ -43,6 +58,9 @@ async function run(timing: Timing): Promise<void> {
 
   async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
     const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })
-    return (baseUrl) => writeCredentials(config.dataDir, { baseUrl, ...folder })
+    return (baseUrl) => {
+      credentials = { baseUrl, ...folder }
+      writeCredentials(config.dataDir, credentials)
+    }
   }
 }

@@ -1,0 +1,261 @@
+/** Which fault a receiver of webhooks has, from what the service saw of it. Pure. */
+import type { WebhookAttempt, WebhookDelivery, WebhookPing } from '../../client/api/routes.ts'
+import type { WebhookRefusal } from '../../client/webhooks.ts'
+import { quoted } from '../answer-text.ts'
+import { clientErrorRemedies, remediesOfClock, remediesOfTls } from './remedies.ts'
+import { isAccepted, type Seen } from './seen.ts'
+
+export const faults = [
+  'dns',
+  'address-refused',
+  'connection-refused',
+  'tls',
+  'time-out',
+  'no-answer',
+  'redirect',
+  '4xx',
+  '5xx',
+  'wrong-secret',
+  'body-changed',
+  'headers-missing',
+  'clock',
+  'slow',
+  'disabled',
+] as const
+
+export type Fault = (typeof faults)[number]
+
+export interface Finding {
+  fault: Fault
+  /** What is wrong, a sentence. */
+  found: string
+  /** What to do, sentences; the likeliest first. */
+  remedies: string[]
+}
+
+/** From here on a 2xx counts as slow: half of the ten seconds after which a delivery is lost. */
+export const slowFromMs = 5_000
+/** Time-outs before that say nothing about now. */
+const recentMs = 24 * 3_600_000
+/** Receivers refuse what was sent more than five minutes from their clock. */
+const clockToleranceMs = 5 * 60_000
+
+/** What each refusal of the verifier (client/webhooks.ts) is a sign of. */
+const faultOfRefusal: Record<WebhookRefusal, Fault> = {
+  'signature-missing': 'headers-missing',
+  'date-missing': 'headers-missing',
+  'webhook-headers-missing': 'headers-missing',
+  'signature-wrong': 'wrong-secret',
+  'body-changed': 'body-changed',
+  'body-without-events': 'body-changed',
+  'date-too-old': 'clock',
+  'date-in-future': 'clock',
+}
+
+/** @returns what to mend, in this order; nothing if the receiver is healthy */
+export function diagnose(seen: Seen): Finding[] {
+  const { ping, deliveries } = seen
+  const found = isAccepted(ping)
+    ? (refusedDelivery(ping, deliveries) ?? slowness(seen))
+    : ping.status === null
+      ? withoutResponse(seen)
+      : refusal(ping, seen)
+  return [found, disabledFinding(ping, found !== undefined)].filter((each) => each !== undefined)
+}
+
+function withoutResponse({ postUrl, ping }: Seen): Finding {
+  const { hostname, host, protocol } = new URL(postUrl)
+  const fault = ping.fault ?? 'no-answer'
+  const error = ping.error ?? 'no reason is given'
+  switch (fault) {
+    case 'dns':
+      return {
+        fault,
+        found: `The name ${hostname} has no address: ${error}`,
+        remedies: [
+          'Check the spelling of the host in postUrl.',
+          `Look the name up from outside your network (dig ${hostname}): the service asks the DNS, and reads no hosts file.`,
+        ],
+      }
+    case 'address-refused':
+      return {
+        fault,
+        found: `The service refuses this address by its rules: ${error}`,
+        remedies: [
+          'Give a public https address: the service delivers to no private network, and not to its own.',
+          'If the name has public and private addresses, remove the private ones: a single one is enough to refuse it.',
+          'For a receiver on your own machine run grandlivre listen <its address>.',
+        ],
+      }
+    case 'connection-refused':
+      return {
+        fault,
+        found: `The address is allowed, but ${host} accepts no connection: ${error}`,
+        remedies: [
+          `Start the receiver, and check that it listens on ${portOf(postUrl)} and not only on 127.0.0.1.`,
+          'Check firewalls and port forwarding from outside your network.',
+        ],
+      }
+    case 'tls':
+      return { fault, found: `TLS with ${host} fails: ${error}`, remedies: remediesOfTls(error, host) }
+    case 'time-out':
+      return {
+        fault,
+        found: `${host} gave no response in time: ${error}`,
+        remedies: [
+          'Answer 204 as soon as the events are stored, and work on them afterwards.',
+          'If nothing arrives at the receiver, a firewall drops the connection without a word: open the port.',
+        ],
+      }
+    // Or a word that a later version of the service has.
+    default:
+      return {
+        fault: 'no-answer',
+        found: `${host} ended the connection without an HTTP response: ${error}`,
+        remedies: [
+          'Read the log of the receiver: it may have crashed, or closed the connection before it answered.',
+          protocol === 'http:'
+            ? 'If the receiver speaks TLS, begin postUrl with https://.'
+            : 'Check the proxy before it.',
+        ],
+      }
+  }
+}
+
+function portOf(postUrl: string): string {
+  const { port, protocol } = new URL(postUrl)
+  return `port ${port || (protocol === 'http:' ? 80 : 443)}`
+}
+
+/** A response outside 2xx. */
+function refusal(attempt: WebhookAttempt, { ping, now }: Seen): Finding {
+  const status = attempt.status!
+  const answered = `The receiver answers ${status}${quoted(attempt.answer)}`
+  const reason = reasonIn(attempt.answer)
+  if (status >= 400 && reason !== undefined) return byReason(reason, answered, ping, now)
+  if (status >= 300 && status <= 399)
+    return {
+      fault: 'redirect',
+      found: `The receiver redirects (${status}), and deliveries follow no redirect`,
+      remedies: [
+        'Set postUrl to the address that the redirect leads to: curl -i -X POST <postUrl> shows it as Location.',
+      ],
+    }
+  if (status >= 500 || status < 200)
+    return {
+      fault: '5xx',
+      found: answered,
+      remedies: [
+        'Read the log of the receiver at that time: it, or the proxy before it, failed.',
+        'Answer 2xx once the events are stored, also for kinds that you do not use.',
+      ],
+    }
+  const skew = skewOf(ping)
+  if ((status === 401 || status === 403) && skew !== undefined && Math.abs(skew) > clockToleranceMs)
+    return { fault: 'clock', found: answered, remedies: remediesOfClock(ping, now) }
+  return { fault: '4xx', found: answered, remedies: clientErrorRemedies(status) }
+}
+
+function byReason(reason: WebhookRefusal, answered: string, ping: WebhookPing, now: number): Finding {
+  const fault = faultOfRefusal[reason]
+  const remedies: Partial<Record<Fault, string[]>> = {
+    'wrong-secret': [
+      'Compare the secrets of the receiver: secret is the partner secret (glv_secret_...), signingSecret that of this ' +
+        'subscription (whsec_...). They are not interchangeable, and each subscription has its own.',
+      'If the signing secret is lost, POST /webhook/{id}/rotate-secret shows a new one.',
+      'After a rotation of the partner secret give the receiver the new one; it may keep the old one beside it.',
+    ],
+    'body-changed': [
+      'Verify the raw bytes, before any JSON parser: Express needs express.raw({ type: "application/json" }), not ' +
+        'express.json(); with fetch types take request.arrayBuffer(), not request.json().',
+      'If the receiver does so, a proxy before it changes bodies: switch that off for this path.',
+    ],
+    'headers-missing': [
+      'A proxy before the receiver removes headers: let signature, date, content-digest and webhook-* pass.',
+      'If the receiver gives the verifier headers of its own making, pass those of the request as they are.',
+    ],
+    clock: remediesOfClock(ping, now),
+  }
+  return { fault, found: answered, remedies: remedies[fault]! }
+}
+
+/** The reason that the verifier names, if the answer is its body. */
+function reasonIn(answer: string | null): WebhookRefusal | undefined {
+  if (answer === null) return undefined
+  // Thrown by the verifier where it is given a parsed body; some frameworks show errors in their answers.
+  if (answer.includes('verifyWebhook needs the raw body')) return 'body-changed'
+  try {
+    const reason: unknown = JSON.parse(answer)?.reason
+    const isKnown = typeof reason === 'string' && Object.hasOwn(faultOfRefusal, reason)
+    return isKnown ? (reason as WebhookRefusal) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The ping is accepted, but the delivery that waits was not. While it is disabled, that is why it waits. */
+function refusedDelivery({ disabled }: WebhookPing, deliveries: WebhookDelivery[]): Finding | undefined {
+  if (disabled !== null) return undefined
+  const waiting = deliveries.find(({ state }) => state === 'pending')
+  const last = waiting?.attempts.at(-1)
+  if (!waiting || !last || last.status === null || isAccepted(last)) return undefined
+  const events = waiting.sequence === null ? '' : ` with the events ${waiting.sequence}`
+  const next =
+    waiting.nextAttemptAt === null ? '' : ` The next attempt is at ${timeText(waiting.nextAttemptAt)}.`
+  return {
+    fault: last.status >= 500 ? '5xx' : last.status >= 400 ? '4xx' : 'redirect',
+    found:
+      `The ping is accepted, but delivery ${waiting.id}${events} was answered with ${last.status} at ` +
+      `${timeText(last.at)}${quoted(last.answer)}`,
+    remedies: [
+      `If you mended the receiver after that, there is nothing left to do.${next}`,
+      'Otherwise it fails on one of these events: read its log at that time, and answer 2xx for kinds that you do not use.',
+    ],
+  }
+}
+
+function slowness({ ping, deliveries, now }: Seen): Finding | undefined {
+  const remedies = ['Answer 204 as soon as the events are stored, and work on them afterwards.']
+  if (ping.milliseconds >= slowFromMs)
+    return {
+      fault: 'slow',
+      found: `The receiver took ${ping.milliseconds} ms; after 10 seconds a delivery counts as lost and is sent again`,
+      remedies,
+    }
+  const late = deliveries
+    .flatMap(({ attempts }) => attempts)
+    .filter(({ at, error }) => at > now - recentMs && error?.startsWith('no response within'))
+  if (late.length === 0) return undefined
+  const times = late.length === 1 ? 'One attempt' : `${late.length} attempts`
+  return {
+    fault: 'slow',
+    found:
+      `The ping is answered after ${ping.milliseconds} ms, but the receiver is slow at times: ${times} at deliveries ` +
+      `timed out within a day, the last at ${timeText(late.at(-1)!.at)}`,
+    remedies,
+  }
+}
+
+function disabledFinding({ disabled }: WebhookPing, isFaulty: boolean): Finding | undefined {
+  if (disabled === null) return undefined
+  const { since, reason } = disabled
+  const how =
+    'grandlivre webhook doctor <id> --enable enables the subscription; so does any PATCH, an empty one ([]) too.'
+  return {
+    fault: 'disabled',
+    found: `The subscription is disabled since ${timeText(since)}: ${reason}. Nothing is delivered`,
+    remedies: [
+      isFaulty ? `Mend the fault above first, then: ${how}` : how,
+      'Deliveries go on where they stopped. Events are kept for 30 days.',
+    ],
+  }
+}
+
+/** How far the receiver's clock is ahead of the service's, milliseconds; undefined if it is unknown. */
+export function skewOf({ receiverDate, at, milliseconds }: WebhookPing): number | undefined {
+  return receiverDate === null ? undefined : receiverDate - (at + milliseconds)
+}
+
+export function timeText(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
+}

@@ -1,0 +1,151 @@
+/**
+ * The subscription of one `listen`. It is pull-only: nothing is posted to the internet, and no address has to be public.
+ *
+ * It is deleted at the end. A killed process leaves it behind, so each running `listen` keeps a note with its id, address
+ * and process beside the others of this user. The next one deletes those whose process has ended, and no other: nothing
+ * else tells a subscription that was left behind from one that a colleague or a program is reading.
+ */
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { homedir, hostname, uptime } from 'node:os'
+import { join } from 'node:path'
+import type { WebhookSubscriptionWithSecret } from '../../client/api/routes.ts'
+import { type Grandlivre, GrandlivreError } from '../../client/grandlivre.ts'
+import type { Access } from '../access.ts'
+
+export type Subscription = WebhookSubscriptionWithSecret & {
+  /** Whether the next `listen` would find it. Not where the folder of the notes cannot be written. */
+  isNoted: boolean
+}
+
+type Kind = WebhookSubscriptionWithSecret['onEvents'][number]
+
+interface Note {
+  id: number
+  baseUrl: string
+  /** Digest of the token, which alone sees the subscription for certain. */
+  token: string
+  host: string
+  pid: number
+  /** Epoch milliseconds. */
+  at: number
+}
+
+export interface Place {
+  ledger: Grandlivre
+  access: Access
+  /** Folder of the notes. */
+  folder: string
+}
+
+/** Removing at the end may take so long; then the note stays for the next time. */
+const removeMs = 10_000
+
+/** @param env environment of the process */
+export function notesFolder(env: Record<string, string | undefined>): string {
+  const state = env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state')
+  return join(state, 'grandlivre', 'listening')
+}
+
+/**
+ * @param kinds none: all
+ * @param folders none: all that the token opens
+ */
+export async function subscribe(
+  { ledger, access, folder }: Place,
+  { kinds, folders }: { kinds: string[]; folders: string[] },
+  signal: AbortSignal,
+): Promise<Subscription> {
+  // The service names the kinds there are if one of these is none.
+  const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as Kind[]
+  const body = { postUrl: null, onEvents, accountingFolderId: folders }
+  signal.throwIfAborted()
+  // Not interrupted: a subscription whose id never arrived could not be deleted.
+  const created = await ledger.post('/webhook', { body })
+  return { ...created, isNoted: await writeNote(folder, created.id, access) }
+}
+
+async function writeNote(folder: string, id: number, { baseUrl, token }: Access): Promise<boolean> {
+  const note: Note = { id, baseUrl, token: digest(token), host: hostname(), pid: process.pid, at: Date.now() }
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeFile(noteOf(folder, id), JSON.stringify(note), { mode: 0o600 })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** All kinds of events that the service has. */
+async function kindsOf(ledger: Grandlivre, signal: AbortSignal): Promise<string[]> {
+  const { components } = (await ledger.get('/openapi.json', { signal })) as {
+    components: {
+      schemas: { WebhookSubscription: { properties: { onEvents: { items: { enum: string[] } } } } }
+    }
+  }
+  return components.schemas.WebhookSubscription.properties.onEvents.items.enum
+}
+
+/** Deletes the subscription, also when the command was interrupted. */
+export async function unsubscribe(place: Place, id: number): Promise<void> {
+  await remove(place, id, AbortSignal.timeout(removeMs))
+}
+
+/**
+ * Deletes what processes that were killed have left behind: of this machine, user, service and token.
+ * @returns how many
+ */
+export async function removeLeftBehind(place: Place, signal: AbortSignal): Promise<number> {
+  const { folder, access } = place
+  const names = await readdir(folder).catch(() => [])
+  let removed = 0
+  for (const name of names) {
+    const note = await readNote(join(folder, name))
+    if (!note || note.baseUrl !== access.baseUrl || note.token !== digest(access.token)) continue
+    if (note.host !== hostname() || isRunning(note)) continue
+    await remove(place, note.id, signal)
+    removed += 1
+  }
+  return removed
+}
+
+async function remove({ ledger, folder }: Place, id: number, signal: AbortSignal): Promise<void> {
+  try {
+    await ledger.delete('/webhook/{id}', { path: { id }, signal })
+  } catch (error) {
+    if (!(error instanceof GrandlivreError) || error.status !== 404) throw error
+  }
+  await rm(noteOf(folder, id), { force: true })
+}
+
+function noteOf(folder: string, id: number): string {
+  return join(folder, `${id}.json`)
+}
+
+/** Undefined if it is not one, or is just being written. */
+async function readNote(path: string): Promise<Note | undefined> {
+  try {
+    const note: Note = JSON.parse(await readFile(path, 'utf8'))
+    return typeof note?.id === 'number' ? note : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * A process with this number may be another one since the machine was started again. In a container each `listen` has the
+ * same number, so a note with our own is of an earlier one: this one has written none yet.
+ */
+function isRunning({ pid, at }: Note): boolean {
+  if (pid === process.pid || at < Date.now() - uptime() * 1000) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+function digest(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}

@@ -1,0 +1,24 @@
+/** `grandlivre whoami`: what the access opens, and where it comes from. */
+import type { Command } from '../command.ts'
+import { describe, identify } from './identity.ts'
+
+export const whoami: Command = {
+  name: 'whoami',
+  summary: 'show what the access opens, and where it comes from',
+  usage: `Usage: grandlivre whoami
+
+Shows the level of the token, its folder or firm, the routes that it may call,
+its rate limit, and whether the access comes from the environment or from the
+login file. For the token of a firm it lists the folders.`,
+  options: {},
+  async run({ terminal, access, signal, json }) {
+    const { from, ...found } = access()
+    const identity = await identify(found, signal)
+    if (json) return terminal.json({ ...identity, from })
+    for (const line of describe(identity)) terminal.print(line)
+    terminal.print(`Routes:  ${identity.routes.length}`)
+    for (const { method, path } of identity.routes)
+      terminal.print(`         ${method.toUpperCase().padEnd(6)} ${path}`)
+    terminal.print(`Access:  from ${from === 'environment' ? 'the environment' : from}`)
+  },
+}
