@@ -1,8 +1,9 @@
 /**
- * The name of a file decides which of four projects runs it:
+ * The name of a file decides which of five projects runs it:
  *
  * - `*.unit.test.ts`: needs only its own process, no server. `npm run test:unit` runs these alone.
  * - `*.slow.test.ts`: waits for real seconds.
+ * - `*.pipeline.test.ts`: runs a data pipeline with hundreds of packages; only `npm run test:examples` runs these.
  * - `*.alone.test.ts`: measures its own process, which no other file may have used.
  * - any other `*.test.ts`: uses the servers of the run. It has its own database on the PostgreSQL of the run,
  *   free ports, and folders below the temporary folder, so that it can run beside all others.
@@ -54,7 +55,7 @@ export default defineConfig({
         test: {
           name: 'service',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.{unit,slow,alone}.test.ts'],
+          exclude: ['test/**/*.{unit,slow,pipeline,alone}.test.ts'],
           pool,
           isolate: false,
           globalSetup: servers,
@@ -65,6 +66,16 @@ export default defineConfig({
         test: {
           name: 'slow',
           include: ['test/**/*.slow.test.ts'],
+          pool,
+          isolate: false,
+          globalSetup: servers,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'pipeline',
+          include: ['test/**/*.pipeline.test.ts'],
           pool,
           isolate: false,
           globalSetup: servers,

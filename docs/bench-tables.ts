@@ -47,11 +47,16 @@ interface FoldersRun extends Run {
   }[]
 }
 
+interface NewcomerRun extends Run {
+  results: { name: string; s: number; targetS: number; isMet: boolean }[]
+}
+
 const root = new URL('../', import.meta.url)
 const files = {
   movements: 'bench/results/movements-600000.json',
   memory: 'bench/results/memory-600000.json',
   folders: 'bench/results/folders-2000.json',
+  newcomer: 'bench/results/newcomer.json',
 }
 
 /** The page with the results of the last runs in it. */
@@ -64,10 +69,11 @@ export function withResults(page: string): string {
 }
 
 function blocksOfResults(): Record<string, () => string[]> {
-  const [movements, memory, folders] = [
+  const [movements, memory, folders, newcomer] = [
     read<MovementsRun>(files.movements),
     read<MemoryRun>(files.memory),
     read<FoldersRun>(files.folders),
+    read<NewcomerRun>(files.newcomer),
   ]
   const of =
     <T>(run: T | undefined, lines: (run: T) => string[]) =>
@@ -82,6 +88,7 @@ function blocksOfResults(): Record<string, () => string[]> {
     targets: of(movements, (run) => targetsTable(run.sections, memory?.rows)),
     memory: of(memory, memoryTable),
     folders: of(folders, foldersTable),
+    newcomer: of(newcomer, newcomerTable),
   }
 }
 
@@ -252,6 +259,22 @@ function foldersTable(run: FoldersRun): string[] {
         ]
       }),
     ),
+  ]
+}
+
+function newcomerTable(run: NewcomerRun): string[] {
+  const { cores, cpu } = run.machine
+  const load = run.load === undefined ? '' : `; load ${run.load.atStart.toFixed(1)} before`
+  const lines = run.results.map(({ name, s, targetS, isMet }) => [
+    name,
+    s.toFixed(0),
+    String(targetS),
+    isMet ? 'yes' : '**no**',
+  ])
+  return [
+    `${cores} cores (${cpu}), ${run.at.slice(0, 10)}: from the clone, with an empty cache of npm (\`newcomer.json\`)${load}.`,
+    '',
+    ...table(['', 's', 'at most', 'met'], lines),
   ]
 }
 

@@ -21,7 +21,8 @@ app.post('*', bodyLimit({ maxSize: 1024 * 1024 }), async (c) => {
   const verified = verifyWebhook({ secret, headers: c.req.raw.headers, body })
   if (!verified.valid) {
     console.warn('refused:', verified.message)
-    return c.body(null, 401)
+    // The reason helps no forger, and `grandlivre webhook doctor` reads it.
+    return c.body(verified.body, 401, { 'Content-Type': 'application/json' })
   }
   for (const event of verified.events) if (!seen.has(event.webhookId)) take(event)
   // Respond soon, before the actual work: after ten seconds the sender treats the delivery as lost and sends it again.

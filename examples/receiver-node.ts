@@ -30,7 +30,8 @@ const server = createServer(async (request, response) => {
   const verified = verifyWebhook({ secret, headers: request.headers, body: Buffer.concat(chunks) })
   if (!verified.valid) {
     console.warn('refused:', verified.message)
-    return answer(401)
+    // The reason helps no forger, and `grandlivre webhook doctor` reads it.
+    return response.writeHead(401, { 'Content-Type': 'application/json' }).end(verified.body)
   }
   for (const event of verified.events) if (!seen.has(event.webhookId)) take(event)
   // Respond soon, before the actual work: after ten seconds the sender treats the delivery as lost and sends it again.

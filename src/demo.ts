@@ -1,5 +1,5 @@
 /**
- * `npm run demo`: starts the service from scratch and runs a partner's examples on it. `-- --help` shows the options.
+ * `npm run demo`: starts the service from scratch and runs a partner's commands on it. `-- --help` shows the options.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -71,7 +71,8 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   const progress = createProgressBar(process.stdout)
   progress.show(0, 'PostgreSQL is starting')
   const service = await startService(
-    { ...config, port },
+    // The tour sends in seconds what a partner sends in a day.
+    { ...config, port, rateLimit: { ...config.rateLimit, requests: 1_000 } },
     {
       log: createLog('warn', process.stderr),
       prepare: async (database, masterKey) => {
@@ -92,15 +93,10 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   try {
     stop.throwIfAborted()
     print(`Service   ${service.url}\n`)
-    await runExample('pull-year.ts', ['--tour', '--out', pathOf(out)], credentials!, stop)
+    await tour(ownerUrl, { out, credentials: credentials!, stop })
+    await checkTraFile(join(out, files.tra), movements)
     print('')
-    await followLedger(ownerUrl, out, credentials!, stop)
-    print('')
-    await runExample('full-export.ts', ['--out', pathOf(out), 'JSON', 'TRA'], credentials!, stop)
-    print('')
-    const compressed = ['--out', pathOf(out), '--compression', 'zstd', 'TRA']
-    await runExample('full-export.ts', compressed, credentials!, stop)
-    await checkTraFile(join(out, 'full-export.tra'), movements)
+    await listFiles(out)
     if (ends) return
     print('')
     for (const line of invitation(join(config.dataDir, 'credentials.json'), credentials!)) print(line)
@@ -137,43 +133,71 @@ async function fillFolder<Folder>(
   }
 }
 
+interface Tour {
+  out: string
+  credentials: Credentials
+  stop: AbortSignal
+}
+
+/** What the tour leaves in the folder. */
+const files = { year: 'year.ndjson.zst', copy: 'ledger.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
+
+/** A year as a file, a copy before and after a change, and the whole folder. */
+async function tour(ownerUrl: string, { out, credentials, stop }: Tour): Promise<void> {
+  const { societyId, exercices } = credentials
+  const exerciceId = exercices.at(-1)!.id
+  const to = (file: string) => pathOf(join(out, file))
+  const grandlivre = (...words: string[]) => runCommand(words, credentials, stop)
+  // Of an earlier run, perhaps on another database.
+  await rm(join(out, files.copy), { force: true })
+  await grandlivre('pull', '--exercice', exerciceId, '--out', to(files.year), '--force')
+  await grandlivre('sync', '--to', to(files.copy))
+  if (stop.aborted) return
+  print(`The bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.\n`)
+  await grandlivre('sync', '--to', to(files.copy))
+  await grandlivre('verify', '--to', to(files.copy))
+  await grandlivre('pull', '--all', '--format', 'json', '--out', to(files.json), '--force')
+  await grandlivre('pull', '--all', '--format', 'tra', '--out', to(files.tra), '--force')
+}
+
 /**
- * Runs the program of a partner in its own process, so that it takes no time from the service's threads.
+ * Runs a command of a partner in its own process, so that it takes no time from the service's threads.
  * @throws {Error} if it fails, after it has printed the cause
  */
-async function runExample(
-  name: string,
+async function runCommand(
   words: string[],
   { baseUrl, companyToken, thirdPartySecret }: Credentials,
   signal: AbortSignal,
 ): Promise<void> {
-  const file = fileURLToPath(new URL(`../examples/${name}`, import.meta.url))
+  if (signal.aborted) return
+  print(`$ grandlivre ${words.join(' ')}`)
   const env = {
+    ...process.env,
     GRANDLIVRE_URL: baseUrl,
     GRANDLIVRE_TOKEN: companyToken,
     GRANDLIVRE_SECRET: thirdPartySecret,
+    // The user may have chosen a folder of another service.
+    GRANDLIVRE_SOCIETY: undefined,
   }
-  const partner = spawn(process.execPath, [file, ...words], { env, stdio: 'inherit', signal })
-  const [exitCode] = await once(partner, 'close')
+  const program = fileURLToPath(new URL('grandlivre.ts', import.meta.url))
+  const command = spawn(process.execPath, [program, ...words], { env, stdio: 'inherit', signal })
+  const [exitCode] = await once(command, 'close')
   if (exitCode !== 0 && !signal.aborted) throw new Error('The demo failed.')
+  print('')
 }
 
-/** A partner's copy before and after a change. */
-async function followLedger(
-  ownerUrl: string,
-  out: string,
-  credentials: Credentials,
-  stop: AbortSignal,
-): Promise<void> {
-  const { societyId, exercices } = credentials
-  const exerciceId = exercices.at(-1)!.id
-  // Of an earlier run, perhaps on another database.
-  await rm(join(out, `ledger-${exerciceId}.cursor`), { force: true })
-  const words = ['--once', '--out', pathOf(out)]
-  await runExample('follow-ledger.ts', words, credentials, stop)
-  if (stop.aborted) return
-  print(`\nThe bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.\n`)
-  await runExample('follow-ledger.ts', words, credentials, stop)
+async function listFiles(out: string): Promise<void> {
+  print('Files')
+  for (const [file, what] of [
+    [files.year, 'the newest year, a movement on each line'],
+    [files.copy, 'the copy, with tables and views for SQL'],
+    [files.json, 'the folder in JSON'],
+    [files.tra, 'the folder in TRA, for accounting programs'],
+  ] as const) {
+    const path = join(out, file)
+    const megabytes = ((await stat(path)).size / 1e6).toFixed(1)
+    print(`  ${pathOf(path).padEnd(20)}  ${megabytes.padStart(6)} MB  ${what}`)
+  }
 }
 
 /** Checks the file like a bookkeeping program before an import. */
@@ -191,32 +215,17 @@ async function checkTraFile(file: string, movements: number): Promise<void> {
   print(`The TRA file can be imported: ${movements.toLocaleString('en')} movements; ${since(started)}`)
 }
 
-function invitation(credentialsFile: string, credentials: Credentials): string[] {
-  const { baseUrl, companyToken, thirdPartySecret, exercices } = credentials
-  const { id, start } = exercices.at(-1)!
-  const year = start.slice(0, 4)
+function invitation(credentialsFile: string, { baseUrl, exercices }: Credentials): string[] {
   return [
     'The service keeps running. In another terminal:',
     '',
-    `API=${baseUrl}/api/v1`,
-    `TOKEN=${companyToken}`,
-    `SECRET=${thirdPartySecret}`,
-    'partner() { curl -sS -H "Authorization: Bearer $TOKEN" \\',
-    '  -H "X-Third-Party-Secret: $SECRET" "$@"; }',
-    'MOVEMENTS="$API/mad/movements?version=1.0.0"',
-    'partner "$API/key/info?mode=extended"; echo',
-    `partner "$MOVEMENTS&idExercice=${id}" 2>/dev/null | head -c 900; echo`,
-    `partner "$MOVEMENTS&idExercice=${id}&classAccount=411&lettering=none" | wc -c`,
-    `partner -i -H "Accept: application/x-ndjson" \\`,
-    `  "$MOVEMENTS&startDate=${year}-03-01&endDate=${year}-03-31" \\`,
-    '  | cut -c 1-78 | sed -n 1,20p',
-    'EXPORT=$(partner "$API/mad/all?version=1.0.0&format=json" \\',
-    '  | grep -o "export_[0-9a-f]*" | head -1)',
-    'partner "$API/mad/all/status?exportId=$EXPORT"; echo',
+    `npx grandlivre login --from ${pathOf(credentialsFile)}`,
+    'npx grandlivre whoami',
+    `npx grandlivre pull --exercice ${exercices.at(-1)!.id} --out year.ndjson`,
+    'npx grandlivre listen http://localhost:3000/',
     '',
-    'The last answer has the "url" of the file, which needs no headers.',
-    'The programs above:  examples/pull-year.ts, follow-ledger.ts, full-export.ts',
-    `The routes:          ${baseUrl}/api/v1/openapi.json`,
+    `The routes, to try:  ${baseUrl}/docs`,
+    'The guides:          docs/partners.md',
     `All credentials:     ${pathOf(credentialsFile)}`,
     'Ctrl-C stops the service and its database.',
   ]

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { blocks, commandsOf } from '../bench/newcomer/commands.ts'
 import { pagesWithResults, withResults } from '../docs/bench-tables.ts'
 import { errorsPage } from '../docs/errors-page.ts'
 
@@ -50,6 +51,10 @@ test('the errors page matches the table of errors (npm run docs:errors)', () => 
 test.each(pagesWithResults)('%s shows the results of the bench (npm run docs:bench)', (page) => {
   expect(read(page)).toMatch(/<!-- bench:year -->\n.+/)
   expect(read(page)).toBe(withResults(read(page)))
+})
+
+test.each(blocks)('the README has the commands of a newcomer: %s (npm run bench:newcomer)', (name) => {
+  expect(commandsOf(read('README.md'), name).text).not.toBe('')
 })
 
 test('links between pages resolve to existing files and headings', () => {

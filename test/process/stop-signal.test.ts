@@ -66,6 +66,9 @@ test('a service that hears a Ctrl-C twice lets running answers end, and stops th
   expect(JSON.parse(text)).toHaveLength(Number(response.trailers['x-row-count']))
   expect(await ended).toEqual([0, null])
   expect(output.out).toContain('"event":"service.stopped","drained":true')
+  // Nothing else is for a pipe, such as what a terminal shows (welcome.test.ts).
+  const lines = output.out.trimEnd().split('\n')
+  expect(lines.map((line) => typeof JSON.parse(line).event)).toEqual(lines.map(() => 'string'))
 })
 
 test('a command that hears a Ctrl-C twice undoes what was not finished, and stops the database', async () => {

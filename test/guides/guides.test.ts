@@ -1,0 +1,125 @@
+/** Every command and every program in the guides for partners, run as it stands there, in the order of the page. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { isOutput, type Step, stepsOf } from '../support/guides/blocks.ts'
+import { type Shell, startShell } from '../support/guides/shell.ts'
+import { isInstalled, missingFor } from '../support/guides/tools.ts'
+import { environment } from '../support/process.ts'
+import { request } from '../support/service.ts'
+import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+import { until } from '../support/until.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+/** The queries of sql.md have a test of their own. */
+const guides = (await readdir(join(root, 'docs/guides'))).filter((name) => /(?<!^sql)\.md$/.test(name))
+const textOf = (guide: string) => readFileSync(join(root, 'docs/guides', guide), 'utf8')
+
+let stage: SampleStage
+let folder: string
+let shell: Shell
+let placeholders: [string, string][]
+
+beforeAll(async () => {
+  stage = await setSampleStage(4_000)
+  const { companyToken, firmToken, thirdPartySecret, exercices } = stage.credentials
+  const [port, pythonPort] = [await freePort(), await freePort()]
+  placeholders = [
+    ['https://ledger.example.com', stage.url],
+    ['glv_api_...', companyToken],
+    ['glv_firm_...', firmToken],
+    ['glv_secret_...', thirdPartySecret],
+    ['https://example.com/ledger', `http://127.0.0.1:${port}/`],
+    ['https://example.com/python', `http://127.0.0.1:${pythonPort}/`],
+    ['3000', String(port)],
+    ['4000', String(pythonPort)],
+    ['2026', exercices.at(-1)!.start.slice(0, 4)],
+  ]
+})
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'grandlivre-guide-'))
+  // As after `npm install`, but from the sources.
+  await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
+  await symlink(root, join(folder, 'node_modules/grandlivre'))
+  const bin = join(folder, 'node_modules/.bin')
+  // npx itself takes half a second each time.
+  for (const [name, line] of [
+    ['grandlivre', `exec node ${root}/src/grandlivre.ts "$@"`],
+    ['npx', `exec ${bin}/"$@"`],
+  ] as const)
+    await writeFile(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })
+  shell = startShell(folder, {
+    ...environment,
+    PATH: `${bin}:${environment.PATH}`,
+    HOME: folder,
+    PYTHONPATH: resolve(root, '.cache/python'),
+  })
+})
+
+afterEach(async () => {
+  await shell.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+afterAll(() => stage?.close())
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as { port: number }
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+const filled = (text: string) =>
+  placeholders.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)
+
+const ask = async (path: string) => (await request(`${stage.url}/api/v1${path}`, stage.company)).body
+
+/** What happens outside the pages. */
+const events: Record<string, () => Promise<unknown>> = {
+  'the bookkeeper corrects 100 entries': () => stage.correctEntries(),
+  'the bookkeeper corrects 100 entries while something listens': async () => {
+    await until(async () => (await ask('/webhook')).length > 0)
+    await stage.correctEntries()
+  },
+  'a line of the copy is damaged': async () => {
+    const copy = join(folder, 'movements.ndjson')
+    writeFileSync(copy, (await readFile(copy, 'utf8')).replace('"description":"', '"description":"é'))
+  },
+  'the receiver has had its event': async () => {
+    const [{ id }] = await ask('/webhook/event/cloudDocument')
+    await until(async () => (await ask(`/webhook/${id}/deliveries?state=delivered`)).length === 1)
+  },
+}
+
+const isLeftOut = ({ needs }: Step): boolean =>
+  needs !== undefined && !isInstalled[needs as keyof typeof isInstalled]
+
+test.each(guides)('%s', async (guide) => {
+  const page = textOf(guide)
+  const missing = missingFor(page)
+  let printed = () => ''
+  for (const step of stepsOf(page)) {
+    if (missing.length > 0 || isLeftOut(step)) continue
+    if (step.kind === 'file') writeFileSync(join(folder, step.name), filled(step.text))
+    else if (step.kind === 'run') printed = await shell.run(filled(step.text))
+    else if (step.kind === 'meanwhile') {
+      expect(Object.keys(events), `${guide}, line ${step.line}`).toContain(step.event)
+      await events[step.event]!()
+    } else await expectOutput(printed, filled(step.text), `${guide}, line ${step.line}`)
+  }
+})
+
+const patienceMs = 10_000
+
+/** A program in the background prints it sooner or later. */
+async function expectOutput(printed: () => string, shown: string, where: string): Promise<void> {
+  const start = Date.now()
+  await until(() => isOutput(printed(), shown) || Date.now() - start > patienceMs)
+  if (!isOutput(printed(), shown)) expect(printed(), where).toBe(shown)
+}
