@@ -39,8 +39,8 @@ export interface ChangesOptions {
   encoding?: Encoding | undefined
 }
 
-/** Ranges in one request. */
-const rangesMax = 100
+/** Ranges that the service takes in one request. */
+export const rangesMax = 100
 
 /** @throws {GrandlivreError} ERR-CURSOR-EXPIRED if the selection has to be read in full, and other refusals */
 export async function readChanges<Item>(

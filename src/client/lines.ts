@@ -95,7 +95,7 @@ export async function* itemsOf<Item>(chunks: AsyncIterable<Uint8Array>): AsyncGe
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a line holds is checked by whoever reads it
+// biome-ignore lint/suspicious/noExplicitAny: the reader of a line checks what it holds
 function parseLine(line: string, row: number): any {
   try {
     return JSON.parse(line)

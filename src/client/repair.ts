@@ -1,6 +1,6 @@
 /** Compares a copy with the ledger by the digests of blocks, and reads again what differs (docs/spec/changes.md#blocks). */
 import { type Block, digestOf, readBlocks, rowsOf } from './blocks.ts'
-import type { EntryRange } from './changes.ts'
+import { type EntryRange, rangesMax } from './changes.ts'
 import { clientError, GrandlivreError } from './errors.ts'
 import type { Requests } from './requests.ts'
 import { type MovementSelection, queryOf } from './selection.ts'
@@ -28,8 +28,6 @@ export interface Repaired {
   cursor: string
 }
 
-/** The service takes as many ranges in one request. */
-const rangesMax = 100
 const comparisonsMax = 10
 
 /** @throws {GrandlivreError} COPY-DIFFERS if it still differs after several attempts */

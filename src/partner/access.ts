@@ -134,3 +134,9 @@ export async function removeAccess(env: Environment): Promise<{ path: string; wa
     return { path, wasThere: false }
   }
 }
+
+/** Compression takes longer than it saves where nothing crosses a network. */
+export function isOnThisMachine(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl)
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
+}

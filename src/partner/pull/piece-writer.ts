@@ -83,7 +83,7 @@ export class PieceWriter {
         : this.#compression.pack(Buffer.concat(chunks)).then((piece) => [piece])
     const before = this.#written
     this.#written = this.#inOrder(before, packed, { ...mark, contentBytes })
-    // Whoever awaits a later piece, or the end, gets the error.
+    // Those who await a later piece, or the end, get the error.
     this.#written.catch(() => {})
     this.#running.push(this.#written)
   }

@@ -1,5 +1,5 @@
 /**
- * Pulls movements into a file that is whole or absent. A run that was killed is gone on with, after the last piece that
+ * Pulls movements into a file that is whole or absent. After a kill the next run continues, after the last piece that
  * it wrote.
  *
  * The proof: over one connection the library compares the trailers with what it gave out. Otherwise, of a file that

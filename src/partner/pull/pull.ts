@@ -1,6 +1,7 @@
 /** `grandlivre pull`: movements of a year or period, or a full export, into a file. */
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { isOnThisMachine } from '../access.ts'
 import { type Call, type Command, textOf, type Values } from '../command.ts'
 import { Failure, UsageError } from '../command-errors.ts'
 import { folderOf } from '../folder.ts'
@@ -123,12 +124,6 @@ async function checkedOut(values: Values, force: boolean): Promise<string> {
   if (!parent?.isDirectory())
     throw new Failure(`There is no folder ${folder}`, `Run mkdir -p '${folder}' first.`)
   return out
-}
-
-/** Compression takes longer than it saves where nothing crosses a network. */
-function isOnThisMachine(baseUrl: string): boolean {
-  const { hostname } = new URL(baseUrl)
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
 }
 
 function periodOf({ period }: Exercice): string {

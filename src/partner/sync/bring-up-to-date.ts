@@ -51,7 +51,7 @@ export async function bringUpToDate(
   }
   const full = await readInFull(folder, target, terminal).catch(async (error: unknown) => {
     if (!isExpired(error)) throw error
-    // What an interrupted run has read is too old to be gone on with.
+    // What an interrupted run has read is too old to continue from.
     terminal.note(`${(error as Error).message}. What was read before is read again.`)
     await target.clearNext()
     return readInFull(folder, target, terminal)

@@ -4,6 +4,7 @@ import { GrandlivreError } from '../../client/errors.ts'
 import type { Changes, Entry, Grandlivre, LedgerStream, StreamOptions } from '../../client/grandlivre.ts'
 import { type EntrySelection, queryOf } from '../../client/selection.ts'
 import { Transfer } from '../../client/stream.ts'
+import { isOnThisMachine } from '../access.ts'
 import type { Collections, EntryRange, Item, Part, Source } from './targets/target.ts'
 
 export interface Folder {
@@ -122,10 +123,4 @@ export function isChanged(error: unknown): boolean {
 /** The changes since the cursor are no longer known. */
 export function isExpired(error: unknown): boolean {
   return error instanceof GrandlivreError && error.code === 'ERR-CURSOR-EXPIRED'
-}
-
-/** Compression takes longer than it saves where nothing crosses a network. */
-function isOnThisMachine(baseUrl: string): boolean {
-  const { hostname } = new URL(baseUrl)
-  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')
 }

@@ -1,6 +1,6 @@
 /**
  * Reads a folder in full, part after part, into the next copy, and puts it in place. Each step records how far it is, so
- * that a run that was killed is gone on with.
+ * that the next run continues after a kill.
  */
 import type { Progress } from '../../client/grandlivre.ts'
 import { countText, rateText, sizeText } from '../terminal/amounts.ts'

@@ -77,14 +77,14 @@ describe('a receiver', () => {
     expect(faultsOf({ status })).toEqual(['redirect'])
   })
 
-  test('that answers 4xx or 5xx is told what each means', () => {
-    const told = [400, 401, 403, 404, 405, 410, 413, 415, 422, 429].map((status) => {
+  test('that answers 4xx or 5xx is a fault of its own, with what the status means', () => {
+    const meanings = [400, 401, 403, 404, 405, 410, 413, 415, 422, 429].map((status) => {
       const [found] = diagnose(seen({ status }))
       expect(found?.fault).toBe('4xx')
       return found!.remedies[0]
     })
     // 401 and 403 mean the same here, and so do 400 and 422, which say too little, too.
-    expect(new Set(told).size).toBe(7)
+    expect(new Set(meanings).size).toBe(7)
     for (const status of [500, 502, 503, 504]) expect(faultsOf({ status })).toEqual(['5xx'])
   })
 

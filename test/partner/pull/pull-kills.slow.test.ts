@@ -3,7 +3,7 @@
  * the service.
  *
  * By default there are three kills, one for each form of the file, after the first piece. With PULL_KILLS (`npm run
- * test:partner-kills`: 100), larger pulls are killed at any moment, and gone on with by pulls that are killed in turn.
+ * test:partner-kills`: 100), larger pulls are killed at any moment, and continued by pulls that are killed in turn.
  */
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -89,8 +89,6 @@ test('a pull that is killed at any point ends with the bytes of the service, no 
     counts.files += 1
   }
   if (atAnyMoment)
-    console.log(
-      `Pulls killed and gone on with: ${JSON.stringify({ ...counts, wholeMs: Math.round(wholeMs) })}`,
-    )
+    console.log(`Pulls killed and continued: ${JSON.stringify({ ...counts, wholeMs: Math.round(wholeMs) })}`)
   if (!atAnyMoment) expect(counts).toMatchObject({ kills: 3, tooLate: 0, continued: 3 })
 })

@@ -77,7 +77,7 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
     expect(fileSha256).toHaveLength(64)
   })
 
-  test('is gone on with after an interruption, and compared with the ledger', async () => {
+  test('continues after an interruption, and is compared with the ledger', async () => {
     const path = join(stage.out, `continued.${ending}`)
     const message = await interruptPull(path)
     expect(message).toContain(`Interrupted. The same command goes on with ${path}.part.`)
@@ -145,7 +145,7 @@ describe('an answer that is spoiled', () => {
     const flips: Fault[] = Array.from({ length: 5 }, () => ({ kind: 'flip', at: 300_000 }))
     await expect(pullThrough(flips)).rejects.toThrow('could not be proven in 5 attempts')
     expect(existsSync(out)).toBe(false)
-    // Nothing of it is gone on with.
+    // The next run continues with nothing of it.
     expect((await grandlivre(stage.proxied, words())).error).not.toContain('Going on after')
     expect(await factsOfFile(out)).toEqual(source)
   })

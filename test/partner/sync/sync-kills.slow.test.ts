@@ -17,7 +17,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/servers/dat
 
 const kills = Number(process.env['SYNC_KILLS'] ?? 1)
 const seed = Number(process.env['SYNC_SEED'] ?? Date.now() % 1e6)
-/** So many kills, and the next target is a new one. */
+/** After this number of kills the next target is a new one. */
 const killsOfTarget = 5
 
 let stage: YearStage

@@ -144,7 +144,7 @@ async function withoutWarning<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** While it is filled nobody reads it, and a journal of old pages is shorter than a log of new ones. */
+/** A database that is being filled has no readers, and a journal of old pages is shorter than a log of new ones. */
 function prepare(database: DatabaseSync, path: string): void {
   database.exec(`pragma busy_timeout = ${busyMs}`)
   const { application_id: id } = readRow(database, path)
