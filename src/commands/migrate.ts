@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { latestMigration } from '../db/migrations/migrate.ts'
 import { readVersion } from '../db/version.sql.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { withDatabase } from './with-database.ts'
@@ -10,7 +11,11 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
     .action(() =>
       // Opening the database migrates it. The service does the same at each start if its login may.
       withDatabase(terminal, async ({ pool }) => {
-        terminal.out.write(`The database is at version ${await readVersion(pool)}, that of this code.\n`)
+        const { version } = await readVersion(pool)
+        const ours = await latestMigration()
+        const standing =
+          version === ours ? 'that of this code' : `which this code, of version ${ours}, can use`
+        terminal.out.write(`The database is at version ${version}, ${standing}.\n`)
       }),
     )
 }

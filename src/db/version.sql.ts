@@ -1,10 +1,17 @@
 import type { Pool } from 'pg'
 import { lookUp } from './look-up.ts'
+import { type AppliedMigration, oldestCodeFor } from './migrations/schema-files.ts'
 
-/** Number of the last migration that the database has applied. */
-export async function readVersion(database: Pool): Promise<number> {
-  const { rows } = await database.query<{ version: number }>(
-    lookUp({ text: 'select max(version) as version from migrations' }),
+export interface DatabaseVersion {
+  /** Number of the last migration that the database has applied. */
+  version: number
+  /** Code of an older version cannot use the database. */
+  oldestCode: number
+}
+
+export async function readVersion(database: Pool): Promise<DatabaseVersion> {
+  const { rows } = await database.query<AppliedMigration>(
+    lookUp({ text: 'select version, name from migrations' }),
   )
-  return rows[0]?.version ?? 0
+  return { version: Math.max(0, ...rows.map(({ version }) => version)), oldestCode: oldestCodeFor(rows) }
 }

@@ -48,11 +48,12 @@ export async function needsOf({ config, database, exportUrl, store, threads }: N
   return { needs, close: () => exports.end() }
 }
 
-async function checkVersion(database: Pool, needed: number): Promise<void> {
-  const found = await readVersion(database)
-  if (found === needed) return
+/** A database that is newer by expanding migrations is ready, too: a release is being rolled out. */
+async function checkVersion(database: Pool, ours: number): Promise<void> {
+  const { version, oldestCode } = await readVersion(database)
+  if (version >= ours && oldestCode <= ours) return
   throw new AppError('ERR-UNAVAILABLE', {
-    message: `The database is at version ${found}, and this process needs ${needed}`,
+    message: `The database is at version ${version}, and this process needs ${ours}`,
     missing: 'the version of this process',
   })
 }

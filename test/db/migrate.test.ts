@@ -7,7 +7,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
-import { migrate } from '../../src/db/migrations/migrate.ts'
+import { checkVersion, migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -45,13 +45,30 @@ test('calls that migrate at the same moment apply each migration once', async ()
   expect(applied.flat().sort()).toEqual(versions)
 })
 
+test('a database that is newer by expanding migrations alone is used as it is', async () => {
+  await migrate(database.ownerUrl)
+  await ask(
+    database.ownerUrl,
+    `insert into grandlivre.migrations (version, name) values (9998, '9998_wide.expand.sql'), (9999, '9999_wider.expand.sql');
+     update pgboss.queue set heartbeat_seconds = 77`,
+  )
+  expect(await migrate(database.ownerUrl)).toEqual([])
+  await (await openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).close()
+  await checkVersion(database.serviceUrl)
+  // The queue belongs to the newer code, too.
+  expect(await ask(database.ownerUrl, 'select distinct heartbeat_seconds from pgboss.queue')).toEqual([
+    { heartbeat_seconds: 77 },
+  ])
+})
+
 test('a database that is newer than the code is refused, with the remedy', async () => {
   await migrate(database.ownerUrl)
   await ask(
     database.ownerUrl,
-    `insert into grandlivre.migrations (version, name) values (9999, '9999_later.sql')`,
+    `insert into grandlivre.migrations (version, name) values (9998, '9998_later.sql'), (9999, '9999_wide.expand.sql')`,
   )
-  const refusal = /is at version 9999 and this code knows versions up to \d+. Start the newer code/
+  const refusal =
+    /is at version 9999 and this code knows versions up to \d+; version 9998 took away what it needs. Start the newer code/
   await expect(migrate(database.ownerUrl)).rejects.toThrow(refusal)
   await expect(openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).rejects.toThrow(refusal)
 })

@@ -1,8 +1,14 @@
 /**
  * Brings a database to the version of the code: the numbered files of this folder, in order, then the definitions of
  * functions/, all in one transaction, recorded in grandlivre.migrations. Processes that start together wait for each
- * other at a lock. There are no down migrations: a database newer than the code is refused, since old code would
- * misread it.
+ * other at a lock. There are no down migrations.
+ *
+ * Processes of two versions run on one database while a release is rolled out. A migration that the code before it can
+ * live with is named `<number>_<name>.expand.sql`: it adds tables, functions, nullable columns and columns with a
+ * default, and takes nothing away. Code runs on a database that is newer by expanding migrations alone, and changes
+ * nothing there. Any other migration contracts: it needs all processes to be of the version before it, or newer, and
+ * older code refuses the database, which it would misread. So a change that takes something away ships in two releases:
+ * the first expands, and its code uses the new alone; the second contracts.
  *
  * A numbered file is never changed once it is released. A function is: its file in functions/ holds the one current
  * definition and is edited in place, so that a review shows the changed line and not 40 repeated ones. Functions are
@@ -26,7 +32,7 @@ import { limits } from '../../config.ts'
 import { type Actor, connectSafely } from '../check-connection.ts'
 import { keepAlive, ourSettings, withStartupOptions } from '../pool.ts'
 import { installQueue } from './queue-schema.ts'
-import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
+import { type AppliedMigration, oldestCodeFor, readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 
 /** An arbitrary number that differs from the keys of other advisory locks in this database. */
 const migrationLock = 7_301_001
@@ -47,8 +53,8 @@ export interface MigrateOptions {
 /**
  * Applies the missing migrations as the login of the address, which owns whatever they create.
  * @returns the versions applied now, ascending; empty if there were none
- * @throws {Error} if the connection is not safe (checked before any lock), the database is newer than the code, or
- *   another process keeps the lock, with the remedy
+ * @throws {Error} if the connection is not safe (checked before any lock), the database needs newer code, or another
+ *   process keeps the lock, with the remedy
  */
 export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
   const { folder, lockMs = limits.migrationLockMs } = options
@@ -57,8 +63,9 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
     await checkServerVersion(client)
     await lockMigrations(client, lockMs)
     await createMigrationsTable(client)
-    const applied = await appliedVersions(client)
-    refuseNewer(applied, files)
+    const applied = await appliedMigrations(client)
+    refuseContracted(applied, files)
+    if (newestOf(applied) > files.version) return []
     const missing = missingVersions(applied, files)
     if (missing.length > 0) await apply(client, missing, files)
     await letServiceRoleIn(client)
@@ -69,20 +76,20 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
 
 /**
  * For a login that may not migrate.
- * @throws {Error} if the database is not at exactly the version of the code, with the remedy
+ * @throws {Error} if a migration is missing, or the database needs newer code, with the remedy
  */
 export async function checkVersion(url: string): Promise<void> {
   const files = await readSchemaFiles()
-  const applied = await withClient<number[]>(url, 'service', async (client) => {
+  const applied = await withClient<AppliedMigration[]>(url, 'service', async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
       `select to_regclass('grandlivre.migrations') is not null as found`,
     )
-    return rows[0]?.found ? appliedVersions(client) : []
+    return rows[0]?.found ? appliedMigrations(client) : []
   })
-  refuseNewer(applied, files)
+  refuseContracted(applied, files)
   if (missingVersions(applied, files).length === 0) return
   throw new Error(
-    `The database is at version ${Math.max(0, ...applied)} and this code needs ${files.version}, ` +
+    `The database is at version ${newestOf(applied)} and this code needs ${files.version}, ` +
       'but the login of DATABASE_URL may not migrate it. Run once with the address of the owner: ' +
       'DATABASE_URL=postgres://owner:... npm run cli -- migrate',
   )
@@ -93,8 +100,13 @@ export async function latestMigration(): Promise<number> {
   return (await readSchemaFiles()).version
 }
 
-function missingVersions(applied: number[], { migrations }: SchemaFiles): number[] {
-  return migrations.map((_, index) => index + 1).filter((version) => !applied.includes(version))
+function newestOf(applied: readonly AppliedMigration[]): number {
+  return Math.max(0, ...applied.map(({ version }) => version))
+}
+
+function missingVersions(applied: readonly AppliedMigration[], { migrations }: SchemaFiles): number[] {
+  const found = new Set(applied.map(({ version }) => version))
+  return migrations.map((_, index) => index + 1).filter((version) => !found.has(version))
 }
 
 async function apply(client: pg.Client, versions: number[], files: SchemaFiles): Promise<void> {
@@ -140,19 +152,17 @@ async function letServiceRoleIn(client: pg.Client): Promise<void> {
   await client.query('grant select on grandlivre.migrations to grandlivre_service')
 }
 
-async function appliedVersions(client: pg.Client): Promise<number[]> {
-  const { rows } = await client.query<{ version: number }>(
-    'select version from grandlivre.migrations order by version',
-  )
-  return rows.map((row) => row.version)
+async function appliedMigrations(client: pg.Client): Promise<AppliedMigration[]> {
+  const { rows } = await client.query<AppliedMigration>('select version, name from grandlivre.migrations')
+  return rows
 }
 
-function refuseNewer(applied: number[], { version: code }: SchemaFiles): void {
-  const database = applied.at(-1) ?? 0
-  if (database <= code) return
+function refuseContracted(applied: readonly AppliedMigration[], { version: code }: SchemaFiles): void {
+  const needed = oldestCodeFor(applied)
+  if (needed <= code) return
   throw new Error(
-    `The database is at version ${database} and this code knows versions up to ${code}. ` +
-      `Start the newer code that migrated it, or restore a backup from before version ${code + 1}.`,
+    `The database is at version ${newestOf(applied)} and this code knows versions up to ${code}; version ${needed} took ` +
+      `away what it needs. Start the newer code that migrated it, or restore a backup from before version ${needed}.`,
   )
 }
 

@@ -5,10 +5,13 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
+/** How the name of an expanding migration ends (see migrate.ts). */
+const expanding = '.expand.sql'
+
 const shippedFolder = fileURLToPath(new URL('./', import.meta.url))
 
 export interface SqlFile {
-  /** `0002_ledger.sql`, `functions/access.sql` */
+  /** `0002_ledger.sql`, `0010_audit.expand.sql`, `functions/access.sql` */
   name: string
   sql: string
 }
@@ -31,12 +34,23 @@ export async function readSchemaFiles(folder: string = shippedFolder): Promise<S
   assert(migrations.length > 0, `no migrations in ${folder}`)
   for (const [index, { name }] of migrations.entries())
     assert(
-      Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1]) === index + 1,
+      Number(/^(\d{4})_[a-z0-9_]+(\.expand)?\.sql$/.exec(name)?.[1]) === index + 1,
       `${name} does not carry the next number`,
     )
   const functions = existsSync(`${folder}functions`) ? await readSqlFiles(folder, 'functions/') : []
   checkFunctions(migrations, functions)
   return { version: migrations.length, migrations, functions }
+}
+
+/** An applied migration, as grandlivre.migrations records it. */
+export interface AppliedMigration {
+  version: number
+  name: string
+}
+
+/** The oldest version of the code that can use a database with these migrations: the last one that is not expanding. */
+export function oldestCodeFor(applied: readonly AppliedMigration[]): number {
+  return Math.max(0, ...applied.filter(({ name }) => !name.endsWith(expanding)).map(({ version }) => version))
 }
 
 async function readSqlFiles(folder: string, prefix = ''): Promise<SqlFile[]> {
