@@ -14,6 +14,8 @@ export interface Config {
   dataDir: string
   /** Absent: the embedded database in `dataDir`. */
   databaseUrl: string | undefined
+  /** The server itself, if `databaseUrl` leads through a pooler. Absent: `databaseUrl`. */
+  directDatabaseUrl: string | undefined
   /** Database that exports read, such as a replica. Absent: the main database. */
   exportDatabaseUrl: string | undefined
   /** 32 bytes, the key that encrypts partner secrets. Absent: generated and kept in `dataDir`. */
@@ -21,6 +23,8 @@ export interface Config {
   /** IANA name of the platform's time zone, in which its timestamps become days. */
   timeZone: string
   exportThreads: number
+  /** Exports that one thread runs at once. Each holds two connections. */
+  exportsPerThread: number
   rateLimit: { requests: number; windowMs: number; concurrent: number }
   /** Public address of the service, without a slash at its end. Absent: the address where it listens. */
   publicUrl: string | undefined
@@ -34,6 +38,14 @@ export interface Config {
   webhookAllowInsecure: boolean
   /** Subscriptions that the tokens of one third party may create in one schema. */
   webhookSubscriptionsMax: number
+  /** Months for which the audit is kept. */
+  auditRetentionMonths: number
+  /** Where metrics are read. Absent: nowhere. */
+  metrics: { host: string; port: number } | undefined
+  /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
+  otlpEndpoint: string | undefined
+  /** Where staff sign in with a browser. Absent: nowhere. */
+  console: { host: string; port: number } | undefined
   logLevel: LogLevel
 }
 
@@ -96,6 +108,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   }
 
   const databaseUrl = databaseAddress('DATABASE_URL')
+  const directDatabaseUrl = databaseAddress('DIRECT_DATABASE_URL')
+  if (directDatabaseUrl !== undefined && databaseUrl === undefined)
+    mistakes.push('DATABASE_URL is required with DIRECT_DATABASE_URL')
+  /** Undefined if no port is set. These listeners have no callers of partners: the loopback address unless set. */
+  const listener = (name: string): { host: string; port: number } | undefined =>
+    text(`${name}_PORT`) === undefined
+      ? undefined
+      : { host: text(`${name}_HOST`) ?? '127.0.0.1', port: wholeNumber(`${name}_PORT`, 0, 0, 65535) }
   const masterKeyText = text('MASTER_KEY')
   let masterKey: Buffer | undefined
   if (masterKeyText !== undefined) {
@@ -120,10 +140,12 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     port: wholeNumber('PORT', defaultPort, 0, 65535),
     dataDir,
     databaseUrl,
+    directDatabaseUrl,
     exportDatabaseUrl: databaseAddress('EXPORT_DATABASE_URL'),
     masterKey,
     timeZone,
     exportThreads: wholeNumber('EXPORT_THREADS', Math.min(availableParallelism(), 8), 1, 64),
+    exportsPerThread: wholeNumber('EXPORTS_PER_THREAD', 8, 1, 64),
     rateLimit: {
       requests: wholeNumber('RATE_LIMIT_REQUESTS', 20, 1, 1_000_000),
       windowMs: wholeNumber('RATE_LIMIT_WINDOW_MS', 10_000, 100, 3_600_000),
@@ -134,6 +156,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     changesRetentionDays: wholeNumber('CHANGES_RETENTION_DAYS', 400, 1, 3650),
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
     webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
+    auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
+    metrics: listener('METRICS'),
+    otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
+    console: listener('CONSOLE'),
     logLevel,
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)

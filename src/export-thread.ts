@@ -1,12 +1,14 @@
 /** The entry point of an export thread. A thread runs several exports concurrently; each waits for its own reader. */
 import { constants, setPriority } from 'node:os'
-import { workerData } from 'node:worker_threads'
+import { threadId, workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
 import { createPool, withStartupOptions } from './db/pool.ts'
 import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
 import type { SentTask } from './exports/run/task.ts'
 import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-thread.ts'
+import { noTelemetry } from './telemetry/telemetry.ts'
+import { ThreadTelemetry } from './telemetry/thread-telemetry.ts'
 import type { ThreadSettings } from './threads/pool.ts'
 
 /**
@@ -21,6 +23,8 @@ const exportOptions =
   '-c random_page_cost=1.1 -c work_mem=32MB'
 
 const settings = workerData as ThreadSettings
+const { telemetryMemory } = settings
+const telemetry = telemetryMemory ? new ThreadTelemetry(telemetryMemory, threadId) : noTelemetry
 
 /**
  * Lives as long as the thread. Two connections open at once and stay open, which saves 20 ms for an export after a
@@ -30,6 +34,7 @@ const pool = createPool(withStartupOptions(settings.databaseUrl, exportOptions),
   max: 2 * limits.exportsPerThread,
   kept: 2,
   applicationName: 'grandlivre export',
+  telemetry,
 })
 // If the database is unreachable, the first export reports the error.
 await Promise.allSettled([pool.query('select'), pool.query('select')])

@@ -17,6 +17,7 @@ import { beginExports, needsOf } from './start/needs.ts'
 import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
+import { noTelemetry } from './telemetry/telemetry.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
@@ -53,6 +54,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const log = options.log ?? createLog(config.logLevel)
   const timing = options.timing ?? defaultTiming
   checkTiming(timing)
+  const telemetry = noTelemetry
   const { database, urls, away } = await openUnlessAway(config)
   stack.defer(async () => database?.close())
   const { serviceUrl } = urls
@@ -60,7 +62,11 @@ export async function startService(config: Config, options: StartOptions = {}): 
     config.exportDatabaseUrl === undefined ? serviceUrl : asServiceRole(config.exportDatabaseUrl)
   if (exportUrl !== serviceUrl) await checkExportAddress(exportUrl)
   const masterKey = await loadMasterKey(config)
-  const pool = createPool(serviceUrl, { max: limits.serviceConnectionsMax, applicationName: 'grandlivre' })
+  const pool = createPool(serviceUrl, {
+    max: limits.serviceConnectionsMax,
+    applicationName: 'grandlivre',
+    telemetry,
+  })
   stack.defer(() => pool.end())
   const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => requestSlots.close())
@@ -88,6 +94,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     store: settings,
     storeTiming: timing.store,
     timeZone: config.timeZone,
+    telemetryMemory: telemetry.threadMemory,
   })
   stack.defer(() => threads.destroy())
   const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
@@ -95,7 +102,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
   const deliveries = postPartsOf(config, timing.deliveries)
   stack.defer(() => deliveries.agent.destroy())
-  const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, log }
+  const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
   const waitingReads = new FairTurns(limits.waitingReadsMax)
   const app = createApp({ ...parts, requestSlots, notifications, waitingReads, readiness })
   bound?.(url)

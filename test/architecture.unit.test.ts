@@ -26,6 +26,7 @@ const rooms = [
   'threads',
   'store',
   'formats',
+  'telemetry',
   'ground',
 ]
 /** What service and package must agree on. */

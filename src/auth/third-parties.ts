@@ -5,6 +5,7 @@
 import type { ClientBase } from 'pg'
 import type { Operation } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
+import { encrypt, makePartnerSecret, sha256 } from './secrets.ts'
 import {
   disconnectThirdParty,
   insertSecret,
@@ -14,6 +15,15 @@ import {
   type StoredSecret,
 } from './third-parties.sql.ts'
 import { schemasWithTokens } from './tokens.sql.ts'
+
+/** Codes of third parties. */
+export const codePattern = /^[A-Z0-9][A-Z0-9_-]{0,31}$/
+
+/** A new secret, and what is stored of it. @param masterKey 32 bytes */
+export function makeSecret(masterKey: Buffer): { plain: string; secret: StoredSecret } {
+  const plain = makePartnerSecret()
+  return { plain, secret: { hash: sha256(plain), encrypted: encrypt(plain, masterKey) } }
+}
 
 /**
  * Replaces the secret that signs. Calls may use the old and the new one until the old one is retired.

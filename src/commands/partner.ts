@@ -1,14 +1,7 @@
 import { type Command, Option } from 'commander'
 import { loadMasterKey } from '../auth/master-key.ts'
-import { encrypt, makePartnerSecret, sha256 } from '../auth/secrets.ts'
-import {
-  insertThirdParty,
-  type Kind,
-  listThirdParties,
-  type StoredSecret,
-} from '../auth/third-parties.sql.ts'
+import { insertThirdParty, type Kind, listThirdParties } from '../auth/third-parties.sql.ts'
 import * as thirdParties from '../auth/third-parties.ts'
-import type { Config } from '../config.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
@@ -50,13 +43,13 @@ async function create(
   terminal: Terminal,
   { code, name, kind }: { code: string; name: string; kind: Kind },
 ): Promise<void> {
-  if (!/^[A-Z0-9][A-Z0-9_-]{0,31}$/.test(code))
+  if (!thirdParties.codePattern.test(code))
     throw new Error(
       `--code takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit, not "${code}"`,
     )
   checkLine('--name', name)
   await asOwner(terminal, async (client, config) => {
-    const { plain, secret } = await makeSecret(config)
+    const { plain, secret } = thirdParties.makeSecret(await loadMasterKey(config))
     const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
     if (id === undefined) throw new Error(`The third party ${code} already exists: choose another --code`)
     return [
@@ -65,14 +58,6 @@ async function create(
       'It is shown only once; send it in the header X-Third-Party-Secret.',
     ]
   })
-}
-
-async function makeSecret(config: Config): Promise<{ plain: string; secret: StoredSecret }> {
-  const plain = makePartnerSecret()
-  return {
-    plain,
-    secret: { hash: sha256(plain), encrypted: encrypt(plain, await loadMasterKey(config)) },
-  }
 }
 
 function list(terminal: Terminal): Promise<void> {
@@ -115,7 +100,7 @@ async function rotateSecret(
   if (!/^\d{1,4}$/.test(keep)) throw new Error(`--keep takes a number of hours from 0 to 9999, not "${keep}"`)
   const hours = Number(keep)
   await asOwner(terminal, async (client, config) => {
-    const { plain, secret } = await makeSecret(config)
+    const { plain, secret } = thirdParties.makeSecret(await loadMasterKey(config))
     if (!(await thirdParties.rotateSecret(client, code, secret, hours * 3600)))
       throw new Error(`There is no third party ${code}: see partner list`)
     return [

@@ -5,9 +5,9 @@ import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
+import { enableByStaff } from '../webhooks/change.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import { oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
-import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import {
   listAttempts,
@@ -19,13 +19,7 @@ import {
   schemaExists,
 } from '../webhooks/staff.sql.ts'
 import { subscriptionDocument } from '../webhooks/subscription.ts'
-import {
-  deleteSubscription,
-  disableSubscription,
-  enableSubscription,
-  insertSubscription,
-  skipToLatest,
-} from '../webhooks/subscriptions.sql.ts'
+import { deleteSubscription, disableSubscription, insertSubscription } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
@@ -237,14 +231,8 @@ async function backlogOf(
 
 async function enable(terminal: Terminal, id: string, { latest }: { latest?: true }): Promise<void> {
   await asOwner(terminal, async (client) => {
-    if (latest) {
-      await lockSubscription(client, id)
-      const until = await latestEventId(client)
-      while ((await numberMore(client, id, until)) > 0);
-    }
-    if (!(await enableSubscription(client, id)))
+    if (!(await enableByStaff(client, id, { latest: latest === true })))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
-    if (latest) await skipToLatest(client, id)
     const [enabled] = await readSubscriptions(client, id)
     const { events } = await backlogOf(client, enabled!)
     return [

@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
+import type { DatabaseTelemetry } from '../telemetry/telemetry.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
 import { idLiteral } from './literal.ts'
 import { unavailable, unavailableIfMissing } from './outage.ts'
@@ -38,8 +39,9 @@ export interface PoolOptions {
   max: number
   /** Idle connections that stay open; others close after ten seconds. Absent: none. */
   kept?: number
-  /** Shown in pg_stat_activity, so that operators see which process holds a connection. */
+  /** Shown in pg_stat_activity, so that operators see which process holds a connection, and in metrics. */
   applicationName: string
+  telemetry?: DatabaseTelemetry
 }
 
 /**
@@ -64,6 +66,7 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
   })
   // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
   pool.on('error', () => {})
+  options.telemetry?.watchPool(options.applicationName, pool)
   return pool
 }
 

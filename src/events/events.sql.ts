@@ -1,6 +1,10 @@
 /** Statements on `events`: writing, and listing for staff. Run inside a transaction of the tenant, or as the owner. */
 import type { ClientBase } from 'pg'
-import type { EventPayload } from './kinds.ts'
+import { idLiteral } from '../db/literal.ts'
+import { type EventKind, type EventPayload, eventKinds } from './kinds.ts'
+
+/** Of bigint. */
+const idMax = '9223372036854775807'
 
 /** Where an event happened. An absent id means the schema as a whole. Ids are decimal digits. */
 export interface EventOrigin {
@@ -48,8 +52,9 @@ export async function notifyEvents(client: ClientBase, schemaId: string): Promis
   await client.query(`select pg_notify('grandlivre_events', $1)`, [schemaId])
 }
 
-/** An event as staff commands list it. */
+/** An event as staff see it. */
 export interface ListedEvent {
+  schemaId: string
   id: string
   folderId: string | null
   name: string
@@ -60,18 +65,43 @@ export interface ListedEvent {
   createdAt: string
 }
 
-/** Newest first. As the owner. */
-export async function listEvents(
-  client: ClientBase,
-  filter: { schemaId: string; folderId: string | undefined; name: string | undefined; most: number },
-): Promise<ListedEvent[]> {
+export interface EventFilter {
+  /** Absent: of all tenants. */
+  schemaId?: string | undefined
+  folderId?: string | undefined
+  name?: EventKind | undefined
+  /** Only events before that id. */
+  before?: string | undefined
+  most: number
+}
+
+/**
+ * Newest first. As the owner.
+ *
+ * Each list is read from the end of an index: of its schema, its kind, or its folder and kind. So a probe takes rows in
+ * the order of that index between two of its keys. If it asked for the kind by itself, the planner could choose to walk
+ * through all events by id. A folder without a kind takes one probe for each kind; all tenants take one for each schema.
+ */
+export async function listEvents(client: ClientBase, filter: EventFilter): Promise<ListedEvent[]> {
+  const { schemaId, folderId, name, before, most } = filter
+  const ofFolder = folderId === undefined ? undefined : idLiteral(folderId)
+  const byKind = ofFolder !== undefined || name !== undefined
+  const key = ['schema_id', ...(ofFolder ? ['folder_id'] : []), ...(byKind ? ['name'] : []), 'id']
+  const start = ['at.schema_id', ...(ofFolder ? [ofFolder] : []), ...(byKind ? ['kind'] : [])].join(', ')
+  const columns = key.map((column) => `e.${column}`)
+  const tenants = ofFolder ? `grandlivre.folders where id = ${ofFolder}` : 'grandlivre.schemas where true'
   const { rows } = await client.query<ListedEvent>(
-    `select id, folder_id as "folderId", name, operation, data::text as data,
-            to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt"
-     from grandlivre.events
-     where schema_id = $1 and ($2::bigint is null or folder_id = $2) and ($3::text is null or name = $3)
-     order by id desc limit $4`,
-    [filter.schemaId, filter.folderId, filter.name, filter.most],
+    `select e.schema_id as "schemaId", e.id, e.folder_id as "folderId", e.name, e.operation, e.data::text as data,
+            to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt"
+     from (select schema_id from ${tenants} and ($1::bigint is null or schema_id = $1)) as at
+     cross join unnest($2::text[]) as kind
+     cross join lateral (
+       select * from grandlivre.events e
+       where (${columns}) > (${start}, 0) and (${columns}) < (${start}, $3::bigint)
+         ${ofFolder ? 'and e.folder_id is not null' : ''}
+       order by ${columns.map((column) => `${column} desc`)} limit $4) as e
+     order by e.id desc limit $4`,
+    [schemaId, byKind && name === undefined ? eventKinds : [name], before ?? idMax, most],
   )
   return rows
 }

@@ -5,6 +5,7 @@ import type { Notifications } from '../db/notifications.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
@@ -33,5 +34,7 @@ export interface Services {
   threads: Threads
   /** Whether requests can be accepted; remembers what failed ones lacked. */
   readiness: Readiness
+  /** Metrics and traces, if the operator asked for them. */
+  telemetry: Telemetry
   log: Log
 }

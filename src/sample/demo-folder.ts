@@ -7,9 +7,9 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ClientBase } from 'pg'
 import { findCaller } from '../auth/callers.sql.ts'
-import { encrypt, type Level, makePartnerSecret, sha256 } from '../auth/secrets.ts'
+import { type Level, sha256 } from '../auth/secrets.ts'
 import { insertThirdParty } from '../auth/third-parties.sql.ts'
-import { rotateSecret } from '../auth/third-parties.ts'
+import { makeSecret, rotateSecret } from '../auth/third-parties.ts'
 import type { Opened } from '../auth/tokens.sql.ts'
 import { issueToken, revokeTokensOf } from '../auth/tokens.ts'
 import type { Database } from '../db/database.ts'
@@ -150,8 +150,7 @@ export function readCredentials(dataDir: string): Partial<Credentials> | undefin
 }
 
 async function makeSecrets(client: ClientBase, masterKey: Buffer, opened: Opened): Promise<Secrets> {
-  const thirdPartySecret = makePartnerSecret()
-  const secret = { hash: sha256(thirdPartySecret), encrypted: encrypt(thirdPartySecret, masterKey) }
+  const { plain: thirdPartySecret, secret } = makeSecret(masterKey)
   const isKnown = await rotateSecret(client, demo, secret, 0)
   if (isKnown) await revokeTokensOf(client, demo)
   else await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })

@@ -24,6 +24,8 @@ export interface ThreadSettings {
   storeTiming: StoreTiming
   /** The platform's time zone, an IANA name. */
   timeZone: string
+  /** Where threads count what happens (`telemetry/thread-telemetry.ts`). Undefined: nowhere. */
+  telemetryMemory?: SharedArrayBuffer | undefined
 }
 
 /** A thread that dies is replaced. */

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientBase } from 'pg'
-import { numberAll } from './sequence/numbering.sql.ts'
+import { latestEventId, lockSubscription, numberAll, numberMore } from './sequence/numbering.sql.ts'
 import {
   changeSubscription,
   enableSubscription,
@@ -29,4 +29,24 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
   await changeSubscription(client, id, change.to)
   if (change.skips) await skipToLatest(client, id)
   await enableSubscription(client, id)
+}
+
+/**
+ * Enables a subscription of any owner, for staff.
+ * @param latest skips what was not delivered yet
+ * @returns false if it does not exist or is enabled
+ */
+export async function enableByStaff(
+  client: ClientBase,
+  id: string,
+  { latest }: { latest: boolean },
+): Promise<boolean> {
+  if (latest) {
+    await lockSubscription(client, id)
+    const until = await latestEventId(client)
+    while ((await numberMore(client, id, until)) > 0);
+  }
+  if (!(await enableSubscription(client, id))) return false
+  if (latest) await skipToLatest(client, id)
+  return true
 }

@@ -109,11 +109,13 @@ export interface DeliveryRecord {
   error: string | null
 }
 
-/** Newest first. */
+/** Newest first. @param filter.before only deliveries before that id */
 export async function listDeliveries(
   client: ClientBase,
-  filter: { subscriptionId: string; state: DeliveryState | undefined; most: number },
+  filter: { subscriptionId: string; state: DeliveryState | undefined; before?: string; most: number },
 ): Promise<DeliveryRecord[]> {
+  const { subscriptionId, state, before = null, most } = filter
+  // The state is part of the text, so that the partial index of those that are pending or failed is used.
   const { rows } = await client.query<DeliveryRecord>(
     `select d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
             d.first_sequence as "firstSequence", d.last_sequence as "lastSequence", d.state, d.is_replay as "isReplay", d.attempts, ${utc('d.created_at')} as "createdAt",
@@ -121,9 +123,10 @@ export async function listDeliveries(
      from grandlivre.deliveries d
      left join grandlivre.delivery_attempts a
        on (a.schema_id, a.delivery_id, a.number) = (d.schema_id, d.id, d.attempts)
-     where d.subscription_id = $1 and ($2::text is null or d.state = $2)
+     where d.subscription_id = $1 and ($2::bigint is null or d.id < $2)
+       ${state === undefined ? '' : `and d.state = '${state}'`}
      order by d.id desc limit $3`,
-    [filter.subscriptionId, filter.state, filter.most],
+    [subscriptionId, before, most],
   )
   return rows
 }

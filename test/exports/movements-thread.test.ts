@@ -13,6 +13,7 @@ import { ExportQueue } from '../../src/jobs/queue.ts'
 import { createLog } from '../../src/log.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { storeSettings } from '../../src/store/store.ts'
+import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { createThreads, type Threads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { FairTurns } from '../../src/webhooks/dispatch/fair-turns.ts'
@@ -66,6 +67,7 @@ beforeAll(async () => {
     store,
     queue,
     readiness,
+    telemetry: noTelemetry,
     log,
   })
   const server = createListener(app.fetch, log, defaultTiming.listener).listen(0, '127.0.0.1')

@@ -3,7 +3,7 @@
  * (docs/spec/webhooks.md#ping). It is no delivery: it has no number, is not repeated, and changes nothing of the
  * subscription. It goes through the same checks of its target as every delivery.
  */
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { inTenant, whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
@@ -11,7 +11,13 @@ import { notificationOf } from '../body.ts'
 import { type DeliveryResponse, type PostParts, post } from '../dispatch/post.ts'
 import { lockSealedSecrets } from '../signing/signing-secrets.sql.ts'
 import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
-import { allowPing, lockOwnSubscription, type Owner } from '../subscriptions.sql.ts'
+import {
+  type AllowedPing,
+  allowPing,
+  lockOwnSubscription,
+  type Owner,
+  type Subscription,
+} from '../subscriptions.sql.ts'
 
 export interface PingParts {
   /** Connects as the service role. */
@@ -31,24 +37,38 @@ export interface Pinged extends DeliveryResponse {
  * No connection of the database is held while the receiver answers.
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
  */
-export async function ping(
+export async function ping(parts: PingParts, owner: Owner, subscriptionId: string): Promise<Pinged> {
+  const allowed = await inTenant(parts.database, owner.schemaId, async (client) => {
+    const own = await lockOwnSubscription(client, owner, subscriptionId)
+    if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+    return preparePing(client, own)
+  })
+  return sendPing(parts, subscriptionId, allowed)
+}
+
+export type PreparedPing = AllowedPing & { postUrl: string }
+
+/**
+ * The first half of a ping, in the transaction that has locked the subscription.
+ * @throws {AppError} ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
+ */
+export async function preparePing(
+  client: ClientBase,
+  { id, postUrl }: Pick<Subscription, 'id' | 'postUrl'>,
+): Promise<PreparedPing> {
+  if (postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
+  const allowed = await allowPing(client, id, limits.pingEveryMs)
+  if (allowed) return { postUrl, ...allowed }
+  const message = 'A subscription may be pinged once a second'
+  throw new AppError('ERR-TOO-MANY-REQUEST', { message, headers: { 'Retry-After': '1' } })
+}
+
+/** The second half, after that transaction. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
+export async function sendPing(
   { database, deliveries, masterKey }: PingParts,
-  owner: Owner,
   subscriptionId: string,
+  { postUrl, deliveryId, scope, disabled }: PreparedPing,
 ): Promise<Pinged> {
-  const { postUrl, deliveryId, scope, disabled } = await inTenant(
-    database,
-    owner.schemaId,
-    async (client) => {
-      const own = await lockOwnSubscription(client, owner, subscriptionId)
-      if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-      if (own.postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
-      const allowed = await allowPing(client, subscriptionId, limits.pingEveryMs)
-      if (allowed) return { postUrl: own.postUrl, ...allowed }
-      const message = 'A subscription may be pinged once a second'
-      throw new AppError('ERR-TOO-MANY-REQUEST', { message, headers: { 'Retry-After': '1' } })
-    },
-  )
   // Only the dispatcher's transactions see the secret of the third party.
   const sealed = await whileDelivering(database, async (client) => {
     const secrets = await lockSealedSecrets(client, subscriptionId)

@@ -25,7 +25,19 @@ export async function replayOwn(
   now: number,
 ): Promise<number> {
   if (!(await lockOwnSubscription(client, owner, subscriptionId))) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-  const { enabled, hasAddress, collected } = (await lockReplayed(client, subscriptionId))!
+  return replay(client, subscriptionId, replayed, now)
+}
+
+/** As `replayOwn`, for a subscription of any owner: in a transaction as the owner of the tables. */
+export async function replay(
+  client: ClientBase,
+  subscriptionId: string,
+  replayed: Replayed,
+  now: number,
+): Promise<number> {
+  const locked = await lockReplayed(client, subscriptionId)
+  if (!locked) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+  const { enabled, hasAddress, collected } = locked
   if (!hasAddress) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
   if (!enabled) throw new AppError('ERR-WEBHOOK-DISABLED')
   const pending = await countPendingReplays(client, subscriptionId)

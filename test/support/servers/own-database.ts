@@ -14,14 +14,20 @@ export interface OwnDatabase extends TestDatabase {
   stop(): Promise<void>
   /** Starts it again at the same address. */
   start(): Promise<void>
+  /** Runs `pg_ctl` on its data folder and waits for the result, as in `control('promote')`. */
+  control(...words: string[]): Promise<void>
 }
 
-export async function startOwnDatabase(): Promise<OwnDatabase> {
+/** @param prepare changes the data folder of PostgreSQL before the first start */
+export async function startOwnDatabase(
+  prepare: (path: string) => Promise<void> = async () => {},
+): Promise<OwnDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-own-database-'))
   // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'data')
   await copyCluster(dataDir)
+  await prepare(join(dataDir, 'postgres'))
   // Durable: what it confirmed before it was stopped must exist afterwards.
   const database = await startEmbeddedDatabase({ dataDir, durable: true })
   const programs = await findPrograms()
@@ -39,6 +45,7 @@ export async function startOwnDatabase(): Promise<OwnDatabase> {
   return {
     ownerUrl: database.ownerUrl,
     serviceUrl: database.serviceUrl,
+    control,
     stop,
     start: async () => {
       await control('start', `--options=${options}`, `--log=${join(path, 'server.log')}`)

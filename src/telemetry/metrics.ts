@@ -1,0 +1,277 @@
+/**
+ * Every metric of the service. Names and units are those of OpenTelemetry's conventions where these have one, otherwise
+ * ours under `grandlivre.`; `prometheusName` says what Prometheus calls them. The table of
+ * docs/operators/metrics.md is checked against this one, and so are the rules of alerts and the dashboard.
+ */
+
+export interface Metric {
+  kind: 'counter' | 'histogram' | 'gauge'
+  /** UCUM: `s`, `By`, or a word in braces, which Prometheus does not show. */
+  unit: string
+  description: string
+  /** Labels, by their OpenTelemetry names. */
+  labels: readonly string[]
+  /** Upper bounds of a histogram. */
+  buckets?: readonly number[]
+}
+
+/** Bounds that OpenTelemetry's conventions name for requests. */
+const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+/** Bounds that its conventions name for statements. */
+const statementSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
+/** A stage of a small export takes a millisecond, rendering the largest ones minutes. */
+const stageSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600]
+
+const exportLabels = ['grandlivre.export.kind', 'grandlivre.export.format'] as const
+const poolLabel = 'db.client.connection.pool.name'
+
+export const metrics = {
+  'http.server.request.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description: 'Time from the headers of a request to the end of its answer, waits for changes included.',
+    labels: ['http.request.method', 'http.route', 'http.response.status_code', 'error.type', 'url.scheme'],
+    buckets: requestSeconds,
+  },
+  'http.server.active_requests': {
+    kind: 'gauge',
+    unit: '{request}',
+    description: 'Requests whose answer has not ended.',
+    labels: [],
+  },
+  'grandlivre.request.refused': {
+    kind: 'counter',
+    unit: '{request}',
+    description: 'What arrived was no HTTP, too large or late, and reached no route.',
+    labels: ['error.type'],
+  },
+  'grandlivre.export.rows': {
+    kind: 'counter',
+    unit: '{row}',
+    description: 'Items of exports that were sent or stored whole.',
+    labels: exportLabels,
+  },
+  'grandlivre.export.bytes': {
+    kind: 'counter',
+    unit: 'By',
+    description: 'Bytes of exports that were sent or stored whole, before compression.',
+    labels: exportLabels,
+  },
+  'grandlivre.export.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description:
+      'Seconds of an export by stage: wait for a thread, snapshot, first_row, then render with send or store in turns.',
+    labels: ['grandlivre.export.stage'],
+    buckets: stageSeconds,
+  },
+  'grandlivre.export.ended': {
+    kind: 'counter',
+    unit: '{export}',
+    description: 'Exports and attempts at full exports by how they ended.',
+    labels: ['outcome', ...exportLabels],
+  },
+  'grandlivre.export.queue.age': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Age of the oldest full export that no process has claimed and that may be claimed.',
+    labels: [],
+  },
+  'grandlivre.export.queue.length': {
+    kind: 'gauge',
+    unit: '{export}',
+    description: 'Full exports that no process has claimed.',
+    labels: [],
+  },
+  'grandlivre.delivery.attempts': {
+    kind: 'counter',
+    unit: '{attempt}',
+    description: 'Requests to subscribers by outcome, pings included.',
+    labels: ['outcome'],
+  },
+  'grandlivre.delivery.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description: 'Time from connecting to a subscriber to the end of its response.',
+    labels: ['outcome'],
+    buckets: requestSeconds,
+  },
+  'grandlivre.delivery.oldest_undelivered': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Age of the oldest pending delivery of an enabled subscription; 0 if there is none.',
+    labels: [],
+  },
+  'grandlivre.delivery.failing_subscriptions': {
+    kind: 'gauge',
+    unit: '{subscription}',
+    description: 'Enabled subscriptions whose last delivery failed.',
+    labels: [],
+  },
+  'grandlivre.subscription.count': {
+    kind: 'gauge',
+    unit: '{subscription}',
+    description: 'Subscriptions by state; failing ones are not counted as enabled.',
+    labels: ['state'],
+  },
+  'db.client.connection.count': {
+    kind: 'gauge',
+    unit: '{connection}',
+    description: 'Connections of a pool, summed over the threads.',
+    labels: [poolLabel, 'db.client.connection.state'],
+  },
+  'db.client.connection.max': {
+    kind: 'gauge',
+    unit: '{connection}',
+    description: 'Connections that a pool may open, summed over the threads.',
+    labels: [poolLabel],
+  },
+  'db.client.connection.pending_requests': {
+    kind: 'gauge',
+    unit: '{request}',
+    description: 'Callers that wait for a connection of a pool.',
+    labels: [poolLabel],
+  },
+  'db.client.connection.timeouts': {
+    kind: 'counter',
+    unit: '{timeout}',
+    description: 'Callers that got no connection in time.',
+    labels: [poolLabel],
+  },
+  'db.client.operation.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description: 'Statements of the main thread by their first word.',
+    labels: ['db.operation.name', 'db.system.name'],
+    buckets: statementSeconds,
+  },
+  'grandlivre.database.errors': {
+    kind: 'counter',
+    unit: '{error}',
+    description:
+      'Errors of the database by class: 08 connection, 40 rollback, 53 resources, 57 operator, other.',
+    labels: ['class'],
+  },
+  'grandlivre.thread.count': {
+    kind: 'gauge',
+    unit: '{thread}',
+    description: 'Threads by kind; a busy one has a task.',
+    labels: ['grandlivre.thread.kind', 'state'],
+  },
+  'grandlivre.thread.waiting': {
+    kind: 'gauge',
+    unit: '{export}',
+    description: 'Exports that wait for a thread of this process.',
+    labels: [],
+  },
+  'grandlivre.thread.deaths': {
+    kind: 'counter',
+    unit: '{thread}',
+    description: 'Threads that died and were replaced.',
+    labels: [],
+  },
+  'nodejs.eventloop.delay.p50': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Median delay of the main thread in the last seconds.',
+    labels: [],
+  },
+  'nodejs.eventloop.delay.p99': {
+    kind: 'gauge',
+    unit: 's',
+    description: '99th percentile of the delay of the main thread in the last seconds.',
+    labels: [],
+  },
+  'nodejs.eventloop.delay.max': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Longest delay of the main thread in the last seconds.',
+    labels: [],
+  },
+  'process.cpu.time': {
+    kind: 'counter',
+    unit: 's',
+    description: 'Processor time of all threads.',
+    labels: ['cpu.mode'],
+  },
+  'process.memory.usage': {
+    kind: 'gauge',
+    unit: 'By',
+    description: 'Resident memory of the process.',
+    labels: [],
+  },
+  'grandlivre.replica.lag': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'How far behind the replica was when an export last read it.',
+    labels: [],
+  },
+  'grandlivre.replica.fallbacks': {
+    kind: 'counter',
+    unit: '{export}',
+    description: 'Reads of the replica that were made on the main database instead.',
+    labels: ['reason'],
+  },
+  'grandlivre.store.request.duration': {
+    kind: 'histogram',
+    unit: 's',
+    description: 'Requests to the store of files, retries of a request included.',
+    labels: ['operation', 'outcome'],
+    buckets: stageSeconds,
+  },
+  'grandlivre.store.errors': {
+    kind: 'counter',
+    unit: '{error}',
+    description: 'Requests to the store of files that failed in the end.',
+    labels: ['operation'],
+  },
+  'grandlivre.ready': {
+    kind: 'gauge',
+    unit: '',
+    description: 'Whether a need of the service is met: 1 or 0. /readyz names the same needs.',
+    labels: ['need'],
+  },
+  'grandlivre.clock.offset': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'How far the clock of this machine is ahead of that of the database.',
+    labels: [],
+  },
+  'grandlivre.certificate.expiry': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Time until the certificate of an endpoint expires; negative after it.',
+    labels: ['endpoint'],
+  },
+  'grandlivre.pooler.ready': {
+    kind: 'gauge',
+    unit: '',
+    description: 'Whether the pooler of DATABASE_URL answers: 1 or 0. Absent without a pooler.',
+    labels: [],
+  },
+  'grandlivre.audit.waiting': {
+    kind: 'gauge',
+    unit: '{row}',
+    description: 'Rows of the audit that are not written yet.',
+    labels: [],
+  },
+} as const satisfies Record<string, Metric>
+
+export type MetricName = keyof typeof metrics
+
+type NamesOf<Kind extends Metric['kind']> = {
+  [Name in MetricName]: (typeof metrics)[Name]['kind'] extends Kind ? Name : never
+}[MetricName]
+
+/** A gauge: its values are read when metrics are collected. */
+export type ObservedGauge = NamesOf<'gauge'>
+
+const unitWords: Record<string, string> = { s: '_seconds', By: '_bytes' }
+
+/** `http.server.request.duration` in seconds is `http_server_request_duration_seconds`; a counter ends in `_total`. */
+export function prometheusName(name: MetricName): string {
+  const { kind, unit }: Metric = metrics[name]
+  const plain = name.replaceAll('.', '_')
+  const unitWord = unitWords[unit] ?? ''
+  return `${plain}${plain.endsWith(unitWord) ? '' : unitWord}${kind === 'counter' ? '_total' : ''}`
+}

@@ -1,0 +1,164 @@
+/**
+ * What export threads count, in memory that they share with the main thread: an event costs an addition, and no message.
+ * The main thread reads it when metrics are collected.
+ *
+ * Events have one counter for all threads. Each pool of a thread has a slot with its counts, written once a second; the
+ * main thread frees the slots of threads that have died.
+ */
+import { Buffer } from 'node:buffer'
+import {
+  type DatabaseErrorClass,
+  type DatabaseTelemetry,
+  databaseErrorClasses,
+  type FallbackReason,
+  fallbackReasons,
+  type PoolCounts,
+} from './telemetry.ts'
+
+/** At least two for each of 64 threads. */
+const slots = 256
+/** Characters of the name of a pool that are kept. */
+const nameBytes = 32
+/** How old the counts of a pool may be. */
+const writeEveryMs = 1_000
+
+/** Words of the shared memory: counters of all threads first, then the slots. */
+const lagMs = 0
+const errorsFrom = 1
+const fallbacksFrom = errorsFrom + databaseErrorClasses.length
+const slotsFrom = fallbacksFrom + fallbackReasons.length
+const slotWords = { threadId: 0, total: 1, idle: 2, waiting: 3, max: 4, timeouts: 5, name: 6 } as const
+const slotLength = slotWords.name + nameBytes / Int32Array.BYTES_PER_ELEMENT
+
+/** A lag that nobody has measured. */
+const unknownLag = -1
+
+export function shareThreadMemory(): SharedArrayBuffer {
+  const memory = new SharedArrayBuffer((slotsFrom + slots * slotLength) * Int32Array.BYTES_PER_ELEMENT)
+  new Int32Array(memory)[lagMs] = unknownLag
+  return memory
+}
+
+/** In an export thread. */
+export class ThreadTelemetry implements DatabaseTelemetry {
+  readonly #memory: SharedArrayBuffer
+  readonly #words: Int32Array
+  readonly #threadId: number
+  readonly #slotsByName = new Map<string, number>()
+
+  /** @param threadId of this thread, more than 0 */
+  constructor(memory: SharedArrayBuffer, threadId: number) {
+    this.#memory = memory
+    this.#words = new Int32Array(memory)
+    this.#threadId = threadId
+  }
+
+  watchPool(name: string, pool: PoolCounts): void {
+    const slot = this.#claimSlot(name)
+    if (slot === undefined) return
+    const write = () => {
+      this.#words[slot + slotWords.total] = pool.totalCount
+      this.#words[slot + slotWords.idle] = pool.idleCount
+      this.#words[slot + slotWords.waiting] = pool.waitingCount
+      this.#words[slot + slotWords.max] = pool.options.max
+    }
+    write()
+    setInterval(write, writeEveryMs).unref()
+  }
+
+  connectionTimedOut(pool: string): void {
+    const slot = this.#slotsByName.get(pool)
+    if (slot !== undefined) Atomics.add(this.#words, slot + slotWords.timeouts, 1)
+  }
+
+  operationEnded(): void {}
+
+  databaseError(errorClass: DatabaseErrorClass): void {
+    Atomics.add(this.#words, errorsFrom + databaseErrorClasses.indexOf(errorClass), 1)
+  }
+
+  replicaFellBack(reason: FallbackReason): void {
+    Atomics.add(this.#words, fallbacksFrom + fallbackReasons.indexOf(reason), 1)
+  }
+
+  replicaLagged(seconds: number): void {
+    Atomics.store(this.#words, lagMs, Math.max(0, Math.round(seconds * 1_000)))
+  }
+
+  /** Undefined if none is left: the pool is not counted. */
+  #claimSlot(name: string): number | undefined {
+    for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength) {
+      if (Atomics.compareExchange(this.#words, slot + slotWords.threadId, 0, this.#threadId) !== 0) continue
+      nameOf(this.#memory, slot).fill(0).write(name)
+      this.#slotsByName.set(name, slot)
+      return slot
+    }
+    return undefined
+  }
+}
+
+export interface ThreadPool extends PoolCounts {
+  name: string
+  timeouts: number
+}
+
+/** In the main thread. */
+export class ThreadMemory {
+  readonly #memory: SharedArrayBuffer
+  readonly #words: Int32Array
+  /** Of threads that have died, by pool. */
+  readonly #formerTimeouts = new Map<string, number>()
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#memory = memory
+    this.#words = new Int32Array(memory)
+  }
+
+  errors(errorClass: DatabaseErrorClass): number {
+    return Atomics.load(this.#words, errorsFrom + databaseErrorClasses.indexOf(errorClass))
+  }
+
+  fallbacks(reason: FallbackReason): number {
+    return Atomics.load(this.#words, fallbacksFrom + fallbackReasons.indexOf(reason))
+  }
+
+  /** Undefined if no thread has read a replica. */
+  lagSeconds(): number | undefined {
+    const ms = Atomics.load(this.#words, lagMs)
+    return ms === unknownLag ? undefined : ms / 1_000
+  }
+
+  /** The pools of living threads, and frees the slots of others. */
+  pools(living: ReadonlySet<number>): ThreadPool[] {
+    const found: ThreadPool[] = []
+    for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength) {
+      const word = (at: number) => this.#words[slot + at]!
+      if (word(slotWords.threadId) === 0) continue
+      const name = nameOf(this.#memory, slot).toString().replaceAll('\0', '')
+      const timeouts = word(slotWords.timeouts)
+      if (living.has(word(slotWords.threadId)))
+        found.push({
+          name,
+          totalCount: word(slotWords.total),
+          idleCount: word(slotWords.idle),
+          waitingCount: word(slotWords.waiting),
+          options: { max: word(slotWords.max) },
+          timeouts,
+        })
+      else {
+        this.#formerTimeouts.set(name, (this.#formerTimeouts.get(name) ?? 0) + timeouts)
+        this.#words.fill(0, slot, slot + slotLength)
+      }
+    }
+    return found
+  }
+
+  /** Callers that got no connection, of threads that have died. */
+  get formerTimeouts(): ReadonlyMap<string, number> {
+    return this.#formerTimeouts
+  }
+}
+
+function nameOf(memory: SharedArrayBuffer, slot: number): Buffer {
+  return Buffer.from(memory, (slot + slotWords.name) * Int32Array.BYTES_PER_ELEMENT, nameBytes)
+}

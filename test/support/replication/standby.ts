@@ -1,0 +1,115 @@
+/**
+ * A PostgreSQL server of one test, and a hot standby that streams from it. Both begin as copies of the data folder that
+ * the run starts with, whose server has stopped: a standby needs no more than the state of its primary at some moment.
+ */
+import { appendFile, chown, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { databaseUser } from '../../../src/db/embedded/programs.ts'
+import { type OwnDatabase, startOwnDatabase } from '../servers/own-database.ts'
+import { type Proxy as Stream, startProxy } from '../servers/proxy.ts'
+import { until } from '../until.ts'
+
+export interface Replication {
+  primary: OwnDatabase
+  standby: Standby
+  drop(): Promise<void>
+}
+
+/** `stop` ends its processes like a crash; `start` continues as what it was, standby or promoted. */
+export interface Standby extends OwnDatabase {
+  /** Queries see the state of this moment until `resumeReplay`, while the log still arrives. */
+  pauseReplay(): Promise<void>
+  resumeReplay(): Promise<void>
+  /** Ends the stream: commits of the primary no longer arrive, and a promotion loses them. */
+  cutStream(): Promise<void>
+  restoreStream(): Promise<void>
+  /** Bytes of the log that the primary has written and queries here do not see yet. */
+  lag(): Promise<number>
+  /** Waits until queries here see all that the primary has committed by now. */
+  catchUp(): Promise<void>
+  /** Makes it a primary of its own, in some 0.1 seconds. What has not arrived is lost. */
+  promote(): Promise<void>
+}
+
+/** Starts both in about a second. Their databases are migrated and have no tenants. */
+export async function startReplication(): Promise<Replication> {
+  // Kept for a standby whose stream a test has cut: a new database, for one, makes the primary forget its log.
+  const primary = await startOwnDatabase((path) => configure(path, { wal_keep_size: '1GB' }))
+  const stream = await startProxy(primary.ownerUrl)
+  const server = await startOwnDatabase(async (path) => {
+    await configure(path, {
+      primary_conninfo: connectionWords(stream.url),
+      // Otherwise a restored stream is noticed after five seconds.
+      wal_retrieve_retry_interval: '100ms',
+      hot_standby_feedback: 'on',
+    })
+    await writeFile(join(path, 'standby.signal'), '')
+    if (databaseUser) await chown(join(path, 'standby.signal'), databaseUser.uid, databaseUser.gid)
+  })
+  const standby = controls(primary, server, stream)
+  return {
+    primary,
+    standby,
+    drop: async () => {
+      await standby.drop()
+      await stream.cut()
+      await primary.drop()
+    },
+  }
+}
+
+function controls(primary: OwnDatabase, server: OwnDatabase, stream: Stream): Standby {
+  let isStreaming = true
+  const written = () => ask(primary.ownerUrl, 'select pg_current_wal_lsn()')
+  const bytesUntil = async (position: unknown): Promise<number> =>
+    Number(await ask(server.ownerUrl, 'select pg_wal_lsn_diff($1, pg_last_wal_replay_lsn())', [position]))
+  return {
+    ...server,
+    pauseReplay: async () => {
+      await ask(server.ownerUrl, 'select pg_wal_replay_pause()')
+      await until(
+        async () => (await ask(server.ownerUrl, 'select pg_get_wal_replay_pause_state()')) === 'paused',
+      )
+    },
+    resumeReplay: async () => {
+      await ask(server.ownerUrl, 'select pg_wal_replay_resume()')
+    },
+    cutStream: async () => {
+      if (isStreaming) await stream.cut()
+      isStreaming = false
+    },
+    restoreStream: async () => {
+      if (!isStreaming) await stream.restore()
+      isStreaming = true
+    },
+    lag: async () => bytesUntil(await written()),
+    catchUp: async () => {
+      const position = await written()
+      await until(async () => (await bytesUntil(position)) <= 0)
+    },
+    promote: () => server.control('promote'),
+  }
+}
+
+/** Later lines of this file count. */
+async function configure(path: string, settings: Record<string, string>): Promise<void> {
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`)
+  await appendFile(join(path, 'postgresql.auto.conf'), lines.join(''))
+}
+
+function connectionWords(url: string): string {
+  const { hostname, port, username, password } = new URL(url)
+  return `host=${hostname} port=${port} user=${username} password=${password} sslmode=disable`
+}
+
+async function ask(url: string, statement: string, values: unknown[] = []): Promise<unknown> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<unknown[]>({ text: statement, values, rowMode: 'array' })
+    return rows[0]?.[0]
+  } finally {
+    await client.end()
+  }
+}
