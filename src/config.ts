@@ -323,6 +323,10 @@ export const limits = {
   searchWaitingMax: 50,
   /** Connections of the dispatcher besides the one that holds its locks; its transactions take a few milliseconds. */
   deliveryConnectionsMax: 4,
+  /** How long rows of the audit are collected before they are appended: each is there a second after its request. */
+  auditAppendMs: 500,
+  /** Rows of the audit that wait in memory while the database is away, at a kilobyte each. Further ones are counted. */
+  auditRowsMax: 10_000,
   /** Ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
   ambiguousEntriesMax: 100,
   /** docs/spec/interface.md#size-and-time-limits */

@@ -98,6 +98,12 @@ export interface LogEvents {
   'subscription.error': { subscriptionId: string; error: unknown }
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': { error: unknown }
+  /** Rows of the audit could not be appended. They wait. Logged at most every ten seconds. */
+  'audit.waiting': { rows: number; error: unknown }
+  /** The process stopped before the database accepted these rows of the audit. */
+  'audit.lost': { rows: number }
+  /** Old rows of the audit were deleted. */
+  'retention.auditSwept': { rows: number }
   'log.dropped': { lines: number }
 }
 
@@ -136,6 +142,9 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'subscription.disabled': 'error',
   'subscription.error': 'error',
   'dispatcher.error': 'warn',
+  'audit.waiting': 'warn',
+  'audit.lost': 'error',
+  'retention.auditSwept': 'info',
   'log.dropped': 'warn',
 }
 

@@ -1,6 +1,7 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { AuditTrail } from './audit/audit-trail.ts'
 import { loadMasterKey } from './auth/master-key.ts'
 import { RequestSlots } from './auth/request-slots.ts'
 import { type Config, limits, urlOf } from './config.ts'
@@ -68,6 +69,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
     telemetry,
   })
   stack.defer(() => pool.end())
+  const audit = new AuditTrail(pool, log)
+  stack.defer(() => audit.close())
   const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
   stack.defer(() => requestSlots.close())
   const notifications = new Notifications(serviceUrl, log, timing.databaseAwayMs)
@@ -104,7 +107,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => deliveries.agent.destroy())
   const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
   const waitingReads = new FairTurns(limits.waitingReadsMax)
-  const app = createApp({ ...parts, requestSlots, notifications, waitingReads, readiness })
+  const app = createApp({ ...parts, requestSlots, notifications, waitingReads, audit, readiness })
   bound?.(url)
   const start = () => startBackground({ ...parts, serviceUrl, timing })
   const pauseMs = timing.databaseAwayMs

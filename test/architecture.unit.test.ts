@@ -22,6 +22,7 @@ const rooms = [
   'exports',
   'ledger',
   'events',
+  'audit',
   'db',
   'threads',
   'store',

@@ -5,7 +5,7 @@ import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { checkId } from './terminal/check-id.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('access tokens')
@@ -44,6 +44,13 @@ async function issue(terminal: Terminal, { partner, level, folder, firm }: Issue
     if (!opened) throw new Error(`There is no ${level === 'api' ? 'folder' : 'firm'} ${openedId}`)
     const issued = await issueToken(client, { thirdPartyCode: partner, level, opened })
     if (!issued) throw new Error(`There is no third party ${partner}: partner create makes one`)
+    await recordAct(client, {
+      act: 'token issue',
+      tokenId: issued.id,
+      schemaId: opened.schemaId,
+      folderId: level === 'api' ? openedId : undefined,
+      details: { partner, level, firm: level === 'firm' ? openedId : null },
+    })
     return [
       `Token ${issued.id}, level ${level}, ${level === 'api' ? 'folder' : 'firm'} ${openedId}, of ${partner}.`,
       `Token: ${issued.token}`,

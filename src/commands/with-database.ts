@@ -1,6 +1,8 @@
 import { addAbortListener } from 'node:events'
-import { constants } from 'node:os'
-import type { Pool, PoolClient } from 'pg'
+import { constants, userInfo } from 'node:os'
+import type { ClientBase, Pool, PoolClient } from 'pg'
+import type { StaffAct } from '../audit/audit-row.ts'
+import { recordStaffAct } from '../audit/staff-act.sql.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
@@ -69,4 +71,18 @@ export function asOwner(
     const lines = await inTransaction(pool, (client) => run(client, config))
     terminal.out.write(lines.map((line) => `${line}\n`).join(''))
   })
+}
+
+/** Records in the audit what a command does. The last statement of its transaction. */
+export function recordAct(client: ClientBase, act: Omit<StaffAct, 'staff'>): Promise<void> {
+  return recordStaffAct(client, { staff: userOfMachine(), ...act })
+}
+
+/** Who runs the command, as far as the machine knows: in a container a number may have no name. */
+export function userOfMachine(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown'
+  }
 }

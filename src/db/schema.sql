@@ -63,6 +63,59 @@ ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON accounts FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON accounts TO grandlivre_service;
 
+CREATE TABLE audit_batches (
+  sender uuid NOT NULL,
+  batch bigint NOT NULL,
+  at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+  CONSTRAINT audit_batches_pkey PRIMARY KEY (sender)
+);
+ALTER TABLE audit_batches ENABLE ROW LEVEL SECURITY;
+
+CREATE TABLE audit_head (
+  one boolean DEFAULT true NOT NULL,
+  count bigint NOT NULL,
+  hash bytea NOT NULL,
+  CONSTRAINT audit_head_pkey PRIMARY KEY (one),
+  CONSTRAINT audit_head_one_check CHECK (one)
+);
+ALTER TABLE audit_head ENABLE ROW LEVEL SECURITY;
+
+CREATE TABLE audit_rows (
+  number bigint NOT NULL,
+  at timestamp with time zone NOT NULL,
+  third_party_id bigint,
+  token_id bigint,
+  staff text,
+  act text NOT NULL,
+  schema_id bigint,
+  folder_id bigint,
+  request_id text,
+  details text NOT NULL,
+  rows bigint,
+  bytes bigint,
+  sha256 text,
+  cursor text,
+  outcome text NOT NULL,
+  code text,
+  hash bytea NOT NULL,
+  CONSTRAINT audit_rows_pkey PRIMARY KEY (number)
+);
+CREATE INDEX audit_rows_by_folder ON audit_rows USING btree (folder_id, number) WHERE folder_id IS NOT NULL;
+CREATE TRIGGER refuse_change BEFORE DELETE OR UPDATE ON audit_rows FOR EACH ROW EXECUTE FUNCTION refuse_audit_change();
+CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON audit_rows FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change();
+ALTER TABLE audit_rows ENABLE ROW LEVEL SECURITY;
+
+CREATE TABLE audit_start (
+  one boolean DEFAULT true NOT NULL,
+  count bigint NOT NULL,
+  hash bytea NOT NULL,
+  at timestamp with time zone,
+  signature bytea,
+  CONSTRAINT audit_start_pkey PRIMARY KEY (one),
+  CONSTRAINT audit_start_one_check CHECK (one)
+);
+ALTER TABLE audit_start ENABLE ROW LEVEL SECURITY;
+
 CREATE TABLE axes (
   schema_id id NOT NULL,
   folder_id id NOT NULL,
@@ -934,6 +987,60 @@ begin
 end $function$
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.append_audit(given json, by_staff text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  head audit_head;
+  added audit_rows;
+begin
+  select * into strict head from audit_head for update;
+  for added in select * from json_populate_recordset(null::audit_rows, given) loop
+    head.count := head.count + 1;
+    added.number := head.count;
+    added.at := coalesce(added.at, clock_timestamp());
+    added.staff := by_staff;
+    added.hash := audit_hash(head.hash, added);
+    head.hash := added.hash;
+    insert into audit_rows values (added.*);
+  end loop;
+  update audit_head set count = head.count, hash = head.hash;
+  return head.count;
+end $function$
+;
+REVOKE ALL ON FUNCTION append_audit(json,text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.append_requests(given json, of_sender uuid, of_batch bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  insert into audit_batches as b (sender, batch) values (of_sender, of_batch)
+  on conflict (sender) do update set batch = excluded.batch, at = excluded.at where b.batch < excluded.batch;
+  if not found then
+    return (select count from audit_head);
+  end if;
+  if of_batch = 1 then
+    delete from audit_batches where at < clock_timestamp() - interval '1 day' and sender <> of_sender;
+  end if;
+  return append_audit(given, null);
+end $function$
+;
+REVOKE ALL ON FUNCTION append_requests(json,uuid,bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION append_requests(json,uuid,bigint) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.audit_hash(previous bytea, of_row audit_rows)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+RETURN sha256(convert_to((array_to_json(ARRAY[encode(previous, 'hex'::text), ((of_row).number)::text, (EXTRACT(epoch FROM (of_row).at))::text, ((of_row).third_party_id)::text, ((of_row).token_id)::text, (of_row).staff, (of_row).act, ((of_row).schema_id)::text, ((of_row).folder_id)::text, (of_row).request_id, (of_row).details, ((of_row).rows)::text, ((of_row).bytes)::text, (of_row).sha256, (of_row).cursor, (of_row).outcome, (of_row).code]))::text, 'UTF8'::name))
+;
+REVOKE ALL ON FUNCTION audit_hash(bytea,audit_rows) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea)
  RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean)
  LANGUAGE sql
@@ -1186,6 +1293,36 @@ begin
 end $function$
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.expired_audit(months integer, at_most integer)
+ RETURNS TABLE(count bigint, hash bytea)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ WITH oldest AS MATERIALIZED (
+          SELECT r.number,
+             r.at,
+             r.hash
+            FROM audit_rows r
+           ORDER BY r.number
+          LIMIT expired_audit.at_most
+         ), kept AS (
+          SELECT min(o_1.number) AS number
+            FROM oldest o_1
+           WHERE (o_1.at >= (now() - make_interval(months => GREATEST(expired_audit.months, 1))))
+         )
+  SELECT o.number,
+     o.hash
+    FROM oldest o,
+     kept k
+   WHERE ((k.number IS NULL) OR (o.number < k.number))
+   ORDER BY o.number DESC
+  LIMIT 1;
+END
+;
+REVOKE ALL ON FUNCTION expired_audit(integer,integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION expired_audit(integer,integer) TO grandlivre_service;
+
 CREATE OR REPLACE FUNCTION grandlivre.exports_end_once()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1194,6 +1331,39 @@ begin
   raise check_violation using message = format('export %s is %s, which is final', old.id, old.state);
 end $function$
 ;
+
+CREATE OR REPLACE FUNCTION grandlivre.forget_audit(until bigint, signed_at timestamp with time zone, of_signature bytea, months integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  forgotten bigint;
+begin
+  if exists (
+    select from audit_rows r
+    where r.number <= until and r.at >= now() - make_interval(months => greatest(forget_audit.months, 1))
+  ) then
+    raise exception 'Some rows of the audit up to % are not old enough to be deleted', until;
+  end if;
+  update audit_start set count = until, hash = r.hash, at = signed_at, signature = of_signature
+  from audit_rows r where r.number = until;
+  if not found then
+    return 0;
+  end if;
+  perform set_config('grandlivre.audit_retention', 'on', true);
+  delete from audit_rows r where r.number <= until;
+  get diagnostics forgotten = row_count;
+  perform set_config('grandlivre.audit_retention', 'off', true);
+  perform append_audit(json_build_array(json_build_object(
+    'act', 'audit retention', 'outcome', 'done',
+    'details', format('{"months":%s,"rows":%s,"until":%s}', months, forgotten, until))), null);
+  return forgotten;
+end $function$
+;
+REVOKE ALL ON FUNCTION forget_audit(bigint,timestamp with time zone,bytea,integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION forget_audit(bigint,timestamp with time zone,bytea,integer) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.forget_ledger_changes(before timestamp with time zone, at_most integer)
  RETURNS bigint
@@ -1439,6 +1609,18 @@ CREATE OR REPLACE FUNCTION grandlivre.receives(subscription subscriptions, of_sc
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN ((subscription).enabled AND (((subscription).schema_id IS NULL) OR (((subscription).schema_id)::bigint = of_schema)) AND selects((subscription).on_events, (subscription).folder_ids, event_name, of_folder))
+;
+
+CREATE OR REPLACE FUNCTION grandlivre.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' and current_setting('grandlivre.audit_retention', true) = 'on' then
+    return old;
+  end if;
+  raise exception 'Rows of the audit are never changed, and only retention deletes them';
+end $function$
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.refuse_other_number()

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { RequestSlots } from '../auth/request-slots.ts'
 import type { Config } from '../config.ts'
 import type { Notifications } from '../db/notifications.ts'
@@ -32,6 +33,8 @@ export interface Services {
   queue: ExportQueue
   /** The threads of exports. */
   threads: Threads
+  /** Records what was answered to partners. */
+  audit: AuditTrail
   /** Whether requests can be accepted; remembers what failed ones lacked. */
   readiness: Readiness
   /** Metrics and traces, if the operator asked for them. */

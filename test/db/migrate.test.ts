@@ -42,7 +42,7 @@ test('migrations are applied in order, each once', async () => {
 
 test('calls that migrate at the same moment apply each migration once', async () => {
   const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.ownerUrl)))
-  expect(applied.flat().sort()).toEqual(versions)
+  expect(applied.flat().toSorted((one, other) => one - other)).toEqual(versions)
 })
 
 test('a database that is newer by expanding migrations alone is used as it is', async () => {

@@ -87,7 +87,7 @@ test('a function that changes without a migration is refused, and nothing is app
   await cp(shipped, folder, { recursive: true })
   await changeTenant('0')
   await expect(migrate(database.ownerUrl, { folder: `${folder}/` })).rejects.toThrow(
-    /^functions\/ differs from the hash in \d{4}_\w+\.sql\. Add a migration with the line "-- functions: sha256 [0-9a-f]{64}"/,
+    /^functions\/ differs from the hash in \d{4}_\w+(\.expand)?\.sql\. Add a migration with the line "-- functions: sha256 [0-9a-f]{64}"/,
   )
   expect(await ask(`select to_regnamespace('grandlivre') as schema`)).toEqual([{ schema: null }])
 })

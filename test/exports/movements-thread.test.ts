@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AuditTrail } from '../../src/audit/audit-trail.ts'
 import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { limits, readConfig } from '../../src/config.ts'
 import { Notifications } from '../../src/db/notifications.ts'
@@ -55,6 +56,7 @@ beforeAll(async () => {
   })
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const notifications = new Notifications(serviceUrl, log, defaultTiming.databaseAwayMs)
+  const audit = new AuditTrail(database, log)
   const app = createApp({
     config,
     database,
@@ -66,6 +68,7 @@ beforeAll(async () => {
     threads,
     store,
     queue,
+    audit,
     readiness,
     telemetry: noTelemetry,
     log,
@@ -79,6 +82,7 @@ beforeAll(async () => {
     () => requestSlots.close(),
     () => notifications.close(),
     () => queue.close(),
+    () => audit.close(),
     () => database.end(),
     () => stage.close(),
   )

@@ -1,0 +1,148 @@
+/**
+ * Collects the rows of this process's requests and appends them together, half a second after the first at the latest:
+ * a row of its own would cost each small request a commit.
+ *
+ * While the database is away the rows wait. Beyond `limits.auditRowsMax` they are only counted, and a row with the
+ * count follows when the database is back: nothing is lost silently. A batch whose answer was lost is sent again under
+ * the same number, and the database appends it once.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { limits } from '../config.ts'
+import type { Log } from '../log.ts'
+import { appendRequests, type Batch } from './audit.sql.ts'
+import type { AnsweredRequest } from './audit-row.ts'
+import { canonicalJson } from './canonical-json.ts'
+
+/** Rows of one statement. */
+const batchRowsMax = 2_500
+/** Pause before a batch is sent again. */
+const retryMs = 1_000
+/** Interval between log lines that say why rows wait. */
+const reportMs = 10_000
+
+interface Lost {
+  rows: number
+  from: Date
+  to: Date
+}
+
+export class AuditTrail {
+  readonly #database: Pool
+  readonly #log: Log
+  readonly #sender = randomUUID()
+  readonly #closing = new AbortController()
+  #rows: AnsweredRequest[] = []
+  #lost: Lost | undefined
+  /** Not known to be appended. */
+  #sent: Batch | undefined
+  #batches = 0
+  #appending: Promise<void> | undefined
+  #reportedAt = Number.NEGATIVE_INFINITY
+
+  /** @param database connects as the service role */
+  constructor(database: Pool, log: Log) {
+    this.#database = database
+    this.#log = log
+  }
+
+  /** Rows that are not known to be appended. */
+  get waiting(): number {
+    return this.#rows.length + (this.#sent?.rows.length ?? 0) + (this.#lost ? 1 : 0)
+  }
+
+  record(request: AnsweredRequest): void {
+    if (this.#rows.length < limits.auditRowsMax) this.#rows.push(request)
+    else this.#lose(1, request.at)
+    this.#appending ??= this.#appendAll()
+  }
+
+  /** Appends what is left, unless the database refuses it now. Call it before the pool ends. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#appending
+    const rows = this.#rows.length + (this.#sent?.rows.length ?? 0) + (this.#lost?.rows ?? 0)
+    if (rows > 0) this.#log('audit.lost', { rows })
+  }
+
+  async #appendAll(): Promise<void> {
+    while (this.waiting > 0) {
+      await this.#pause(limits.auditAppendMs)
+      if (await this.#appendBatch()) continue
+      if (this.#closing.signal.aborted) break
+      await this.#pause(retryMs)
+    }
+    this.#appending = undefined
+  }
+
+  async #appendBatch(): Promise<boolean> {
+    this.#sent ??= this.#nextBatch()
+    const { rows } = this.#sent
+    try {
+      await appendRequests(this.#database, this.#sent)
+      this.#sent = undefined
+      return true
+    } catch (error) {
+      this.#report(error)
+      if (!isRefusedForItsContent(error)) return false
+      // It would be refused for ever, and everything after it would wait.
+      this.#lose(rows.length, new Date())
+      this.#sent = undefined
+      return true
+    }
+  }
+
+  #nextBatch(): Batch {
+    const rows: object[] = this.#rows.splice(0, batchRowsMax).map(columnsOf)
+    if (this.#rows.length === 0 && this.#lost) {
+      rows.push(columnsOfLost(this.#lost))
+      this.#lost = undefined
+    }
+    this.#batches += 1
+    return { sender: this.#sender, number: this.#batches, rows }
+  }
+
+  #lose(rows: number, at: Date): void {
+    this.#lost = { rows: (this.#lost?.rows ?? 0) + rows, from: this.#lost?.from ?? at, to: at }
+  }
+
+  #report(error: unknown): void {
+    if (performance.now() - this.#reportedAt < reportMs) return
+    this.#reportedAt = performance.now()
+    this.#log('audit.waiting', { rows: this.waiting, error })
+  }
+
+  /** Ends early when the trail is closed. */
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
+  }
+}
+
+/** SQLSTATE class 22 (data) or 23 (constraints): any other reason may pass. */
+function isRefusedForItsContent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^2[23]...$/.test(String(error.code))
+}
+
+function columnsOf({
+  thirdPartyId,
+  tokenId,
+  schemaId,
+  folderId,
+  requestId,
+  ...row
+}: AnsweredRequest): object {
+  return {
+    ...row,
+    third_party_id: thirdPartyId,
+    token_id: tokenId,
+    schema_id: schemaId,
+    folder_id: folderId,
+    request_id: requestId,
+  }
+}
+
+function columnsOfLost({ rows, from, to }: Lost): object {
+  const details = canonicalJson({ rows, from: from.toISOString(), to: to.toISOString() })
+  return { at: to, act: 'audit lost', details, outcome: 'failed' }
+}

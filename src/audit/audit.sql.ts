@@ -1,0 +1,83 @@
+import type { ClientBase, Pool } from 'pg'
+import { readByCursor } from '../db/cursor.ts'
+import type { AuditRow } from './audit-row.ts'
+
+/** A place in the chain: the number of a row, and its hash, hexadecimal. */
+export interface Link {
+  count: string
+  hash: string
+}
+
+/** What retention left of the rows before. */
+export interface Start extends Link {
+  /** Seconds since 1970 with six decimals; null while nothing was deleted. */
+  at: string | null
+  signature: Buffer | null
+}
+
+const columns = `number::text, extract(epoch from at)::text as at, third_party_id::text as "thirdPartyId",
+  token_id::text as "tokenId", staff, act, schema_id::text as "schemaId", folder_id::text as "folderId",
+  request_id as "requestId", details, rows::text, bytes::text, sha256, cursor, outcome, code,
+  encode(hash, 'hex') as hash`
+
+export interface AuditSelection {
+  folderId?: string | undefined
+  thirdPartyId?: string | undefined
+  from?: Date | undefined
+  to?: Date | undefined
+  most: number
+}
+
+/** The newest rows of a selection, the newest first. As the owner. */
+export async function listAudit(
+  client: ClientBase | Pool,
+  { folderId, thirdPartyId, from, to, most }: AuditSelection,
+): Promise<AuditRow[]> {
+  const { rows } = await client.query<AuditRow>(
+    `select ${columns} from audit_rows
+     where ($1::bigint is null or folder_id = $1) and ($2::bigint is null or third_party_id = $2)
+       and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
+     order by audit_rows.number desc limit $5`,
+    [folderId ?? null, thirdPartyId ?? null, from ?? null, to ?? null, most],
+  )
+  return rows
+}
+
+/** All rows in their order, by a cursor. As the owner, in a transaction. */
+export function readAudit(client: ClientBase): AsyncGenerator<AuditRow[]> {
+  return readByCursor<AuditRow>(
+    client,
+    `select ${columns} from audit_rows order by audit_rows.number`,
+    [],
+    1000,
+  )
+}
+
+/** As the owner. */
+export async function readHead(client: ClientBase): Promise<Link> {
+  const { rows } = await client.query<Link>(`select count::text, encode(hash, 'hex') as hash from audit_head`)
+  return rows[0]!
+}
+
+/** As the owner. */
+export async function readStart(client: ClientBase): Promise<Start> {
+  const { rows } = await client.query<Start>(
+    `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from audit_start`,
+  )
+  return rows[0]!
+}
+
+/** One batch of a process, as JSON. */
+export interface Batch {
+  /** UUID of the process. */
+  sender: string
+  /** Rises with each batch. */
+  number: number
+  /** Members have the names of the columns. */
+  rows: object[]
+}
+
+/** Appends a batch, unless it was appended before. As the service role. */
+export async function appendRequests(database: Pool, { sender, number, rows }: Batch): Promise<void> {
+  await database.query('select append_requests($1, $2, $3)', [JSON.stringify(rows), sender, number])
+}
