@@ -361,6 +361,15 @@ export const limits = {
   waitingReadsMax: 2,
   /** Bytes of a page of events, unless a single event has more. */
   eventPageBytesMax: 4 * 1024 * 1024,
+  /** Sessions of the console end after a working day. */
+  consoleSessionMs: 12 * 3_600_000,
+  /** Sign-ins that one address may fail within `consoleAttemptsMs`. A key cannot be guessed; each attempt is recorded. */
+  consoleAttemptsMax: 10,
+  consoleAttemptsMs: 60_000,
+  /** Pages of the console that one process keeps up to date at once; further ones are reloaded. */
+  consoleViewersMax: 16,
+  /** Connections of the console, open only while it is used. */
+  consoleConnectionsMax: 2,
   /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
 } as const

@@ -98,6 +98,9 @@ export interface LogEvents {
   'subscription.error': { subscriptionId: string; error: unknown }
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': { error: unknown }
+  'console.listening': { url: string }
+  /** A page or act of the console failed because of a fault of ours or of a dependency. */
+  'console.failed': { path: string; error: unknown }
   /** Rows of the audit could not be appended. They wait. Logged at most every ten seconds. */
   'audit.waiting': { rows: number; error: unknown }
   /** The process stopped before the database accepted these rows of the audit. */
@@ -142,6 +145,8 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'subscription.disabled': 'error',
   'subscription.error': 'error',
   'dispatcher.error': 'warn',
+  'console.listening': 'info',
+  'console.failed': 'error',
   'audit.waiting': 'warn',
   'audit.lost': 'error',
   'retention.auditSwept': 'info',
@@ -188,7 +193,7 @@ function line(event: keyof LogEvents, fields: object): string {
 /** Masks every token and secret in the text. For anything that quotes a caller. */
 export function withoutSecrets(text: string): string {
   return text
-    .replace(/glv_(api|firm|secret)_[\w-]+/g, 'glv_$1_***')
+    .replace(/glv_(api|firm|secret|console|session)_[\w-]+/g, 'glv_$1_***')
     .replace(/whsec_[A-Za-z0-9+/=%]+/g, 'whsec_***')
 }
 

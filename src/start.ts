@@ -5,13 +5,16 @@ import { AuditTrail } from './audit/audit-trail.ts'
 import { loadMasterKey } from './auth/master-key.ts'
 import { RequestSlots } from './auth/request-slots.ts'
 import { type Config, limits, urlOf } from './config.ts'
+import { startConsole } from './console/start-console.ts'
 import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
 import { Notifications } from './db/notifications.ts'
 import { createPool } from './db/pool.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
+import { RunningStreams } from './http/stream/running-streams.ts'
 import { ExportQueue } from './jobs/queue.ts'
+import { RunningAttempts } from './jobs/running-attempts.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { beginExports, needsOf } from './start/needs.ts'
@@ -27,6 +30,8 @@ import { postPartsOf } from './webhooks/dispatch/post.ts'
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
   url: string
+  /** `http://127.0.0.1:9090/console`; undefined without CONSOLE_PORT. */
+  consoleUrl: string | undefined
   /**
    * Stops accepting connections, waits up to `drainMs` (timing.ts) for running responses, then stops everything else.
    * @returns whether all responses ended by themselves
@@ -78,11 +83,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const queue = new ExportQueue(serviceUrl, log, timing.exports)
   stack.defer(() => queue.close())
   const bound = database && (await options.prepare?.(database, masterKey))
-  const opened = Promise.withResolvers<ReturnType<typeof createApp>>()
-  const fetch = async (...request: Parameters<ReturnType<typeof createApp>['fetch']>) =>
-    (await opened.promise).fetch(...request)
-  const server = createListener(fetch, log, timing.listener)
-  const url = await listen(server, config)
+  const { server, url, answerWith } = await listenAhead(config, log, timing)
   let drained = true
   const stopServing = async () => {
     notifications.stopWaiting()
@@ -105,14 +106,19 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
   const deliveries = postPartsOf(config, timing.deliveries)
   stack.defer(() => deliveries.agent.destroy())
+  const attempts = new RunningAttempts()
   const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
   const waitingReads = new FairTurns(limits.waitingReadsMax)
-  const app = createApp({ ...parts, requestSlots, notifications, waitingReads, audit, readiness })
+  const streams = new RunningStreams()
+  const services = { ...parts, requestSlots, notifications, waitingReads, audit, readiness, streams }
+  const app = createApp(services)
+  const staffConsole = await startConsole({ services, urls, isAway: away !== undefined, attempts, timing })
+  stack.defer(async () => staffConsole?.close())
   bound?.(url)
-  const start = () => startBackground({ ...parts, serviceUrl, timing })
+  const start = () => startBackground({ ...parts, attempts, serviceUrl, timing })
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, away, readiness, pauseMs, log, start })
-  opened.resolve(app)
+  answerWith(app)
   // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {
     await Promise.all([stopServing(), background.close()])
@@ -121,11 +127,22 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const running = stack.move()
   return {
     url,
+    consoleUrl: staffConsole?.url,
     close: async () => {
       await running.disposeAsync()
       return drained
     },
   }
+}
+
+type App = ReturnType<typeof createApp>
+
+/** Binds the port. Requests wait for `answerWith`. */
+async function listenAhead(config: Config, log: Log, timing: Timing) {
+  const opened = Promise.withResolvers<App>()
+  const fetch = async (...request: Parameters<App['fetch']>) => (await opened.promise).fetch(...request)
+  const server = createListener(fetch, log, timing.listener)
+  return { server, url: await listen(server, config), answerWith: opened.resolve }
 }
 
 function listen(server: Server, config: Config): Promise<string> {

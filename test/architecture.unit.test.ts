@@ -13,6 +13,7 @@ const rooms = [
   'partner',
   'client',
   'start',
+  'console',
   'commands',
   'http',
   'webhooks',

@@ -21,6 +21,16 @@ export function makePartnerSecret(): string {
   return `glv_secret_${randomBytes(32).toString('base64url')}`
 }
 
+/** `glv_console_...`: signs a member of staff in to the console. */
+export function makeConsoleKey(): string {
+  return `glv_console_${randomBytes(32).toString('base64url')}`
+}
+
+/** `glv_session_...`: the cookie of a session of the console. */
+export function makeSessionToken(): string {
+  return `glv_session_${randomBytes(32).toString('base64url')}`
+}
+
 /** `whsec_...`, the form of Standard Webhooks: the base64 of 32 bytes, with which deliveries are signed. */
 export function makeSigningSecret(): string {
   return `${signingSecretPrefix}${randomBytes(32).toString('base64')}`

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { end } from '../jobs/end.ts'
-import { type JobState, jobStates, reasonOf } from '../jobs/job.ts'
+import { cancel } from '../jobs/end.ts'
+import { type JobState, jobStates } from '../jobs/job.ts'
 import { type ExportRecord, findRecord, listExports } from '../jobs/jobs.sql.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
@@ -30,7 +30,7 @@ export function addExportCommands(program: Command, terminal: Terminal): void {
     .description('end one that is queued or running')
     .argument('<id>')
     .option('--reason <reason>', 'shown in its status')
-    .action((id, options) => cancel(terminal, id, options))
+    .action((id, options) => cancelOne(terminal, id, options))
 }
 
 async function list(
@@ -91,15 +91,17 @@ function described(found: ExportRecord): [string[], string[][]] {
   return [['export', found.id], lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))]
 }
 
-async function cancel(terminal: Terminal, id: string, { reason: note }: { reason?: string }): Promise<void> {
+async function cancelOne(
+  terminal: Terminal,
+  id: string,
+  { reason: note }: { reason?: string },
+): Promise<void> {
   if (note !== undefined) checkLine('--reason', note)
   await asOwner(terminal, async (client) => {
-    const found = await findRecord(client, id)
-    if (!found) throw unknown(id)
-    // Its process notices at the next renewal, within a second; the queue entry then ends without effect.
-    const key = { schemaId: found.schemaId, exportId: id }
-    if (!(await end(client, key, reasonOf('cancelled', found.requestId, note?.trim()))))
-      throw new Error(`The export ${id} is already ${found.state} and cannot be cancelled`)
+    const cancelled = await cancel(client, id, note?.trim())
+    if (!cancelled) throw unknown(id)
+    if (!cancelled.isEnded)
+      throw new Error(`The export ${id} is already ${cancelled.found.state} and cannot be cancelled`)
     return [`The export ${id} is cancelled.`]
   })
 }

@@ -6,6 +6,7 @@ import { addImportCommands } from './import/import-commands.ts'
 import { addInspectCommands } from './inspect.ts'
 import { addMaintenanceCommand } from './maintenance.ts'
 import { addMigrateCommand } from './migrate.ts'
+import { addConsoleCommands } from './operators/console-key.ts'
 import { addPartnerCommands } from './partner.ts'
 import { addSeedCommand } from './seed.ts'
 import type { Output, Terminal } from './terminal/terminal.ts'
@@ -56,6 +57,7 @@ export function commandsOf(terminal: Terminal): Command {
   addInspectCommands(program, terminal)
   addWebhookCommands(program, terminal)
   addEventCommands(program, terminal)
+  addConsoleCommands(program, terminal)
   addMaintenanceCommand(program, terminal)
   return program
 }

@@ -18,6 +18,8 @@ CREATE TYPE address AS (
 
 CREATE DOMAIN id AS bigint CHECK (VALUE >= 1 AND VALUE <= '9007199254740991'::bigint);
 
+CREATE SEQUENCE console_keys_id_seq AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+
 CREATE SEQUENCE delivery_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 GRANT USAGE ON SEQUENCE delivery_ids TO grandlivre_service;
 
@@ -191,6 +193,28 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON companies FOR EACH STATEMENT E
 ALTER TABLE companies ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON companies FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON companies TO grandlivre_service;
+
+CREATE TABLE console_keys (
+  id bigint NOT NULL,
+  name text NOT NULL,
+  key_hash bytea NOT NULL,
+  created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  used_at timestamp(0) with time zone,
+  revoked_at timestamp(0) with time zone,
+  CONSTRAINT console_keys_pkey PRIMARY KEY (id),
+  CONSTRAINT console_keys_key_hash_key UNIQUE (key_hash),
+  CONSTRAINT console_keys_key_hash_check CHECK (length(key_hash) = 32)
+);
+CREATE UNIQUE INDEX console_keys_in_use ON console_keys USING btree (name) WHERE revoked_at IS NULL;
+
+CREATE TABLE console_sessions (
+  session_hash bytea NOT NULL,
+  key_id bigint NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT console_sessions_pkey PRIMARY KEY (session_hash),
+  CONSTRAINT console_sessions_session_hash_check CHECK (length(session_hash) = 32),
+  CONSTRAINT console_sessions_key_id_fkey FOREIGN KEY (key_id) REFERENCES console_keys(id)
+);
 
 CREATE TABLE deliveries (
   schema_id id NOT NULL,
@@ -451,8 +475,10 @@ END),
   CONSTRAINT exports_state_check CHECK (state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])),
   CONSTRAINT exports_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id)
 );
+CREATE INDEX exports_ended ON exports USING btree (finished_at DESC) WHERE finished_at IS NOT NULL;
 CREATE INDEX exports_finished ON exports USING btree (schema_id, finished_at);
 CREATE UNIQUE INDEX exports_latest ON exports USING btree (schema_id, folder_id, identity) WHERE latest;
+CREATE INDEX exports_open ON exports USING btree (created_at) WHERE state = ANY (ARRAY['queued'::text, 'running'::text]);
 CREATE TRIGGER end_once BEFORE UPDATE OF state ON exports FOR EACH ROW WHEN ((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND new.state <> old.state) EXECUTE FUNCTION exports_end_once();
 ALTER TABLE exports ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON exports FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());

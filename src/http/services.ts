@@ -11,6 +11,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
 import type { Readiness } from './readiness.ts'
+import type { RunningStreams } from './stream/running-streams.ts'
 
 /** What routes use. `start.ts` creates it. */
 export interface Services {
@@ -33,6 +34,8 @@ export interface Services {
   queue: ExportQueue
   /** The threads of exports. */
   threads: Threads
+  /** The streamed exports that are being sent. */
+  streams: RunningStreams
   /** Records what was answered to partners. */
   audit: AuditTrail
   /** Whether requests can be accepted; remembers what failed ones lacked. */

@@ -11,6 +11,8 @@ export type AttemptOutcome = FolderOutcome | { noThread: true }
 export interface RunningAttempt {
   /** Current progress. */
   progress(): Progress
+  /** The export thread that runs it; undefined until one has begun. */
+  threadId(): number | undefined
   /** Never rejects. */
   outcome: Promise<AttemptOutcome>
   /** Makes the thread remove what it wrote. The outcome is a failure unless the attempt had just finished. */
@@ -27,7 +29,7 @@ export function startAttempt(
   const { port1: from, port2: hash } = new MessageChannel()
   // If it dies, the port closes, and the attempt fails.
   hashBeside(threads, { from }, () => {})
-  const progress = new Float64Array(new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT))
+  const progress = new Float64Array(new SharedArrayBuffer(4 * Float64Array.BYTES_PER_ELEMENT))
   progress[1] = Number.NaN
   const gaveUp = Promise.withResolvers<AttemptOutcome>()
   const outcome: Promise<AttemptOutcome> = threads.exports
@@ -47,7 +49,13 @@ export function startAttempt(
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
     stopTimer ??= setTimeout(tooLate, stopMs)
   }
-  return { progress: () => readProgress(progress), outcome: Promise.race([outcome, gaveUp.promise]), stop }
+  return {
+    progress: () => readProgress(progress),
+    // Threads are numbered from 1.
+    threadId: () => progress[3] || undefined,
+    outcome: Promise.race([outcome, gaveUp.promise]),
+    stop,
+  }
 }
 
 function readProgress([rows = 0, rowsTotal = Number.NaN, bytes = 0]: Float64Array): Progress {

@@ -2,11 +2,14 @@
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publish } from '../events/publish.ts'
+import { reasonOf } from './job.ts'
 import {
   type Claim,
   type ExportKey,
+  type ExportRecord,
   endExport,
   failExport,
+  findRecord,
   finishExport,
   type StoredFile,
 } from './jobs.sql.ts'
@@ -24,6 +27,29 @@ export async function fail(client: ClientBase, claim: Claim, reason: string): Pr
 /** Needs no claim. @returns false if the export has ended already or does not exist */
 export async function end(client: ClientBase, key: ExportKey, reason: string): Promise<boolean> {
   return publishEnd(client, key, await endExport(client, key, reason), { status: 'rejected', reason })
+}
+
+/** What staff wanted to cancel, as it was, and whether that ended it. */
+export interface Cancelled {
+  found: ExportRecord
+  isEnded: boolean
+}
+
+/**
+ * Ends an export for staff, as the owner. Its process notices at the next renewal, within a second; the queue entry then
+ * ends without effect.
+ * @param note shown in its status
+ * @returns undefined if there is no such export
+ */
+export async function cancel(
+  client: ClientBase,
+  exportId: string,
+  note: string | undefined,
+): Promise<Cancelled | undefined> {
+  const found = await findRecord(client, exportId)
+  if (!found) return undefined
+  const key = { schemaId: found.schemaId, exportId }
+  return { found, isEnded: await end(client, key, reasonOf('cancelled', found.requestId, note)) }
 }
 
 /** An export ends once, so its event is always the first about this document: CREATE. */

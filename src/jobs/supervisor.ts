@@ -29,6 +29,7 @@ import {
 import { holdLease } from './lease.ts'
 import type { ClaimedEntry, ExportQueue, QueueEntry } from './queue.ts'
 import { clearEnded } from './retention/leftovers.ts'
+import type { RunningAttempts } from './running-attempts.ts'
 
 export interface SupervisorParts {
   /** Connects as the service role. */
@@ -36,6 +37,7 @@ export interface SupervisorParts {
   queue: ExportQueue
   threads: Threads
   store: ObjectStore
+  attempts: RunningAttempts
   /** Exports that run at once. */
   concurrency: number
   timing: ExportTiming
@@ -76,8 +78,10 @@ export class Supervisor {
     const started = performance.now()
     log('export.started', claim)
     const attempt = this.#start(claim, job)
+    const unlist = this.#parts.attempts.begin(claim, attempt)
     const watch = this.#watch(claim, attempt, claimed.lost)
     const outcome = await attempt.outcome
+    unlist()
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
     if ('stored' in outcome) return this.#finish(claim, outcome, ms)

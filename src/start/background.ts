@@ -4,6 +4,7 @@ import { type Config, limits } from '../config.ts'
 import { createPool } from '../db/pool.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import { startRetention } from '../jobs/retention/retention.ts'
+import type { RunningAttempts } from '../jobs/running-attempts.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
 import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
 import { startChangeRetention } from '../ledger/changes/retention.ts'
@@ -24,6 +25,7 @@ export interface BackgroundParts {
   masterKey: Buffer
   queue: ExportQueue
   threads: Threads
+  attempts: RunningAttempts
   store: ObjectStore
   deliveries: PostParts
   timing: Timing
@@ -32,13 +34,14 @@ export interface BackgroundParts {
 
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, store, timing, log } = parts
+  const { config, database, queue, threads, attempts, store, timing, log } = parts
   await adoptRendering(database, config.timeZone)
   await queue.start()
   const supervisor = await Supervisor.start({
     database,
     queue,
     threads,
+    attempts,
     store,
     concurrency: config.exportThreads,
     timing: timing.exports,

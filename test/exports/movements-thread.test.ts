@@ -10,6 +10,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { Readiness } from '../../src/http/readiness.ts'
+import { RunningStreams } from '../../src/http/stream/running-streams.ts'
 import { ExportQueue } from '../../src/jobs/queue.ts'
 import { createLog } from '../../src/log.ts'
 import { openStore } from '../../src/store/open-store.ts'
@@ -70,6 +71,7 @@ beforeAll(async () => {
     queue,
     audit,
     readiness,
+    streams: new RunningStreams(),
     telemetry: noTelemetry,
     log,
   })

@@ -11,6 +11,7 @@ export const testMasterKey = randomBytes(32)
 
 export interface TestService {
   url: string
+  consoleUrl: string | undefined
   /** The JSON lines it has logged so far. */
   lines: string[]
   stop(): Promise<void>
@@ -64,6 +65,7 @@ export async function startTestService(
   })
   return {
     url: service.url,
+    consoleUrl: service.consoleUrl,
     lines,
     stop: async () => {
       await service.close()

@@ -17,6 +17,7 @@ import { attachment } from '../../store/attachment.ts'
 import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
+import type { RunningStream } from './running-streams.ts'
 import { type BodySource, streamBody } from './stream-body.ts'
 
 export interface StreamedExport {
@@ -67,6 +68,7 @@ export async function streamExport(
     return respond(c, services, source, { ...state, ...headersOf(download), Trailer: trailers(digest) })
   }
   const reader = startExport(services.threads, download.task, digest)
+  const listed = listStream(c, services, download.task)
   const { outgoing } = c.env
   // Covers every way in which the client disconnects, even while the database is searching for the first row.
   outgoing.once('close', () => reader.cancel())
@@ -79,7 +81,7 @@ export async function streamExport(
     if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
     // Errors before the first chunk are answered with their status.
     const first = await reader.read()
-    const source = sourceOf(reader, first, c, services, ({ blocks }) => {
+    const source = sourceOf(reader, first, listed, c, services, ({ blocks }) => {
       if (blocks) keep(blocks, download.task, cursor, c, services)
     })
     const headers = { ...stateHeaders(download, head), ...headersOf(download), Trailer: trailers(digest) }
@@ -163,6 +165,7 @@ function headersOf({ task: { form, encoding }, fileName }: StreamedExport): Reco
 function sourceOf(
   reader: ExportReader,
   first: Uint8Array | undefined,
+  listed: RunningStream,
   c: Context<Edge>,
   { log, readiness }: Services,
   ended: (summary: ExportSummary) => void,
@@ -177,6 +180,7 @@ function sourceOf(
     read: async () => {
       const chunk = next ?? (await reader.read().catch(recordFailure))
       next = undefined
+      listed.bytes += chunk?.length ?? 0
       return chunk
     },
     recycle: (chunk) => reader.recycle(chunk),
@@ -186,6 +190,22 @@ function sourceOf(
     },
     cancel: () => reader.cancel(),
   }
+}
+
+/** Lists the stream for staff until its answer ends. */
+function listStream(c: Context<Edge>, { streams }: Services, task: ExportTask): RunningStream {
+  const principal = c.get('principal')
+  const facts = {
+    what: task.what,
+    form: task.form,
+    encoding: task.encoding,
+    schemaId: principal?.schemaId,
+    folderId: c.get('folderId'),
+    thirdPartyId: principal?.thirdPartyId,
+    requestId: c.get('requestId'),
+    since: Date.now(),
+  }
+  return streams.begin(facts, c.env.outgoing)
 }
 
 /** A known answer, as a body. */

@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { listKeys, revokeKey } from '../../auth/console/keys.sql.ts'
+import { createConsoleKey } from '../../auth/console/keys.ts'
+import { table } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { asOwner, recordAct } from '../with-database.ts'
+
+export function addConsoleCommands(program: Command, terminal: Terminal): void {
+  const key = program
+    .command('console')
+    .description('the console for browsers (CONSOLE_PORT)')
+    .command('key')
+    .description('keys with which staff sign in')
+  key
+    .command('create')
+    .description('make a key, and show it')
+    .requiredOption('--name <name>', 'whose key it is: acts in the console are recorded with it')
+    .action(({ name }) => create(terminal, name))
+  key
+    .command('list')
+    .description('list all keys, without their secret values')
+    .action(() => list(terminal))
+  key
+    .command('revoke')
+    .description('refuse a key from now on, and end its sessions')
+    .argument('<name>')
+    .action((name) => revoke(terminal, name))
+}
+
+async function create(terminal: Terminal, name: string): Promise<void> {
+  if (!/^[\p{L}\d][\p{L}\d@._-]{0,63}$/u.test(name))
+    throw new Error('--name takes 1 to 64 letters, digits and the characters @ . _ -')
+  await asOwner(terminal, async (client) => {
+    const key = await createConsoleKey(client, name)
+    if (key === undefined)
+      throw new Error(`There is a key ${name} in use: console key revoke ${name}, or take another name`)
+    await recordAct(client, { act: 'console key create', details: { name } })
+    return [`Key of ${name}: ${key}`, 'It is shown only once; enter it on the sign-in page of the console.']
+  })
+}
+
+function list(terminal: Terminal): Promise<void> {
+  return asOwner(terminal, async (client) => {
+    const rows = (await listKeys(client)).map(({ name, createdAt, usedAt, revokedAt }) => [
+      name,
+      revokedAt ? 'revoked' : 'in use',
+      day(createdAt),
+      usedAt ? day(usedAt) : 'never',
+    ])
+    return table(['NAME', 'STATE', 'MADE', 'LAST SIGN-IN'], rows)
+  })
+}
+
+const day = (date: Date) => date.toISOString().slice(0, 10)
+
+function revoke(terminal: Terminal, name: string): Promise<void> {
+  return asOwner(terminal, async (client) => {
+    if (!(await revokeKey(client, name)))
+      throw new Error(`There is no key ${name} in use: see console key list`)
+    await recordAct(client, { act: 'console key revoke', details: { name } })
+    return [`The key of ${name} is revoked, and its sessions have ended.`]
+  })
+}

@@ -1,0 +1,62 @@
+/**
+ * Which requests are answered at all. Other pages of the browser must not act in the name of staff, nor read what they
+ * see.
+ *
+ * - Host: another site may let its name lead to this machine (DNS rebinding), and its pages then count as ours. Such a
+ *   request carries that name, so only loopback names, bare addresses and CONSOLE_HOST are accepted.
+ * - Origin: browsers say where a form comes from, in Sec-Fetch-Site or, where the connection is not trusted, in Origin.
+ *   The cookie is SameSite=Strict, but other ports of this machine are of the same site.
+ * - Token: a form carries a token of its session (`csrf`).
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+import { sha256 } from '../../auth/secrets.ts'
+
+/** @param host the header, with or without a port. @param own CONSOLE_HOST */
+export function isOurHost(host: string | undefined, own: string): boolean {
+  const url = `http://${host}`
+  if (host === undefined || !/^[\w.:[\]-]+$/.test(host) || !URL.canParse(url)) return false
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  return name === 'localhost' || name.endsWith('.localhost') || name === own.toLowerCase() || isIP(name) !== 0
+}
+
+export interface OriginHeaders {
+  host: string | undefined
+  origin: string | undefined
+  secFetchSite: string | undefined
+}
+
+/** Whether a form was sent from a page of this console. */
+export function isOurOrigin({ host, origin, secFetchSite }: OriginHeaders): boolean {
+  if (secFetchSite !== undefined) return secFetchSite === 'same-origin'
+  return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
+}
+
+/** The token of forms, made of that of the session, which it does not reveal. */
+export function csrfOf(sessionToken: string): string {
+  return createHmac('sha256', sessionToken).update('csrf').digest('base64url')
+}
+
+export function isCsrf(given: string | null, sessionToken: string): boolean {
+  return given !== null && timingSafeEqual(sha256(given), sha256(csrfOf(sessionToken)))
+}
+
+export const securityHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  'Cache-Control': 'no-store',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  // With no-referrer, browsers send forms with the origin `null`.
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+}

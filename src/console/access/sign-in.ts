@@ -1,0 +1,97 @@
+/** Signing in with a key, and out: the form, the cookie, and what the audit records of both. */
+import type { Context } from 'hono'
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { html } from 'hono/html'
+import type { Pool } from 'pg'
+import { recordStaffAct } from '../../audit/staff-act.sql.ts'
+import { beginSession, endSession, readSession, type Session } from '../../auth/console/keys.ts'
+import { limits } from '../../config.ts'
+import { inTransaction } from '../../db/pool.ts'
+import { type Html, Refusal } from '../page.ts'
+import type { Attempts } from './attempts.ts'
+import type { ConsoleEdge } from './edge.ts'
+
+type Visit = Context<ConsoleEdge>
+
+/** A proxy that ends TLS says so. Without one the header only keeps its sender from signing in. */
+const isBehindHttps = (c: Visit) => c.req.header('x-forwarded-proto') === 'https'
+
+const cookieName = (c: Visit) => (isBehindHttps(c) ? '__Secure-grandlivre-console' : 'grandlivre-console')
+
+const cookieOptions = (c: Visit) =>
+  ({
+    path: '/console',
+    httpOnly: true,
+    sameSite: 'Strict',
+    secure: isBehindHttps(c),
+    maxAge: limits.consoleSessionMs / 1000,
+  }) as const
+
+/** The session of a request; undefined if nobody is signed in. */
+export async function sessionOf(c: Visit, owner: Pool): Promise<Session | undefined> {
+  const token = getCookie(c, cookieName(c))
+  return token === undefined ? undefined : readSession(owner, token)
+}
+
+/** @param to path to go to afterwards, @param problem why the last attempt failed */
+export function signInForm(to: string, problem?: string): Html {
+  return html`<h1>Sign in</h1>
+<form method="post" action="/console/sign-in" class="sign-in">
+<input type="hidden" name="to" value="${to}">
+<label for="key">Key</label>
+<input id="key" name="key" type="password" required autofocus autocomplete="current-password" spellcheck="false"${problem === undefined ? '' : html` aria-invalid="true" aria-describedby="problem"`}>
+${problem === undefined ? '' : html`<p id="problem" class="problem" role="alert">${problem}</p>`}
+<button>Sign in</button>
+</form>
+<p class="hint">The command <code>npm run cli -- console key create --name &lt;you&gt;</code> makes a key.</p>`
+}
+
+/** Where to go after signing in: a path of the console, never another site. */
+export function safeTarget(to: string | null): string {
+  return to !== null && !to.includes('..') && /^\/console(?:[/?][\w/?=&.:%+-]*)?$/.test(to) ? to : '/console'
+}
+
+export interface SignInParts {
+  owner: Pool
+  attempts: Attempts
+}
+
+/**
+ * @returns the session; undefined if the key is not known
+ * @throws {Refusal} 429 after too many attempts from this address
+ */
+export async function signIn(
+  c: Visit,
+  { owner, attempts }: SignInParts,
+  key: string,
+): Promise<Session | undefined> {
+  const address = c.env.incoming.socket.remoteAddress ?? 'unknown'
+  const waitMs = attempts.waitMs(address)
+  if (waitMs > 0) {
+    const seconds = Math.ceil(waitMs / 1000)
+    throw new Refusal(429, `Too many sign-ins have failed. Try again in ${seconds} seconds.`, {
+      'Retry-After': String(seconds),
+    })
+  }
+  const session = await inTransaction(owner, async (client) => {
+    const begun = await beginSession(client, key.trim())
+    // Attempts that are refused unread, after too many, are not recorded: they would fill the audit.
+    const [staff, act] = begun ? [`console ${begun.name}`, 'console sign-in'] : ['console', 'console refuse']
+    await recordStaffAct(client, { staff, act, details: { address } })
+    return begun
+  })
+  if (!session) {
+    attempts.failed(address)
+    return undefined
+  }
+  setCookie(c, cookieName(c), session.token, cookieOptions(c))
+  return session
+}
+
+export async function signOut(c: Visit, owner: Pool, session: Session): Promise<void> {
+  await inTransaction(owner, async (client) => {
+    await endSession(client, session)
+    await recordStaffAct(client, { staff: `console ${session.name}`, act: 'console sign-out' })
+  })
+  deleteCookie(c, cookieName(c), { path: '/console', secure: isBehindHttps(c) })
+}

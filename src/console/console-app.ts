@@ -1,0 +1,209 @@
+/**
+ * The console on one screen: the steps of every request.
+ *
+ *   headers -> host -> size -> assets -> origin of forms -> session -> token of the form -> page or act
+ */
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import type { Context, MiddlewareHandler } from 'hono'
+import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import type { Pool } from 'pg'
+import type { Session } from '../auth/console/keys.ts'
+import { limits } from '../config.ts'
+import type { Services } from '../http/services.ts'
+import { Attempts } from './access/attempts.ts'
+import type { ConsoleEdge } from './access/edge.ts'
+import { csrfOf, isCsrf, isOurHost, isOurOrigin, securityHeaders } from './access/guard.ts'
+import { safeTarget, sessionOf, signIn, signInForm, signOut } from './access/sign-in.ts'
+import { layout } from './layout.ts'
+import type { Viewers } from './live.ts'
+import { type Action, type Html, type Page, type PageContext, Refusal } from './page.ts'
+import { refusalOf, refusalPage } from './refusals.ts'
+
+export interface ConsoleParts {
+  services: Services
+  /** Connects as the owner of the tables. */
+  owner: Pool
+  pages: readonly Page[]
+  actions: readonly Action[]
+  viewers: Viewers
+  /** CONSOLE_HOST */
+  host: string
+  /** Milliseconds. */
+  now: () => number
+}
+
+type Visit = Context<ConsoleEdge>
+
+export function createConsole(parts: ConsoleParts): Hono<ConsoleEdge> {
+  const app = new Hono<ConsoleEdge>()
+  app.onError((error, c) => answerError(error, c, parts))
+  app.notFound(() => {
+    throw new Refusal(404, 'There is no such page.')
+  })
+  app.use(setHeaders, checkHost(parts.host), limitBody, checkOrigin)
+  app.get('/', (c) => c.redirect('/console', 303))
+  app.get('/console/assets/:name', async (c) => readAsset(c))
+  addSignIn(app, parts)
+  for (const page of parts.pages) app.get(`/console${page.path}`, (c) => showPage(c, page, parts))
+  for (const action of parts.actions) app.post(`/console${action.path}`, (c) => act(c, action, parts))
+  refuseOtherMethods(app, parts)
+  return app
+}
+
+const setHeaders: MiddlewareHandler = async (c, next) => {
+  for (const [name, value] of Object.entries(securityHeaders)) c.header(name, value)
+  await next()
+}
+
+function checkHost(own: string): MiddlewareHandler {
+  return async (c, next) => {
+    if (!isOurHost(c.req.header('host'), own))
+      throw new Refusal(
+        421,
+        'The console is reached by a loopback name, an address, or the name of CONSOLE_HOST.',
+      )
+    await next()
+  }
+}
+
+const limitBody = bodyLimit({
+  maxSize: limits.bodyBytesMax,
+  onError: () => {
+    throw new Refusal(413, `A form has at most ${limits.bodyBytesMax} bytes.`, { Connection: 'close' })
+  },
+})
+
+const checkOrigin: MiddlewareHandler = async (c, next) => {
+  const { host, origin, 'sec-fetch-site': secFetchSite } = c.req.header()
+  if (c.req.method === 'POST' && !isOurOrigin({ host, origin, secFetchSite }))
+    throw new Refusal(403, 'This form was not sent from a page of the console.')
+  await next()
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+const assets = ['console.css', 'console.js', 'icon.svg']
+
+async function readAsset(c: Visit): Promise<Response> {
+  const name = c.req.param('name') ?? ''
+  if (!assets.includes(name)) throw new Refusal(404, 'There is no such file.')
+  const bytes = await readFile(new URL(`assets/${name}`, import.meta.url))
+  return c.body(bytes, 200, { 'Content-Type': types[extname(name)]! })
+}
+
+function addSignIn(app: Hono<ConsoleEdge>, { owner, now, pages }: ConsoleParts): void {
+  const attempts = new Attempts(now)
+  const formPage = (to: string, problem?: string) =>
+    layout({ title: 'Sign in', main: signInForm(to, problem), pages, path: '/sign-in' })
+  app.get('/console/sign-in', async (c) => c.html(await formPage(safeTarget(c.req.query('to') ?? null))))
+  app.post('/console/sign-in', async (c) => {
+    const form = await readForm(c)
+    const to = safeTarget(form.get('to'))
+    const session = await signIn(c, { owner, attempts }, form.get('key') ?? '')
+    return session ? c.redirect(to, 303) : c.html(await formPage(to, 'This key is not in use.'), 401)
+  })
+  app.post('/console/sign-out', async (c) => {
+    const session = await requireSession(c, owner)
+    checkToken(await readForm(c), session)
+    await signOut(c, owner, session)
+    return c.redirect('/console/sign-in', 303)
+  })
+}
+
+async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Response> {
+  const session = await sessionOf(c, parts.owner)
+  const wantsEvents = c.req.header('accept') === 'text/event-stream'
+  if (!session && !wantsEvents) return c.redirect(`/console/sign-in?to=${encodeURIComponent(pathOf(c))}`, 303)
+  if (!session) throw new Refusal(401, 'Sign in first.')
+  const context = contextOf(c, session, parts)
+  if (!wantsEvents) {
+    const isLive = page.everyMs !== undefined
+    return c.html(await document(parts, session, page, await page.render(context), isLive))
+  }
+  if (page.everyMs === undefined || c.req.method === 'HEAD')
+    throw new Refusal(404, 'This page is not kept up to date.')
+  const content = async () =>
+    (await sessionOf(c, parts.owner)) ? String(await page.render(context)) : undefined
+  return parts.viewers.watch(c, content, page.everyMs)
+}
+
+async function act(c: Visit, action: Action, parts: ConsoleParts): Promise<Response> {
+  const session = await requireSession(c, parts.owner)
+  const form = await readForm(c)
+  checkToken(form, session)
+  const acted = await action.run(contextOf(c, session, parts), form)
+  if ('seeOther' in acted) return c.redirect(`/console${acted.seeOther}`, 303)
+  return c.html(await document(parts, session, { ...action, title: acted.title }, acted.main, false))
+}
+
+function document(
+  { pages }: ConsoleParts,
+  session: Session,
+  { title, path }: Pick<Page, 'title' | 'path'>,
+  main: Html | Awaited<Html>,
+  isLive: boolean,
+): Html {
+  const signedIn = { name: session.name, csrf: csrfOf(session.token) }
+  return layout({ title, main, signedIn, pages, path, isLive })
+}
+
+function contextOf(c: Visit, session: Session, { services, owner }: ConsoleParts): PageContext {
+  return {
+    services,
+    owner,
+    staff: `console ${session.name}`,
+    csrf: csrfOf(session.token),
+    params: c.req.param(),
+    query: new URL(c.req.url).searchParams,
+    url: pathOf(c),
+  }
+}
+
+function pathOf(c: Visit): string {
+  const { pathname, search } = new URL(c.req.url)
+  return pathname + search
+}
+
+async function requireSession(c: Visit, owner: Pool): Promise<Session> {
+  const session = await sessionOf(c, owner)
+  if (!session) throw new Refusal(401, 'Your session has ended: sign in again.')
+  return session
+}
+
+async function readForm(c: Visit): Promise<URLSearchParams> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header('content-type') ?? ''))
+    throw new Refusal(415, 'A form has the content type application/x-www-form-urlencoded.')
+  return new URLSearchParams(await c.req.text())
+}
+
+function checkToken(form: URLSearchParams, session: Session): void {
+  if (!isCsrf(form.get('csrf'), session.token))
+    throw new Refusal(403, 'This form belongs to another session: go back, reload the page and try again.')
+}
+
+function refuseOtherMethods(app: Hono<ConsoleEdge>, { pages, actions }: ConsoleParts): void {
+  const methods = new Map<string, string[]>([
+    ['/console/assets/:name', ['GET', 'HEAD']],
+    ['/console/sign-in', ['GET', 'HEAD', 'POST']],
+    ['/console/sign-out', ['POST']],
+  ])
+  for (const { path } of pages) methods.set(`/console${path}`, ['GET', 'HEAD'])
+  for (const { path } of actions)
+    methods.set(`/console${path}`, [...(methods.get(`/console${path}`) ?? []), 'POST'])
+  for (const [path, allowed] of methods)
+    app.all(path, () => {
+      throw new Refusal(405, 'This address is not used with this method.', { Allow: allowed.join(', ') })
+    })
+}
+
+async function answerError(error: Error, c: Visit, { services }: ConsoleParts): Promise<Response> {
+  const refusal = refusalOf(error)
+  if (!(error instanceof Refusal)) services.log('console.failed', { path: c.req.path, error })
+  for (const [name, value] of Object.entries(refusal.headers)) c.header(name, value)
+  return c.html(await refusalPage(refusal), refusal.status)
+}

@@ -1,0 +1,76 @@
+/** Parts of pages: numbers, times, forms, tables. */
+import { html } from 'hono/html'
+import type { Html, PageContext } from './page.ts'
+
+const numbers = new Intl.NumberFormat('en')
+
+/** `1,234,567`. @param count a number, or its digits */
+export function integer(count: number | string | bigint): string {
+  return numbers.format(typeof count === 'string' ? BigInt(count) : count)
+}
+
+const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const
+
+/** `12.3 MB` */
+export function bytes(count: number | string): string {
+  let value = Number(count)
+  let unit = 0
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000
+    unit += 1
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
+}
+
+/** `340 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h` */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  const [minutes, hours, days] = [
+    Math.floor(seconds / 60),
+    Math.floor(seconds / 3600),
+    Math.floor(seconds / 86_400),
+  ]
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
+  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`
+}
+
+/** In the time zone of the platform: `2026-03-01 14:05:09`. Absent: a dash. */
+export function time(
+  at: Date | string | null | undefined,
+  { services }: Pick<PageContext, 'services'>,
+): Html {
+  if (at === null || at === undefined) return html`<span class="none">none</span>`
+  const date = new Date(at)
+  // The Swedish form is that of ISO 8601.
+  const text = date.toLocaleString('sv', { timeZone: services.config.timeZone })
+  return html`<time datetime="${date.toISOString()}">${text}</time>`
+}
+
+/** A form that posts to an action. @param path below /console */
+export function form({ csrf }: Pick<PageContext, 'csrf'>, path: string, content: Html): Html {
+  return html`<form method="post" action="/console${path}">
+<input type="hidden" name="csrf" value="${csrf}">${content}</form>`
+}
+
+/** A table with its caption, in a box that scrolls by itself on a narrow screen. */
+export function table(caption: string, heads: readonly string[], rows: readonly Html[], none: string): Html {
+  if (rows.length === 0) return html`<h2>${caption}</h2><p class="none">${none}</p>`
+  return html`<h2>${caption}</h2>
+<div class="scrolls" role="region" aria-label="${caption}" tabindex="0"><table>
+<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${rows}</tbody></table></div>`
+}
+
+/** Names and what they are: the facts of one thing. */
+export function facts(pairs: readonly (readonly [string, Html | string])[]): Html {
+  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+/** The bar of what is done of a whole; without one, it says that something moves. @param label for screen readers */
+export function bar(label: string, done: number, whole: number | undefined): Html {
+  if (whole === undefined || whole === 0) return html`<progress aria-label="${label}"></progress>`
+  const percent = Math.min(100, Math.floor((100 * done) / whole))
+  return html`<progress aria-label="${label}" max="100" value="${percent}">${percent} %</progress>`
+}

@@ -1,0 +1,63 @@
+/** The document around every page: header, navigation, main. Nothing in it comes from elsewhere. */
+import { html, raw } from 'hono/html'
+import { form } from './elements.ts'
+import type { Html, Page } from './page.ts'
+
+/** Who is signed in. */
+export interface SignedIn {
+  /** Name of the key. */
+  name: string
+  csrf: string
+}
+
+export interface LayoutParts {
+  title: string
+  main: Html
+  /** Absent on the sign-in page and where nobody is signed in. */
+  signedIn?: SignedIn | undefined
+  /** With links in the header. */
+  pages: readonly Page[]
+  /** Path of the page, to mark its link. */
+  path: string
+  /** The page is kept up to date. */
+  isLive?: boolean
+  /** The browser asks again after this many seconds. */
+  againSeconds?: number
+}
+
+export function layout(parts: LayoutParts): Html {
+  const { title, main, signedIn, isLive = false, againSeconds } = parts
+  return html`${raw('<!doctype html>')}
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+${againSeconds === undefined ? '' : html`<meta http-equiv="refresh" content="${againSeconds}">`}
+<title>${title} - Grandlivre</title>
+<link rel="icon" href="/console/assets/icon.svg">
+<link rel="stylesheet" href="/console/assets/console.css">
+${isLive ? html`<script src="/console/assets/console.js" defer></script>` : ''}
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header>
+<p class="name">Grandlivre</p>
+${signedIn ? navigation(parts, signedIn) : ''}
+</header>
+<main id="main" tabindex="-1">${main}</main>
+<p class="lost" id="lost" role="status" aria-live="polite"></p>
+</body>
+</html>`
+}
+
+function navigation({ pages, path }: LayoutParts, signedIn: SignedIn): Html {
+  const links = pages
+    .filter((page) => page.navigation !== undefined)
+    .map((page) => {
+      const isHere = page.path === '' ? path === '' : path === page.path || path.startsWith(`${page.path}/`)
+      return html`<li><a href="/console${page.path}"${isHere ? raw(' aria-current="page"') : ''}>${page.navigation}</a></li>`
+    })
+  const signOut = html`<button class="quiet">Sign out ${signedIn.name}</button>`
+  return html`<nav aria-label="Pages"><ul>${links}</ul></nav>${form(signedIn, '/sign-out', signOut)}`
+}

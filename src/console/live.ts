@@ -1,0 +1,54 @@
+/**
+ * Keeps the page that a browser shows up to date, by server-sent events: the same address, asked for as an event
+ * stream. Each event is the content of `main`, sent only where it differs from the last; `assets/console.js` changes
+ * what differs. Without it, a reload shows the same.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Context } from 'hono'
+import { streamSSE } from 'hono/streaming'
+import { limits } from '../config.ts'
+import type { ConsoleEdge } from './access/edge.ts'
+import { Refusal } from './page.ts'
+
+/** Proxies close connections on which nothing moves. */
+const quietMsMax = 15_000
+
+export class Viewers {
+  #count = 0
+  readonly #closing: AbortSignal
+
+  /** @param closing ends all of them: the process stops */
+  constructor(closing: AbortSignal) {
+    this.#closing = closing
+  }
+
+  /**
+   * @param render the content now; undefined if nobody is signed in any more
+   * @throws {Refusal} 503 if too many browsers watch
+   */
+  watch(c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response {
+    if (this.#count >= limits.consoleViewersMax)
+      throw new Refusal(503, 'Too many pages are kept up to date: close some, or reload this one.')
+    this.#count += 1
+    const left = new AbortController()
+    const ended = AbortSignal.any([this.#closing, left.signal])
+    c.env.outgoing.once('close', () => left.abort())
+    return streamSSE(c, async (stream) => {
+      try {
+        let sent: string | undefined
+        let sentAt = 0
+        for (; !ended.aborted; await delay(everyMs, undefined, { signal: ended }).catch(() => {})) {
+          const content = await render()
+          if (content === undefined) return
+          const isQuiet = performance.now() - sentAt > quietMsMax
+          if (content === sent && !isQuiet) continue
+          if (content === sent) await stream.write(': still here\n\n')
+          else await stream.writeSSE({ event: 'content', data: content })
+          ;[sent, sentAt] = [content, performance.now()]
+        }
+      } finally {
+        this.#count -= 1
+      }
+    })
+  }
+}

@@ -1,0 +1,251 @@
+/** The start page: streams of this process and full exports of all processes, as they run; and cancelling them. */
+import { html } from 'hono/html'
+import { recordStaffAct } from '../../audit/staff-act.sql.ts'
+import { inTransaction } from '../../db/pool.ts'
+import type { RunningStream } from '../../http/stream/running-streams.ts'
+import { cancel } from '../../jobs/end.ts'
+import type { RunningAttempts } from '../../jobs/running-attempts.ts'
+import { bar, bytes, duration, facts, form, integer, table, time } from '../elements.ts'
+import { type Action, type Html, type Page, type PageContext, Refusal } from '../page.ts'
+import { Rates } from '../rates.ts'
+import {
+  type EndedExport,
+  findExport,
+  listEndedExports,
+  listOpenExports,
+  type OpenExport,
+  readPartnerCodes,
+} from './exports.sql.ts'
+
+const everyMs = 1_000
+/** Open exports that are listed; a queue that is longer says so. */
+const openMax = 100
+const endedMax = 20
+/** The same as for `export cancel --reason`. */
+const reasonCharactersMax = 500
+
+export function exportPages(attempts: RunningAttempts): Page[] {
+  const rates = new Rates(Date.now)
+  return [
+    {
+      path: '',
+      title: 'Exports',
+      navigation: 'Exports',
+      everyMs,
+      render: async (context) => {
+        const { owner, services } = context
+        const streams = services.streams.list()
+        const open = await listOpenExports(owner, openMax + 1)
+        const partners = await readPartnerCodes(
+          owner,
+          streams.flatMap(({ thirdPartyId }) => thirdPartyId ?? []),
+        )
+        const ended = await listEndedExports(owner, endedMax)
+        return html`<h1>Exports</h1>
+<p role="status" aria-live="polite">${summary(streams.length, open)}</p>
+${streamTable(streams, partners, rates, context)}
+${openTable(open, attempts, rates, context)}
+${endedTable(ended, context)}`
+      },
+    },
+    { path: '/exports/:id/cancel', title: 'Cancel an export', render: cancelPage },
+    { path: '/streams/:id/cut', title: 'Cut a stream', render: cutPage },
+  ]
+}
+
+export function exportActions(): Action[] {
+  return [
+    { path: '/exports/:id/cancel', run: cancelExport },
+    { path: '/streams/:id/cut', run: cutStream },
+  ]
+}
+
+function summary(streams: number, open: readonly OpenExport[]): string {
+  const running = open.filter(({ state }) => state === 'running').length
+  const queued = open.length - running
+  const more = open.length > openMax ? 'more than ' : ''
+  if (streams + running + queued === 0) return 'Nothing is being exported.'
+  return `Streams of this process: ${streams}. Full exports: ${running} running, ${more}${Math.min(queued, openMax)} queued.`
+}
+
+function streamTable(
+  streams: readonly RunningStream[],
+  partners: ReadonlyMap<string, string>,
+  rates: Rates,
+  context: PageContext,
+): Html {
+  const rows = streams.map(
+    (stream) => html`<tr id="${stream.id}">
+<th scope="row">${stream.what} <small>${stream.form}${stream.encoding === 'identity' ? '' : `, ${stream.encoding}`}</small></th>
+<td>${stream.folderId === undefined ? 'folders of a firm' : folderLink(stream.folderId)}</td>
+<td>${partners.get(stream.thirdPartyId ?? '') ?? ''}</td>
+<td class="number">${bytes(stream.bytes)}</td>
+<td class="number">${bytes(rates.perSecond(stream.id, stream.bytes, stream.since))}/s</td>
+<td>${time(new Date(stream.since), context)}</td>
+<td><a href="/console/streams/${stream.id}/cut">Cut <span class="hidden">the stream of ${stream.what}</span></a></td>
+</tr>`,
+  )
+  const heads = ['Stream', 'Folder', 'Partner', 'Sent', 'Rate', 'Since', 'Act']
+  return table('Streams of this process', heads, rows, 'No export is streaming from this process.')
+}
+
+function openTable(
+  open: readonly OpenExport[],
+  attempts: RunningAttempts,
+  rates: Rates,
+  context: PageContext,
+): Html {
+  const now = Date.now()
+  const rows = open.slice(0, openMax).map((each) => {
+    const here = each.state === 'running' ? attempts.find(each.id) : undefined
+    // The row is renewed twice a second; the memory of this process is newer.
+    const done = here?.progress.rows ?? Number(each.rows)
+    const whole = here?.progress.rowsTotal ?? (each.rowsTotal === null ? undefined : Number(each.rowsTotal))
+    const sent = here?.progress.bytes ?? Number(each.bytes)
+    const since = each.createdAt.getTime()
+    const rate =
+      each.state === 'queued' ? '' : `${integer(Math.round(rates.perSecond(each.id, done, since)))} rows/s`
+    const state =
+      each.state === 'queued'
+        ? html`queued for ${duration(now - since)}`
+        : bar(`Progress of ${each.id}`, done, whole)
+    return html`<tr id="${each.id}">
+<th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
+<td>${folderLink(each.folderId)} ${each.folder ?? ''}</td>
+<td>${state}</td>
+<td class="number">${each.state === 'queued' ? '' : `${integer(done)} of ${whole === undefined ? '?' : integer(whole)}`}</td>
+<td class="number">${each.state === 'queued' ? '' : bytes(sent)}</td>
+<td class="number">${rate}</td>
+<td>${placeOf(each, here?.threadId, here !== undefined)}</td>
+<td class="number">${each.attempt}</td>
+<td>${time(each.createdAt, context)}</td>
+<td><a href="/console/exports/${each.id}/cancel">Cancel <span class="hidden">${each.id}</span></a></td>
+</tr>`
+  })
+  const heads = [
+    'Full export',
+    'Folder',
+    'Progress',
+    'Rows',
+    'Bytes',
+    'Rate',
+    'Thread',
+    'Attempt',
+    'Triggered',
+    'Act',
+  ]
+  const caption = open.length > openMax ? `Full exports: the oldest ${openMax}` : 'Full exports'
+  return table(caption, heads, rows, 'No full export is queued or running.')
+}
+
+function placeOf({ state }: OpenExport, threadId: number | undefined, isHere: boolean): string {
+  if (state === 'queued') return ''
+  if (!isHere) return 'another process'
+  return threadId === undefined ? 'waits for one' : String(threadId)
+}
+
+function endedTable(ended: readonly EndedExport[], context: PageContext): Html {
+  const rows = ended.map(
+    (each) => html`<tr id="ended-${each.id}">
+<th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
+<td>${folderLink(each.folderId)} ${each.folder ?? ''}</td>
+<td><span class="state ${each.state}">${each.state}</span></td>
+<td class="number">${integer(each.rows)}</td>
+<td class="number">${bytes(each.bytes)}</td>
+<td class="number">${duration(each.finishedAt.getTime() - each.createdAt.getTime())}</td>
+<td>${time(each.finishedAt, context)}</td>
+<td class="text">${each.reason ?? ''}</td>
+</tr>`,
+  )
+  const heads = ['Full export', 'Folder', 'State', 'Rows', 'Bytes', 'Took', 'Ended', 'Reason']
+  return table('Full exports that ended last', heads, rows, 'None has ended.')
+}
+
+const formatOf = ({ format, compression }: Pick<OpenExport, 'format' | 'compression'>) =>
+  compression === null ? format : `${format}, ${compression}`
+
+const folderLink = (folderId: string) => html`<a href="/console/folders/${folderId}">${folderId}</a>`
+
+async function cancelPage(context: PageContext): Promise<Html> {
+  const found = await findExport(context.owner, context.params['id'] ?? '')
+  if (!found) throw new Refusal(404, 'There is no such full export.')
+  return html`<h1>Cancel a full export</h1>
+${facts([
+  ['Full export', html`<code>${found.id}</code>`],
+  ['Folder', html`${folderLink(found.folderId)} ${found.folder ?? ''}`],
+  ['Format', formatOf(found)],
+  ['State', found.state],
+  ['Triggered', time(found.createdAt, context)],
+])}
+${form(
+  context,
+  `/exports/${found.id}/cancel`,
+  html`<label for="reason">Reason, shown to the partner in the status of the export</label>
+<input id="reason" name="reason" maxlength="${reasonCharactersMax}" autofocus>
+<p class="buttons"><button class="grave">Cancel the export</button> <a href="/console">Let it run</a></p>`,
+)}`
+}
+
+async function cancelExport(
+  { owner, params, staff }: PageContext,
+  given: URLSearchParams,
+): Promise<{ seeOther: string }> {
+  const reason = readReason(given)
+  const cancelled = await inTransaction(owner, async (client) => {
+    const asked = await cancel(client, params['id'] ?? '', reason)
+    if (!asked?.isEnded) return asked
+    const { schemaId, folderId, id } = asked.found
+    const details = { export: id, reason: reason ?? null }
+    await recordStaffAct(client, { staff, act: 'export cancel', schemaId, folderId, details })
+    return asked
+  })
+  if (!cancelled) throw new Refusal(404, 'There is no such full export.')
+  if (!cancelled.isEnded)
+    throw new Refusal(409, `The full export is ${cancelled.found.state} already and cannot be cancelled.`)
+  return { seeOther: '' }
+}
+
+async function cutPage(context: PageContext): Promise<Html> {
+  const found = context.services.streams.find(context.params['id'] ?? '')
+  if (!found) throw new Refusal(404, 'This stream has ended.')
+  return html`<h1>Cut a stream</h1>
+<p>The partner sees a broken transfer, and may call again at once.</p>
+${facts([
+  ['Stream', `${found.what} ${found.form}`],
+  ['Folder', found.folderId ?? 'folders of a firm'],
+  ['Request', html`<code>${found.requestId}</code>`],
+  ['Since', time(new Date(found.since), context)],
+  ['Sent', bytes(found.bytes)],
+])}
+${form(
+  context,
+  `/streams/${found.id}/cut`,
+  html`<label for="reason">Reason, for the audit</label>
+<input id="reason" name="reason" maxlength="${reasonCharactersMax}" autofocus>
+<p class="buttons"><button class="grave">Cut the stream</button> <a href="/console">Let it run</a></p>`,
+)}`
+}
+
+async function cutStream(
+  { owner, services, params, staff }: PageContext,
+  given: URLSearchParams,
+): Promise<{ seeOther: string }> {
+  const reason = readReason(given)
+  const found = services.streams.find(params['id'] ?? '')
+  if (!found) throw new Refusal(404, 'This stream has ended.')
+  const { what, requestId, schemaId, folderId, thirdPartyId } = found
+  await inTransaction(owner, async (client) => {
+    const details = { stream: what, request: requestId, reason: reason ?? null }
+    await recordStaffAct(client, { staff, act: 'stream cut', schemaId, folderId, thirdPartyId, details })
+  })
+  services.streams.cut(found.id)
+  return { seeOther: '' }
+}
+
+/** Undefined if there is none. */
+function readReason(given: URLSearchParams): string | undefined {
+  const reason = given.get('reason')?.trim() ?? ''
+  if (/\p{Cc}/u.test(reason) || reason.length > reasonCharactersMax)
+    throw new Refusal(400, `A reason is one line of at most ${reasonCharactersMax} characters.`)
+  return reason === '' ? undefined : reason
+}

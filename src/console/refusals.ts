@@ -1,0 +1,44 @@
+/** What is shown instead of a page. */
+import { html } from 'hono/html'
+import { AppError } from '../errors.ts'
+import { layout } from './layout.ts'
+import { type Html, Refusal } from './page.ts'
+
+/** Seconds after which a browser asks again what was not available. */
+const againSeconds = 5
+
+const titles: Readonly<Record<Refusal['status'], string>> = {
+  400: 'That does not work',
+  401: 'Not signed in',
+  403: 'Refused',
+  404: 'Not found',
+  405: 'Refused',
+  409: 'That does not work',
+  413: 'Too large',
+  415: 'Refused',
+  421: 'Wrong address',
+  429: 'Too many attempts',
+  500: 'Something is broken',
+  503: 'Not available',
+}
+
+/** A fault is not explained to browsers; the log has it. */
+export function refusalOf(error: Error): Refusal {
+  if (error instanceof Refusal) return error
+  if (error instanceof AppError && error.status === 503)
+    return new Refusal(503, 'The database cannot be reached. This page tries again every few seconds.')
+  return new Refusal(500, 'The service failed. Its log says why, at the event console.failed.')
+}
+
+export function refusalPage({ status, message }: Refusal): Html {
+  const signIn = html`<p><a href="/console/sign-in">Sign in</a></p>`
+  const start = html`<p><a href="/console">To the console</a></p>`
+  const main = html`<h1>${titles[status]}</h1><p class="problem">${message}</p>${status === 401 ? signIn : start}`
+  return layout({
+    title: titles[status],
+    main,
+    pages: [],
+    path: '',
+    ...(status === 503 ? { againSeconds } : {}),
+  })
+}

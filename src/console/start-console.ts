@@ -1,0 +1,62 @@
+/** Starts the console, if CONSOLE_PORT is set. */
+import { limits } from '../config.ts'
+import type { DatabaseUrls } from '../db/database.ts'
+import { createOwnerPool } from '../db/pool.ts'
+import type { Services } from '../http/services.ts'
+import type { RunningAttempts } from '../jobs/running-attempts.ts'
+import type { Timing } from '../timing.ts'
+import { checkOwner } from './access/owner.sql.ts'
+import { createConsole } from './console-app.ts'
+import { listenForStaff } from './listener.ts'
+import { Viewers } from './live.ts'
+import { pagesOf } from './pages.ts'
+
+export interface StartedConsole {
+  /** `http://127.0.0.1:9090/console` */
+  url: string
+  close(): Promise<void>
+}
+
+export interface ConsoleNeeds {
+  services: Services
+  urls: DatabaseUrls
+  /** The server cannot be reached, so the login is not checked. */
+  isAway: boolean
+  attempts: RunningAttempts
+  timing: Timing
+}
+
+/**
+ * @returns undefined if CONSOLE_PORT is not set
+ * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
+ */
+export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole | undefined> {
+  const { services, urls, attempts, timing } = needs
+  const address = services.config.console
+  if (!address) return undefined
+  await using stack = new AsyncDisposableStack()
+  const owner = createOwnerPool(urls.ownerUrl, {
+    max: limits.consoleConnectionsMax,
+    applicationName: 'grandlivre console',
+  })
+  stack.defer(() => owner.end())
+  if (!needs.isAway) await checkOwner(owner)
+  const closing = new AbortController()
+  const viewers = new Viewers(closing.signal)
+  const app = createConsole({
+    services,
+    owner,
+    ...pagesOf({ attempts }),
+    viewers,
+    host: address.host,
+    now: Date.now,
+  })
+  const { url, close } = await listenForStaff(app.fetch, address, timing.listener)
+  stack.defer(async () => {
+    closing.abort()
+    await close()
+  })
+  services.log('console.listening', { url: `${url}/console` })
+  const started = stack.move()
+  return { url: `${url}/console`, close: () => started.disposeAsync() }
+}

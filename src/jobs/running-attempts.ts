@@ -1,0 +1,35 @@
+/** The attempts at full exports that this process makes, for staff to see. */
+import type { Progress } from './jobs.sql.ts'
+
+export interface ListedAttempt {
+  attempt: number
+  /** Number of the export thread; undefined until one has begun. */
+  threadId: number | undefined
+  progress: Progress
+}
+
+interface Attempt {
+  progress(): Progress
+  threadId(): number | undefined
+}
+
+export class RunningAttempts {
+  readonly #running = new Map<string, { attempt: number; of: Attempt }>()
+
+  /** Lists the attempt until the returned function is called. */
+  begin({ exportId, attempt }: { exportId: string; attempt: number }, of: Attempt): () => void {
+    const listed = { attempt, of }
+    this.#running.set(exportId, listed)
+    return () => {
+      // Unless a later attempt has begun.
+      if (this.#running.get(exportId) === listed) this.#running.delete(exportId)
+    }
+  }
+
+  /** Undefined if another process makes the attempt, or none. */
+  find(exportId: string): ListedAttempt | undefined {
+    const found = this.#running.get(exportId)
+    if (!found) return undefined
+    return { attempt: found.attempt, threadId: found.of.threadId(), progress: found.of.progress() }
+  }
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { csrfOf, isCsrf, isOurHost, isOurOrigin } from '../../../src/console/access/guard.ts'
+import { safeTarget } from '../../../src/console/access/sign-in.ts'
+
+test.each([
+  ['localhost:9090', true],
+  ['127.0.0.1:9090', true],
+  ['[::1]:9090', true],
+  ['console.localhost', true],
+  ['192.168.1.4:9090', true],
+  ['console.example.org', true],
+  ['CONSOLE.example.org:443', true],
+  // Names of others that lead to this machine.
+  ['evil.example.com', false],
+  ['127.0.0.1.evil.example.com', false],
+  ['localhost.evil.example.com:9090', false],
+  ['localhost@evil.example.com', false],
+  ['', false],
+  [undefined, false],
+])('the host %s is ours: %s', (host, isOurs) => {
+  expect(isOurHost(host, 'console.example.org')).toBe(isOurs)
+})
+
+const host = '127.0.0.1:9090'
+
+test.each([
+  ['same-origin', undefined, true],
+  // A proxy passes another host on than the browser's.
+  ['same-origin', 'https://console.example.org', true],
+  ['same-site', `http://${host}`, false],
+  ['cross-site', undefined, false],
+  ['none', undefined, false],
+  [undefined, `http://${host}`, true],
+  [undefined, 'http://127.0.0.1:8080', false],
+  [undefined, 'https://evil.example.com', false],
+  [undefined, 'null', false],
+  [undefined, undefined, false],
+])('a form with Sec-Fetch-Site %s and Origin %s is ours: %s', (secFetchSite, origin, isOurs) => {
+  expect(isOurOrigin({ host, origin, secFetchSite })).toBe(isOurs)
+})
+
+test('the token of forms belongs to one session and does not reveal it', () => {
+  const token = csrfOf('glv_session_a')
+  expect(isCsrf(token, 'glv_session_a')).toBe(true)
+  for (const given of [null, '', csrfOf('glv_session_b'), `${token}x`])
+    expect(isCsrf(given, 'glv_session_a')).toBe(false)
+  expect(token).not.toContain('glv_session')
+})
+
+test.each([
+  ['/console/folders?after=12', '/console/folders?after=12'],
+  ['/console', '/console'],
+  ['//evil.example.com', '/console'],
+  ['/console/../../evil', '/console'],
+  ['/consolex', '/console'],
+  ['https://evil.example.com/console', '/console'],
+  ['/console\n/x', '/console'],
+  [null, '/console'],
+])('after a sign-in with the target %j the browser goes to %s', (given, target) => {
+  expect(safeTarget(given)).toBe(target)
+})

@@ -1,0 +1,134 @@
+/** What the console answers to requests, wherever they come from. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertKey, revokeKey } from '../../src/auth/console/keys.sql.ts'
+import { sha256 } from '../../src/auth/secrets.ts'
+import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
+
+let stage: ConsoleStage
+let cookie: string
+
+beforeAll(async () => {
+  stage = await setConsoleStage()
+  await stage.staff.client.query('set search_path = grandlivre')
+  cookie = await stage.signIn()
+})
+afterAll(() => stage?.close())
+
+const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
+
+test('a visitor is sent to the sign-in page, and back to where it wanted to go', async () => {
+  const answer = await stage.ask('/console/exports/export_1/cancel')
+  expect(answer.status).toBe(303)
+  const to = answer.headers.get('location')!
+  expect(to).toBe('/console/sign-in?to=%2Fconsole%2Fexports%2Fexport_1%2Fcancel')
+  expect(await (await stage.ask(to)).text()).toContain('value="/console/exports/export_1/cancel"')
+  const signedIn = await stage.ask(
+    '/console/sign-in',
+    form({ key: stage.key, to: '/console/exports/export_1/cancel' }),
+  )
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([
+    303,
+    '/console/exports/export_1/cancel',
+  ])
+})
+
+test('the cookie is for this console alone, and behind https for https alone', async () => {
+  const cookieOf = async (headers = {}) => {
+    const answer = await stage.ask('/console/sign-in', { ...form({ key: stage.key }), headers })
+    return answer.headers.get('set-cookie')!
+  }
+  const plain = await cookieOf()
+  expect(plain).toMatch(
+    /^grandlivre-console=glv_session_[\w-]{43}; Max-Age=43200; Path=\/console; HttpOnly; SameSite=Strict$/,
+  )
+  expect(await cookieOf({ 'X-Forwarded-Proto': 'https' })).toMatch(/^__Secure-grandlivre-console=.*; Secure/)
+})
+
+test('every answer forbids scripts and styles from elsewhere, frames and copies', async () => {
+  for (const path of ['/console/sign-in', '/console', '/console/nowhere', '/console/assets/console.js']) {
+    const { headers } = await stage.ask(path, { headers: { Cookie: cookie } })
+    expect(headers.get('content-security-policy'), path).toContain("default-src 'none'; script-src 'self'")
+    expect(headers.get('cache-control'), path).toBe('no-store')
+    expect(headers.get('x-content-type-options'), path).toBe('nosniff')
+  }
+})
+
+test('a wrong key is refused, ten in a minute, and then any for the rest of it', async () => {
+  const other = await setConsoleStage()
+  const attempt = (key: string) => other.ask('/console/sign-in', form({ key }))
+  for (let i = 0; i < 10; i += 1) {
+    const answer = await attempt(`glv_console_${i}`)
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null])
+  }
+  const refused = await attempt(other.key)
+  expect([refused.status, refused.headers.get('set-cookie')]).toEqual([429, null])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  await other.close()
+})
+
+test('the sessions of a key end when it is revoked, and one when its owner signs out', async () => {
+  await insertKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
+  const ofBob = await stage.signIn('glv_console_of_bob')
+  const statusOf = async (of: string) => (await stage.ask('/console', { headers: { Cookie: of } })).status
+  expect(await statusOf(ofBob)).toBe(200)
+  await revokeKey(stage.staff.client, 'bob')
+  expect(await statusOf(ofBob)).toBe(303)
+  expect((await stage.ask('/console/sign-in', form({ key: 'glv_console_of_bob' }))).status).toBe(401)
+  const mine = await stage.signIn()
+  expect((await stage.post(mine, '/console/sign-out')).status).toBe(303)
+  expect([await statusOf(mine), await statusOf(cookie)]).toEqual([303, 200])
+})
+
+test('a session ends after twelve hours', async () => {
+  const old = await stage.signIn()
+  const hash = sha256(old.split('=')[1]!)
+  const { rows } = await stage.staff.client.query(
+    `select extract(epoch from expires_at - clock_timestamp()) / 3600 as hours from console_sessions where session_hash = $1`,
+    [hash],
+  )
+  expect(Number(rows[0].hours)).toBeCloseTo(12, 1)
+  await stage.staff.client.query('update console_sessions set expires_at = now() where session_hash = $1', [
+    hash,
+  ])
+  expect((await stage.ask('/console', { headers: { Cookie: old } })).status).toBe(303)
+})
+
+test('a form without the token of its session, or from elsewhere, does nothing', async () => {
+  const other = await stage.signIn()
+  const signOut = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
+    stage.ask('/console/sign-out', { ...form(fields), headers: { Cookie: other, ...headers } })
+  expect((await signOut({})).status).toBe(403)
+  expect((await signOut({ csrf: 'x' })).status).toBe(403)
+  const page = await (await stage.ask('/console', { headers: { Cookie: other } })).text()
+  const csrf = /name="csrf" value="([^"]+)"/.exec(page)![1]!
+  expect((await signOut({ csrf }, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+  expect(
+    (await signOut({ csrf }, { 'Sec-Fetch-Site': 'same-site', Origin: 'http://127.0.0.1:1' })).status,
+  ).toBe(403)
+  const foreign = await fetch(`${stage.origin}/console/sign-out`, {
+    ...form({ csrf }),
+    headers: { Cookie: other, Origin: 'https://evil.example.com' },
+    redirect: 'manual',
+  })
+  expect(foreign.status).toBe(403)
+  expect((await stage.ask('/console', { headers: { Cookie: other } })).status).toBe(200)
+  expect((await signOut({ csrf })).status).toBe(303)
+})
+
+test('a path that does not exist is 404, a wrong method 405, a long form 413, another kind of body 415', async () => {
+  const headers = { Cookie: cookie }
+  expect((await stage.ask('/console/nowhere', { headers })).status).toBe(404)
+  expect((await stage.ask('/api/v1/key/info', { headers })).status).toBe(404)
+  const deleted = await stage.ask('/console', { method: 'DELETE', headers })
+  expect([deleted.status, deleted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  expect((await stage.ask('/console/sign-out', { headers })).status).toBe(405)
+  const long = 'x'.repeat(70_000)
+  expect((await stage.ask('/console/sign-in', form({ key: long }))).status).toBe(413)
+  const json = { method: 'POST', body: '{}', headers: { ...headers, 'Content-Type': 'application/json' } }
+  expect((await stage.ask('/console/sign-out', json)).status).toBe(415)
+  expect((await stage.ask('/console/exports/export_1/cancel', { headers })).status).toBe(404)
+})
+
+test('the console is not on the port of the API', async () => {
+  expect((await fetch(`${stage.service.url}/console`)).status).toBe(404)
+})
