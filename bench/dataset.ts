@@ -70,7 +70,7 @@ export async function openDataset(
     masterKey: masterKey.toString('hex'),
     filesFolder: join(dataDir, 'files'),
     year: {
-      databaseUrl: database.serviceUrl,
+      databaseUrl: database.directUrl,
       schemaId,
       folderId: folder.societyId,
       exerciceId: exercice.id,

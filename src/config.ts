@@ -23,7 +23,10 @@ export interface Config {
   /** IANA name of the platform's time zone, in which its timestamps become days. */
   timeZone: string
   exportThreads: number
-  /** Exports that one thread runs at once. Each holds two connections. */
+  /**
+   * Exports that one thread runs at once, each with two connections. Rendering is far faster than a slow client reads,
+   * so a thread with one export would mostly wait.
+   */
   exportsPerThread: number
   rateLimit: { requests: number; windowMs: number; concurrent: number }
   /** Public address of the service, without a slash at its end. Absent: the address where it listens. */
@@ -71,6 +74,9 @@ export type LogLevel = (typeof logLevels)[number]
 
 /** Default of PORT. The demo, which may choose, takes the next free one. */
 export const defaultPort = 8080
+
+/** Default of EXPORTS_PER_THREAD. */
+export const defaultExportsPerThread = 8
 
 /** Reports every mistake of the environment at once, so that an operator can correct them together. */
 export class ConfigError extends Error {
@@ -145,7 +151,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     masterKey,
     timeZone,
     exportThreads: wholeNumber('EXPORT_THREADS', Math.min(availableParallelism(), 8), 1, 64),
-    exportsPerThread: wholeNumber('EXPORTS_PER_THREAD', 8, 1, 64),
+    exportsPerThread: wholeNumber('EXPORTS_PER_THREAD', defaultExportsPerThread, 1, 64),
     rateLimit: {
       requests: wholeNumber('RATE_LIMIT_REQUESTS', 20, 1, 1_000_000),
       windowMs: wholeNumber('RATE_LIMIT_WINDOW_MS', 10_000, 100, 3_600_000),
@@ -254,19 +260,27 @@ export const limits = {
    * memory for a slow client.
    */
   channelWindowBytes: 8 * 256 * 1024,
-  /**
-   * Exports that one thread runs at once. Rendering is far faster than a slow client reads, so a thread with one export
-   * would mostly wait. Each export holds two database connections.
-   */
-  exportsPerThread: 8,
   /** Exports that may wait for a free thread; further ones get 503. */
   exportQueueMax: 32,
+  /** How long an export waits for a free thread, and then for both its connections, before 503. */
+  exportWaitMs: 15_000,
+  /**
+   * How long an export holds one connection without the other before it gives both back: a pooler that is too small may
+   * have given all its sessions to such halves.
+   */
+  halfSnapshotMs: 500,
   /** How long a request waits for a database connection before 503. */
   databaseConnectMs: 5_000,
   /** How long a process waits for another one to migrate. A first migration takes two seconds. */
   migrationLockMs: 30_000,
   /** Connections of the main thread to the database; its queries are single-row look-ups. */
   serviceConnectionsMax: 8,
+  /**
+   * Connections to PostgreSQL itself, for deliveries and the lock of a sweep; their transactions take a few
+   * milliseconds. With one each for request slots, notifications, the dispatcher's locks, the queue and what it listens
+   * to, a process has eight at most.
+   */
+  directConnectionsMax: 3,
   /**
    * A second signal within this time is an echo of the first: npm passes it on in milliseconds, on a busy machine
    * later.
@@ -321,8 +335,6 @@ export const limits = {
   searchSubscriptionsMax: 100,
   /** A third party with this many subscriptions waiting for slots is not searched: half of what one search may find. */
   searchWaitingMax: 50,
-  /** Connections of the dispatcher besides the one that holds its locks; its transactions take a few milliseconds. */
-  deliveryConnectionsMax: 4,
   /** How long rows of the audit are collected before they are appended: each is there a second after its request. */
   auditAppendMs: 500,
   /** Rows of the audit that wait in memory while the database is away, at a kilobyte each. Further ones are counted. */

@@ -2,7 +2,7 @@
 import { constants, setPriority } from 'node:os'
 import { threadId, workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
-import { createPool, withStartupOptions } from './db/pool.ts'
+import { createPool } from './db/pool.ts'
 import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
 import type { SentTask } from './exports/run/task.ts'
@@ -10,17 +10,6 @@ import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-
 import { noTelemetry } from './telemetry/telemetry.ts'
 import { ThreadTelemetry } from './telemetry/thread-telemetry.ts'
 import type { ThreadSettings } from './threads/pool.ts'
-
-/**
- * Connection settings of exports:
- * - A backend that sends nothing checks twice a second that its client is still connected, so a cancelled export ends.
- * - No parallel workers: they would take the cores that render, to scan a whole year in search of a month.
- * - Random pages cost what they cost in memory or on flash, so that such scans are not preferred.
- * - A sort of a large selection stays in memory.
- */
-const exportOptions =
-  '-c client_connection_check_interval=500 -c max_parallel_workers_per_gather=0 ' +
-  '-c random_page_cost=1.1 -c work_mem=32MB'
 
 const settings = workerData as ThreadSettings
 const { telemetryMemory } = settings
@@ -30,9 +19,10 @@ const telemetry = telemetryMemory ? new ThreadTelemetry(telemetryMemory, threadI
  * Lives as long as the thread. Two connections open at once and stay open, which saves 20 ms for an export after a
  * pause.
  */
-const pool = createPool(withStartupOptions(settings.databaseUrl, exportOptions), {
-  max: 2 * limits.exportsPerThread,
+const pool = createPool(settings.database, {
+  max: 2 * settings.exportsPerThread,
   kept: 2,
+  firstAnswerMs: limits.exportWaitMs,
   applicationName: 'grandlivre export',
   telemetry,
 })

@@ -1,22 +1,18 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { AuditTrail } from './audit/audit-trail.ts'
 import { loadMasterKey } from './auth/master-key.ts'
-import { RequestSlots } from './auth/request-slots.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { startConsole } from './console/start-console.ts'
-import { asServiceRole, checkExportAddress, type Database } from './db/database.ts'
-import { Notifications } from './db/notifications.ts'
-import { createPool } from './db/pool.ts'
+import { checkExportAddress, type Database, exportAddress } from './db/database.ts'
 import { createApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
 import { RunningStreams } from './http/stream/running-streams.ts'
-import { ExportQueue } from './jobs/queue.ts'
 import { RunningAttempts } from './jobs/running-attempts.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
+import { openConnections } from './start/connections.ts'
 import { beginExports, needsOf } from './start/needs.ts'
 import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { openStore } from './store/open-store.ts'
@@ -63,25 +59,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const telemetry = noTelemetry
   const { database, urls, away } = await openUnlessAway(config)
   stack.defer(async () => database?.close())
-  const { serviceUrl } = urls
-  const exportUrl =
-    config.exportDatabaseUrl === undefined ? serviceUrl : asServiceRole(config.exportDatabaseUrl)
-  if (exportUrl !== serviceUrl) await checkExportAddress(exportUrl)
+  const { service, directUrl } = urls
+  const exportsFrom = exportAddress(config, service)
+  if (exportsFrom !== service) await checkExportAddress(exportsFrom)
   const masterKey = await loadMasterKey(config)
-  const pool = createPool(serviceUrl, {
-    max: limits.serviceConnectionsMax,
-    applicationName: 'grandlivre',
-    telemetry,
-  })
-  stack.defer(() => pool.end())
-  const audit = new AuditTrail(pool, log)
-  stack.defer(() => audit.close())
-  const requestSlots = new RequestSlots(serviceUrl, config.rateLimit.concurrent, log)
-  stack.defer(() => requestSlots.close())
-  const notifications = new Notifications(serviceUrl, log, timing.databaseAwayMs)
-  stack.defer(() => notifications.close())
-  const queue = new ExportQueue(serviceUrl, log, timing.exports)
-  stack.defer(() => queue.close())
+  const connections = openConnections(stack, { urls, config, timing, telemetry, log })
+  const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
   const bound = database && (await options.prepare?.(database, masterKey))
   const { server, url, answerWith } = await listenAhead(config, log, timing)
   let drained = true
@@ -94,16 +77,24 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
   const threads = createThreads(config.exportThreads, {
-    databaseUrl: exportUrl,
+    database: exportsFrom,
+    exportsPerThread: config.exportsPerThread,
     store: settings,
     storeTiming: timing.store,
     timeZone: config.timeZone,
     telemetryMemory: telemetry.threadMemory,
   })
   stack.defer(() => threads.destroy())
-  const { needs, close: closeNeeds } = await needsOf({ config, database: pool, exportUrl, store, threads })
+  const { needs, close: closeNeeds } = await needsOf({
+    config,
+    database: pool,
+    direct,
+    exportsFrom,
+    store,
+    threads,
+  })
   stack.defer(closeNeeds)
-  const readiness = new Readiness(needs, () => beginExports([serviceUrl, exportUrl]), timing.missingMs)
+  const readiness = new Readiness(needs, () => beginExports([service, exportsFrom]), timing.missingMs)
   const deliveries = postPartsOf(config, timing.deliveries)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
@@ -115,7 +106,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const staffConsole = await startConsole({ services, urls, isAway: away !== undefined, attempts, timing })
   stack.defer(async () => staffConsole?.close())
   bound?.(url)
-  const start = () => startBackground({ ...parts, attempts, serviceUrl, timing })
+  const start = () => startBackground({ ...parts, attempts, direct, directUrl, timing })
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, away, readiness, pauseMs, log, start })
   answerWith(app)

@@ -168,7 +168,7 @@ export class RequestSlots {
       ...keepAlive,
     })
     client.on('error', (error) => this.#lose(client, error))
-    this.#client = await connectSafely(client, 'service')
+    this.#client = await connectSafely(client, { actor: 'service' })
     return client
   }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { latestMigration } from '../db/migrations/migrate.ts'
-import { readVersion } from '../db/version.sql.ts'
+import { readVersion } from '../db/migrations/version.sql.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { withDatabase } from './with-database.ts'
 

@@ -1,7 +1,11 @@
 /**
- * Checks that a new connection is safe before it is used. Start-up options set its role, search path and date style,
- * and a pooler may silently drop them: requests would then run as the owner, past row-level security. One statement
- * checks each new connection (3 ms of the 10 to 15 that opening one takes); an unsafe one is closed.
+ * Checks that a new connection is safe before it is used. Its role, search path and date style come from start-up
+ * options, which a pooler may silently drop, or from the settings of its login, which somebody may forget: requests
+ * would then run as the owner, past row-level security. One statement checks each new connection (3 ms of the 10 to 15
+ * that opening one takes); an unsafe one is closed.
+ *
+ * Where a pooler may be on the way, the next transaction may run in another session, which is not checked. So the login
+ * itself must be harmless there: it owns nothing, and row-level security binds it whatever role a session has.
  */
 import type pg from 'pg'
 import type { ClientBase } from 'pg'
@@ -12,6 +16,14 @@ export type Actor = 'service' | 'owner'
 
 /** The role of requests. It owns nothing, and row-level security limits it to one tenant at a time. */
 export const serviceRole = 'grandlivre_service'
+
+export interface Expected {
+  actor: Actor
+  /** See Address. */
+  isPooled?: boolean
+  /** How long a pooler may take to give the connection a session. */
+  waitMs?: number | undefined
+}
 
 export class UnsafeConnection extends Error {
   /** One text per cause: the problem and the remedy. */
@@ -28,15 +40,11 @@ export class UnsafeConnection extends Error {
 }
 
 /** @throws {UnsafeConnection} naming every cause */
-export async function checkConnection(client: ClientBase, actor: Actor): Promise<void> {
-  const standing = await readStanding(client)
-  // pg keeps the key of the connection under this name; its types do not declare it.
-  const { processID } = client as ClientBase & { processID: number | null }
-  const causes = [
-    ...poolerCause(processID, standing.processId),
-    ...(actor === 'service' ? roleCauses(standing) : []),
-    ...settingCauses(standing),
-  ]
+export async function checkConnection(client: ClientBase, expected: Expected): Promise<void> {
+  const standing = await readStanding(client, expected.waitMs)
+  const causes = expected.isPooled
+    ? causesThroughPooler(standing)
+    : causesOf(client, expected.actor, standing)
   if (causes.length > 0) throw new UnsafeConnection(causes)
 }
 
@@ -44,10 +52,10 @@ export async function checkConnection(client: ClientBase, actor: Actor): Promise
  * Opens one connection outside any pool.
  * @throws {UnsafeConnection} naming every cause; after any error the connection is closed
  */
-export async function connectSafely(client: pg.Client, actor: Actor): Promise<pg.Client> {
+export async function connectSafely(client: pg.Client, expected: Expected): Promise<pg.Client> {
   try {
     await client.connect()
-    await checkConnection(client, actor)
+    await checkConnection(client, expected)
     return client
   } catch (error) {
     await client.end().catch(() => {})
@@ -67,17 +75,20 @@ export function asUnsafeConnection(error: unknown): unknown {
 
 interface Standing {
   processId: number
+  login: string
   role: string
   searchPath: string
   dateStyle: string
   /** Tables of tenants' rows where row-level security does not apply to the role. */
   unbound: string[]
+  /** Whether the login, with any role that it has, is past row-level security: it owns tables, or is above it. */
+  isLoginUnbound: boolean
 }
 
-async function readStanding(client: ClientBase): Promise<Standing> {
+async function readStanding(client: ClientBase, waitMs?: number): Promise<Standing> {
   const { rows } = await client.query<Standing>(
     lookUp({
-      text: `select pg_backend_pid() as "processId", current_user::text as role,
+      text: `select pg_backend_pid() as "processId", session_user::text as login, current_user::text as role,
        current_setting('search_path') as "searchPath", current_setting('datestyle') as "dateStyle",
        array(
          select c.relname::text from pg_class c
@@ -85,15 +96,31 @@ async function readStanding(client: ClientBase): Promise<Standing> {
            and (c.relrowsecurity or exists (
              select from pg_attribute a where a.attrelid = c.oid and a.attname = 'schema_id' and not a.attisdropped))
            and not row_security_active(c.oid)
-         order by 1) as unbound`,
+         order by 1) as unbound,
+       (select r.rolsuper or r.rolbypassrls or exists (
+           select from pg_class c
+           where c.relnamespace = to_regnamespace('grandlivre') and c.relkind in ('r', 'p')
+             and pg_has_role(r.oid, c.relowner, 'MEMBER'))
+         from pg_roles r where r.rolname = session_user) as "isLoginUnbound"`,
+      ...(waitMs === undefined ? {} : { waitMs }),
     }),
   )
   return rows[0]!
 }
 
+function causesOf(client: ClientBase, actor: Actor, standing: Standing): string[] {
+  // pg keeps the key of the connection under this name; its types do not declare it.
+  const { processID } = client as ClientBase & { processID: number | null }
+  return [
+    ...poolerCause(processID, standing.processId),
+    ...(actor === 'service' ? roleCauses(standing) : []),
+    ...settingCauses(standing),
+  ]
+}
+
 const withoutPooler =
-  'Use the address of PostgreSQL itself: advisory locks, LISTEN and settings belong to a session, and a pooler shares ' +
-  'sessions'
+  'Set DIRECT_DATABASE_URL to the address of PostgreSQL itself: advisory locks, LISTEN and settings belong to a session, ' +
+  'and a pooler shares sessions'
 
 /** Keys of PostgreSQL contain the id of the process that serves the connection; a pooler issues its own. */
 function poolerCause(keyNames: number | null, processId: number): string[] {
@@ -111,13 +138,16 @@ function roleCauses({ role, unbound }: Standing): string[] {
       `Requests would run as the role ${role}${isBound ? '' : ', which row-level security does not bind,'} and not as ` +
         `${serviceRole}. The start-up option that sets the role was dropped: use the address of PostgreSQL itself.`,
     ]
-  if (isBound) return []
+  return isBound ? [] : [unboundCause(unbound)]
+}
+
+function unboundCause(unbound: readonly string[]): string {
   const tables =
     unbound.length > 3 ? `${unbound.slice(0, 3).join(', ')} and ${unbound.length - 3} more` : unbound
-  return [
+  return (
     `Row-level security does not bind ${serviceRole} on ${tables}. As an administrator: alter role ${serviceRole} ` +
-      'nosuperuser nobypassrls; it must own no table, and no table of ours may have row level security disabled.',
-  ]
+    'nosuperuser nobypassrls; it must own no table, and no table of ours may have row level security disabled.'
+  )
 }
 
 function settingCauses({ searchPath, dateStyle }: Standing): string[] {
@@ -133,4 +163,39 @@ function settingCauses({ searchPath, dateStyle }: Standing): string[] {
         'another at each login: use the address of PostgreSQL itself, without such a trigger.',
     )
   return causes
+}
+
+/** No start-up option is sent where a pooler may be: what is missing is a setting of the login. */
+function causesThroughPooler(standing: Standing): string[] {
+  const { login, role, searchPath, dateStyle, unbound, isLoginUnbound } = standing
+  if (isLoginUnbound)
+    return [
+      `The login ${login} is one that row-level security does not bind, whatever its role: it owns tables of ours, or is ` +
+        'above it. Sessions of a pooler may lose their role, so use a login that owns nothing. As an administrator: ' +
+        `create role web login password '...'; ${loginSettings('web')}`,
+    ]
+  const missing = [
+    ...(role === serviceRole ? [] : [`the role ${role} and not ${serviceRole}`]),
+    ...(searchPath === 'grandlivre' ? [] : [`the search path ${searchPath || 'empty'} and not grandlivre`]),
+    ...(dateStyle.startsWith('ISO') ? [] : [`the date style ${dateStyle} and not ISO`]),
+  ]
+  const causes = missing.map((what) => `Requests would run with ${what}.`)
+  if (causes.length > 0)
+    causes.push(
+      'With DIRECT_DATABASE_URL, the login brings these settings, since a pooler drops those of a connection. As an ' +
+        `administrator: ${loginSettings(login)} Then let the pooler open new connections (PgBouncer: RECONNECT).`,
+    )
+  else if (unbound.length > 0) causes.push(unboundCause(unbound))
+  return causes
+}
+
+/** What a login needs whose sessions a pooler shares. */
+function loginSettings(login: string): string {
+  const name = /^[a-z_][a-z0-9_]*$/.test(login) ? login : `"${login.replaceAll('"', '""')}"`
+  return [
+    `grant ${serviceRole} to ${name} with set true;`,
+    `alter role ${name} set role = '${serviceRole}';`,
+    `alter role ${name} set search_path = grandlivre;`,
+    `alter role ${name} set datestyle = ISO;`,
+  ].join(' ')
 }

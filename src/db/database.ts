@@ -12,22 +12,29 @@
  * login of the service may only take the role: `create role web login password '...'; grant grandlivre_service to web
  * with set true`. The service checks at its start that the version fits. Commands that write (import, seed, partner,
  * token) then also need the owner's address.
+ *
+ * With DIRECT_DATABASE_URL, all of that is said of its login, and DATABASE_URL may lead through a pooler: requests and
+ * exports alone go there, as a login of their own whose settings make its sessions safe (check-connection.ts).
  */
 
+import { randomInt } from 'node:crypto'
 import pg from 'pg'
 import { type Config, limits } from '../config.ts'
-import { connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
+import { type Address, asAddress } from './address.ts'
+import { type Actor, connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
 import { startEmbeddedDatabase } from './embedded/embedded.ts'
 import { checkServerVersion, checkVersion, migrate } from './migrations/migrate.ts'
-import { isConnectionLoss } from './outage.ts'
-import { keepAlive, ourSettings, withStartupOptions } from './pool.ts'
+import { DatabaseAway, isConnectionLoss, refusalOf } from './outage.ts'
+import { keepAlive, withOurSettings, withStartupOptions } from './pool.ts'
 
 /** The addresses of a database. */
 export interface DatabaseUrls {
   /** For staff and imports: sees every tenant. */
   ownerUrl: string
-  /** For requests: runs as grandlivre_service. */
-  serviceUrl: string
+  /** For requests and exports: runs as grandlivre_service, maybe through a pooler. */
+  service: Address
+  /** Runs as grandlivre_service on the server itself: for locks, notifications, the queue, sweeping and deliveries. */
+  directUrl: string
 }
 
 export interface Database extends DatabaseUrls {
@@ -35,22 +42,16 @@ export interface Database extends DatabaseUrls {
   close(): Promise<void>
 }
 
-/**
- * The server cannot be reached or accepts no connections at the moment. This is not an error of configuration, and may
- * pass.
- */
-export class DatabaseAway extends Error {
-  constructor(name: string, cause: unknown) {
-    super(refusalOf(name, cause), { cause })
-  }
-}
+type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, 'directDatabaseUrl'>>
 
 /**
- * @throws {DatabaseAway} if the server of DATABASE_URL cannot be reached
+ * For staff, who need neither the pooler nor its login.
+ * @throws {DatabaseAway} if the server cannot be reached
  * @throws {Error} if the database does not start, does not fit the code or is not safe to use, with the remedy
  */
-export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl'>): Promise<Database> {
-  if (config.databaseUrl !== undefined) return openServer(config.databaseUrl)
+export async function openDatabase(config: Settings): Promise<Database> {
+  const urls = urlsOfServer(config)
+  if (urls) return openServer(urls, settingOf(config), async () => {})
   const embedded = await startEmbeddedDatabase({ dataDir: config.dataDir })
   try {
     await migrate(embedded.ownerUrl)
@@ -58,11 +59,41 @@ export async function openDatabase(config: Pick<Config, 'dataDir' | 'databaseUrl
     await embedded.stop()
     throw error
   }
-  return { ownerUrl: embedded.ownerUrl, serviceUrl: embedded.serviceUrl, close: () => embedded.stop() }
+  const { ownerUrl, serviceUrl } = embedded
+  return { ownerUrl, service: asAddress(serviceUrl), directUrl: serviceUrl, close: () => embedded.stop() }
 }
 
-export function urlsOfServer(databaseUrl: string): DatabaseUrls {
-  return { ownerUrl: databaseUrl, serviceUrl: asServiceRole(databaseUrl) }
+/**
+ * For the service: checks the address of requests, too.
+ * @throws {Error} as `openDatabase`
+ */
+export async function openDatabaseOfService(config: Settings): Promise<Database> {
+  const urls = urlsOfServer(config)
+  if (!urls?.service.isPooled) return openDatabase(config)
+  return openServer(urls, settingOf(config), () => checkPooledAddress(urls))
+}
+
+/** Undefined for the embedded database. */
+export function urlsOfServer({
+  databaseUrl,
+  directDatabaseUrl,
+}: Omit<Settings, 'dataDir'>): DatabaseUrls | undefined {
+  if (databaseUrl === undefined) return undefined
+  const ownerUrl = directDatabaseUrl ?? databaseUrl
+  const directUrl = asServiceRole(ownerUrl)
+  const isPooled = directDatabaseUrl !== undefined
+  return { ownerUrl, service: isPooled ? { url: databaseUrl, isPooled } : asAddress(directUrl), directUrl }
+}
+
+/** Where exports read. The login of a second server is as that of the first. */
+export function exportAddress(
+  { exportDatabaseUrl }: Pick<Config, 'exportDatabaseUrl'>,
+  service: Address,
+): Address {
+  if (exportDatabaseUrl === undefined) return service
+  return service.isPooled
+    ? { url: exportDatabaseUrl, isPooled: true }
+    : asAddress(asServiceRole(exportDatabaseUrl))
 }
 
 /** Row-level security binds the role, not the login. */
@@ -70,13 +101,18 @@ export function asServiceRole(url: string): string {
   return withStartupOptions(url, `-c role=${serviceRole}`)
 }
 
+/** The setting with the address of the server itself. */
+function settingOf({ directDatabaseUrl }: Omit<Settings, 'dataDir'>): string {
+  return directDatabaseUrl === undefined ? 'DATABASE_URL' : 'DIRECT_DATABASE_URL'
+}
+
 /**
  * Accepts a server that cannot be reached, and a replica that does not have the role yet: their connections are checked
  * when they are opened.
  * @throws {Error} if the server is not safe to use or refuses the login, with the remedy
  */
-export async function checkExportAddress(exportUrl: string): Promise<void> {
-  await checkServiceAddress(exportUrl, 'EXPORT_DATABASE_URL')
+export async function checkExportAddress(address: Address): Promise<void> {
+  await checkServiceAddress(address, 'EXPORT_DATABASE_URL')
     .catch(unlessRoleIsYetToCome)
     .catch((error) => {
       if (!(error instanceof DatabaseAway)) throw error
@@ -89,35 +125,70 @@ export async function checkExportAddress(exportUrl: string): Promise<void> {
  * @throws {DatabaseAway}
  * @throws {Error} if the server is not safe to use or refuses the login, with the remedy
  */
-async function checkServiceAddress(serviceUrl: string, name: string): Promise<void> {
-  await (await connectTo(serviceUrl, name, 'service')).end()
+async function checkServiceAddress(address: Address, name: string): Promise<void> {
+  await (await connectTo(address, name, 'service')).end()
 }
 
-async function openServer(databaseUrl: string): Promise<Database> {
-  const { ownerUrl, serviceUrl } = urlsOfServer(databaseUrl)
+/**
+ * Checks the address of requests, and that it leads to the database of DIRECT_DATABASE_URL. Identifiers of a server
+ * would not tell: a standby that was promoted has those of the server that it left. So a random lock is taken on the
+ * one, and sought through the other. It ends with its connection.
+ */
+async function checkPooledAddress({ service, directUrl }: DatabaseUrls): Promise<void> {
+  const direct = await connectTo(asAddress(directUrl), 'DIRECT_DATABASE_URL', 'service')
+  try {
+    const pooled = await connectTo(service, 'DATABASE_URL', 'service')
+    try {
+      const keys = [randomInt(2 ** 31), randomInt(2 ** 31)]
+      await direct.query('select pg_advisory_lock($1, $2)', keys)
+      const { rows } = await pooled.query<{ seen: boolean }>(
+        `select exists (
+           select from pg_locks where locktype = 'advisory' and classid = $1 and objid = $2
+             and database = (select oid from pg_database where datname = current_database())) as seen`,
+        keys,
+      )
+      if (rows[0]?.seen) return
+    } finally {
+      await pooled.end()
+    }
+  } finally {
+    await direct.end()
+  }
+  throw new Error(
+    'DATABASE_URL and DIRECT_DATABASE_URL lead to different databases: a lock that was taken through the one is not seen ' +
+      'through the other. Give both the same server and the same database.',
+  )
+}
+
+async function openServer(
+  urls: DatabaseUrls,
+  setting: string,
+  checkRequests: () => Promise<void>,
+): Promise<Database> {
+  const { ownerUrl, directUrl } = urls
+  const checkDirect = () => checkServiceAddress(asAddress(directUrl), setting)
   try {
     // Checked before anything is locked or changed.
-    const isChecked = await checkServiceAddress(serviceUrl, 'DATABASE_URL').then(
-      () => true,
-      unlessRoleIsYetToCome,
-    )
+    const isChecked = await checkDirect().then(() => true, unlessRoleIsYetToCome)
+    if (isChecked) await checkRequests()
     let applied: number[] = []
-    const client = await connectTo(ownerUrl, 'DATABASE_URL', 'owner')
+    const client = await connectTo(asAddress(ownerUrl), setting, 'owner')
     try {
-      await checkServerVersion(client)
+      await checkServerVersion(client, setting)
       const mayMigrate = await mayMigrateHere(client)
-      if (mayMigrate) applied = await migrate(ownerUrl)
-      await ensureMembership(client)
-      if (!mayMigrate) await checkVersion(serviceUrl)
+      if (mayMigrate) applied = await migrate(ownerUrl, { setting })
+      await ensureMembership(client, setting)
+      if (!mayMigrate) await checkVersion(directUrl, setting)
     } finally {
       await client.end()
     }
-    if (!isChecked || applied.length > 0) await checkServiceAddress(serviceUrl, 'DATABASE_URL')
+    if (!isChecked || applied.length > 0) await checkDirect()
+    if (!isChecked) await checkRequests()
   } catch (error) {
     // The server may go away, or run out of connections, between any two of these.
-    throw isConnectionLoss(error) ? new DatabaseAway('DATABASE_URL', error) : error
+    throw isConnectionLoss(error) ? new DatabaseAway(setting, error) : error
   }
-  return { ownerUrl, serviceUrl, close: async () => {} }
+  return { ...urls, close: async () => {} }
 }
 
 /** SQLSTATEs if the role of a connection does not exist, or its login may not take it. */
@@ -130,10 +201,10 @@ function unlessRoleIsYetToCome(error: Error): false {
   return false
 }
 
-async function connectTo(url: string, name: string, actor: 'owner' | 'service'): Promise<pg.Client> {
+async function connectTo(address: Address, name: string, actor: Actor): Promise<pg.Client> {
   try {
     const client = new pg.Client({
-      connectionString: withStartupOptions(url, ourSettings),
+      connectionString: withOurSettings(address),
       application_name: 'grandlivre check',
       connectionTimeoutMillis: limits.databaseConnectMs,
       // It reads single rows only.
@@ -141,19 +212,13 @@ async function connectTo(url: string, name: string, actor: 'owner' | 'service'):
       ...keepAlive,
     })
     client.on('error', () => {})
-    return await connectSafely(client, actor)
+    return await connectSafely(client, { actor, isPooled: address.isPooled })
   } catch (error) {
     if (error instanceof UnsafeConnection) throw new UnsafeConnection(error.causes, name)
     throw isConnectionLoss(error)
       ? new DatabaseAway(name, error)
       : new Error(refusalOf(name, error), { cause: error })
   }
-}
-
-function refusalOf(name: string, error: unknown): string {
-  // If a name has several addresses, Node reports the reason for each, without a message of its own.
-  const reasons = error instanceof AggregateError ? error.errors : [error]
-  return `The server of ${name} refuses the connection: ${reasons.map((reason: Error) => reason.message).join('; ')}`
 }
 
 /** True for the owner of the schema, or, if there is no schema, for a login that may create it. */
@@ -171,7 +236,7 @@ async function mayMigrateHere(client: pg.Client): Promise<boolean> {
  * Since PostgreSQL 16 the login that created a role may grant it, but must grant it to itself before acting as it.
  * @throws {Error} if this login may do neither
  */
-async function ensureMembership(client: pg.Client): Promise<void> {
+async function ensureMembership(client: pg.Client, setting: string): Promise<void> {
   const { rows } = await client.query<{ found: boolean; may_act: boolean; may_grant: boolean }>(
     `select count(*) = 1 as found,
             coalesce(bool_or(pg_has_role(oid, 'SET')), false) as may_act,
@@ -186,9 +251,9 @@ async function ensureMembership(client: pg.Client): Promise<void> {
   }
   throw new Error(
     role?.found
-      ? 'The login of DATABASE_URL may not act as grandlivre_service. As an administrator of the server: ' +
+      ? `The login of ${setting} may not act as grandlivre_service. As an administrator of the server: ` +
           'grant grandlivre_service to <login> with set true'
-      : 'The database is empty and the login of DATABASE_URL may not create its schema. Run once with the address of ' +
-          'the owner: DATABASE_URL=postgres://owner:... npm run cli -- migrate',
+      : `The database is empty and the login of ${setting} may not create its schema. Run once with the address of ` +
+          `the owner: ${setting}=postgres://owner:... npm run cli -- migrate`,
   )
 }

@@ -5,10 +5,19 @@ import { limits } from '../config.ts'
 /**
  * A look-up that every request or probe waits for. If the database keeps the connection but does not respond, as after
  * a network failure, the query fails after `limits.databaseConnectMs` and the connection is discarded.
+ * @param query.waitMs replaces that limit
  */
-export function lookUp(query: { name?: string; text: string; values?: unknown[] }): QueryConfig {
+export function lookUp({
+  waitMs = limits.databaseConnectMs,
+  ...query
+}: {
+  name?: string
+  text: string
+  values?: unknown[]
+  waitMs?: number
+}): QueryConfig {
   // pg accepts this timeout for a single query; its types declare it only for a whole connection.
-  return { ...query, query_timeout: limits.databaseConnectMs } as QueryConfig
+  return { ...query, query_timeout: waitMs } as QueryConfig
 }
 
 /**

@@ -118,7 +118,7 @@ export class Notifications {
       for (const watch of this.#watches.get(keyOf(channel, payload)) ?? []) watch.notify()
     })
     try {
-      await connectSafely(client, 'service')
+      await connectSafely(client, { actor: 'service' })
       await client.query(channels.map((channel) => `listen ${channel}`).join('; '))
     } catch (error) {
       this.#lose(client, error)

@@ -3,6 +3,27 @@ import { AppError } from '../errors.ts'
 import { asUnsafeConnection, UnsafeConnection } from './check-connection.ts'
 
 /**
+ * The server cannot be reached or accepts no connections at the moment. This is not an error of configuration, and may
+ * pass.
+ */
+export class DatabaseAway extends Error {
+  /** The setting with its address. */
+  readonly setting: string
+
+  constructor(setting: string, cause: unknown) {
+    super(refusalOf(setting, cause), { cause })
+    this.setting = setting
+  }
+}
+
+/** @param name setting with the address */
+export function refusalOf(name: string, error: unknown): string {
+  // If a name has several addresses, Node reports the reason for each, without a message of its own.
+  const reasons = error instanceof AggregateError ? error.errors : [error]
+  return `The server of ${name} refuses the connection: ${reasons.map((reason: Error) => reason.message).join('; ')}`
+}
+
+/**
  * Whether an error means that the connection is lost or could not be opened, rather than that a statement is wrong.
  * PostgreSQL reports SQLSTATE class 08 (connection), 57P0x (shutdown, crash, start-up) or 53300 (no connection left).
  */

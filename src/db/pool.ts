@@ -6,6 +6,7 @@ import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
 import type { DatabaseTelemetry } from '../telemetry/telemetry.ts'
+import { type Address, asAddress } from './address.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
 import { idLiteral } from './literal.ts'
 import { unavailable, unavailableIfMissing } from './outage.ts'
@@ -34,6 +35,19 @@ class PooledClient extends pg.Client {
   }
 }
 
+/**
+ * The client of an address that may lead through a pooler. Its statements have no names: the session that prepared one
+ * may serve another client next, and this client another session.
+ */
+class SharedSessionClient extends PooledClient {
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads of pg, passed on
+  override query(config: any, ...others: any[]): any {
+    const isNamed = typeof config?.name === 'string' && typeof config.submit !== 'function'
+    const unnamed = isNamed ? { ...config, name: undefined } : config
+    return (super.query as (...statement: unknown[]) => unknown)(unnamed, ...others)
+  }
+}
+
 export interface PoolOptions {
   /** Maximum of connections. Further callers wait up to `limits.databaseConnectMs`. */
   max: number
@@ -41,6 +55,11 @@ export interface PoolOptions {
   kept?: number
   /** Shown in pg_stat_activity, so that operators see which process holds a connection, and in metrics. */
   applicationName: string
+  /**
+   * How long a new connection may wait for its first answer: a pooler gives it a session when it has one. Absent:
+   * `limits.databaseConnectMs`.
+   */
+  firstAnswerMs?: number
   telemetry?: DatabaseTelemetry
 }
 
@@ -48,8 +67,8 @@ export interface PoolOptions {
  * For requests and all other work of the service: every connection runs as the service role, or is closed. Connections
  * open on first use, so a wrong address fails at the first query, not here.
  */
-export function createPool(url: string, options: PoolOptions): pg.Pool {
-  return createPoolFor('service', url, options)
+export function createPool(address: Address | string, options: PoolOptions): pg.Pool {
+  return createPoolFor('service', address, options)
 }
 
 /** For staff and imports: runs as the owner of the tables, whom row-level security does not bind. */
@@ -57,9 +76,9 @@ export function createOwnerPool(url: string, options: PoolOptions): pg.Pool {
   return createPoolFor('owner', url, options)
 }
 
-function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool {
+function createPoolFor(actor: Actor, address: Address | string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    ...pooledConnections(url, actor),
+    ...pooledConnections(address, actor, options.firstAnswerMs),
     max: options.max,
     min: options.kept ?? 0,
     application_name: options.applicationName,
@@ -71,16 +90,25 @@ function createPoolFor(actor: Actor, url: string, options: PoolOptions): pg.Pool
 }
 
 /** Options of a pool whose connections are checked before use. Also for a pool that a library creates. */
-export function pooledConnections(url: string, actor: Actor) {
+export function pooledConnections(to: Address | string, actor: Actor, firstAnswerMs?: number) {
+  const address = asAddress(to)
   return {
-    Client: PooledClient,
-    connectionString: withStartupOptions(url, ourSettings),
+    Client: address.isPooled ? SharedSessionClient : PooledClient,
+    connectionString: withOurSettings(address),
     connectionTimeoutMillis: limits.databaseConnectMs,
     verify: (client, done) => {
-      checkConnection(client, actor).then(() => done(), done)
+      checkConnection(client, { actor, isPooled: address.isPooled, waitMs: firstAnswerMs }).then(
+        () => done(),
+        done,
+      )
     },
     ...keepAlive,
   } satisfies pg.PoolConfig
+}
+
+/** Where an address may lead through a pooler, which refuses start-up options, its login brings the settings. */
+export function withOurSettings({ url, isPooled }: Address): string {
+  return isPooled ? url : withStartupOptions(url, ourSettings)
 }
 
 /**
@@ -204,7 +232,7 @@ async function transaction<T>(
  * Returns the error if the connection must be discarded, which also ends its transaction: it is lost, or a COPY or
  * cursor was left unfinished and a rollback would wait forever.
  */
-async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
+export async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {
     // pg accepts this timeout for a single query; its types declare it only for a whole connection.
     await client.query({ text: 'rollback', query_timeout: rollbackMs } as pg.QueryConfig)

@@ -1,10 +1,31 @@
-/** Runs a sweep for expired things at the start and then periodically, in one process at a time. */
+/**
+ * Runs a sweep for expired things at the start and then periodically: one of each kind at a time in all processes, and
+ * one at a time in a process. Its lock belongs to a session, so it is taken on the server itself, not through a pooler.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { connect } from './pool.ts'
 
+/** The sweeps of a process, which take turns: each holds a connection for its lock as long as it runs. */
+export class Sweeps {
+  readonly #direct: Pool
+  #turn: Promise<unknown> = Promise.resolve()
+
+  /** @param direct connects to PostgreSQL itself */
+  constructor(direct: Pool) {
+    this.#direct = direct
+  }
+
+  /** Does nothing while another process sweeps. Rejects as `sweep` does. */
+  run(name: string, sweep: (stopped: AbortSignal) => Promise<void>, stopped: AbortSignal): Promise<void> {
+    const ended = this.#turn.then(() => sweepAlone(this.#direct, name, sweep, stopped))
+    this.#turn = ended.catch(() => {})
+    return ended
+  }
+}
+
 export interface Sweeping {
-  database: Pool
+  sweeps: Sweeps
   /** Key of the lock that one process at a time holds. */
   name: string
   everyMs: number
@@ -18,7 +39,7 @@ export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
   const running = (async () => {
     while (!closing.signal.aborted) {
       try {
-        await sweepAlone(parts, closing.signal)
+        await parts.sweeps.run(parts.name, parts.sweep, closing.signal)
       } catch (error) {
         if (!closing.signal.aborted) parts.onError(error)
       }
@@ -33,9 +54,14 @@ export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
   }
 }
 
-/** Does nothing while another process sweeps. */
-async function sweepAlone({ database, name, sweep }: Sweeping, stopped: AbortSignal): Promise<void> {
-  const client = await connect(database)
+async function sweepAlone(
+  direct: Pool,
+  name: string,
+  sweep: (stopped: AbortSignal) => Promise<void>,
+  stopped: AbortSignal,
+): Promise<void> {
+  stopped.throwIfAborted()
+  const client = await connect(direct)
   let broken: Error | undefined
   try {
     if (!(await lock(client, name))) return

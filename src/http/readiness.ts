@@ -4,7 +4,7 @@
  * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
  * for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
  */
-import { missingOf, theDatabase, unavailable } from '../db/outage.ts'
+import { DatabaseAway, missingOf, theDatabase, unavailable } from '../db/outage.ts'
 
 export interface Need {
   /** `the store of files` */
@@ -76,7 +76,12 @@ export class Readiness {
 
   async #check(): Promise<Missing[]> {
     if (this.#closedBy !== undefined)
-      return [{ name: nameOf('the database of DATABASE_URL', this.#closedBy), error: this.#closedBy }]
+      return [
+        {
+          name: nameOf(`the database of ${settingOf(this.#closedBy)}`, this.#closedBy),
+          error: this.#closedBy,
+        },
+      ]
     // In parallel: a check that gets no response takes seconds to time out.
     const missing = await Promise.all(
       this.#needs.map(({ name, check }) =>
@@ -102,6 +107,10 @@ export class Readiness {
     }
     return [...this.#remembered].map(([name, { error }]) => ({ name, error }))
   }
+}
+
+function settingOf(error: unknown): string {
+  return error instanceof DatabaseAway ? error.setting : 'DATABASE_URL'
 }
 
 function nameOf(need: string, error: unknown): string {

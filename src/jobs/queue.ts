@@ -45,15 +45,18 @@ export class ExportQueue {
   #reportedAt = 0
   #isClosed = false
 
-  /** Does not connect until `start`. */
-  constructor(serviceUrl: string, log: Log, { superviseSeconds, pollSeconds }: ExportTiming) {
+  /**
+   * Does not connect until `start`.
+   * @param directUrl leads to PostgreSQL itself
+   */
+  constructor(directUrl: string, log: Log, { superviseSeconds, pollSeconds }: ExportTiming) {
     this.#polling = { pollingIntervalSeconds: pollSeconds, notifyPollingIntervalSeconds: pollSeconds }
     this.#boss = new PgBoss({
       // Passed on to pg. pg-boss opens one more connection that is not checked: it only listens and wakes the workers,
-      // which use the pool.
-      ...pooledConnections(serviceUrl, 'service'),
+      // which use the pool. Its statements take turns on one connection: each takes a millisecond or two.
+      ...pooledConnections(directUrl, 'service'),
       application_name: 'grandlivre queue',
-      max: 3,
+      max: 1,
       schema: queueSchema,
       // The owner created the tables; this role may not.
       migrate: false,

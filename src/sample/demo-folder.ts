@@ -12,7 +12,7 @@ import { insertThirdParty } from '../auth/third-parties.sql.ts'
 import { makeSecret, rotateSecret } from '../auth/third-parties.ts'
 import type { Opened } from '../auth/tokens.sql.ts'
 import { issueToken, revokeTokensOf } from '../auth/tokens.ts'
-import type { Database } from '../db/database.ts'
+import type { DatabaseUrls } from '../db/database.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { findFoldersByReference } from '../ledger/tenants.sql.ts'
 import { correctComments, countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
@@ -51,7 +51,7 @@ export interface DemoOptions {
  * the folder.
  */
 export async function ensureDemoFolder(
-  database: Database,
+  database: Pick<DatabaseUrls, 'ownerUrl'>,
   masterKey: Buffer,
   options: DemoOptions,
 ): Promise<Omit<Credentials, 'baseUrl'>> {

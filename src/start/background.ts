@@ -1,7 +1,7 @@
 /** The background work of a process: full exports, webhook deliveries, retention. */
 import type { Pool } from 'pg'
-import { type Config, limits } from '../config.ts'
-import { createPool } from '../db/pool.ts'
+import type { Config } from '../config.ts'
+import { Sweeps } from '../db/sweeping.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import { startRetention } from '../jobs/retention/retention.ts'
 import type { RunningAttempts } from '../jobs/running-attempts.ts'
@@ -20,8 +20,10 @@ export interface BackgroundParts {
   config: Config
   /** Connects as the service role. */
   database: Pool
-  /** The address of that database. */
-  serviceUrl: string
+  /** Connects to the server of that database itself: for deliveries, and the locks of sweeps. */
+  direct: Pool
+  /** The address of that server. */
+  directUrl: string
   masterKey: Buffer
   queue: ExportQueue
   threads: Threads
@@ -47,9 +49,15 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
     timing: timing.exports,
     log,
   })
-  const retention = startRetention({ database, store, retentionDays: config.fileRetentionDays, log })
-  const eventRetention = startEventRetention({ database, log })
-  const changeRetention = startChangeRetention({ database, retentionDays: config.changesRetentionDays, log })
+  const sweeps = new Sweeps(parts.direct)
+  const retention = startRetention({ database, sweeps, store, retentionDays: config.fileRetentionDays, log })
+  const eventRetention = startEventRetention({ database, sweeps, log })
+  const changeRetention = startChangeRetention({
+    database,
+    sweeps,
+    retentionDays: config.changesRetentionDays,
+    log,
+  })
   const dispatcher = startDispatcher(parts)
   const loops = [supervisor, retention, eventRetention, changeRetention, dispatcher]
   return {
@@ -59,27 +67,14 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   }
 }
 
-/** Has its own connection pool, so that deliveries never make requests wait for a connection. */
-function startDispatcher({ serviceUrl, masterKey, deliveries, log }: BackgroundParts): {
-  close(): Promise<void>
-} {
-  const pool = createPool(serviceUrl, {
-    max: limits.deliveryConnectionsMax,
-    applicationName: 'grandlivre deliveries',
-  })
-  const dispatcher = Dispatcher.start({
-    serviceUrl,
-    database: pool,
+function startDispatcher({ direct, directUrl, masterKey, deliveries, log }: BackgroundParts): Dispatcher {
+  return Dispatcher.start({
+    directUrl,
+    database: direct,
     masterKey,
     ...deliveries,
     log,
     now: Date.now,
     random: Math.random,
   })
-  return {
-    close: async () => {
-      await dispatcher.close()
-      await pool.end()
-    },
-  }
 }

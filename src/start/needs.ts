@@ -1,10 +1,11 @@
 /** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
+import type { Address } from '../db/address.ts'
 import { checkConnection } from '../db/check-connection.ts'
 import { latestMigration } from '../db/migrations/migrate.ts'
+import { readVersion } from '../db/migrations/version.sql.ts'
 import { connect, createPool } from '../db/pool.ts'
-import { readVersion } from '../db/version.sql.ts'
 import { AppError } from '../errors.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { Need } from '../http/readiness.ts'
@@ -15,22 +16,23 @@ export interface NeedsParts {
   config: Config
   /** Connects as the service role. */
   database: Pool
-  /** The database that exports read. */
-  exportUrl: string
+  /** Connects to the server of that database itself. */
+  direct: Pool
+  /** Where exports read. */
+  exportsFrom: Address
   store: ObjectStore
   threads: Threads
 }
 
-export async function needsOf({ config, database, exportUrl, store, threads }: NeedsParts): Promise<{
-  needs: Need[]
-  close(): Promise<void>
-}> {
+export async function needsOf(parts: NeedsParts): Promise<{ needs: Need[]; close(): Promise<void> }> {
+  const { config, database, direct, exportsFrom, store, threads } = parts
+  const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
   const needs: Need[] = [
     {
       name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',
       check: async () => {
-        await checkPool(database)
+        await checkPool(database, isPooled)
         await checkVersion(database, version)
       },
     },
@@ -42,9 +44,11 @@ export async function needsOf({ config, database, exportUrl, store, threads }: N
       },
     },
   ]
+  if (isPooled)
+    needs.push({ name: 'the database of DIRECT_DATABASE_URL', check: () => checkPool(direct, false) })
   if (config.exportDatabaseUrl === undefined) return { needs, close: async () => {} }
-  const exports = createPool(exportUrl, { max: 1, applicationName: 'grandlivre readiness' })
-  needs.push({ name: 'the database of EXPORT_DATABASE_URL', check: () => checkPool(exports) })
+  const exports = createPool(exportsFrom, { max: 1, applicationName: 'grandlivre readiness' })
+  needs.push({ name: 'the database of EXPORT_DATABASE_URL', check: () => checkPool(exports, isPooled) })
   return { needs, close: () => exports.end() }
 }
 
@@ -59,10 +63,10 @@ async function checkVersion(database: Pool, ours: number): Promise<void> {
 }
 
 /** Checks the connection even if it was checked when it opened: its role may have changed since. */
-async function checkPool(pool: Pool): Promise<void> {
+async function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
   const client = await connect(pool)
   try {
-    await checkConnection(client, 'service')
+    await checkConnection(client, { actor: 'service', isPooled })
     client.release()
   } catch (error) {
     client.release(error as Error)
@@ -74,9 +78,9 @@ async function checkPool(pool: Pool): Promise<void> {
  * Opens, on each address in turn, the two connections and the snapshot that every export begins with. A replica has its
  * own disk and its own connection limit.
  */
-export async function beginExports(urls: Iterable<string>): Promise<void> {
-  for (const url of new Set(urls)) {
-    const pool = createPool(url, { max: 2, applicationName: 'grandlivre readiness' })
+export async function beginExports(addresses: Iterable<Address>): Promise<void> {
+  for (const address of new Set(addresses)) {
+    const pool = createPool(address, { max: 2, applicationName: 'grandlivre readiness' })
     try {
       const noTenant = '0'
       await (await openSnapshot(pool, noTenant)).close()

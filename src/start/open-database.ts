@@ -7,8 +7,8 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { type Database, DatabaseAway, type DatabaseUrls, openDatabase, urlsOfServer } from '../db/database.ts'
-import { isConnectionLoss } from '../db/outage.ts'
+import { type Database, type DatabaseUrls, openDatabaseOfService, urlsOfServer } from '../db/database.ts'
+import { DatabaseAway, isConnectionLoss } from '../db/outage.ts'
 import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
 
@@ -17,14 +17,15 @@ export type Opened = { urls: DatabaseUrls } & (
   | { database?: undefined; away: DatabaseAway }
 )
 
-/** @throws {Error} as `openDatabase` does, except for an unreachable server */
+/** @throws {Error} as `openDatabaseOfService` does, except for an unreachable server */
 export async function openUnlessAway(config: Config): Promise<Opened> {
   try {
-    const database = await openDatabase(config)
+    const database = await openDatabaseOfService(config)
     return { database, urls: database }
   } catch (error) {
-    if (!(error instanceof DatabaseAway) || config.databaseUrl === undefined) throw error
-    return { away: error, urls: urlsOfServer(config.databaseUrl) }
+    const urls = urlsOfServer(config)
+    if (!(error instanceof DatabaseAway) || urls === undefined) throw error
+    return { away: error, urls }
   }
 }
 
@@ -95,7 +96,7 @@ async function tryUntilOpen(
 async function opens(config: Config, stopped: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _heard = addAbortListener(stopped, () => resolve(false))
-  return await Promise.race([openDatabase(config).then(() => true), promise])
+  return await Promise.race([openDatabaseOfService(config).then(() => true), promise])
 }
 
 /** Resolves to false if the process stops first. */

@@ -17,8 +17,10 @@ const threadHeapMb = 256
 
 /** Settings that never change while the process lives: each thread gets them once, at its start. */
 export interface ThreadSettings {
-  /** The database that exports read. */
-  databaseUrl: string
+  /** Where exports read: an `Address` (db/address.ts). */
+  database: { url: string; isPooled: boolean }
+  /** Exports that a thread runs at once, each with two connections. */
+  exportsPerThread: number
   /** Each thread opens its own store. */
   store: StoreSettings
   storeTiming: StoreTiming
@@ -48,7 +50,7 @@ export function createThreads(count: number, settings: ThreadSettings): Threads 
     filename: new URL('../export-thread.ts', import.meta.url).href,
     minThreads: count,
     maxThreads: count,
-    concurrentTasksPerWorker: limits.exportsPerThread,
+    concurrentTasksPerWorker: settings.exportsPerThread,
     maxQueue: limits.exportQueueMax,
     taskQueue: new WaitingTasks(),
     // Otherwise the first waiting task goes to the end of the queue each time no thread has a slot for it.

@@ -7,7 +7,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { limits } from '../config.ts'
 import { whileDelivering } from '../db/pool.ts'
-import { startSweeping } from '../db/sweeping.ts'
+import { type Sweeps, startSweeping } from '../db/sweeping.ts'
 import type { Log } from '../log.ts'
 import {
   deleteDeliveries,
@@ -22,6 +22,7 @@ import { numberInParts } from './sequence/number-in-parts.ts'
 export interface EventRetentionParts {
   /** Connects as the service role. */
   database: Pool
+  sweeps: Sweeps
   log: Log
 }
 
@@ -30,9 +31,11 @@ const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
 /** Sweeps at once and then every hour, until closed. */
-export function startEventRetention({ database, log }: EventRetentionParts): { close(): Promise<void> } {
+export function startEventRetention({ database, sweeps, log }: EventRetentionParts): {
+  close(): Promise<void>
+} {
   return startSweeping({
-    database,
+    sweeps,
     name: 'retention of events',
     everyMs: limits.retentionEveryMs,
     sweep: async (stopped) => {

@@ -50,7 +50,7 @@ describe('from an empty folder', () => {
   test('openDatabase without an address starts and migrates it, and close stops it', async () => {
     const database = await openDatabase({ dataDir: stage.dataDir, databaseUrl: undefined })
     expect(
-      await ask(database.serviceUrl, 'select max(version) as version from grandlivre.migrations'),
+      await ask(database.directUrl, 'select max(version) as version from grandlivre.migrations'),
     ).toEqual(await ask(database.ownerUrl, 'select count(*)::int as version from grandlivre.migrations'))
     await database.close()
     await expect(ask(database.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')

@@ -189,7 +189,7 @@ function open(login: string): Promise<Database> {
 }
 
 async function identity(books: Database): Promise<unknown> {
-  const pool = createPool(books.serviceUrl, { max: 1, applicationName: 'test' })
+  const pool = createPool(books.service, { max: 1, applicationName: 'test' })
   try {
     const { rows } = await pool.query(
       'select session_user, current_user, max(version) as version from migrations',

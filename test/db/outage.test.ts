@@ -2,8 +2,7 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { UnsafeConnection } from '../../src/db/check-connection.ts'
-import { DatabaseAway } from '../../src/db/database.ts'
-import { missingOf, unavailable, unavailableIfMissing } from '../../src/db/outage.ts'
+import { DatabaseAway, missingOf, unavailable, unavailableIfMissing } from '../../src/db/outage.ts'
 import { AppError } from '../../src/errors.ts'
 
 function failure(code: string): Error {

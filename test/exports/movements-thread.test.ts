@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AuditTrail } from '../../src/audit/audit-trail.ts'
 import { RequestSlots } from '../../src/auth/request-slots.ts'
-import { limits, readConfig } from '../../src/config.ts'
+import { defaultExportsPerThread, readConfig } from '../../src/config.ts'
+import { asAddress } from '../../src/db/address.ts'
 import { Notifications } from '../../src/db/notifications.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -50,7 +51,8 @@ beforeAll(async () => {
   const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
   const store = await openStore(files, defaultTiming.store)
   threads = createThreads(1, {
-    databaseUrl: serviceUrl,
+    database: asAddress(serviceUrl),
+    exportsPerThread: defaultExportsPerThread,
     store: files,
     storeTiming: defaultTiming.store,
     timeZone: config.timeZone,
@@ -188,7 +190,7 @@ test('the ETag and If-Match of an export concern the ledger at its start, not at
   const small = () => movementsUrl(url, { idExercice: '11' })
   const before = String((await download(small(), stage.company)).headers.etag)
   const running = await Promise.all(
-    Array.from({ length: limits.exportsPerThread }, () => open(large(), stage.company)),
+    Array.from({ length: defaultExportsPerThread }, () => open(large(), stage.company)),
   )
   const conditional = download(small(), { ...stage.company, 'If-Match': before })
   const plain = download(small(), stage.company)

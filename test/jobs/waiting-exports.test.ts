@@ -1,6 +1,7 @@
 /** Exports that wait for a slot in the threads: the order in which they get one, and clients that leave. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { limits } from '../../src/config.ts'
+import { defaultExportsPerThread, limits } from '../../src/config.ts'
+import { asAddress } from '../../src/db/address.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
 import type { Encoding } from '../../src/exports/run/task.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
@@ -59,13 +60,14 @@ function start(encoding: Encoding = 'identity'): ExportReader {
 /** One thread, whose slots are all occupied by exports that are not read. */
 beforeEach(async () => {
   threads = createThreads(1, {
-    databaseUrl: database.serviceUrl,
+    database: asAddress(database.serviceUrl),
+    exportsPerThread: defaultExportsPerThread,
     store,
     storeTiming: defaultTiming.store,
     timeZone: 'Europe/Paris',
   })
   started = []
-  running = Array.from({ length: limits.exportsPerThread }, () => start())
+  running = Array.from({ length: defaultExportsPerThread }, () => start())
   await Promise.all(running.map((reader) => reader.head()))
 })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { urlsOfServer } from '../../src/db/database.ts'
+import { asServiceRole } from '../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
@@ -69,7 +69,7 @@ async function advisoryLocks(): Promise<number> {
 }
 
 async function requestsOf(login: Login): Promise<unknown> {
-  const pool = createPool(urlsOfServer(urlOf(login)).serviceUrl, { max: 1, applicationName: 'test' })
+  const pool = createPool(asServiceRole(urlOf(login)), { max: 1, applicationName: 'test' })
   try {
     const { rows } = await pool.query(
       `select current_user as role, row_security_active('folders') as folders,

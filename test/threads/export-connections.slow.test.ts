@@ -1,6 +1,8 @@
 /** Connections of exports, over real waits: ten seconds until idle ones close, five for one that is not free. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defaultExportsPerThread } from '../../src/config.ts'
+import { asAddress } from '../../src/db/address.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { startExport } from '../../src/exports/run/start.ts'
@@ -27,7 +29,8 @@ test('a thread opens two connections at its start, and keeps two after a burst o
   const { schemaId, folderId } = folders.first
   const owner = { schemaId, folderId, today: '2025-01-01', timeZone: 'Europe/Paris' }
   const threads = createThreads(1, {
-    databaseUrl: database.serviceUrl,
+    database: asAddress(database.serviceUrl),
+    exportsPerThread: defaultExportsPerThread,
     store: { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' },
     storeTiming: defaultTiming.store,
     timeZone: 'Europe/Paris',

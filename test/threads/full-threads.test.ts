@@ -1,6 +1,6 @@
 /** More exports than the threads can take: streamed exports are refused, and full exports wait. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { limits } from '../../src/config.ts'
+import { defaultExportsPerThread, limits } from '../../src/config.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { downloadFile, ended, trigger } from '../support/full-export.ts'
 import { request } from '../support/service.ts'
@@ -24,7 +24,7 @@ test('a full export that finds no free thread waits for one, and uses up no atte
   const { service, company } = stage
   const { client } = stage.staff
   await client.query('begin; lock table grandlivre.banks in access exclusive mode')
-  const capacity = limits.exportsPerThread + limits.exportQueueMax
+  const capacity = defaultExportsPerThread + limits.exportQueueMax
   const statuses: number[] = []
   const requests = Array.from({ length: capacity + 1 }, async () => {
     const { status } = await request(`${service.url}/api/v1/mad/banks?version=1.0.0`, company)

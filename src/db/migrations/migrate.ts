@@ -48,6 +48,8 @@ export interface MigrateOptions {
   folder?: string
   /** Maximum wait for a process that holds the lock. */
   lockMs?: number
+  /** The setting with the address, for errors. */
+  setting?: string
 }
 
 /**
@@ -57,10 +59,10 @@ export interface MigrateOptions {
  *   process keeps the lock, with the remedy
  */
 export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
-  const { folder, lockMs = limits.migrationLockMs } = options
+  const { folder, lockMs = limits.migrationLockMs, setting = 'DATABASE_URL' } = options
   const files = await readSchemaFiles(folder)
   return withClient(ownerUrl, 'owner', async (client) => {
-    await checkServerVersion(client)
+    await checkServerVersion(client, setting)
     await lockMigrations(client, lockMs)
     await createMigrationsTable(client)
     const applied = await appliedMigrations(client)
@@ -78,7 +80,7 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
  * For a login that may not migrate.
  * @throws {Error} if a migration is missing, or the database needs newer code, with the remedy
  */
-export async function checkVersion(url: string): Promise<void> {
+export async function checkVersion(url: string, setting = 'DATABASE_URL'): Promise<void> {
   const files = await readSchemaFiles()
   const applied = await withClient<AppliedMigration[]>(url, 'service', async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
@@ -90,8 +92,8 @@ export async function checkVersion(url: string): Promise<void> {
   if (missingVersions(applied, files).length === 0) return
   throw new Error(
     `The database is at version ${newestOf(applied)} and this code needs ${files.version}, ` +
-      'but the login of DATABASE_URL may not migrate it. Run once with the address of the owner: ' +
-      'DATABASE_URL=postgres://owner:... npm run cli -- migrate',
+      `but the login of ${setting} may not migrate it. Run once with the address of the owner: ` +
+      `${setting}=postgres://owner:... npm run cli -- migrate`,
   )
 }
 
@@ -167,14 +169,14 @@ function refuseContracted(applied: readonly AppliedMigration[], { version: code 
 }
 
 /** @throws {Error} if the server is too old */
-export async function checkServerVersion(client: pg.Client): Promise<void> {
+export async function checkServerVersion(client: pg.Client, setting: string): Promise<void> {
   const { rows } = await client.query<{ number: number; text: string }>(
     `select current_setting('server_version_num')::int as number, current_setting('server_version') as text`,
   )
   const [server] = rows
   assert(server)
   if (server.number < serverVersionMin)
-    throw new Error(`The server of DATABASE_URL is PostgreSQL ${server.text}; version 16 or newer is needed.`)
+    throw new Error(`The server of ${setting} is PostgreSQL ${server.text}; version 16 or newer is needed.`)
 }
 
 /**
@@ -224,7 +226,7 @@ async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client)
     ...keepAlive,
   })
   client.on('error', () => {})
-  await connectSafely(client, actor)
+  await connectSafely(client, { actor })
   try {
     return await run(client)
   } finally {

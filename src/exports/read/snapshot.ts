@@ -1,10 +1,18 @@
 /**
  * One state of the database, shared by two connections: everything that an export reads is consistent, whatever is
  * committed meanwhile. Both connections see one tenant and are read-only.
+ *
+ * An export takes both connections or none. Our own pools hold two for each export that a thread admits. A pooler may
+ * have fewer sessions than all processes have exports: if it gave each export one, all would wait for the other. So an
+ * export that has only one gives it back after a moment, and tries again, until its time to wait is over.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { limits } from '../../config.ts'
 import { textLiteral } from '../../db/literal.ts'
-import { connect, setTenant } from '../../db/pool.ts'
+import { unavailableIfMissing } from '../../db/outage.ts'
+import { connect, rollBack, setTenant } from '../../db/pool.ts'
+import { AppError } from '../../errors.ts'
 
 export interface Snapshot {
   first: pg.PoolClient
@@ -18,13 +26,60 @@ export interface Snapshot {
   close(error?: Error): Promise<void>
 }
 
+/** No two connections became free in time. */
+export class NotAdmitted extends AppError {
+  constructor() {
+    super('ERR-UNAVAILABLE', {
+      message:
+        'More exports are running than the database has connections for; repeat the request after a pause',
+      headers: { 'Retry-After': '10' },
+    })
+  }
+}
+
+export interface SnapshotTiming {
+  /** How long to wait for both connections. */
+  waitMs: number
+  /** How long to hold one without the other. */
+  halfMs: number
+}
+
+const usualTiming: SnapshotTiming = { waitMs: limits.exportWaitMs, halfMs: limits.halfSnapshotMs }
+
+/**
+ * Settings of exports, for their transactions only, since a pooler may give their sessions to others next:
+ * - A backend that sends nothing checks twice a second that its client is still connected, so a cancelled export ends.
+ * - No parallel workers: they would take the cores that render, to scan a whole year in search of a month.
+ * - Random pages cost what they cost in memory or on flash, so that such scans are not preferred.
+ * - A sort of a large selection stays in memory.
+ */
+const exportSettings =
+  'set local client_connection_check_interval = 500; set local max_parallel_workers_per_gather = 0; ' +
+  `set local random_page_cost = 1.1; set local work_mem = '32MB'`
+
 /**
  * Takes two round trips: the second connection needs the snapshot id of the first.
- * @throws {AppError} ERR-UNAVAILABLE if no connection becomes available in time
+ * @throws {NotAdmitted} if the database has no two connections in time
+ * @throws {AppError} ERR-UNAVAILABLE if it cannot be reached
  */
-export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Snapshot> {
-  const clients = await connectTwo(pool)
-  const [first, second] = clients as [pg.PoolClient, pg.PoolClient]
+export async function openSnapshot(pool: pg.Pool, schemaId: string, timing = usualTiming): Promise<Snapshot> {
+  const until = performance.now() + timing.waitMs
+  for (;;) {
+    const clients = await connectTwo(pool)
+    const begun = await beginBoth(clients, schemaId, {
+      ...timing,
+      waitMs: Math.max(1, until - performance.now()),
+    })
+    if (begun) return shareSnapshot(clients, begun)
+    // Those who gave up at the same moment come back one after the other.
+    await delay(Math.random() * timing.halfMs)
+    if (performance.now() >= until) throw new NotAdmitted()
+  }
+}
+
+/** @param begun the answer of the first connection to `begin` */
+async function shareSnapshot(clients: Two, begun: pg.QueryResult): Promise<Snapshot> {
+  const [first, second] = clients
   let closed = false
   const close = async (error?: Error): Promise<void> => {
     if (closed) return
@@ -40,17 +95,10 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
     }
   }
   try {
-    const begun = await first.query(
-      `begin isolation level repeatable read read only; ${setTenant(schemaId)};
-       select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at`,
-    )
     // The types of pg do not cover queries of several statements.
-    const { snapshot, at } = (begun as unknown as pg.QueryResult<{ snapshot: string; at: string }>[])[2]!
+    const { snapshot, at } = (begun as unknown as pg.QueryResult<{ snapshot: string; at: string }>[]).at(-1)!
       .rows[0]!
-    const sameSnapshot = `set transaction snapshot ${textLiteral(snapshot)}`
-    await second.query(
-      `begin isolation level repeatable read read only; ${sameSnapshot}; ${setTenant(schemaId)}`,
-    )
+    await second.query(`set transaction snapshot ${textLiteral(snapshot)}`)
     return { first, second, at: Number(at), close }
   } catch (error) {
     await close(error as Error)
@@ -58,8 +106,50 @@ export async function openSnapshot(pool: pg.Pool, schemaId: string): Promise<Sna
   }
 }
 
-async function connectTwo(pool: pg.Pool): Promise<pg.PoolClient[]> {
-  const connecting = [connect(pool), connect(pool)]
+type Two = readonly [first: pg.PoolClient, second: pg.PoolClient]
+
+/**
+ * Begins both transactions at once, so that their two requests stand side by side where a pooler lets them wait.
+ * @returns undefined if they did not both begin in time; then both connections are released
+ * @throws {AppError} ERR-UNAVAILABLE
+ */
+async function beginBoth(
+  clients: Two,
+  schemaId: string,
+  timing: SnapshotTiming,
+): Promise<pg.QueryResult | undefined> {
+  const begin = `begin isolation level repeatable read read only; ${exportSettings}; ${setTenant(schemaId)}`
+  const share =
+    'select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at'
+  const hasBegun = [false, false]
+  const begins = [`${begin}; ${share}`, begin].map(async (text, i) => {
+    const answer = await clients[i]!.query(text)
+    hasBegun[i] = true
+    return answer
+  })
+  const timer = new AbortController()
+  const after = (ms: number) => delay(ms, undefined, { signal: timer.signal }).catch(() => {})
+  try {
+    await Promise.race([...begins, after(timing.waitMs)])
+    const both = Promise.all(begins)
+    const answers = await Promise.race([both, after(Math.min(timing.halfMs, timing.waitMs))])
+    if (answers) return answers[0]
+    both.catch(() => {})
+  } catch (error) {
+    for (const client of clients) client.release(error as Error)
+    throw unavailableIfMissing(error)
+  } finally {
+    timer.abort()
+  }
+  const late = new Error('no session of the pooler was free in time')
+  await Promise.all(
+    clients.map(async (client, i) => client.release(hasBegun[i] ? await rollBack(client) : late)),
+  )
+  return undefined
+}
+
+async function connectTwo(pool: pg.Pool): Promise<Two> {
+  const connecting = [connect(pool), connect(pool)] as const
   try {
     return await Promise.all(connecting)
   } catch (error) {

@@ -12,7 +12,7 @@
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { connect, inTenant } from '../../db/pool.ts'
-import { startSweeping } from '../../db/sweeping.ts'
+import { type Sweeps, startSweeping } from '../../db/sweeping.ts'
 import type { Log } from '../../log.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { end } from '../end.ts'
@@ -45,10 +45,10 @@ export interface Swept {
 }
 
 /** Sweeps at once and then every hour, until it is closed. */
-export function startRetention(parts: RetentionParts): { close(): Promise<void> } {
-  const { database, log } = parts
+export function startRetention(parts: RetentionParts & { sweeps: Sweeps }): { close(): Promise<void> } {
+  const { sweeps, log } = parts
   return startSweeping({
-    database,
+    sweeps,
     name: 'retention',
     everyMs: limits.retentionEveryMs,
     sweep: async (stopped) => {

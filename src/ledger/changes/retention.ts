@@ -5,13 +5,14 @@
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
-import { startSweeping } from '../../db/sweeping.ts'
+import { type Sweeps, startSweeping } from '../../db/sweeping.ts'
 import type { Log } from '../../log.ts'
 import { compactChanges, forgetChanges } from './retention.sql.ts'
 
 export interface ChangeRetentionParts {
   /** Connects as the service role. */
   database: Pool
+  sweeps: Sweeps
   /** Days for which changes are remembered. */
   retentionDays: number
   log: Log
@@ -23,9 +24,9 @@ const dayMs = 24 * 3_600_000
 
 /** Sweeps at once and then every hour, until closed. */
 export function startChangeRetention(parts: ChangeRetentionParts): { close(): Promise<void> } {
-  const { database, log } = parts
+  const { sweeps, log } = parts
   return startSweeping({
-    database,
+    sweeps,
     name: 'retention of changes',
     everyMs: limits.retentionEveryMs,
     sweep: async (stopped) => {

@@ -30,10 +30,10 @@ import { type Candidate, Slots } from './slots.ts'
 import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
 
 export interface DispatcherParts extends DeliverParts {
-  /** Connects as the service role. */
+  /** Connects as the service role, to PostgreSQL itself. */
   database: Pool
-  /** The same database; must lead to PostgreSQL itself. */
-  serviceUrl: string
+  /** The same database, the same way. */
+  directUrl: string
 }
 
 interface Ready extends Candidate {
@@ -66,7 +66,7 @@ export class Dispatcher {
    */
   readonly #rounds: { notified: Rounds; polled: Rounds }
   readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
-  readonly #turns = new FairTurns(limits.deliveryConnectionsMax)
+  readonly #turns = new FairTurns(limits.directConnectionsMax)
   readonly #served = new Map<string, Served>()
   /** Subscriptions whose last response to this process was slow or never came. */
   readonly #slow = new Set<string>()
@@ -161,7 +161,7 @@ export class Dispatcher {
     }
     // Notifications from before the session were missed.
     this.#rounds.notified.restart()
-    const session = await ListenerSession.open(this.#parts.serviceUrl, notify)
+    const session = await ListenerSession.open(this.#parts.directUrl, notify)
     this.#session = session
     session.lost.then(() => {
       this.#session = undefined

@@ -39,7 +39,7 @@ export class ListenerSession {
     client.on('end', () => session.#lose())
     client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
-      await connectSafely(client, 'service')
+      await connectSafely(client, { actor: 'service' })
       await passDeliveryIds(client)
       await listenForEvents(client)
     } catch (error) {

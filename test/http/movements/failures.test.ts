@@ -4,7 +4,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { limits } from '../../../src/config.ts'
+import { defaultExportsPerThread, limits } from '../../../src/config.ts'
 import { download, movementsUrl, open } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -222,7 +222,7 @@ test('exports beyond the threads and their queue get 503 with Retry-After', asyn
   try {
     const url = movementsUrl(service.url, { idExercice: largeExercice })
     const running = await Promise.all(
-      Array.from({ length: limits.exportsPerThread }, () => begin(url, stage.company)),
+      Array.from({ length: defaultExportsPerThread }, () => begin(url, stage.company)),
     )
     const waiting = Array.from({ length: limits.exportQueueMax }, () => {
       const outgoing = request(url, { headers: stage.company, agent: false })

@@ -1,6 +1,6 @@
 /** Slow clients change neither other callers' bytes nor the consistency of their own export. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { limits } from '../../../src/config.ts'
+import { defaultExportsPerThread } from '../../../src/config.ts'
 import { download, movementsUrl, slowReader } from '../../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { lockWaits } from '../../support/ledgers/lock-waits.ts'
@@ -27,7 +27,7 @@ const megabyte = 1024 * 1024
 
 test('many slow clients of one thread each get their own bytes', async () => {
   const readers = await Promise.all(
-    Array.from({ length: limits.exportsPerThread }, () => slowReader(url, stage.company)),
+    Array.from({ length: defaultExportsPerThread }, () => slowReader(url, stage.company)),
   )
   for (let round = 0; round < 12; round++)
     await Promise.all(readers.map((reader, i) => reader.read(((round * 7 + i * 3) % 11) * 100_000)))

@@ -173,17 +173,17 @@ const everything: Search = { schemaIds: null, rounds: new Map(), whom: 'others' 
 
 const defaults = { onEvents: ['document'], folderIds: [] as string[] }
 
-function startDispatcher(serviceUrl: string, options: DispatchOptions): RunningDispatcher {
+function startDispatcher(directUrl: string, options: DispatchOptions): RunningDispatcher {
   const { clock = { now: Date.now, random: Math.random }, rules = { allowInsecure: true }, timing } = options
   const logged: Logged[] = []
   const log: Log = (event, fields) => void logged.push({ event, fields })
   const agent = guardedAgent(rules)
-  const database = createPool(serviceUrl, {
-    max: limits.deliveryConnectionsMax,
+  const database = createPool(directUrl, {
+    max: limits.directConnectionsMax,
     applicationName: 'grandlivre test',
   })
   const dispatcher = Dispatcher.start({
-    serviceUrl,
+    directUrl,
     database,
     masterKey: testMasterKey,
     agent,

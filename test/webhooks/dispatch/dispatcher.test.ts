@@ -96,7 +96,7 @@ test('a stopping dispatcher sends nothing for subscriptions that have a slot and
       (
         await stage.sql(`select from pg_stat_activity where wait_event_type = 'Lock'
         and datname = current_database() and query like 'select from subscriptions%'`)
-      ).length === limits.deliveryConnectionsMax,
+      ).length === limits.directConnectionsMax,
   )
   const closed = close()
   await owner.query('commit')

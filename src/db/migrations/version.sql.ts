@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
-import { lookUp } from './look-up.ts'
-import { type AppliedMigration, oldestCodeFor } from './migrations/schema-files.ts'
+import { lookUp } from '../look-up.ts'
+import { type AppliedMigration, oldestCodeFor } from './schema-files.ts'
 
 export interface DatabaseVersion {
   /** Number of the last migration that the database has applied. */
