@@ -5,6 +5,7 @@
 import type { TestProject } from 'vitest/node'
 import { warnIfChromiumIsMissing } from './browser/chromium.ts'
 import { warnOfMissingTools } from './guides/tools.ts'
+import { warnIfPrometheusIsMissing } from './ops/prometheus.ts'
 import { warnIfRuntimesAreMissing } from './package/runtimes.ts'
 import { warnIfPythonIsMissing } from './receivers/standard-webhooks.ts'
 import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
@@ -25,6 +26,7 @@ export async function setup(project: TestProject): Promise<void> {
   if (shared.server === undefined) {
     warnOfMissingS3Servers()
     warnIfPoolerIsMissing()
+    warnIfPrometheusIsMissing()
     warnIfChromiumIsMissing()
     warnIfPythonIsMissing()
     warnIfRuntimesAreMissing()

@@ -111,7 +111,8 @@ function debianPath(): string {
   return `${process.env['PATH']}:/usr/sbin`
 }
 
-async function freePort(): Promise<number> {
+/** A port of the loopback address on which nothing listens. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()

@@ -6,11 +6,13 @@ import type { AddressInfo, Socket } from 'node:net'
 /**
  * A number: this status, without asking the server; with a code, in the form in which S3 servers refuse.
  * `cut`: the connection ends in the middle of the body. `lost`: the server executes the request, and the
- * response never arrives. `damaged`: a byte of the body changes in transit. `silent`: no response.
+ * response never arrives. `damaged`: a byte of the body changes in transit. `silent`: no response. A delay: the
+ * request is passed on after it.
  */
 export type Fault =
   | number
   | { status: number; code: string }
+  | { delayMs: number }
   | 'cut'
   | 'lost'
   | 'damaged'
@@ -103,6 +105,10 @@ const refusal = ({ status, code }: { status: number; code: string }) => ({
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, fault: Fault): void {
   if (fault === 'silent') return
+  if (typeof fault === 'object' && 'delayMs' in fault) {
+    setTimeout(pass, fault.delayMs, incoming, outgoing, target, undefined)
+    return
+  }
   if (typeof fault === 'number' || typeof fault === 'object') {
     const { status, body } = typeof fault === 'number' ? { status: fault, body: page } : refusal(fault)
     incoming.resume()

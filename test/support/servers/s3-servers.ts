@@ -70,7 +70,7 @@ export function describeOnS3(tests: (server: () => S3Server) => void, options: S
       let server: S3Server
 
       beforeAll(async () => {
-        server = await start(s3ProgramPath(name), launches[name])
+        server = await startS3Server(name)
       })
 
       afterAll(() => server?.stop())
@@ -82,10 +82,10 @@ export function describeOnS3(tests: (server: () => S3Server) => void, options: S
 }
 
 /** A server whose port another process takes first ends; it is started again on other ports. */
-async function start(path: string, launch: Launch): Promise<S3Server> {
+export async function startS3Server(name: S3ProgramName): Promise<S3Server> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await startOnFreePorts(path, launch)
+      return await startOnFreePorts(s3ProgramPath(name), launches[name])
     } catch (error) {
       if (tries === 3) throw error
     }

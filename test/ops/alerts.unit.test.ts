@@ -1,0 +1,98 @@
+/** The rules of alerts and the dashboard name only metrics that the service has, and the guide names every alert. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Metric, type MetricName, metrics, prometheusName } from '../../src/telemetry/metrics.ts'
+
+const root = join(import.meta.dirname, '../..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** Labels that Prometheus adds, and those of the alerts themselves. */
+const ofPrometheus = ['job', 'instance', 'alertname', 'severity', 'alertstate']
+
+interface Dashboard {
+  templating: { list: { query: string | { query: string } }[] }
+  panels: { targets?: { expr: string; legendFormat: string }[] }[]
+}
+
+/** Text with metrics and labels, from one expression each. */
+interface Use {
+  expression: string
+  /** What is shown of its result. */
+  shown: string
+}
+
+function usesInRules(): Use[] {
+  const rules = read('ops/prometheus/alerts.yml')
+    .split(/^ {6}- alert: /m)
+    .slice(1)
+  return rules.map((rule) => {
+    const [, expression] = /\n +expr: ([\s\S]*?)\n +(?:for|labels):/.exec(rule)!
+    return { expression: expression!, shown: rule.slice(rule.indexOf('annotations:')) }
+  })
+}
+
+function usesInDashboard(): Use[] {
+  const { panels, templating } = JSON.parse(read('ops/grafana/grandlivre.json')) as Dashboard
+  const targets = panels.flatMap(({ targets = [] }) => targets)
+  const variables = templating.list.flatMap(({ query }) => (typeof query === 'string' ? [] : [query.query]))
+  return [
+    ...targets.map(({ expr, legendFormat }) => ({ expression: expr, shown: legendFormat })),
+    ...variables.map((expression) => ({ expression, shown: '' })),
+  ]
+}
+
+/** A histogram has three series in Prometheus. */
+function seriesOf(name: MetricName): string[] {
+  const series = prometheusName(name)
+  const { kind }: Metric = metrics[name]
+  return kind === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => series + end) : [series]
+}
+
+const labelsOf = new Map(
+  (Object.keys(metrics) as MetricName[]).flatMap((name) => {
+    const { labels, kind }: Metric = metrics[name]
+    const all = [...labels.map((label) => label.replaceAll('.', '_')), ...ofPrometheus]
+    return seriesOf(name).map((series) => [series, kind === 'histogram' ? [...all, 'le'] : all])
+  }),
+)
+labelsOf.set('up', ofPrometheus)
+labelsOf.set('ALERTS', ofPrometheus)
+
+const functions =
+  /\b(?:sum|min|max|count|by|on|without|or|and|unless|abs|absent|rate|increase|histogram_quantile|label_values)\b/g
+
+/** Metrics and labels that an expression names and the service does not have. */
+function unknownIn({ expression, shown }: Use): string[] {
+  const withoutTexts = expression.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]/g, '')
+  const names = withoutTexts.replaceAll(functions, '').match(/[A-Za-z_]\w*/g) ?? []
+  const series = names.filter((name) => labelsOf.has(name))
+  const known = new Set(series.flatMap((name) => labelsOf.get(name)!))
+  const shownLabels = [...shown.matchAll(/\$labels\.(\w+)|\{\{(\w+)\}\}/g)].map(([, a, b]) => a ?? b!)
+  const unknown = [...names, ...shownLabels].filter((name) => !labelsOf.has(name) && !known.has(name))
+  return series.length === 0 ? [`no metric in ${expression}`] : unknown
+}
+
+test.each([
+  ['rules', usesInRules(), 20],
+  ['dashboard', usesInDashboard(), 40],
+])('the %s name only metrics and labels of the service', (_, uses, least) => {
+  expect(uses.length).toBeGreaterThan(least)
+  expect(uses.flatMap(unknownIn)).toEqual([])
+})
+
+test('the dashboard shows every metric', () => {
+  const text = read('ops/grafana/grandlivre.json')
+  const missing = (Object.keys(metrics) as MetricName[]).filter(
+    (name) => !seriesOf(name).some((series) => new RegExp(`\\b${series}\\b`).test(text)),
+  )
+  expect(missing).toEqual([])
+})
+
+test('the guide says of every alert, and of no other, what to do', () => {
+  const alerts = [...read('ops/prometheus/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
+  const [, section = ''] = read('docs/operators/metrics.md').split(/^#+ Alerts\n/m)
+  const rows = [...section.matchAll(/^\| `(Grandlivre\w+)` \| (.+) \| (.+) \|$/gm)]
+  expect(rows.map(([, name]) => name)).toEqual(alerts)
+  expect(rows.filter(([, , means, act]) => means!.length < 20 || act!.length < 20)).toEqual([])
+})
