@@ -1,11 +1,13 @@
 /** The entry point of an export thread. A thread runs several exports concurrently; each waits for its own reader. */
 import { constants, setPriority } from 'node:os'
-import { threadId, workerData } from 'node:worker_threads'
+import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
-import { createPool } from './db/pool.ts'
+import type { Address } from './db/address.ts'
+import { createPool, type PoolOptions } from './db/pool.ts'
 import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
 import type { SentTask } from './exports/run/task.ts'
+import { ExportSources, type ReplicaNews, type ThreadNews } from './exports/sources/export-sources.ts'
 import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-thread.ts'
 import { noTelemetry } from './telemetry/telemetry.ts'
 import { ThreadTelemetry } from './telemetry/thread-telemetry.ts'
@@ -15,19 +17,39 @@ const settings = workerData as ThreadSettings
 const { telemetryMemory } = settings
 const telemetry = telemetryMemory ? new ThreadTelemetry(telemetryMemory, threadId) : noTelemetry
 
+const { database, replica } = settings
+
+const openPool = (
+  address: Address,
+  options: Pick<PoolOptions, 'applicationName' | 'kept' | 'connectMs' | 'firstAnswerMs'>,
+) => createPool(address, { max: 2 * settings.exportsPerThread, telemetry, ...options })
+
 /**
- * Lives as long as the thread. Two connections open at once and stay open, which saves 20 ms for an export after a
- * pause.
+ * Pools live as long as the thread. Two connections open at once and stay open, which saves 20 ms for an export after a
+ * pause. Beside a replica the main database is rarely read, and connections to it close when they are idle.
  */
-const pool = createPool(settings.database, {
-  max: 2 * settings.exportsPerThread,
-  kept: 2,
-  firstAnswerMs: limits.exportWaitMs,
+const kept = 2
+const mainPool = openPool(database, {
   applicationName: 'grandlivre export',
-  telemetry,
+  firstAnswerMs: limits.exportWaitMs,
+  ...(replica ? {} : { kept }),
 })
+const replicaParts = replica && {
+  pool: openPool(replica.address, {
+    applicationName: 'grandlivre replica',
+    kept,
+    connectMs: replica.timing.silentMs,
+    firstAnswerMs: replica.timing.silentMs,
+  }),
+  timing: replica.timing,
+  report: (news: ReplicaNews) =>
+    parentPort!.postMessage({ replica: { threadId, ...news } } satisfies ThreadNews),
+  telemetry,
+}
+const sources = new ExportSources(mainPool, replicaParts)
+const read = replicaParts?.pool ?? mainPool
 // If the database is unreachable, the first export reports the error.
-await Promise.allSettled([pool.query('select'), pool.query('select')])
+await Promise.allSettled([read.query('select'), read.query('select')])
 
 // When exports use every core, the main thread, which answers small routes, must come first: beside two exports this
 // reduces the p99 of key/info from 46 ms to 28 ms. Linux has a priority per thread; elsewhere this would change the
@@ -36,10 +58,10 @@ if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BEL
 
 /** Streams an export to the main thread, over a channel. */
 export function streamExport(sent: SentTask): Promise<void> {
-  return sendExport(pool, sent, produce)
+  return sendExport(sources, sent, produce)
 }
 
 /** Writes a full export to the store. */
 export function exportFolder(task: FolderTask): Promise<FolderOutcome> {
-  return storeFolder(pool, settings, task)
+  return storeFolder(sources, settings, task)
 }

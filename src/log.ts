@@ -75,6 +75,9 @@ export interface LogEvents {
   'export.abandoned': { schemaId: string; exportId: string; requestId: string }
   /** Files left by killed attempts could not be removed. Retention will remove them. */
   'export.notCleared': { schemaId: string; exportId: string; error: unknown }
+  /** An export thread reads the main database for now, or reads the replica of EXPORT_DATABASE_URL again. */
+  'replica.left': { threadId: number; reason: string; message: string }
+  'replica.regained': { threadId: number }
   /** The queue of full exports could not be polled. Logged at most every ten seconds. */
   'queue.error': { error: unknown }
   /** Expired files and rows were removed, or the removal failed and will be retried. */
@@ -131,6 +134,8 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'export.failed': 'error',
   'export.abandoned': 'error',
   'export.notCleared': 'warn',
+  'replica.left': 'warn',
+  'replica.regained': 'info',
   'queue.error': 'warn',
   'retention.swept': 'info',
   'retention.eventsSwept': 'info',

@@ -13,8 +13,9 @@ import { RunningAttempts } from './jobs/running-attempts.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { openConnections } from './start/connections.ts'
-import { beginExports, needsOf } from './start/needs.ts'
+import { beginExport, needsOf } from './start/needs.ts'
 import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
+import { ReplicaWatch } from './start/replica.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { noTelemetry } from './telemetry/telemetry.ts'
@@ -61,7 +62,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(async () => database?.close())
   const { service, directUrl } = urls
   const exportsFrom = exportAddress(config, service)
-  if (exportsFrom !== service) await checkExportAddress(exportsFrom)
+  const replicaAddress = exportsFrom === service ? undefined : exportsFrom
+  if (replicaAddress) await checkExportAddress(replicaAddress)
   const masterKey = await loadMasterKey(config)
   const connections = openConnections(stack, { urls, config, timing, telemetry, log })
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
@@ -77,7 +79,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
   const threads = createThreads(config.exportThreads, {
-    database: exportsFrom,
+    database: service,
+    replica: replicaAddress && { address: replicaAddress, timing: timing.replica },
     exportsPerThread: config.exportsPerThread,
     store: settings,
     storeTiming: timing.store,
@@ -85,16 +88,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
     telemetryMemory: telemetry.threadMemory,
   })
   stack.defer(() => threads.destroy())
-  const { needs, close: closeNeeds } = await needsOf({
-    config,
-    database: pool,
-    direct,
-    exportsFrom,
-    store,
-    threads,
-  })
-  stack.defer(closeNeeds)
-  const readiness = new Readiness(needs, () => beginExports([service, exportsFrom]), timing.missingMs)
+  const needs = await needsOf({ config, database: pool, direct, store, threads })
+  const replica =
+    replicaAddress &&
+    new ReplicaWatch({ main: pool, address: replicaAddress, threads, timing: timing.replica, telemetry, log })
+  stack.defer(async () => replica?.close())
+  const begin = () => beginExport(service)
+  const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [])
   const deliveries = postPartsOf(config, timing.deliveries)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()

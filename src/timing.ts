@@ -54,6 +54,16 @@ export interface ExportTiming {
   stopMs: number
 }
 
+/** A replica that exports read. */
+export interface ReplicaTiming {
+  /** How long an export waits for a late replica to show what its request saw. Then it reads the main database. */
+  waitMs: number
+  /** How long a replica may be silent when an export connects or begins. Far more than one that is well takes. */
+  silentMs: number
+  /** A thread that has left the replica looks at it again after this time. */
+  leftMs: number
+}
+
 /** Requests to subscribers. */
 export interface DeliveryTiming {
   /** From connecting to the end of the response (docs/spec/webhooks.md#deliveries). */
@@ -88,6 +98,7 @@ export interface Timing {
   stopMs: number
   store: StoreTiming
   exports: ExportTiming
+  replica: ReplicaTiming
   deliveries: DeliveryTiming
 }
 
@@ -106,6 +117,7 @@ export const defaultTiming: Timing = {
     requestMs: 60_000,
   },
   exports: { renewMs: 500, superviseSeconds: 5, pollSeconds: 2, stopMs: 5_000 },
+  replica: { waitMs: 2_000, silentMs: 1_000, leftMs: 5_000 },
   deliveries: {
     timeoutMs: 10_000,
     slowMs: 1_000,

@@ -54,6 +54,11 @@ export function missingOf(error: unknown): string | undefined {
   return isConnectionLoss(error) ? theDatabase : undefined
 }
 
+/** Whether the database, and not what reads it, is the cause: its connection is lost or refused, or it reports an error. */
+export function isDatabaseFailure(error: unknown): boolean {
+  return missingOf(error) !== undefined || (error instanceof Error && /^[0-9A-Z]{5}$/.test(codeOf(error)))
+}
+
 /** 503 with Retry-After: a restart of PostgreSQL takes a few seconds. */
 export function unavailable(cause: unknown): AppError {
   return new AppError('ERR-UNAVAILABLE', {

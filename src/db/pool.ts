@@ -53,6 +53,8 @@ export interface PoolOptions {
   max: number
   /** Idle connections that stay open; others close after ten seconds. Absent: none. */
   kept?: number
+  /** How long a caller waits for a connection. Absent: `limits.databaseConnectMs`. */
+  connectMs?: number
   /** Shown in pg_stat_activity, so that operators see which process holds a connection, and in metrics. */
   applicationName: string
   /**
@@ -82,6 +84,7 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
     max: options.max,
     min: options.kept ?? 0,
     application_name: options.applicationName,
+    ...(options.connectMs === undefined ? {} : { connectionTimeoutMillis: options.connectMs }),
   })
   // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
   pool.on('error', () => {})

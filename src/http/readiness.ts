@@ -18,23 +18,38 @@ interface Missing {
   error: unknown
 }
 
+export interface ReadinessResult {
+  /** Empty if requests are accepted. The errors are for the log. */
+  missing: Missing[]
+  /** Without these requests are accepted, and something else takes their place. */
+  degraded: Missing[]
+}
+
 export class Readiness {
   readonly #needs: readonly Need[]
+  readonly #replaceable: readonly Need[]
   readonly #beginExport: () => Promise<void>
   readonly #missingMs: number
   /** What requests found missing, with the latest time and error. */
   readonly #remembered = new Map<string, { at: number; error: unknown }>()
   /** Why requests are not accepted yet; undefined if they are. */
   #closedBy: unknown
-  #checking: Promise<Missing[]> | undefined
+  #checking: Promise<ReadinessResult> | undefined
 
   /**
    * @param needs of every request
    * @param begin does the first step of an export, on its own connections
    * @param missingMs the minimum time for which a failed request is remembered
+   * @param replaceable needs whose place something else takes
    */
-  constructor(needs: readonly Need[], begin: () => Promise<void>, missingMs: number) {
+  constructor(
+    needs: readonly Need[],
+    begin: () => Promise<void>,
+    missingMs: number,
+    replaceable: readonly Need[] = [],
+  ) {
     this.#needs = needs
+    this.#replaceable = replaceable
     this.#beginExport = begin
     this.#missingMs = missingMs
   }
@@ -63,36 +78,24 @@ export class Readiness {
       this.#remembered.set(missing, { at: performance.now(), error })
   }
 
-  /**
-   * For the probe; empty if requests are accepted. The errors are for the log. Simultaneous probes share one check: the
-   * route is open to anyone, and each check opens connections.
-   */
-  missing(): Promise<Missing[]> {
+  /** For the probe. Simultaneous probes share one check: the route is open to anyone, and each check opens connections. */
+  check(): Promise<ReadinessResult> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined
     })
     return this.#checking
   }
 
-  async #check(): Promise<Missing[]> {
-    if (this.#closedBy !== undefined)
-      return [
-        {
-          name: nameOf(`the database of ${settingOf(this.#closedBy)}`, this.#closedBy),
-          error: this.#closedBy,
-        },
-      ]
-    // In parallel: a check that gets no response takes seconds to time out.
-    const missing = await Promise.all(
-      this.#needs.map(({ name, check }) =>
-        check().then(
-          () => [],
-          // Failing the check itself counts as missing.
-          (error: unknown) => [{ name: nameOf(name, error), error }],
-        ),
-      ),
-    )
-    return [...missing.flat(), ...(await this.#stillMissing())]
+  async #check(): Promise<ReadinessResult> {
+    if (this.#closedBy !== undefined) {
+      const name = nameOf(`the database of ${settingOf(this.#closedBy)}`, this.#closedBy)
+      return { missing: [{ name, error: this.#closedBy }], degraded: [] }
+    }
+    const [missing, degraded] = await Promise.all([
+      missingOfAll(this.#needs),
+      missingOfAll(this.#replaceable),
+    ])
+    return { missing: [...missing, ...(await this.#stillMissing())], degraded }
   }
 
   async #stillMissing(): Promise<Missing[]> {
@@ -107,6 +110,20 @@ export class Readiness {
     }
     return [...this.#remembered].map(([name, { error }]) => ({ name, error }))
   }
+}
+
+/** In parallel: a check that gets no response takes seconds to time out. */
+async function missingOfAll(needs: readonly Need[]): Promise<Missing[]> {
+  const missing = await Promise.all(
+    needs.map(({ name, check }) =>
+      check().then(
+        () => [],
+        // Failing the check itself counts as missing.
+        (error: unknown) => [{ name: nameOf(name, error), error }],
+      ),
+    ),
+  )
+  return missing.flat()
 }
 
 function settingOf(error: unknown): string {

@@ -1,4 +1,5 @@
 /** One attempt at a full export, from the main thread: starts it in a thread, reads its progress, stops it. */
+import { addAbortListener } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
 import { hashBeside, isQueueFull, type Threads } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
@@ -6,7 +7,7 @@ import type { FolderOutcome, FolderTask } from './folder-thread.ts'
 import type { Progress } from './jobs.sql.ts'
 
 /** `noThread`: the queue of the threads is full, so the attempt did not start. */
-export type AttemptOutcome = FolderOutcome | { noThread: true }
+export type AttemptOutcome = Exclude<FolderOutcome, { replicaFailed: true }> | { noThread: true }
 
 export interface RunningAttempt {
   /** Current progress. */
@@ -19,32 +20,29 @@ export interface RunningAttempt {
   stop: () => void
 }
 
-/** @param stopMs how long a stopped attempt may take to remove what it wrote */
-export function startAttempt(
-  threads: Threads,
-  task: Omit<FolderTask, 'progress' | 'port' | 'hash'>,
-  stopMs: number,
-): RunningAttempt {
-  const { port1: ourPort, port2: port } = new MessageChannel()
-  const { port1: from, port2: hash } = new MessageChannel()
-  // If it dies, the port closes, and the attempt fails.
-  hashBeside(threads, { from }, () => {})
+type AttemptTask = Omit<FolderTask, 'isAgain' | 'progress' | 'port' | 'hash'>
+
+/**
+ * Begins again on the main database if a replica fails, which uses up no further attempt.
+ * @param stopMs how long a stopped attempt may take to remove what it wrote
+ */
+export function startAttempt(threads: Threads, task: AttemptTask, stopMs: number): RunningAttempt {
+  const stopped = new AbortController()
   const progress = new Float64Array(new SharedArrayBuffer(4 * Float64Array.BYTES_PER_ELEMENT))
-  progress[1] = Number.NaN
+  const run = (isAgain: boolean) => {
+    progress.set([0, Number.NaN, 0, 0])
+    return runInThread(threads, { ...task, isAgain, progress }, stopped.signal)
+  }
+  const ended = (async (): Promise<AttemptOutcome> => {
+    const outcome = await run(false)
+    if (!('replicaFailed' in outcome)) return outcome
+    const again = stopped.signal.aborted ? undefined : await run(true)
+    return again && !('replicaFailed' in again) ? again : { failed: failureOf(stopped.signal.reason) }
+  })().finally(() => clearTimeout(stopTimer))
   const gaveUp = Promise.withResolvers<AttemptOutcome>()
-  const outcome: Promise<AttemptOutcome> = threads.exports
-    .run({ ...task, progress, port, hash }, { name: 'exportFolder', transferList: [port, hash] as never })
-    // The queue of the threads is full, or the thread died.
-    .catch((error: unknown) => (isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }))
-    .finally(() => {
-      clearTimeout(stopTimer)
-      ourPort.close()
-      // Unless the thread has received it.
-      hash.close()
-    })
   let stopTimer: NodeJS.Timeout | undefined
   const stop = () => {
-    ourPort.postMessage('stop')
+    stopped.abort(new Error('the export was stopped'))
     // An unreachable store can block even the removal.
     const tooLate = () => gaveUp.resolve({ failed: failureOf(new Error('the export thread did not stop')) })
     stopTimer ??= setTimeout(tooLate, stopMs)
@@ -53,8 +51,32 @@ export function startAttempt(
     progress: () => readProgress(progress),
     // Threads are numbered from 1.
     threadId: () => progress[3] || undefined,
-    outcome: Promise.race([outcome, gaveUp.promise]),
+    outcome: Promise.race([ended, gaveUp.promise]),
     stop,
+  }
+}
+
+/** Never rejects. */
+async function runInThread(
+  threads: Threads,
+  task: Omit<FolderTask, 'port' | 'hash'>,
+  stopped: AbortSignal,
+): Promise<FolderOutcome | { noThread: true }> {
+  const { port1: ourPort, port2: port } = new MessageChannel()
+  const { port1: from, port2: hash } = new MessageChannel()
+  // If it dies, the port closes, and the attempt fails.
+  hashBeside(threads, { from }, () => {})
+  using _heard = addAbortListener(stopped, () => ourPort.postMessage('stop'))
+  try {
+    const transferList = [port, hash] as never
+    return await threads.exports.run({ ...task, port, hash }, { name: 'exportFolder', transferList })
+  } catch (error) {
+    // The queue of the threads is full, or the thread died.
+    return isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }
+  } finally {
+    ourPort.close()
+    // Unless the thread has received it.
+    hash.close()
   }
 }
 

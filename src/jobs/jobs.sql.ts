@@ -179,6 +179,8 @@ export interface ClaimedExport {
   encoding: FormatOptions['encoding'] | null
   columns: FormatOptions['columns'] | null
   requestId: string
+  /** Cursor of the folder's ledger now, no earlier than the trigger saw it. Null if the folder is gone. */
+  seen: string | null
 }
 
 /** Undefined if the export has ended or does not exist. */
@@ -187,11 +189,13 @@ export async function claimExport(
   { schemaId, exportId }: ExportKey,
 ): Promise<ClaimedExport | undefined> {
   const { rows } = await client.query<ClaimedExport>(
-    `update exports set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
+    `update exports e set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
      where schema_id = $1 and id = $2 and state = any ($3)
      returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
-       compression, encoding, columns, request_id as "requestId"`,
+       compression, encoding, columns, request_id as "requestId",
+       (select ledger_cursor(f.schema_id, f.id, f.ledger_version, 'file') from folders f
+        where f.schema_id = e.schema_id and f.id = e.folder_id) as seen`,
     [schemaId, exportId, statesBefore('claim')],
   )
   return rows[0]

@@ -105,6 +105,7 @@ export class Supervisor {
       compression: job.compression ?? undefined,
       options: { encoding: job.encoding ?? undefined, columns: job.columns ?? undefined },
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
+      seen: job.seen ?? undefined,
     }
     return startAttempt(threads, task, timing.stopMs)
   }

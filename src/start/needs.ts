@@ -18,14 +18,12 @@ export interface NeedsParts {
   database: Pool
   /** Connects to the server of that database itself. */
   direct: Pool
-  /** Where exports read. */
-  exportsFrom: Address
   store: ObjectStore
   threads: Threads
 }
 
-export async function needsOf(parts: NeedsParts): Promise<{ needs: Need[]; close(): Promise<void> }> {
-  const { config, database, direct, exportsFrom, store, threads } = parts
+export async function needsOf(parts: NeedsParts): Promise<Need[]> {
+  const { config, database, direct, store, threads } = parts
   const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
   const needs: Need[] = [
@@ -46,10 +44,7 @@ export async function needsOf(parts: NeedsParts): Promise<{ needs: Need[]; close
   ]
   if (isPooled)
     needs.push({ name: 'the database of DIRECT_DATABASE_URL', check: () => checkPool(direct, false) })
-  if (config.exportDatabaseUrl === undefined) return { needs, close: async () => {} }
-  const exports = createPool(exportsFrom, { max: 1, applicationName: 'grandlivre readiness' })
-  needs.push({ name: 'the database of EXPORT_DATABASE_URL', check: () => checkPool(exports, isPooled) })
-  return { needs, close: () => exports.end() }
+  return needs
 }
 
 /** A database that is newer by expanding migrations is ready, too: a release is being rolled out. */
@@ -63,7 +58,7 @@ async function checkVersion(database: Pool, ours: number): Promise<void> {
 }
 
 /** Checks the connection even if it was checked when it opened: its role may have changed since. */
-async function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
+export async function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
   const client = await connect(pool)
   try {
     await checkConnection(client, { actor: 'service', isPooled })
@@ -74,18 +69,13 @@ async function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
   }
 }
 
-/**
- * Opens, on each address in turn, the two connections and the snapshot that every export begins with. A replica has its
- * own disk and its own connection limit.
- */
-export async function beginExports(addresses: Iterable<Address>): Promise<void> {
-  for (const address of new Set(addresses)) {
-    const pool = createPool(address, { max: 2, applicationName: 'grandlivre readiness' })
-    try {
-      const noTenant = '0'
-      await (await openSnapshot(pool, noTenant)).close()
-    } finally {
-      await pool.end()
-    }
+/** Opens the two connections and the snapshot that every export begins with. */
+export async function beginExport(address: Address): Promise<void> {
+  const pool = createPool(address, { max: 2, applicationName: 'grandlivre readiness' })
+  try {
+    const noTenant = '0'
+    await (await openSnapshot(pool, noTenant)).close()
+  } finally {
+    await pool.end()
   }
 }

@@ -3,7 +3,7 @@ import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { StoreSettings } from '../store/store.ts'
-import type { StoreTiming } from '../timing.ts'
+import type { ReplicaTiming, StoreTiming } from '../timing.ts'
 import type { HashTask } from './hash-chunks.ts'
 import { WaitingTasks } from './waiting-tasks.ts'
 
@@ -17,8 +17,10 @@ const threadHeapMb = 256
 
 /** Settings that never change while the process lives: each thread gets them once, at its start. */
 export interface ThreadSettings {
-  /** Where exports read: an `Address` (db/address.ts). */
+  /** The main database: an `Address` (db/address.ts). */
   database: { url: string; isPooled: boolean }
+  /** Of EXPORT_DATABASE_URL, if it is set. */
+  replica?: { address: { url: string; isPooled: boolean }; timing: ReplicaTiming } | undefined
   /** Exports that a thread runs at once, each with two connections. */
   exportsPerThread: number
   /** Each thread opens its own store. */

@@ -7,6 +7,7 @@ import type { ChunkBuffer } from '../../src/exports/chunk-buffer.ts'
 import { sendExport } from '../../src/exports/run/send.ts'
 import type { ExportReader } from '../../src/exports/run/start.ts'
 import type { Produced } from '../../src/exports/run/task.ts'
+import { ExportSources } from '../../src/exports/sources/export-sources.ts'
 import { ChannelReader } from '../../src/threads/channel.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -43,8 +44,8 @@ test.each(['gzip', 'zstd'] as const)(
   async (encoding) => {
     const reader: ExportReader = new ChannelReader()
     const sent = sendExport(
-      pool,
-      { task: { ...banks, encoding }, port: reader.threadPort, hash: 'here', buffers: [] },
+      new ExportSources(pool),
+      { task: { ...banks, encoding }, seen: undefined, port: reader.threadPort, hash: 'here', buffers: [] },
       produce,
     )
     let [read, peak] = [0, 0]

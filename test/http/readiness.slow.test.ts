@@ -60,10 +60,10 @@ function mount(path: string): boolean {
   }
 }
 
-/** What /readyz reports as missing; empty if it is ready. */
+/** What /readyz reports as missing; empty if it is ready and not degraded. */
 async function missing(service: TestService): Promise<string> {
   const { status, headers, body } = await request(`${service.url}/readyz`)
-  if (status === 200) return ''
+  if (status === 200) return ['degraded', ...(body.degraded ?? [])].slice(body.degraded ? 0 : 1).join(': ')
   expect([status, body.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   expect(JSON.stringify(body)).not.toMatch(/ECONN|postgres:|127\.0\.0\.1|books_owner|SQL/)
@@ -167,13 +167,13 @@ describe('a database that is away when the process starts', () => {
     await service.stop()
   })
 
-  test('is reported if only exports read from it, while other requests are answered', async () => {
+  test('is reported as degraded if only exports read from it, and they read the main one', async () => {
     const proxy = await startProxy(url)
     await proxy.cut()
     const service = await startTestService({ ownerUrl: url }, { exportDatabaseUrl: proxy.url })
     try {
-      expect(await missing(service)).toBe('the database of EXPORT_DATABASE_URL')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 503])
+      expect(await missing(service)).toBe('degraded: the database of EXPORT_DATABASE_URL')
+      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
       await proxy.restore()
       await until(async () => (await missing(service)) === '')
       expect(await statuses(service, journals)).toEqual([200])
@@ -186,7 +186,7 @@ describe('a database that is away when the process starts', () => {
 
 describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role', () => {
   test.each(['DATABASE_URL', 'EXPORT_DATABASE_URL'])(
-    'is reported for %s, and requests are refused',
+    'is reported for %s, and no request reads through it',
     async (name) => {
       const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
       const proxy = await startProxy(url)
@@ -202,7 +202,7 @@ describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role',
         expect(await missing(service)).toContain(
           `the database of ${name} (a safe connection to the database)`,
         )
-        expect(await statuses(service, keyInfo, journals)).toEqual([isMain ? 503 : 200, 503])
+        expect(await statuses(service, keyInfo, journals)).toEqual(isMain ? [503, 503] : [200, 200])
         proxy.redirectTo(url)
         await until(async () => (await missing(service)) === '')
         expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
@@ -319,12 +319,14 @@ test('simultaneous probes share one check, and the next probe checks again', asy
     return checked
   }
   const readiness = new Readiness([{ name: 'the store of files', check }], async () => {}, 0)
-  const probes = Promise.all([readiness.missing(), readiness.missing()])
+  const probes = Promise.all([readiness.check(), readiness.check()])
   const error = new Error('It is not there')
   reject(error)
-  expect(await probes).toEqual(Array(2).fill([{ name: 'the store of files', error }]))
+  expect(await probes).toEqual(
+    Array(2).fill({ missing: [{ name: 'the store of files', error }], degraded: [] }),
+  )
   expect(checks).toBe(1)
-  await readiness.missing()
+  await readiness.check()
   expect(checks).toBe(2)
 })
 

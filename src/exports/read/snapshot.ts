@@ -26,6 +26,16 @@ export interface Snapshot {
   close(error?: Error): Promise<void>
 }
 
+/** Decides whether a state is good enough. It is asked in the message that begins the snapshot. */
+export interface Fence<Shown = unknown> {
+  /** What the state must show: an SQL expression, without parameters. */
+  expression: string
+  /** False begins the snapshot again, at the state of then. Throws to give up. */
+  accepts: (shown: Shown) => Promise<boolean>
+  /** How long the database may take to begin it again. */
+  beginMs: number
+}
+
 /** No two connections became free in time. */
 export class NotAdmitted extends AppError {
   constructor() {
@@ -62,23 +72,42 @@ const exportSettings =
  * @throws {NotAdmitted} if the database has no two connections in time
  * @throws {AppError} ERR-UNAVAILABLE if it cannot be reached
  */
-export async function openSnapshot(pool: pg.Pool, schemaId: string, timing = usualTiming): Promise<Snapshot> {
+export async function openSnapshot<Shown>(
+  pool: pg.Pool,
+  schemaId: string,
+  timing = usualTiming,
+  fence?: Fence<Shown>,
+): Promise<Snapshot> {
   const until = performance.now() + timing.waitMs
   for (;;) {
     const clients = await connectTwo(pool)
-    const begun = await beginBoth(clients, schemaId, {
-      ...timing,
-      waitMs: Math.max(1, until - performance.now()),
-    })
-    if (begun) return shareSnapshot(clients, begun)
+    const first = beginFirst(schemaId, fence)
+    const waitMs = Math.max(1, until - performance.now())
+    const begun = await beginBoth(clients, [first, beginOf(schemaId)], { ...timing, waitMs })
+    if (begun) return shareSnapshot(clients, begun, first, fence)
     // Those who gave up at the same moment come back one after the other.
     await delay(Math.random() * timing.halfMs)
     if (performance.now() >= until) throw new NotAdmitted()
   }
 }
 
-/** @param begun the answer of the first connection to `begin` */
-async function shareSnapshot(clients: Two, begun: pg.QueryResult): Promise<Snapshot> {
+interface Begun<Shown> {
+  snapshot: string
+  at: string
+  /** Of the fence, if there is one. */
+  shown?: Shown
+}
+
+/**
+ * @param answer of the first connection to `begin`
+ * @param begin the text that it answered
+ */
+async function shareSnapshot<Shown>(
+  clients: Two,
+  answer: pg.QueryResult,
+  begin: string,
+  fence: Fence<Shown> | undefined,
+): Promise<Snapshot> {
   const [first, second] = clients
   let closed = false
   const close = async (error?: Error): Promise<void> => {
@@ -95,15 +124,48 @@ async function shareSnapshot(clients: Two, begun: pg.QueryResult): Promise<Snaps
     }
   }
   try {
-    // The types of pg do not cover queries of several statements.
-    const { snapshot, at } = (begun as unknown as pg.QueryResult<{ snapshot: string; at: string }>[]).at(-1)!
-      .rows[0]!
+    let begun = begunOf<Shown>(answer)
+    while (fence && !(await isAccepted(fence, begun, close))) {
+      // pg accepts this timeout for a single query; its types declare it only for a whole connection.
+      const again = { text: `rollback; ${begin}`, query_timeout: fence.beginMs } as pg.QueryConfig
+      begun = begunOf(await first.query(again))
+    }
+    const { snapshot, at } = begun
     await second.query(`set transaction snapshot ${textLiteral(snapshot)}`)
     return { first, second, at: Number(at), close }
   } catch (error) {
     await close(error as Error)
     throw error
   }
+}
+
+/** The types of pg do not cover queries of several statements. */
+function begunOf<Shown>(answer: pg.QueryResult): Begun<Shown> {
+  return (answer as unknown as pg.QueryResult<Begun<Shown>>[]).at(-1)!.rows[0]!
+}
+
+/** A state that is refused says nothing against its connections. */
+async function isAccepted<Shown>(
+  { accepts }: Fence<Shown>,
+  { shown }: Begun<Shown>,
+  close: Snapshot['close'],
+): Promise<boolean> {
+  try {
+    return await accepts(shown!)
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function beginOf(schemaId: string): string {
+  return `begin isolation level repeatable read read only; ${exportSettings}; ${setTenant(schemaId)}`
+}
+
+function beginFirst<Shown>(schemaId: string, fence: Fence<Shown> | undefined): string {
+  return `${beginOf(schemaId)};
+    select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at
+    ${fence ? `, ${fence.expression} as shown` : ''}`
 }
 
 type Two = readonly [first: pg.PoolClient, second: pg.PoolClient]
@@ -115,14 +177,11 @@ type Two = readonly [first: pg.PoolClient, second: pg.PoolClient]
  */
 async function beginBoth(
   clients: Two,
-  schemaId: string,
+  texts: [first: string, second: string],
   timing: SnapshotTiming,
 ): Promise<pg.QueryResult | undefined> {
-  const begin = `begin isolation level repeatable read read only; ${exportSettings}; ${setTenant(schemaId)}`
-  const share =
-    'select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at'
   const hasBegun = [false, false]
-  const begins = [`${begin}; ${share}`, begin].map(async (text, i) => {
+  const begins = texts.map(async (text, i) => {
     const answer = await clients[i]!.query(text)
     hasBegun[i] = true
     return answer

@@ -27,7 +27,7 @@ export async function produceChanges(
   return { head: { cursor }, chunks: preceded(line, chunks, buffer), rows }
 }
 
-/** @throws {AppError} ERR-VALIDATION, ERR-CURSOR-EXPIRED; ERR-UNAVAILABLE if a replica lags */
+/** @throws {AppError} ERR-VALIDATION, ERR-CURSOR-EXPIRED */
 async function readRanges(
   { first }: Snapshot,
   resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
@@ -35,7 +35,7 @@ async function readRanges(
 ): Promise<readonly EntryRange[]> {
   const { selection, exerciceIds } = resolved
   const { version, refusal } = await readCursor(first, since, selection)
-  if (refusal !== null) throw refuse(refusal, 'snapshot')
+  if (refusal !== null) throw refuse(refusal)
   // An entry that fails a condition, and is not logged itself, failed it before, too.
   const among = picksEntries(selection) ? entryConditions(selection) : []
   const ranges = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)

@@ -1,6 +1,5 @@
 /** Sends an export to the main thread: one snapshot, rendered, hashed where the task says, and compressed, by chunks. */
 import { createHash } from 'node:crypto'
-import type pg from 'pg'
 import { limits } from '../../config.ts'
 import { unavailableIfMissing } from '../../db/outage.ts'
 import { ChannelWriter } from '../../threads/channel.ts'
@@ -9,7 +8,7 @@ import { type ChunkBuffer, twoChunkBuffers } from '../chunk-buffer.ts'
 import { Compressor } from '../compressor.ts'
 import { eachBesideNext } from '../each-beside-next.ts'
 import type { Snapshot } from '../read/snapshot.ts'
-import { openSnapshot } from '../read/snapshot.ts'
+import type { ExportSnapshot, ExportSources } from '../sources/export-sources.ts'
 import {
   type Encoding,
   type ExportHead,
@@ -27,31 +26,30 @@ interface BodyHash {
   digest(encoding: 'hex'): string | Promise<string>
 }
 
+type Produce = (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>
+
 /**
  * Resolves when the export is over; its result or error goes through the channel.
  * @param produce resolves the task and renders its chunks, each into a `buffer`
  */
-export async function sendExport(
-  pool: pg.Pool,
-  { task, port, hash: where, buffers }: SentTask,
-  produce: (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>,
-): Promise<void> {
+export async function sendExport(sources: ExportSources, sent: SentTask, produce: Produce): Promise<void> {
+  const { task, seen, port, hash: where, buffers } = sent
   const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   const hash: BodyHash | undefined =
     where && (where === 'here' ? createHash('sha256') : new ThreadHash(where))
   try {
-    const snapshot = await openSnapshot(pool, schemaOf(task))
-    const abort = () => void snapshot.close(channel.signal.reason)
-    channel.signal.addEventListener('abort', abort)
+    const buffer = () => chunkBuffer(task, channel, hash)
+    const { snapshot, produced } = await begin(sources, sent, channel, (opened) =>
+      produce(opened, task, buffer()),
+    )
     try {
-      channel.signal.throwIfAborted()
-      const produced = await produce(snapshot, task, chunkBuffer(task, channel, hash))
       channel.head(produced.head)
       const summary = await sendChunks(produced, task.encoding, channel, hash)
       await snapshot.close()
       channel.end(summary)
     } catch (error) {
       await snapshot.close(error as Error)
+      if (!channel.signal.aborted) sources.failed(snapshot, seen, error)
       throw error
     }
   } catch (error) {
@@ -59,6 +57,42 @@ export async function sendExport(
   } finally {
     if (hash instanceof ThreadHash) hash.close()
   }
+}
+
+/**
+ * Produces up to the first chunk. Until then nothing of the export is sent, so it can begin again on the main database if
+ * a replica fails it.
+ */
+async function begin(
+  sources: ExportSources,
+  { task, seen }: SentTask,
+  { signal }: Channel,
+  produce: (snapshot: Snapshot) => Promise<Produced>,
+): Promise<{ snapshot: ExportSnapshot; produced: Produced }> {
+  for (let isAgain = false; ; isAgain = true) {
+    const snapshot = await sources.open({ schemaId: schemaOf(task), seen, isAgain })
+    const abort = () => void snapshot.close(signal.reason)
+    signal.addEventListener('abort', abort)
+    try {
+      signal.throwIfAborted()
+      const produced = await produce(snapshot)
+      return { snapshot, produced: { ...produced, chunks: await begun(produced.chunks) } }
+    } catch (error) {
+      await snapshot.close(error as Error)
+      if (signal.aborted || !sources.failed(snapshot, seen, error)) throw error
+    }
+  }
+}
+
+/** The same chunks, the first of which is rendered. */
+async function begun<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
+  const iterator = chunks[Symbol.asyncIterator]()
+  const first = await iterator.next()
+  return (async function* () {
+    if (first.done) return
+    yield first.value
+    yield* { [Symbol.asyncIterator]: () => iterator }
+  })()
 }
 
 function chunkBuffer({ encoding }: ExportTask, channel: Channel, hash: BodyHash | undefined): ChunkBuffer {

@@ -3,15 +3,21 @@ import { MessageChannel, MessagePort } from 'node:worker_threads'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
 import { asAppError, hashBeside, type Threads } from '../../threads/pool.ts'
 import { whileWaiting } from '../../threads/waiting-tasks.ts'
-import type { ExportHead, ExportSummary, ExportTask, SentTask } from './task.ts'
+import { type ExportHead, type ExportSummary, type ExportTask, folderOf, type SentTask } from './task.ts'
 
 export type ExportReader = ChannelReader<ExportHead, ExportSummary>
 
 /**
  * Starts an export in a thread. The reader reports every error, including those of the threads themselves.
  * @param digest whether its summary has the SHA-256 of the body
+ * @param seen cursor of the ledger that the request saw: the export shows that state or a later one
  */
-export function startExport(threads: Threads, task: ExportTask, digest: boolean): ExportReader {
+export function startExport(
+  threads: Threads,
+  task: ExportTask,
+  digest: boolean,
+  seen?: string,
+): ExportReader {
   const reader: ExportReader = new ChannelReader()
   const failed = (error: unknown) => reader.fail(asAppError(error))
   const sent: Pick<SentTask, 'port' | 'hash'> = digest
@@ -20,11 +26,20 @@ export function startExport(threads: Threads, task: ExportTask, digest: boolean)
   const buffers = reuseBuffers()
   // No abort signal: Piscina gives a thread that runs a task with a signal no other task, so one client per thread that
   // does not read would block all exports.
-  const waiting = whileWaiting({ task, ...sent, buffers } satisfies SentTask, () => reader.cancelled)
+  const waiting = whileWaiting(
+    { task, seen: seenBy(task, seen), ...sent, buffers } satisfies SentTask,
+    () => reader.cancelled,
+  )
   const { port, hash } = sent
   const transferList = [port, ...(hash instanceof MessagePort ? [hash] : []), ...buffers]
   threads.exports.run(waiting, { name: 'streamExport', transferList: transferList as never }).catch(failed)
   return reader
+}
+
+function seenBy(task: ExportTask, cursor: string | undefined): SentTask['seen'] {
+  const folder = folderOf(task)
+  if (!folder || cursor === undefined) return undefined
+  return { schemaId: folder.schemaId, folderId: folder.folderId, cursor }
 }
 
 function hashed(

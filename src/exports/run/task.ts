@@ -1,11 +1,13 @@
 /** The task of an export thread, what it produces, and what it sends about it. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { EntryName } from '../../ledger/named-entry.sql.ts'
 import type { Block, BlocksHead } from '../blocks/block.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
+import type { SeenState } from '../sources/standing.sql.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
 
@@ -61,9 +63,18 @@ export function schemaOf(task: ExportTask): string {
   return 'named' in task ? task.named.schemaId : task.owner.schemaId
 }
 
+/** Undefined if the task concerns no single folder. */
+export function folderOf(task: ExportTask): FolderKey | undefined {
+  if ('selection' in task) return task.selection
+  if ('named' in task) return task.named
+  return task.what === 'society' ? undefined : task.owner
+}
+
 /** The message that starts a task in a thread. */
 export interface SentTask {
   task: ExportTask
+  /** The state of the ledger that its request saw. Undefined if the export concerns no single folder. */
+  seen: SeenState | undefined
   port: MessagePort
   /**
    * Where this thread hashes the body: here, or in the hash thread at the other end of this port. Undefined: nowhere;

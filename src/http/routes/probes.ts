@@ -25,12 +25,25 @@ export const readyz = openRoute({
   answers: {
     200: {
       description: 'Ready; otherwise the answer is 503 and its error names what is missing',
-      content: { 'application/json': { schema: z.object({ status: z.literal('ready') }) } },
+      content: {
+        'application/json': {
+          schema: z.object({
+            status: z.literal('ready'),
+            degraded: z
+              .array(z.string())
+              .optional()
+              .openapi({ description: 'What is missing, while something else takes its place' }),
+          }),
+        },
+      },
     },
   },
   answer: async ({ c, services }) => {
-    const missing = await services.readiness.missing()
-    if (missing.length === 0) return c.json({ status: 'ready' })
+    const { missing, degraded } = await services.readiness.check()
+    if (missing.length === 0) {
+      const names = degraded.map(({ name }) => name)
+      return c.json({ status: 'ready', ...(names.length === 0 ? {} : { degraded: names }) })
+    }
     // The log gets the cause, the probe the names.
     throw new AppError('ERR-UNAVAILABLE', {
       message: `Not ready: ${missing.map(({ name }) => name).join(', ')}`,

@@ -105,7 +105,7 @@ async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Pro
     since !== undefined && waits(query)
       ? await waitForChange(call, selection, since, wait)
       : await findSelected(services.database, selection, since)
-  if (selected.refusal !== null) throw refuse(selected.refusal, 'main database')
+  if (selected.refusal !== null) throw refuse(selected.refusal)
   const { start, end } = selection.period ?? selected.period!
   const task: ExportTask =
     what === 'balance' || what === 'blocks'

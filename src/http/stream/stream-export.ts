@@ -67,7 +67,7 @@ export async function streamExport(
     const source = await sourceOfText(known, download.task.encoding, digest, c, services)
     return respond(c, services, source, { ...state, ...headersOf(download), Trailer: trailers(digest) })
   }
-  const reader = startExport(services.threads, download.task, digest)
+  const reader = startExport(services.threads, download.task, digest, ledger?.cursor)
   const listed = listStream(c, services, download.task)
   const { outgoing } = c.env
   // Covers every way in which the client disconnects, even while the database is searching for the first row.

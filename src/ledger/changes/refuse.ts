@@ -10,17 +10,9 @@ const expired: Record<Exclude<CursorRefusal, 'unknown'>, string> = {
   forgotten: 'Changes after this cursor are no longer remembered',
 }
 
-/**
- * The error of a refused cursor.
- * @param seen where it was refused: in the main database, or in the snapshot of an export, after the main database
- * accepted it. Only a snapshot of a replica that lags can then be older than the cursor
- */
-export function refuse(refusal: CursorRefusal, seen: 'main database' | 'snapshot'): AppError {
+/** The error of a refused cursor. */
+export function refuse(refusal: CursorRefusal): AppError {
   if (refusal === 'unknown') return invalid('since', 'is not a cursor of this folder')
-  if (refusal === 'later' && seen === 'snapshot')
-    return new AppError('ERR-UNAVAILABLE', {
-      message: 'The database that exports read has not reached the state of this cursor yet; see Retry-After',
-    })
   return new AppError('ERR-CURSOR-EXPIRED', {
     message: `${expired[refusal]}; read the selection in full, without since`,
   })

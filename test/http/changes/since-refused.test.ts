@@ -2,10 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { renderingOf } from '../../../src/ledger/changes/cursor.sql.ts'
 import { download, movementsUrl } from '../../support/download.ts'
-import { fillLedger } from '../../support/ledgers/ledger.ts'
-import { createTenants, folders } from '../../support/ledgers/tenants.ts'
-import { createTestDatabase } from '../../support/servers/database.ts'
-import { startTestService } from '../../support/service.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 
 let stage: ExportStage
@@ -156,37 +153,4 @@ describe('since', () => {
     expect(await outcome({ ...gone, since })).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
     expect(await outcome({ ...gone, since: 'x' })).toEqual([404, 'ERR-EXERCICE-NOT-FOUND'])
   })
-})
-
-test('a replica that lags is no reason to give a cursor up: 503 until it has the state', async () => {
-  const replica = await createTestDatabase()
-  const staff = await createTenants(replica.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
-  await fillLedger(staff.client, { ...folders.first, label: 'lagging', thirdPartyId: rows[0].id })
-  const key = await sql<Buffer>('select cursor_key from service_state')
-  await staff.client.query('update grandlivre.service_state set cursor_key = $1', [key])
-  const { rows: lagging } = await staff.client.query(
-    `select ledger_version as version from grandlivre.folders where id = 111`,
-  )
-  const old = await cursorAt(lagging[0].version)
-  await sql(`select setval('ledger_versions', ${Number(lagging[0].version) + 1000})`)
-  await sql(`update entries set comment = 'a' where schema_id = 100 and folder_id = 111 and id = 39`)
-  const newer = await cursorAt('ledger_version')
-  await sql(`update entries set comment = 'b' where schema_id = 100 and folder_id = 111 and id = 39`)
-  const newest = await cursorAt('ledger_version')
-  const service = await startTestService(stage.database, { exportDatabaseUrl: replica.ownerUrl })
-  const since = (cursor: string) =>
-    download(movementsUrl(service.url, { ...year, since: cursor }), stage.company)
-  try {
-    const refused = await since(newer)
-    expect([refused.status, refused.json.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
-    expect(refused.headers['retry-after']).toBeDefined()
-    expect(JSON.parse((await since(old)).text)).toEqual({ since: old, cursor: old, entries: [] })
-    expect(JSON.parse((await since(newest)).text)).toEqual({ since: newest, cursor: newest, entries: [] })
-  } finally {
-    await service.stop()
-    await staff.end()
-    await replica.drop()
-  }
 })

@@ -252,7 +252,7 @@ test('exports beyond the threads and their queue get 503 with Retry-After', asyn
   }
 })
 
-test('a database that is away gives 503, and exports succeed once it is back', async () => {
+test('a database of exports that is away breaks what it was sending; further exports read the main one', async () => {
   const proxy = await startProxy(stage.database.serviceUrl)
   const service = await startTestService(stage.database, { exportDatabaseUrl: proxy.url })
   try {
@@ -260,13 +260,11 @@ test('a database that is away gives 503, and exports succeed once it is back', a
     const message = await begin(url, stage.company)
     await proxy.cut()
     await expectBroken(message)
-    const { status, json, headers, text } = await download(url, stage.company)
-    expect([status, json.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
-    expect(Number(headers['retry-after'])).toBeGreaterThan(0)
-    expect(text).not.toMatch(/ECONN|127\.0\.0\.1|postgres/)
-    await proxy.restore()
-    const whole = await download(url, stage.company)
-    expect(whole.trailers).toEqual({ 'x-row-count': '30000', 'x-content-sha256': whole.sha256 })
+    for (const isBack of [false, true]) {
+      if (isBack) await proxy.restore()
+      const whole = await download(url, stage.company)
+      expect(whole.trailers).toEqual({ 'x-row-count': '30000', 'x-content-sha256': whole.sha256 })
+    }
   } finally {
     await service.stop()
     await proxy.cut()

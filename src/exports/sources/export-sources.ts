@@ -1,0 +1,152 @@
+/**
+ * Where the exports of a thread read: a replica if there is one and it is fit, otherwise the main database. No request
+ * fails because of the replica, and none shows less than it saw.
+ *
+ * A replica found unfit is left for a while, so that not every request finds out again. The thread itself looks whether
+ * it is fit again. While it is late, requests still begin there, without waiting: many folders have not changed. While
+ * it cannot be read, all read the main database.
+ */
+import pg from 'pg'
+import { limits } from '../../config.ts'
+import { isDatabaseFailure } from '../../db/outage.ts'
+import type { DatabaseTelemetry, FallbackReason } from '../../telemetry/telemetry.ts'
+import type { ReplicaTiming } from '../../timing.ts'
+import { openSnapshot, type Snapshot } from '../read/snapshot.ts'
+import { fenceOf, ReplicaUnfit } from './fence.ts'
+import { readServer, type SeenState } from './standing.sql.ts'
+
+/** The thread has left the replica, or reads it again. The message says why, for staff. */
+export interface ReplicaNews {
+  left: { reason: FallbackReason; message: string } | undefined
+}
+
+/** A message of a thread. */
+export interface ThreadNews {
+  replica: ReplicaNews & { threadId: number }
+}
+
+export interface ReplicaParts {
+  pool: pg.Pool
+  timing: ReplicaTiming
+  /** Called when the thread leaves the replica, for another reason too, and when it reads it again. */
+  report: (news: ReplicaNews) => void
+  telemetry: Pick<DatabaseTelemetry, 'replicaFellBack'>
+}
+
+export interface Source {
+  schemaId: string
+  /** The least that the snapshot must show. Undefined: only the main database shows it for certain. */
+  seen: SeenState | undefined
+  /** The replica has failed this export: it reads the main database. */
+  isAgain?: boolean
+}
+
+export interface ExportSnapshot extends Snapshot {
+  isOfReplica: boolean
+}
+
+export class ExportSources {
+  readonly #main: pg.Pool
+  readonly #replica: ReplicaParts | undefined
+  /** Why the replica is left, and what it has to show to be read again; undefined if it is read. */
+  #left: { reason: FallbackReason; seen: SeenState } | undefined
+  /** The last server found to be the main database. */
+  #mainServer: string | undefined
+
+  /** @param replica undefined: exports read the main database */
+  constructor(main: pg.Pool, replica?: ReplicaParts) {
+    this.#main = main
+    this.#replica = replica
+  }
+
+  /** @throws {AppError} ERR-UNAVAILABLE if the main database gives no connections in time */
+  async open({ schemaId, seen, isAgain = false }: Source): Promise<ExportSnapshot> {
+    const replica = this.#replica
+    if (replica && seen && !isAgain) {
+      const waitMs = this.#left === undefined ? replica.timing.waitMs : 0
+      const snapshot = this.#mayBeRead() && (await this.#openReplica(replica, seen, waitMs))
+      if (snapshot) return snapshot
+      replica.telemetry.replicaFellBack(this.#left?.reason ?? 'behind')
+    }
+    return { ...(await openSnapshot(this.#main, schemaId)), isOfReplica: false }
+  }
+
+  /**
+   * Whether an export that failed is to be begun again on the main database: the replica failed it. A server that is
+   * the main one at another address is no replica.
+   */
+  failed(snapshot: ExportSnapshot, seen: SeenState | undefined, error: unknown): boolean {
+    if (!snapshot.isOfReplica || !seen || !isDatabaseFailure(error)) return false
+    this.#leave(this.#replica!, seen, error)
+    this.#replica!.telemetry.replicaFellBack(reasonOf(error))
+    return true
+  }
+
+  #mayBeRead(): boolean {
+    return this.#left === undefined || this.#left.reason === 'behind'
+  }
+
+  async #openReplica(
+    replica: ReplicaParts,
+    seen: SeenState,
+    waitMs: number,
+  ): Promise<ExportSnapshot | undefined> {
+    try {
+      return await this.#begin(replica, seen, waitMs)
+    } catch (error) {
+      this.#leave(replica, seen, error)
+      return undefined
+    }
+  }
+
+  async #begin({ pool, timing }: ReplicaParts, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
+    let isOfReplica = true
+    const isMain = async (server: string) => {
+      isOfReplica = false
+      if (server !== this.#mainServer) this.#mainServer = await readServer(this.#main)
+      return server === this.#mainServer
+    }
+    const until = performance.now() + waitMs
+    const fence = fenceOf(seen, { until, beginMs: timing.silentMs }, isMain)
+    const admission = { waitMs: timing.silentMs, halfMs: limits.halfSnapshotMs }
+    const snapshot = await openSnapshot(pool, seen.schemaId, admission, fence)
+    return { ...snapshot, isOfReplica }
+  }
+
+  #leave(replica: ReplicaParts, seen: SeenState, error: unknown): void {
+    const before = this.#left
+    const reason = reasonOf(error)
+    this.#left = { reason, seen }
+    if (before?.reason === reason) return
+    replica.report({ left: { reason, message: messageOf(error) } })
+    if (!before) this.#returnLater(replica)
+  }
+
+  #returnLater(replica: ReplicaParts): void {
+    setTimeout(async () => {
+      const { seen } = this.#left!
+      try {
+        await (await this.#begin(replica, seen, 0)).close()
+        this.#left = undefined
+        replica.report({ left: undefined })
+      } catch (error) {
+        this.#leave(replica, seen, error)
+        this.#returnLater(replica)
+      }
+    }, replica.timing.leftMs).unref()
+  }
+}
+
+/** SQLSTATE. What only reads one state of a database fails to be serialized, or locks up, with recovery alone. */
+const conflicts = ['40001', '40P01']
+
+function reasonOf(error: unknown): FallbackReason {
+  if (error instanceof ReplicaUnfit) return error.reason
+  return error instanceof pg.DatabaseError && conflicts.includes(error.code ?? '') ? 'conflict' : 'away'
+}
+
+/** That of the cause, if the error only says that something is missing. */
+function messageOf(error: unknown): string {
+  const { message, cause } = error instanceof Error ? error : new Error(String(error))
+  return cause instanceof Error ? messageOf(cause) : message
+}

@@ -1,0 +1,77 @@
+/**
+ * The fence of exports that read a replica: none shows less than its request saw. The main database gave the request
+ * the cursor of the folder's ledger; a snapshot is good if that cursor names one of its states. A replica that is late
+ * gets some time. One that cannot get there, or is no replica of the main database any more, is given up at once.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { FallbackReason } from '../../telemetry/telemetry.ts'
+import type { Fence } from '../read/snapshot.ts'
+import { type SeenState, type Standing, standingExpression } from './standing.sql.ts'
+
+export class ReplicaUnfit extends Error {
+  readonly reason: FallbackReason
+
+  constructor(reason: FallbackReason, message: string) {
+    super(message)
+    this.name = 'ReplicaUnfit'
+    this.reason = reason
+  }
+}
+
+export interface FenceTiming {
+  /** By `performance.now()`: how long a late replica is waited for. */
+  until: number
+  beginMs: number
+}
+
+/** Pauses between two looks at a late replica. A replica that keeps up is late by a few milliseconds. */
+const firstPauseMs = 5
+const pauseMsMax = 100
+
+/** @param isMain whether this server is the main database itself, at another address */
+export function fenceOf(
+  seen: SeenState,
+  { until, beginMs }: FenceTiming,
+  isMain: (server: string) => Promise<boolean>,
+): Fence<Standing> {
+  let pauseMs = firstPauseMs
+  return {
+    expression: standingExpression(seen),
+    beginMs,
+    accepts: async (standing) => {
+      const { isReplica, server } = standing
+      // Its ledgers may change apart from ours, without falling behind.
+      if (!isReplica && !(await isMain(server)))
+        throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
+      if (shows(standing)) return true
+      if (performance.now() >= until) throw new ReplicaUnfit('behind', latenessOf(seen, standing))
+      await delay(pauseMs)
+      pauseMs = Math.min(2 * pauseMs, pauseMsMax)
+      return false
+    },
+  }
+}
+
+/** @throws {ReplicaUnfit} if waiting cannot help */
+function shows({ refusal }: Standing): boolean {
+  switch (refusal) {
+    case 'none':
+    case 'forgotten':
+    case 'rendering':
+      return true
+    case 'epoch':
+      throw new ReplicaUnfit('behind', 'It shows the ledgers from before a failover or a restore')
+    case 'unknown':
+      throw new ReplicaUnfit('promoted', 'It belongs to another database than the main one')
+    case 'later':
+    case null:
+      return false
+  }
+}
+
+/** Versions are counted over all folders. */
+function latenessOf({ cursor }: SeenState, { version }: Standing): string {
+  if (version === null) return 'It does not have a folder of the main database yet'
+  const versions = BigInt(cursor.split('.')[0]!) - BigInt(version)
+  return `It is behind the main database by ${versions} ${versions === 1n ? 'version' : 'versions'} or more`
+}

@@ -1,0 +1,101 @@
+/** What exports show while the replica that they read is late. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { createFolder } from '../../../src/ledger/tenants.sql.ts'
+import { downloadFile, ended, trigger } from '../../support/full-export.ts'
+import { fillLedger } from '../../support/ledgers/ledger.ts'
+import {
+  exportConnections,
+  type ReplicatedStage,
+  setReplicatedStage,
+  versionOf,
+} from '../../support/replication/replicated-stage.ts'
+import { until } from '../../support/until.ts'
+
+let stage: ReplicatedStage
+beforeAll(async () => {
+  stage = await setReplicatedStage()
+})
+afterAll(() => stage?.close())
+afterEach(async () => {
+  await stage.standby.resumeReplay()
+  await until(async () => (await stage.degraded()).length === 0)
+})
+
+const year = 'version=1.0.0&idExercice=12'
+
+/** Exports of folder 111 that show the comment of entry 12, or the name of account 107. */
+const exports = [
+  `/mad/movements?${year}`,
+  `/mad/movements?${year}&entries=12-12`,
+  `/mad/entries?${year}`,
+  `/mad/entries?${year}&columns=extended`,
+  '/mad/entry?version=1.0.0&id=12',
+  `/mad/balance?${year}`,
+  '/mad/accounts?version=1.0.0',
+]
+
+test('exports read the replica, and beside it the main database only for a moment', async () => {
+  for (const path of exports) expect((await stage.get(path)).status).toBe(200)
+  expect(await exportConnections(stage.standby.ownerUrl)).toBeGreaterThan(0)
+  expect(await exportConnections(stage.primary.ownerUrl)).toBe(0)
+})
+
+test('every export shows at least the state that its request saw', async () => {
+  const before = await stage.get(`/mad/movements?${year}`)
+  const since = String(before.headers['x-ledger-cursor'])
+  await stage.standby.pauseReplay()
+  const version = await stage.change('later than the replica')
+  for (const path of [
+    ...exports,
+    `/mad/movements?${year}&since=${since}`,
+    `/mad/entries?${year}&since=${since}`,
+  ]) {
+    const answer = await stage.get(path)
+    expect([answer.status, versionOf(answer), answer.text.includes('later than the replica')]).toEqual([
+      200,
+      version,
+      true,
+    ])
+  }
+  const digests = await stage.get(`/mad/movements/blocks?${year}`)
+  expect(versionOf(digests)).toBe(version)
+  expect(await stage.degraded()).toEqual([
+    expect.stringMatching(/^the database of EXPORT_DATABASE_URL \(behind/),
+  ])
+})
+
+test('a full export shows at least the state of its trigger', async () => {
+  await stage.standby.pauseReplay()
+  await stage.change('in the file')
+  const { body } = await trigger(stage.service.url, stage.company)
+  const job = await ended(stage.service.url, stage.company, body.id)
+  expect(job.status).toBe('DONE')
+  expect((await downloadFile(job.url!)).bytes.includes('in the file')).toBe(true)
+})
+
+test('a folder that the replica does not have yet is exported', async () => {
+  await stage.standby.pauseReplay()
+  const folder = { schemaId: '100', firmId: '110', folderId: '113' }
+  await createFolder(stage.staff.client, { schemaId: '100', firmId: '110', id: '113', name: 'New' })
+  await fillLedger(stage.staff.client, { ...folder, label: 'new', thirdPartyId: stage.thirdPartyId })
+  const headers = { ...stage.firm, 'society-id': '113' }
+  for (const path of [
+    `/mad/movements?${year}`,
+    '/mad/accountingFolder?version=1.0.0',
+    '/mad/banks?version=1.0.0',
+  ])
+    expect((await stage.get(path, headers)).status).toBe(200)
+  expect((await stage.get('/society', stage.firm)).text).toContain('"New"')
+  const { body } = await trigger(stage.service.url, headers)
+  expect((await ended(stage.service.url, headers, body.id)).status).toBe('DONE')
+})
+
+test('an export waits for a replica that is late by a moment, and reads it', async () => {
+  await stage.standby.pauseReplay()
+  const version = await stage.change('after a moment')
+  const answer = stage.get(`/mad/movements?${year}`)
+  await until(async () => (await exportConnections(stage.standby.ownerUrl)) > 0)
+  await stage.standby.resumeReplay()
+  expect(versionOf(await answer)).toBe(version)
+  expect(stage.logged('replica.left').filter((line) => line.includes('after'))).toEqual([])
+})
