@@ -92,6 +92,9 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .action((id, delivery) => attempts(terminal, id, delivery))
 }
 
+/** Of a delivery, more than even many replays make. */
+const attemptsMax = 1_000
+
 interface Create {
   partner: string
   url: string
@@ -297,7 +300,7 @@ async function deliveries(
 
 async function attempts(terminal: Terminal, id: string, delivery: string): Promise<void> {
   await asOwner(terminal, async (client) => {
-    const found = await listAttempts(client, id, delivery)
+    const found = await listAttempts(client, id, delivery, attemptsMax)
     if (found.length === 0)
       throw new Error(
         `There was no attempt of a delivery ${delivery} to subscription ${id}: see webhook deliveries ${id}`,

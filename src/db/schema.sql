@@ -478,6 +478,7 @@ END),
 CREATE INDEX exports_ended ON exports USING btree (finished_at DESC) WHERE finished_at IS NOT NULL;
 CREATE INDEX exports_finished ON exports USING btree (schema_id, finished_at);
 CREATE UNIQUE INDEX exports_latest ON exports USING btree (schema_id, folder_id, identity) WHERE latest;
+CREATE INDEX exports_of_folder ON exports USING btree (folder_id, created_at);
 CREATE INDEX exports_open ON exports USING btree (created_at) WHERE state = ANY (ARRAY['queued'::text, 'running'::text]);
 CREATE TRIGGER end_once BEFORE UPDATE OF state ON exports FOR EACH ROW WHEN ((old.state = ANY (ARRAY['done'::text, 'failed'::text])) AND new.state <> old.state) EXECUTE FUNCTION exports_end_once();
 ALTER TABLE exports ENABLE ROW LEVEL SECURITY;
@@ -870,6 +871,8 @@ CREATE TABLE tokens (
   CONSTRAINT tokens_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id),
   CONSTRAINT tokens_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
 );
+CREATE INDEX tokens_of_firm ON tokens USING btree (schema_id, firm_id, folder_id) WHERE revoked_at IS NULL;
+CREATE INDEX tokens_of_third_party ON tokens USING btree (third_party_id, id);
 CREATE TRIGGER publish_activation AFTER UPDATE OF activated_at ON tokens FOR EACH ROW WHEN (old.activated_at IS NULL AND new.activated_at IS NOT NULL) EXECUTE FUNCTION publish_activation();
 ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON tokens FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());

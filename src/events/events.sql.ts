@@ -1,5 +1,5 @@
 /** Statements on `events`: writing, and listing for staff. Run inside a transaction of the tenant, or as the owner. */
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { idLiteral } from '../db/literal.ts'
 import { type EventKind, type EventPayload, eventKinds } from './kinds.ts'
 
@@ -82,7 +82,7 @@ export interface EventFilter {
  * the order of that index between two of its keys. If it asked for the kind by itself, the planner could choose to walk
  * through all events by id. A folder without a kind takes one probe for each kind; all tenants take one for each schema.
  */
-export async function listEvents(client: ClientBase, filter: EventFilter): Promise<ListedEvent[]> {
+export async function listEvents(client: ClientBase | Pool, filter: EventFilter): Promise<ListedEvent[]> {
   const { schemaId, folderId, name, before, most } = filter
   const ofFolder = folderId === undefined ? undefined : idLiteral(folderId)
   const byKind = ofFolder !== undefined || name !== undefined

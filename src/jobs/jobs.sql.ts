@@ -6,7 +6,7 @@
  * no row stops and removes what it stored. Cancelling works the same way, because it ends the row.
  */
 import { strict as assert } from 'node:assert'
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { FileNotes } from '../exports/render/file-options.ts'
 import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
 import type { JobState } from './job.ts'
@@ -336,7 +336,7 @@ const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id a
 
 /** Newest first. Runs as the owner. */
 export async function listExports(
-  client: ClientBase,
+  client: ClientBase | Pool,
   { folderId, state, most }: { folderId: string | undefined; state: JobState | undefined; most: number },
 ): Promise<ExportRecord[]> {
   const { rows } = await client.query<ExportRecord>(

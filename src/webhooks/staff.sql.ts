@@ -1,7 +1,7 @@
 /**
  * What staff commands show of subscriptions and deliveries, and the statements of replays. As the owner of the tables.
  */
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
 
@@ -142,20 +142,21 @@ export interface AttemptRecord {
   error: string | null
 }
 
-/** The attempts of one delivery, in order. */
+/** The attempts of one delivery, in order: the newest `most` of them. */
 export async function listAttempts(
-  client: ClientBase,
+  client: ClientBase | Pool,
   subscriptionId: string,
   deliveryId: string,
+  most: number,
 ): Promise<AttemptRecord[]> {
   const { rows } = await client.query<AttemptRecord>(
     `select a.number, ${utc('a.at')} as at, a.status, a.latency_ms as "latencyMs", a.answer, a.error
      from grandlivre.deliveries d
      join grandlivre.delivery_attempts a on a.schema_id = d.schema_id and a.delivery_id = d.id
-     where d.subscription_id = $1 and d.id = $2 order by a.number`,
-    [subscriptionId, deliveryId],
+     where d.subscription_id = $1 and d.id = $2 order by a.number desc limit $3`,
+    [subscriptionId, deliveryId, most],
   )
-  return rows
+  return rows.toReversed()
 }
 
 /**

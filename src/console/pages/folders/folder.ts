@@ -1,0 +1,159 @@
+import { html } from 'hono/html'
+import type { Pool } from 'pg'
+import { inUnits } from '../../../formats/minor-units.ts'
+import { type ExportRecord, listExports } from '../../../jobs/jobs.sql.ts'
+import { bytes, facts, integer, table, time } from '../../elements.ts'
+import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
+import { idOf } from '../parts/forms.ts'
+import { outside, short, whole } from '../parts/outside.ts'
+import {
+  countedMax,
+  draftsMax,
+  type FolderFacts,
+  listReaders,
+  type Reader,
+  readersMax,
+  readFolder,
+  readYears,
+  type YearFacts,
+} from './folders.sql.ts'
+import { lastStream, type Pulls, pullTable, readPulls, whoAsked } from './pulls.ts'
+
+/** Full exports that are shown. */
+const exportsMax = 10
+
+export const folderPage: Page = {
+  path: '/folders/:id',
+  title: 'Folder',
+  render: async (context) => {
+    const id = idOf(context, 'id', 'folder')
+    const folder = await readFolder(context.owner, id)
+    if (!folder) throw new Refusal(404, `There is no folder ${id}`)
+    const { years, readers, exports, pulls } = await readParts(context.owner, folder)
+    return html`<h1>Folder ${id}: ${outside(folder.name)}</h1>
+${folderFacts(context, folder)}
+${table(
+  'Years',
+  ['Id', 'From', 'To', 'State', 'Entries', 'Movements'],
+  years.map((year) => yearRow(context, folder, year)),
+  'This folder has no year.',
+)}
+${lastExport(context, exports, pulls)}
+${lastStream(context, pulls)}
+${exportTable(context, exports)}
+${readerTable(readers)}
+${pullTable(context, pulls)}`
+  },
+}
+
+/** One after the other: the console has few connections. */
+async function readParts(owner: Pool, folder: FolderFacts) {
+  return {
+    years: await readYears(owner, folder),
+    readers: await listReaders(owner, folder),
+    exports: await listExports(owner, { folderId: folder.id, state: undefined, most: exportsMax }),
+    pulls: await readPulls(owner, folder.id),
+  }
+}
+
+function folderFacts(context: PageContext, folder: FolderFacts): Html {
+  const { schemaId, id, firmId } = folder
+  return facts([
+    ['Reference', outside(folder.reference)],
+    ['SIRET or SIREN', outside(folder.siret)],
+    ['Firm', html`${firmId} ${outside(folder.firmName)}`],
+    ['Tenant', html`${schemaId} ${outside(folder.schemaName)}`],
+    ['Currency', folder.currency],
+    ['Created', time(folder.createdAt, context)],
+    ['Ledger version', integer(folder.ledgerVersion)],
+    ['Last change', lastChange(context, folder)],
+    ['Drafts', folder.drafts > draftsMax ? `more than ${integer(draftsMax)}` : integer(folder.drafts)],
+    ['Events', html`<a href="/console/events?folder=${id}">Newest events of this folder</a>`],
+  ])
+}
+
+/** The log has no changes of years, banks and taxes, and forgets old ones. */
+function lastChange(context: PageContext, { ledgerVersion, loggedVersion, loggedAt }: FolderFacts): Html {
+  if (loggedVersion === null) return html`<span class="none">not in the log of changes</span>`
+  if (loggedVersion === ledgerVersion) return time(loggedAt, context)
+  return html`after ${time(loggedAt, context)}, when version ${integer(loggedVersion)} was written`
+}
+
+function yearRow(context: PageContext, folder: FolderFacts, year: YearFacts): Html {
+  const { id, startDate, endDate, closedAt } = year
+  const state = closedAt === null ? html`open` : html`closed ${time(closedAt, context)}`
+  return html`<tr><th scope="row">${id}</th><td>${startDate}</td><td>${endDate}</td><td>${state}</td>
+<td class="number">${entriesOf(year)}</td><td class="number">${movementsOf(folder, year)}</td></tr>`
+}
+
+/** Exact up to `countedMax`; an estimate from the movements of the first ones beyond. */
+function entriesOf({ entries, sampled, streamed }: YearFacts): string {
+  if (entries <= countedMax) return integer(entries)
+  if (streamed === null || !sampled) return `more than ${integer(countedMax)}`
+  const estimate = (Number(streamed) * entries) / sampled
+  return `about ${integer(Math.max(countedMax, Number(estimate.toPrecision(2))))}`
+}
+
+/** Exact up to `countedMax`; beyond, what the last complete stream of the year found. */
+function movementsOf(
+  { ledgerVersion }: FolderFacts,
+  { movements, streamed, streamedVersion }: YearFacts,
+): Html {
+  if (movements <= countedMax) return html`${integer(movements)}`
+  if (streamed === null) return html`more than ${integer(countedMax)}`
+  if (streamedVersion === ledgerVersion) return html`${integer(streamed)}`
+  return html`${integer(streamed)} at version ${integer(streamedVersion!)}`
+}
+
+function lastExport(context: PageContext, exports: readonly ExportRecord[], pulls: Pulls): Html {
+  const done = exports.find(({ state }) => state === 'done')
+  if (!done)
+    return html`<h2>Last full export</h2><p class="none">None of the exports that are kept is complete.</p>`
+  const amount = (units: string | null) => (units === null ? '' : inUnits(BigInt(units)))
+  return html`<h2>Last full export</h2>${facts([
+    ['Export', html`<code>${done.id}</code>`],
+    ['Format', formatOf(done)],
+    ['Ended', time(done.finishedAt, context)],
+    ['State of the books', done.snapshotOn ?? ''],
+    ['Movements', integer(done.rows)],
+    ['Debit', amount(done.debit)],
+    ['Credit', amount(done.credit)],
+    ['Content', html`${bytes(done.bytes)}, SHA-256 ${whole(done.sha256)}`],
+    ['File', html`${bytes(done.fileBytes ?? done.bytes)}, SHA-256 ${whole(done.fileSha256)}`],
+    ['Triggered by', html`${whoAsked(pulls, done.requestId)}, request <code>${done.requestId}</code>`],
+  ])}`
+}
+
+function formatOf({ format, compression, exerciceEnd }: ExportRecord): string {
+  const of = exerciceEnd === null ? '' : `, year to ${exerciceEnd}`
+  return `${compression === null ? format : `${format}+${compression}`}${of}`
+}
+
+function exportTable(context: PageContext, exports: readonly ExportRecord[]): Html {
+  const rows = exports.map(
+    (
+      each,
+    ) => html`<tr><th scope="row">${time(each.createdAt, context)}</th><td>${formatOf(each)}</td><td>${each.state}</td>
+<td class="number">${integer(each.rows)}</td><td class="number">${bytes(each.bytes)}</td><td>${short(each.sha256)}</td>
+<td>${each.reason === null ? '' : outside(each.reason)}</td></tr>`,
+  )
+  const heads = ['Triggered', 'Format', 'State', 'Movements', 'Content', 'SHA-256', 'Reason']
+  return table(
+    `Full exports, the newest ${exportsMax}`,
+    heads,
+    rows,
+    'No full export of this folder is kept.',
+  )
+}
+
+function readerTable(readers: readonly Reader[]): Html {
+  const rows = readers
+    .slice(0, readersMax)
+    .map(({ tokenId, thirdPartyCode, level, isActivated, isDisconnected }) => {
+      const state = isDisconnected ? 'disconnected' : isActivated ? 'activated' : 'not yet used'
+      return html`<tr><th scope="row">${tokenId}</th><td><a href="/console/partners/${thirdPartyCode}">${thirdPartyCode}</a></td>
+<td>${level === 'api' ? 'this folder' : 'its firm'}</td><td>${state}</td></tr>`
+    })
+  const more = readers.length > readersMax ? html`<p>There are more than these ${readersMax}.</p>` : ''
+  return html`${table('Who may read it', ['Token', 'Partner', 'Opens', 'State'], rows, 'No token opens this folder.')}${more}`
+}

@@ -1,0 +1,99 @@
+/** What staff see of folders in the console. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
+import { type Staff, signInStaff } from '../../support/console/staff.ts'
+import { ended, trigger } from '../../support/full-export.ts'
+
+let stage: ConsoleStage
+let staff: Staff
+
+beforeAll(async () => {
+  stage = await setConsoleStage()
+  staff = await signInStaff(stage)
+})
+afterAll(() => stage?.close())
+
+test('a folder is shown with its years, its readers, and the evidence of its last full export', async () => {
+  const { body } = await trigger(stage.service.url, stage.company)
+  const job = await ended(stage.service.url, stage.company, body.id)
+  const { client } = stage.staff
+  const { text } = await staff.open('/folders/111')
+  const { rows: counted } = await client.query(
+    `select x.id, count(distinct entry_id)::int as entries, count(m.id)::int as movements
+     from grandlivre.exercices x left join grandlivre.movements m on m.folder_id = x.folder_id and m.exercice_id = x.id
+     where x.folder_id = 111 group by x.id`,
+  )
+  for (const { id, entries, movements } of counted)
+    expect(text).toMatch(
+      new RegExp(
+        `scope="row">${id}</th>[\\s\\S]*?class="number">${entries}</td>\\s*<td class="number">${movements}<`,
+      ),
+    )
+  expect(text).toContain('&quot;L&#39;Œuf&quot;')
+  expect(text).toContain(job.sha256)
+  expect(text).toContain(job.totals!.debit.toFixed(2))
+  expect(text).toContain('<a href="/console/partners/PARTNER">PARTNER</a>')
+})
+
+test('the time of the last change is that of the log, and names the version where the log has a later one not', async () => {
+  const { client } = stage.staff
+  await client.query(`update grandlivre.entries set comment = 'changed' where folder_id = 112 and id = (
+    select min(id) from grandlivre.entries where folder_id = 112)`)
+  expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd><time/)
+  await client.query(`update grandlivre.folders set name = 'Renamed' where id = 112`)
+  expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd>after <time/)
+})
+
+test('a year of more than 10,000 entries is estimated until it was streamed, and says which state was counted', async () => {
+  const { client } = stage.staff
+  await client.query(
+    `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
+     values (100, 121, 990, '2030-01-01', '2030-12-31')`,
+  )
+  await client.query(
+    `insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at,
+       validated_at, source, currency)
+     select schema_id, folder_id, 5000000 + i, 990, journal_id, '2030-02-01', '2030-02-01', now(), '2030-02-01', source,
+       currency
+     from (select * from grandlivre.entries where folder_id = 121 order by id limit 1) as e, generate_series(1, 10500) as i`,
+  )
+  const row = async () =>
+    /scope="row">990<\/th>([\s\S]*?)<\/tr>/.exec((await staff.open('/folders/121')).text)![1]!
+  expect(await row()).toContain('more than 10,000')
+})
+
+test('folders are found by id, and by parts of their name and reference', async () => {
+  const found = async (search: string) => {
+    const { text } = await staff.open(`/folders?search=${encodeURIComponent(search)}`)
+    return [...text.matchAll(/scope="row"><a href="\/console\/folders\/(\d+)"/g)].map(([, id]) => id)
+  }
+  expect(await found('')).toEqual(['111', '112', '121', '211'])
+  expect(await found('211')).toEqual(['211'])
+  expect(await found("l'ŒUF")).toEqual(['111'])
+  expect(await found('folder 12')).toEqual(['121'])
+  expect(await found('%')).toEqual([])
+})
+
+test('folders are listed page by page, in every tenant', async () => {
+  await stage.staff.client.query(`insert into grandlivre.folders (schema_id, id, firm_id, name)
+    select 200, 800000 + i, 210, 'Listed ' || i from generate_series(1, 60) as i`)
+  const first = await staff.open('/folders?search=listed')
+  expect(first.text).toContain('800050')
+  expect(first.text).not.toContain('800051')
+  const next = /href="\/console(\/folders\?[^"]+)" rel="next"/.exec(first.text)![1]!.replaceAll('&amp;', '&')
+  expect((await staff.open(next)).text).toContain('800060')
+})
+
+test('hostile names of folders and firms stay text', async () => {
+  const hostile = `<img src=x onerror=alert(1)> "a" 'b' \u202e \u0007 ${'w'.repeat(5000)}`
+  await stage.staff.client.query('update grandlivre.folders set name = $1, reference = $1 where id = 121', [
+    hostile,
+  ])
+  await stage.staff.client.query('update grandlivre.firms set name = $1 where id = 120', [hostile])
+  for (const path of ['/folders', '/folders/121']) {
+    const { text } = await staff.open(path)
+    expect(text, path).not.toMatch(/<img|\u202e/)
+    expect(text, path).toContain('&lt;img src=x onerror=alert(1)&gt;')
+    expect(text, path).not.toContain('w'.repeat(1000))
+  }
+})

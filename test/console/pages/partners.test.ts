@@ -1,0 +1,173 @@
+/** What staff do with partners and tokens in the console, by the forms of its pages. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
+import { type Staff, signInStaff } from '../../support/console/staff.ts'
+import { credentials, folders } from '../../support/ledgers/tenants.ts'
+import { request } from '../../support/service.ts'
+
+let stage: ConsoleStage
+let staff: Staff
+
+beforeAll(async () => {
+  stage = await setConsoleStage()
+  staff = await signInStaff(stage)
+})
+afterAll(() => stage?.close())
+
+/** The only secret or token on a page. */
+function secretIn(text: string): string {
+  const found = [...text.matchAll(/glv_(?:secret|api|firm)_[\w-]{43}/g)].map(([secret]) => secret)
+  expect(found).toHaveLength(1)
+  return found[0]!
+}
+
+async function register(code: string, name = 'A partner'): Promise<string> {
+  const shown = await staff.submit('/partners', '/partners', { code, name, kind: 'partner' })
+  expect(shown.status).toBe(200)
+  return secretIn(shown.text)
+}
+
+const infoOf = (token: string, secret: string) =>
+  request(`${stage.service.url}/api/v1/key/info`, credentials(token, secret))
+
+async function acts(code: string): Promise<string[]> {
+  const { rows } = await stage.staff.client.query(
+    `select act, staff from grandlivre.audit_rows where details like $1 order by number`,
+    [`%"code":"${code}"%`],
+  )
+  return rows.map(({ act, staff: who }) => `${act} by ${who.split(' as ')[0]}`)
+}
+
+test('a partner that staff register reads its folder with the token that they issue, until they revoke it', async () => {
+  const secret = await register('FRESH')
+  const { folderId } = folders.first
+  const issued = await staff.submit('/partners/FRESH', '/partners/FRESH/tokens', {
+    level: 'api',
+    id: folderId,
+  })
+  expect(issued.headers.get('cache-control')).toBe('no-store')
+  const token = secretIn(issued.text)
+  expect((await infoOf(token, secret)).status).toBe(200)
+  const page = await staff.open('/partners/FRESH')
+  expect(page.text).not.toContain(token)
+  expect(page.text).not.toContain(secret)
+  const id = /\/console\/tokens\/(\d+)\/revoke/.exec(page.text)![1]!
+  const revoked = await staff.submit(`/tokens/${id}/revoke`, `/tokens/${id}/revoke`)
+  expect(revoked.text).toContain('The token is revoked')
+  expect((await infoOf(token, secret)).status).toBe(401)
+  expect(await acts('FRESH')).toEqual([
+    'partner create by console alice',
+    'token issue by console alice',
+    'token revoke by console alice',
+  ])
+  expect((await staff.open(`/tokens/${id}/revoke`)).status).toBe(409)
+})
+
+test('a partner is refused while staff have disconnected it, with the reason', async () => {
+  const secret = await register('AWAY')
+  const issued = await staff.submit('/partners/AWAY', '/partners/AWAY/tokens', { level: 'firm', id: '110' })
+  const token = secretIn(issued.text)
+  const disconnected = await staff.submit('/partners/AWAY/disconnect', '/partners/AWAY/disconnect', {
+    reason: 'Contract ended',
+  })
+  expect(disconnected.text).toContain('The partner is disconnected')
+  expect(JSON.stringify((await infoOf(token, secret)).body)).toContain('Contract ended')
+  const connected = await staff.submit('/partners/AWAY', '/partners/AWAY/reconnect')
+  expect(connected.text).toContain('The partner is connected')
+  expect((await infoOf(token, secret)).status).toBe(200)
+})
+
+test('a new secret replaces the older one, which is refused at once if staff keep it for 0 hours', async () => {
+  const older = await register('ROTATED')
+  const issued = await staff.submit('/partners/ROTATED', '/partners/ROTATED/tokens', {
+    level: 'api',
+    id: '111',
+  })
+  const token = secretIn(issued.text)
+  const path = '/partners/ROTATED/rotate-secret'
+  const newer = secretIn((await staff.submit(path, path, { keep: '1' })).text)
+  expect((await infoOf(token, older)).status).toBe(200)
+  expect((await infoOf(token, newer)).status).toBe(200)
+  const newest = secretIn((await staff.submit(path, path, { keep: '0' })).text)
+  expect((await infoOf(token, newer)).status).toBe(401)
+  expect((await infoOf(token, newest)).status).toBe(200)
+})
+
+test('a form that is sent twice counts once, and one without its own fields does nothing', async () => {
+  await register('TWICE')
+  const fields: Record<string, string> = {
+    ...(await staff.formOf('/partners/TWICE', '/partners/TWICE/tokens')),
+    level: 'api',
+    id: '111',
+  }
+  const answers = [
+    await staff.send('/partners/TWICE/tokens', fields),
+    await staff.send('/partners/TWICE/tokens', fields),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 409])
+  expect(answers[1]!.text).not.toMatch(/glv_api_/)
+  const { once: _, ...without } = fields
+  expect((await staff.send('/partners/TWICE/tokens', without)).status).toBe(400)
+  expect((await staff.send('/partners/TWICE/tokens', { ...fields, once: '', csrf: 'x' })).status).toBe(403)
+  expect(await acts('TWICE')).toEqual(['partner create by console alice', 'token issue by console alice'])
+})
+
+test.each([
+  ['/partners', '/partners', { code: 'lower', name: 'N', kind: 'partner' }, 400, 'The code must be'],
+  ['/partners', '/partners', { code: 'NAMELESS', kind: 'partner' }, 400, 'The name must not be empty'],
+  ['/partners', '/partners', { code: 'LINES', name: 'a\nb', kind: 'partner' }, 400, 'must be one line'],
+  ['/partners', '/partners', { code: 'LONG', name: 'x'.repeat(501), kind: 'partner' }, 400, 'at most 500'],
+  ['/partners', '/partners', { code: 'KIND', name: 'N', kind: 'other' }, 400, 'must be one of'],
+  ['/partners', '/partners', { code: 'PARTNER', name: 'N', kind: 'partner' }, 409, 'choose another code'],
+  ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: 'x' }, 400, 'must be an id'],
+  ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: '110' }, 404, 'no folder 110'],
+  ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'firm', id: '111' }, 404, 'no firm 111'],
+  ['/partners/PARTNER', '/partners/PARTNER/tokens', { id: '111' }, 400, 'The level must be'],
+  [
+    '/partners/PARTNER/disconnect',
+    '/partners/PARTNER/disconnect',
+    { reason: '  ' },
+    400,
+    'must not be empty',
+  ],
+  ['/partners/PARTNER/rotate-secret', '/partners/PARTNER/rotate-secret', { keep: '-1' }, 400, 'whole number'],
+])('%s refuses for %s: %o', async (page, action, fields, status, says) => {
+  const shown = await staff.submit(page, action, fields as Record<string, string>)
+  expect(shown.status).toBe(status)
+  expect(shown.text).toContain(says)
+  expect(shown.text).not.toMatch(/glv_/)
+})
+
+test.each(['/partners/NOBODY', '/partners/%3Cb%3E', '/tokens/999/revoke', '/tokens/x/revoke'])(
+  '%s is not found',
+  async (path) => {
+    const shown = await staff.open(path)
+    expect(shown.status).toBe(404)
+    expect(shown.text).not.toContain('<b>')
+  },
+)
+
+test('partners are found by a part of their code or name, and listed page by page', async () => {
+  await stage.staff.client.query(`insert into grandlivre.third_parties (id, code, name, kind)
+    select 700000 + i, 'LIST' || lpad(i::text, 3, '0'), 'Number ' || i, 'customer' from generate_series(1, 60) i`)
+  const first = await staff.open('/partners?search=list')
+  expect(first.text).toContain('LIST050')
+  expect(first.text).not.toContain('LIST051')
+  const next = /href="\/console(\/partners\?[^"]+)" rel="next"/.exec(first.text)![1]!.replaceAll('&amp;', '&')
+  const second = await staff.open(next)
+  expect(second.text).toContain('LIST051')
+  expect(second.text).not.toContain('LIST050')
+  expect(second.text).not.toContain('rel="next"')
+  expect((await staff.open('/partners?search=number+37')).text).toContain('LIST037')
+})
+
+test('hostile names stay text', async () => {
+  const name = `<script>alert(1)</script> "quoted" 'single' & \u202egnp.exe ${'x'.repeat(400)}`
+  await register('HOSTILE', name)
+  for (const path of ['/partners/HOSTILE', '/partners?search=HOSTILE', '/partners/HOSTILE/disconnect']) {
+    const { text } = await staff.open(path)
+    expect(text, path).not.toContain('<script>alert')
+    expect(text, path).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &quot;quoted&quot;')
+    expect(text, path).not.toContain('\u202e')
+  }
+})

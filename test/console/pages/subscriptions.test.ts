@@ -1,0 +1,186 @@
+/** What staff see of subscriptions and events in the console, and what they do with them. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import type { NewEvent } from '../../../src/events/events.sql.ts'
+import { publish } from '../../../src/events/publish.ts'
+import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
+import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
+import { type Staff, signInStaff } from '../../support/console/staff.ts'
+import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { documentEvent } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
+
+const hostile = `<script>alert(1)</script> "quotes" & \u202eRTL`
+
+let stage: ConsoleStage
+let staff: Staff
+let receiver: Receiver
+
+beforeAll(async () => {
+  stage = await setConsoleStage({ webhookAllowInsecure: true })
+  staff = await signInStaff(stage)
+  receiver = await startReceiver(stage.company['X-Third-Party-Secret']!)
+})
+afterAll(async () => {
+  await stage?.close()
+  await receiver?.close()
+})
+
+const subscribe = async (path: string | null) => {
+  const { id } = await insertSubscription(stage.staff.client, {
+    schemaId: '100',
+    level: 'staff',
+    firmId: null,
+    thirdPartyId: stage.thirdPartyId,
+    postUrl: path === null ? null : receiver.url + path,
+    onEvents: ['document'],
+    folderIds: [],
+  })
+  return id
+}
+
+async function emit(...events: NewEvent[]): Promise<void> {
+  const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
+  await inTransaction(owner, (client) => publish(client, '100', events))
+  await owner.end()
+}
+
+test('a delivery that failed is shown with what the receiver answered, and sent again by staff', async () => {
+  const id = await subscribe('/mended')
+  receiver.behave('/mended', (response) => void response.writeHead(500).end(hostile + 'z'.repeat(3000)))
+  await emit(documentEvent('one'), documentEvent('two'))
+  await until(() => receiver.requests('/mended').length === 1)
+  const { client } = stage.staff
+  // As if the table of retries were used up.
+  await until(async () => {
+    const { rowCount } = await client.query(
+      `update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
+       where subscription_id = $1 and attempts = 1 and state = 'pending'
+         and exists (select from grandlivre.delivery_attempts a where a.delivery_id = deliveries.id)`,
+      [id],
+    )
+    return rowCount === 1
+  })
+  const page = await staff.open(`/subscriptions/${id}`)
+  expect(page.text).toMatch(/1 to 2/)
+  const delivery = new RegExp(`/console(/subscriptions/${id}/deliveries/\\d+)`).exec(page.text)![1]!
+  const { text } = await staff.open(delivery)
+  expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &quot;quotes&quot; &amp;')
+  expect(text).not.toContain('<script>alert')
+  expect(text).not.toContain('\u202e')
+  expect(text).not.toContain('z'.repeat(1025))
+  receiver.behave('/mended', (response) => void response.writeHead(204).end())
+  const path = `/subscriptions/${id}/replay-failed`
+  expect((await staff.submit(path, path)).text).toContain('The deliveries are sent again')
+  await until(() => receiver.accepted('/mended').length === 2)
+  const again = await staff.submit(path, path)
+  expect([again.status, again.text.includes('Nothing of that is kept')]).toEqual([409, true])
+})
+
+test('events are sent again by their numbers, as far as they were sent before', async () => {
+  const id = await subscribe('/numbers')
+  await emit(documentEvent('a'), documentEvent('b'), documentEvent('c'))
+  await until(() => receiver.accepted('/numbers').length === 3)
+  const replay = (from: string, to: string) =>
+    staff.submit(`/subscriptions/${id}`, `/subscriptions/${id}/replay`, { from, to })
+  await until(async () => (await staff.open(`/subscriptions/${id}`)).text.includes(`/${id}/replay"`))
+  expect((await replay('2', '3')).text).toContain('The deliveries are sent again')
+  await until(() => receiver.accepted('/numbers').length === 5)
+  for (const [from, to, says] of [
+    ['2', '4', 'must be at most 3'],
+    ['3', '2', 'To must be at least From'],
+    ['1', '1001', 'less than 1,000 after From'],
+    ['0', '1', 'From must be a whole number'],
+    ['x', '1', 'From must be a whole number'],
+  ] as const) {
+    const refused = await replay(from, to)
+    expect([refused.status, refused.text.includes(says)], says).toEqual([400, true])
+  }
+})
+
+test('a subscription that staff disable keeps what happens, and goes on where it stopped or skips it', async () => {
+  const id = await subscribe('/paused')
+  const disable = `/subscriptions/${id}/disable`
+  const enable = `/subscriptions/${id}/enable`
+  expect((await staff.submit(enable, enable)).status).toBe(409)
+  const disabled = await staff.submit(disable, disable, { reason: hostile })
+  expect(disabled.text).toContain('The subscription is disabled')
+  expect(disabled.text).not.toContain('<script>alert')
+  expect((await staff.submit(disable, disable, { reason: 'again' })).status).toBe(409)
+  await emit(documentEvent('waits'))
+  expect((await staff.open('/subscriptions?state=disabled')).text).toContain(`/console/subscriptions/${id}"`)
+  expect((await staff.open('/subscriptions?state=failing')).text).not.toContain(
+    `/console/subscriptions/${id}"`,
+  )
+  const page = await staff.open(`/subscriptions/${id}`)
+  expect(page.text).toMatch(/wait for a delivery<\/dt>\s*<dd>1</)
+  await staff.submit(enable, enable)
+  await until(() => receiver.accepted('/paused').length === 1)
+  await staff.submit(disable, disable, { reason: 'again' })
+  await emit(documentEvent('skipped'))
+  const skipped = await staff.submit(enable, enable, { latest: 'yes' })
+  expect(skipped.text).toContain('can be replayed')
+  await emit(documentEvent('next'))
+  await until(() => receiver.accepted('/paused').length === 2)
+  expect(receiver.accepted('/paused').map(({ data }) => data.name)).toEqual(['waits', 'next'])
+})
+
+test('a ping says what the receiver answered, once a second at most', async () => {
+  const id = await subscribe('/pinged')
+  receiver.behave('/pinged', (response) => void response.writeHead(418).end(hostile))
+  const ping = () => staff.submit(`/subscriptions/${id}`, `/subscriptions/${id}/ping`)
+  const shown = await ping()
+  expect(shown.text).toContain('418')
+  expect(shown.text).toContain('did not accept')
+  expect(shown.text).not.toContain('<script>alert')
+  expect((await ping()).status).toBe(429)
+  expect(receiver.requests('/pinged')[0]!.events[0]!.name).toBe('ping')
+  const silent = await subscribe(null)
+  expect((await staff.open(`/subscriptions/${silent}`)).text).not.toContain('/ping"')
+  const fields = await staff.formOf(`/subscriptions/${id}`, `/subscriptions/${id}/ping`)
+  expect((await staff.send(`/subscriptions/${silent}/ping`, fields)).status).toBe(409)
+})
+
+test('the acts on subscriptions are in the audit, with who did them', async () => {
+  const { rows } = await stage.staff.client.query(
+    `select distinct act, split_part(staff, ' as ', 1) as who from grandlivre.audit_rows
+     where act like 'webhook%' or act like 'event%' order by act`,
+  )
+  expect(rows).toEqual(
+    ['event replay', 'webhook disable', 'webhook enable', 'webhook ping'].map((act) => ({
+      act,
+      who: 'console alice',
+    })),
+  )
+})
+
+test.each([
+  ['/subscriptions/1', 404],
+  ['/subscriptions/x', 404],
+  ['/subscriptions/1/enable', 404],
+  ['/subscriptions/1/deliveries/1', 404],
+  ['/subscriptions?state=other', 400],
+  ['/subscriptions?partner=%3Cb%3E', 400],
+  ['/subscriptions?after=x', 400],
+  ['/events?schema=x', 400],
+  ['/events?name=other', 400],
+  ['/events?before=-1', 400],
+  ['/folders/x', 404],
+  ['/folders/999', 404],
+  ['/folders?after=1', 400],
+])('%s answers %d', async (path, status) => {
+  expect((await staff.open(path)).status).toBe(status)
+})
+
+test('events are filtered by schema, folder and kind, and their data are text', async () => {
+  await emit(documentEvent(hostile, '111'), documentEvent('of 112', '112'))
+  const all = await staff.open('/events')
+  expect(all.text).toContain('of 112')
+  expect(all.text).toContain('&lt;script&gt;alert(1)')
+  expect(all.text).not.toContain('<script>alert')
+  const first = await staff.open('/events?schema=100&folder=111&name=document')
+  expect(first.text).toContain('&lt;script&gt;alert(1)')
+  expect(first.text).not.toContain('of 112')
+  expect((await staff.open('/events?schema=200&folder=111')).text).toContain('No such event is kept')
+  expect((await staff.open('/events?name=portfolio')).text).toContain('No such event is kept')
+})
