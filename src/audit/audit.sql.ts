@@ -53,18 +53,23 @@ export function readAudit(client: ClientBase): AsyncGenerator<AuditRow[]> {
   )
 }
 
-/** As the owner. */
-export async function readHead(client: ClientBase): Promise<Link> {
-  const { rows } = await client.query<Link>(`select count::text, encode(hash, 'hex') as hash from audit_head`)
-  return rows[0]!
+/** The first statement of a transaction: all others see the database as it is now. */
+export async function readOneState(client: ClientBase): Promise<void> {
+  await client.query('set transaction isolation level repeatable read, read only')
 }
 
 /** As the owner. */
-export async function readStart(client: ClientBase): Promise<Start> {
+export async function readHead(client: ClientBase): Promise<Link | undefined> {
+  const { rows } = await client.query<Link>(`select count::text, encode(hash, 'hex') as hash from audit_head`)
+  return rows[0]
+}
+
+/** As the owner. */
+export async function readStart(client: ClientBase): Promise<Start | undefined> {
   const { rows } = await client.query<Start>(
     `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from audit_start`,
   )
-  return rows[0]!
+  return rows[0]
 }
 
 /** One batch of a process, as JSON. */

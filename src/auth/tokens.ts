@@ -27,11 +27,11 @@ export async function issueToken(
   return { id, token }
 }
 
-/** @returns false if there is no such token, or it is revoked already */
-export async function revokeToken(client: ClientBase, tokenId: string): Promise<boolean> {
+/** @returns undefined if there is no such token, or it is revoked already */
+export async function revokeToken(client: ClientBase, tokenId: string): Promise<RevokedToken | undefined> {
   const revoked = await revokeTokens(client, { tokenId })
   await publishRevoked(client, revoked)
-  return revoked.length > 0
+  return revoked[0]
 }
 
 /** Revokes every token of a third party. */

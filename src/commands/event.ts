@@ -5,11 +5,11 @@ import { listEvents } from '../events/events.sql.ts'
 import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
-import { schemaExists } from '../webhooks/staff.sql.ts'
+import { readSubscriptions, schemaExists } from '../webhooks/staff.sql.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 export function addEventCommands(program: Command, terminal: Terminal): void {
   const event = program.command('event').description('the events that webhooks deliver')
@@ -52,6 +52,8 @@ async function emit(terminal: Terminal, { schema, folder, name, operation, data 
   await asOwner(terminal, async (client) => {
     await checkScope(client, schema, folder)
     await publish(client, schema, [{ ...payload, folderId: folder ?? null }])
+    const details = { name, operation }
+    await recordAct(client, { act: 'event emit', schemaId: schema, folderId: folder, details })
     const scope = folder === undefined ? '' : `, folder ${folder}`
     return [`Published: ${name} ${operation} in schema ${schema}${scope}.`]
   })
@@ -108,10 +110,22 @@ async function replay(
   const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
   if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
   await asOwner(terminal, async (client) => {
-    if (span) return [sentAgain(await replayEvents(client, id, span, now), 'event', 'events')]
+    const [subscription] = await readSubscriptions(client, id)
+    const act = {
+      act: 'event replay',
+      ...(subscription && { partner: subscription.thirdPartyCode }),
+      schemaId: subscription?.schemaId ?? undefined,
+    }
+    if (span) {
+      const events = await replayEvents(client, id, span, now)
+      const [start, end] = [span.from, span.to].map((at) => new Date(at).toISOString())
+      await recordAct(client, { ...act, details: { subscriptionId: id, events, from: start!, to: end! } })
+      return [sentAgain(events, 'event', 'events')]
+    }
     const deliveries = await replayFailedDeliveries(client, id, now)
     if (deliveries === 0)
       throw new Error(`Subscription ${id} has no failed delivery: see webhook deliveries ${id}`)
+    await recordAct(client, { ...act, details: { subscriptionId: id, deliveries } })
     return [sentAgain(deliveries, 'failed delivery', 'failed deliveries')]
   })
 }

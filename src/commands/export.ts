@@ -6,7 +6,7 @@ import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 /** Default number of exports in a list. */
 const listed = '50'
@@ -102,6 +102,8 @@ async function cancelOne(
     if (!cancelled) throw unknown(id)
     if (!cancelled.isEnded)
       throw new Error(`The export ${id} is already ${cancelled.found.state} and cannot be cancelled`)
+    const { schemaId, folderId } = cancelled.found
+    await recordAct(client, { act: 'export cancel', schemaId, folderId, details: { exportId: id } })
     return [`The export ${id} is cancelled.`]
   })
 }

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander'
 import { setMaintenance } from '../auth/maintenance.sql.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 export function addMaintenanceCommand(program: Command, terminal: Terminal): void {
   program
@@ -11,6 +11,7 @@ export function addMaintenanceCommand(program: Command, terminal: Terminal): voi
     .action((state: 'on' | 'off') =>
       asOwner(terminal, async (client) => {
         await setMaintenance(client, state === 'on')
+        await recordAct(client, { act: `maintenance ${state}` })
         return [`Maintenance is ${state}.`]
       }),
     )

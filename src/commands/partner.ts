@@ -5,7 +5,7 @@ import * as thirdParties from '../auth/third-parties.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 export function addPartnerCommands(program: Command, terminal: Terminal): void {
   const partner = program.command('partner').description('third parties, which call the service with tokens')
@@ -52,6 +52,7 @@ async function create(
     const { plain, secret } = thirdParties.makeSecret(await loadMasterKey(config))
     const id = await insertThirdParty(client, { code, name: name.trim(), kind, secret })
     if (id === undefined) throw new Error(`The third party ${code} already exists: choose another --code`)
+    await recordAct(client, { act: 'partner create', partner: code, details: { kind } })
     return [
       `Third party ${code} (${kind}), id ${id}.`,
       `Secret: ${plain}`,
@@ -81,6 +82,7 @@ async function disconnect(
   await asOwner(terminal, async (client) => {
     if (!(await thirdParties.disconnect(client, code, reason.trim())))
       throw new Error(`There is no connected third party ${code}: see partner list`)
+    await recordAct(client, { act: 'partner disconnect', partner: code, details: { reason: reason.trim() } })
     return [`Third party ${code} is disconnected.`]
   })
 }
@@ -89,6 +91,7 @@ function reconnect(terminal: Terminal, { code }: { code: string }): Promise<void
   return asOwner(terminal, async (client) => {
     if (!(await thirdParties.reconnect(client, code)))
       throw new Error(`There is no disconnected third party ${code}: see partner list`)
+    await recordAct(client, { act: 'partner reconnect', partner: code })
     return [`Third party ${code} is connected.`]
   })
 }
@@ -103,6 +106,7 @@ async function rotateSecret(
     const { plain, secret } = thirdParties.makeSecret(await loadMasterKey(config))
     if (!(await thirdParties.rotateSecret(client, code, secret, hours * 3600)))
       throw new Error(`There is no third party ${code}: see partner list`)
+    await recordAct(client, { act: 'partner rotate-secret', partner: code, details: { keptHours: hours } })
     return [
       `Third party ${code} has a new secret; webhooks are signed with it from now on.`,
       `Secret: ${plain}`,

@@ -1,5 +1,6 @@
 /** The staff commands. An error is one line on `err` and exit code 1. */
 import { Command, CommanderError } from 'commander'
+import { addAuditCommands } from './audit/audit-commands.ts'
 import { addEventCommands } from './event.ts'
 import { addExportCommands } from './export.ts'
 import { addImportCommands } from './import/import-commands.ts'
@@ -57,6 +58,7 @@ export function commandsOf(terminal: Terminal): Command {
   addInspectCommands(program, terminal)
   addWebhookCommands(program, terminal)
   addEventCommands(program, terminal)
+  addAuditCommands(program, terminal)
   addConsoleCommands(program, terminal)
   addMaintenanceCommand(program, terminal)
   return program

@@ -5,7 +5,7 @@ import { checkLine } from './terminal/check-line.ts'
 import { nextSteps } from './terminal/next-steps.ts'
 import { createProgressBar } from './terminal/progress-bar.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { withDatabase } from './with-database.ts'
+import { recordAct, withDatabase } from './with-database.ts'
 
 export function addSeedCommand(program: Command, terminal: Terminal): void {
   program
@@ -45,6 +45,8 @@ async function seedFolder(
       reference: folderReference,
       replace,
       onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
+      record: (client, { schemaId, folderId }) =>
+        recordAct(client, { act: 'seed', schemaId, folderId, details: { movements, replace } }),
       onLoaded: (folder) => {
         bar.clear()
         terminal.out.write(`${report(folder, (performance.now() - started) / 1000, config).join('\n')}\n`)

@@ -49,7 +49,8 @@ async function issue(terminal: Terminal, { partner, level, folder, firm }: Issue
       tokenId: issued.id,
       schemaId: opened.schemaId,
       folderId: level === 'api' ? openedId : undefined,
-      details: { partner, level, firm: level === 'firm' ? openedId : null },
+      partner,
+      details: { level, ...(level === 'firm' ? { firmId: openedId } : {}) },
     })
     return [
       `Token ${issued.id}, level ${level}, ${level === 'api' ? 'folder' : 'firm'} ${openedId}, of ${partner}.`,
@@ -61,7 +62,11 @@ async function issue(terminal: Terminal, { partner, level, folder, firm }: Issue
 
 async function revoke(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
-    if (!(await revokeToken(client, id))) throw new Error(`There is no token ${id} in use: see token list`)
+    const revoked = await revokeToken(client, id)
+    if (!revoked) throw new Error(`There is no token ${id} in use: see token list`)
+    const { code, schemaId, folderId } = revoked
+    const act = { act: 'token revoke', tokenId: id, schemaId, folderId: folderId ?? undefined }
+    await recordAct(client, { ...act, partner: code })
     return [`Token ${id} is revoked.`]
   })
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { ClientBase } from 'pg'
+import type { Details } from '../audit/audit-row.ts'
 import { loadMasterKey } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
@@ -25,7 +26,7 @@ import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 export function addWebhookCommands(program: Command, terminal: Terminal): void {
   const webhook = program.command('webhook').description('subscriptions to events, and their deliveries')
@@ -118,8 +119,10 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
   await asOwner(terminal, async (client, config) => {
     const thirdParty = await findThirdParty(client, partner)
     if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
+    const { schemaId, folderIds } = await scopeOf(client, scope)
     const { id } = await insertSubscription(client, {
-      ...(await scopeOf(client, scope)),
+      schemaId,
+      folderIds,
       level: 'staff',
       firmId: null,
       thirdPartyId: thirdParty.id,
@@ -127,8 +130,22 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
       onEvents: checked.data.onEvents,
     })
     const secret = await addSigningSecret(client, id, await loadMasterKey(config))
+    const { host } = new URL(url)
+    const subscription = { id, thirdPartyCode: partner, schemaId }
+    await record(client, 'webhook create', subscription, { host, events: onEvents.join(',') })
     return [`Subscription ${id} of ${partner} receives events from now on.`, ...secretLines(secret)]
   })
+}
+
+/** Records an act on a subscription. The last statement of its transaction. */
+function record(
+  client: ClientBase,
+  act: string,
+  { id, thirdPartyCode, schemaId }: Pick<SubscriptionRecord, 'id' | 'thirdPartyCode' | 'schemaId'>,
+  details: Details = {},
+): Promise<void> {
+  const subject = { partner: thirdPartyCode, schemaId: schemaId ?? undefined }
+  return recordAct(client, { act, ...subject, details: { subscriptionId: id, ...details } })
 }
 
 function optionOf(path: PropertyKey[]): string {
@@ -238,6 +255,7 @@ async function enable(terminal: Terminal, id: string, { latest }: { latest?: tru
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
     const [enabled] = await readSubscriptions(client, id)
     const { events } = await backlogOf(client, enabled!)
+    await record(client, 'webhook enable', enabled!, { latest: latest === true })
     return [
       `Subscription ${id} goes on after number ${enabled!.collected}: ${events} ${events === 1 ? 'event waits' : 'events wait'}.`,
     ]
@@ -249,6 +267,8 @@ async function disable(terminal: Terminal, id: string, { reason }: { reason: str
   await asOwner(terminal, async (client) => {
     if (!(await disableSubscription(client, id, reason.trim(), Date.now())))
       throw new Error(`There is no enabled subscription ${id}: see webhook list`)
+    const [disabled] = await readSubscriptions(client, id)
+    await record(client, 'webhook disable', disabled!, { reason: reason.trim() })
     return [`Subscription ${id} is disabled.`]
   })
 }
@@ -256,7 +276,10 @@ async function disable(terminal: Terminal, id: string, { reason }: { reason: str
 async function rotateSecret(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client, config) => {
     if (!(await lockReplayed(client, id))) throw unknown(id)
-    return secretLines(await rotateSigningSecret(client, id, await loadMasterKey(config)))
+    const secret = await rotateSigningSecret(client, id, await loadMasterKey(config))
+    const [subscription] = await readSubscriptions(client, id)
+    await record(client, 'webhook rotate-secret', subscription!)
+    return secretLines(secret)
   })
 }
 
@@ -269,7 +292,9 @@ function secretLines(secret: string): string[] {
 
 async function remove(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
-    if (!(await deleteSubscription(client, id))) throw unknown(id)
+    const [subscription] = await readSubscriptions(client, id)
+    if (!subscription || !(await deleteSubscription(client, id))) throw unknown(id)
+    await record(client, 'webhook delete', subscription)
     return [`Subscription ${id} is deleted.`]
   })
 }

@@ -3,6 +3,7 @@ import { constants, userInfo } from 'node:os'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit-row.ts'
 import { recordStaffAct } from '../audit/staff-act.sql.ts'
+import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
@@ -73,9 +74,21 @@ export function asOwner(
   })
 }
 
-/** Records in the audit what a command does. The last statement of its transaction. */
-export function recordAct(client: ClientBase, act: Omit<StaffAct, 'staff'>): Promise<void> {
-  return recordStaffAct(client, { staff: userOfMachine(), ...act })
+/**
+ * Records in the audit what a command does. The last statement of its transaction.
+ * @param partner code of the third party that the act concerns
+ */
+export async function recordAct(
+  client: ClientBase,
+  { partner, details, ...act }: Omit<StaffAct, 'staff' | 'thirdPartyId'> & { partner?: string },
+): Promise<void> {
+  const thirdPartyId = partner === undefined ? undefined : (await findThirdParty(client, partner))?.id
+  await recordStaffAct(client, {
+    ...act,
+    staff: userOfMachine(),
+    thirdPartyId,
+    details: { ...details, ...(partner === undefined ? {} : { partner }) },
+  })
 }
 
 /** Who runs the command, as far as the machine knows: in a container a number may have no name. */

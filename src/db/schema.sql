@@ -1024,6 +1024,7 @@ AS $function$
 declare
   head audit_head;
   added audit_rows;
+  is_whole boolean;
 begin
   select * into strict head from audit_head for update;
   for added in select * from json_populate_recordset(null::audit_rows, given) loop
@@ -1031,6 +1032,13 @@ begin
     added.number := head.count;
     added.at := coalesce(added.at, clock_timestamp());
     added.staff := by_staff;
+    -- The address of a file names its export alone.
+    if added.act in ('GET /files', 'HEAD /files') then
+      is_whole := added.act = 'GET /files' and added.outcome = 'sent' and added.details::json -> 'from' is null;
+      select e.folder_id, case when is_whole then e.rows end, case when is_whole then coalesce(e.file_sha256, e.sha256) end
+      into added.folder_id, added.rows, added.sha256
+      from exports e where e.schema_id = added.schema_id and e.id = added.details::json ->> 'exportId';
+    end if;
     added.hash := audit_hash(head.hash, added);
     head.hash := added.hash;
     insert into audit_rows values (added.*);

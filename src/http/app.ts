@@ -63,7 +63,7 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
   app.notFound(() => {
     throw new AppError('ERR-NOT-FOUND')
   })
-  app.use(acceptRequestId(services.log), endBodyOfHead)
+  app.use(acceptRequestId(services), endBodyOfHead)
   addFileRoute(app, services)
   addReferencePage(app, services)
   for (const { path } of routes.filter((route) => route.starts)) app.use(path, refuseHead)
@@ -84,6 +84,8 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   if (route.scope === 'open') return route.answer(call)
   const body = route.body ? await readBody(c, route.body.mediaTypes) : undefined
   const caller = { ...call, principal: identified(c), body }
+  const facts = c.get('audited')
+  if (facts) facts.selection = { ...(query as object), ...c.req.param() }
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
   const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)

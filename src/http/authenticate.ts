@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
-import { authenticateCaller, type RateWindow } from '../auth/callers.sql.ts'
+import type { AnswerFacts } from '../audit/answer-facts.ts'
+import { authenticateCaller, type CallerFacts, type RateWindow } from '../auth/callers.sql.ts'
 import {
   authorize,
   folderOf,
@@ -34,6 +35,8 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
       )
       const { caller, window } = knownCaller(credentials, authentication)
       showRate(c, window, services.config.rateLimit.requests)
+      // Without a row for what is beyond the limit, a caller cannot fill the audit.
+      if (window.requests <= services.config.rateLimit.requests) c.set('audited', factsOf(caller, route))
       const principal = authorize(caller, route)
       c.set('principal', principal)
       if (window.requests > services.config.rateLimit.requests) throw tooMany(window)
@@ -48,6 +51,11 @@ export function identified(c: Context<Edge>): Principal {
   const principal = c.get('principal')
   assert(principal, 'a route with levels is authenticated')
   return principal
+}
+
+function factsOf({ thirdPartyId, token }: CallerFacts, route: Route): AnswerFacts {
+  assert(token, 'a known caller has a token')
+  return { thirdPartyId, tokenId: token.id, schemaId: token.schemaId, route: route.path, selection: {} }
 }
 
 function showRate(c: Context<Edge>, window: RateWindow, total: number): void {

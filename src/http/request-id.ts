@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
-import { type Log, withoutSecrets } from '../log.ts'
+import { answeredRequest } from '../audit/answer-facts.ts'
+import type { AuditTrail } from '../audit/audit-trail.ts'
+import { withoutSecrets } from '../log.ts'
 import type { Edge } from './route.ts'
+import type { Services } from './services.ts'
 
 /**
  * The ids that partners and proxies use: UUIDs, ULIDs, base64, `Root=1-67891233-abc`. No blank, quote or control
@@ -15,8 +18,11 @@ export function requestIdOf(header: string | undefined): string {
   return isValid ? header : randomUUID()
 }
 
-/** Assigns every request its id, and logs it once its answer has ended or was cut off. */
-export function acceptRequestId(log: Log): MiddlewareHandler<Edge> {
+/** Assigns every request its id, and logs and records it once its answer has ended or was cut off. */
+export function acceptRequestId({
+  log,
+  audit,
+}: Pick<Services, 'log'> & { audit: Pick<AuditTrail, 'record'> }): MiddlewareHandler<Edge> {
   return async (c, next) => {
     const started = performance.now()
     const requestId = requestIdOf(c.req.header('x-request-id'))
@@ -27,14 +33,21 @@ export function acceptRequestId(log: Log): MiddlewareHandler<Edge> {
       const principal = c.get('principal')
       const code = c.get('errorCode')
       const folderId = c.get('folderId')
+      const status = outgoing.headersSent ? outgoing.statusCode : undefined
+      const isWhole = outgoing.writableFinished
+      const facts = c.get('audited')
+      if (facts) {
+        const end = { at: new Date(), method: c.req.method, requestId, folderId, status, isWhole, code }
+        audit.record(answeredRequest(facts, end))
+      }
       log('request.ended', {
         requestId,
         method: c.req.method,
         path: c.req.path.slice(0, 256),
-        ...(outgoing.headersSent ? { status: outgoing.statusCode } : {}),
+        ...(status === undefined ? {} : { status }),
         ...(code === undefined ? {} : { code }),
         ms: Math.round(performance.now() - started),
-        ...(outgoing.writableFinished ? {} : { cutOff: true }),
+        ...(isWhole ? {} : { cutOff: true }),
         ...(principal === undefined ? {} : { tokenId: principal.tokenId, schemaId: principal.schemaId }),
         ...(folderId === undefined ? {} : { folderId }),
       })

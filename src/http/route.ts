@@ -10,6 +10,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
+import type { AnswerFacts } from '../audit/answer-facts.ts'
 import type { Principal, RouteAccess } from '../auth/principal.ts'
 import type { RequestSlot } from './request-slot.ts'
 import type { Services } from './services.ts'
@@ -23,6 +24,8 @@ export interface Edge {
     errorCode: string | undefined
     principal: Principal | undefined
     folderId: string | undefined
+    /** What the audit will say of the request; undefined if it gets no row. */
+    audited: AnswerFacts | undefined
     /** Header and query name different folders: reported together with the other problems of the query. */
     folderNamesDisagree: boolean | undefined
   }

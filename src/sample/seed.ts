@@ -42,6 +42,8 @@ export interface SeedOptions {
   replace?: boolean
   /** Called after each batch. */
   onProgress?: (movementsDone: number, movements: number) => void
+  /** The last statements of the transaction: what else belongs to the seed. */
+  record?: (client: ClientBase, imported: SeededFolder) => Promise<void>
   /** Called after the commit. The remaining steps make the first exports fast and may be interrupted without harm. */
   onLoaded?: (folder: SeededFolder) => void
 }
@@ -68,7 +70,11 @@ export async function seed(ownerUrl: string, options: SeedOptions): Promise<Seed
     throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
   const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
   try {
-    const folder = await inTransaction(pool, (client) => seedFolder(client, options))
+    const folder = await inTransaction(pool, async (client) => {
+      const seeded = await seedFolder(client, options)
+      await options.record?.(client, seeded)
+      return seeded
+    })
     options.onLoaded?.(folder)
     await vacuumLedger(pool)
     return folder

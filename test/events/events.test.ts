@@ -207,8 +207,8 @@ describe('the events of a token', () => {
     for (let call = 0; call < 3; call += 1)
       expect((await request(`${service.url}/api/v1/key/info`, headers)).status).toBe(200)
     await service.stop()
-    expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBe(true)
-    expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBe(false)
+    expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBeDefined()
+    expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBeUndefined()
     const connector = (id: string) => ({ id: Number(id), code: 'TOKENS' })
     expect(await briefEventsOf('100')).toEqual([
       // With its first token in the schema, not with the second.

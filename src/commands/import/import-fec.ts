@@ -4,7 +4,7 @@ import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
 import { createProgressBar, showFileProgress } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { withDatabase } from '../with-database.ts'
+import { recordAct, withDatabase } from '../with-database.ts'
 import { fecReport } from './fec-report.ts'
 
 export function addImportFec(group: Command, terminal: Terminal): void {
@@ -56,6 +56,13 @@ async function importFile(terminal: Terminal, file: string, { folder, ...options
       ...options,
       ...(folder !== undefined && { folderId: folder }),
       onProgress: showFileProgress(bar),
+      record: (client, { schemaId, folderId, lines, exerciceId }) =>
+        recordAct(client, {
+          act: 'import fec',
+          schemaId,
+          folderId,
+          details: { exerciceId, lines, replace: options.replace === true },
+        }),
       onLoaded: (imported) => {
         bar.clear()
         terminal.out.write(

@@ -14,6 +14,7 @@ export function addImportMad(group: Command, terminal: Terminal): void {
         terminal,
         file,
         options,
+        'mad',
         'movements',
         (pool, { onProgress, ...given }) =>
           importMad(pool, {

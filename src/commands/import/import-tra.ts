@@ -9,7 +9,7 @@ export function addImportTra(group: Command, terminal: Terminal): void {
     .command('tra')
     .description('load a TRA file into a folder, in one transaction, with new ids')
   addFolderOptions(command).action((file: string, options: FolderOptions) =>
-    importWholeLedger<TraImported>(terminal, file, options, 'lines', importTra, told),
+    importWholeLedger<TraImported>(terminal, file, options, 'tra', 'lines', importTra, told),
   )
 }
 

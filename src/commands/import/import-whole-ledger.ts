@@ -1,7 +1,7 @@
 /** What imports of files with a whole ledger have in common: options, progress, report. */
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { printable } from '../../formats/fec/problem.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
@@ -9,7 +9,7 @@ import { checkLine } from '../terminal/check-line.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
 import { createProgressBar, type FileProgress, showFileProgress } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { withDatabase } from '../with-database.ts'
+import { recordAct, withDatabase } from '../with-database.ts'
 import { counted } from './fec-report.ts'
 
 export interface FolderOptions {
@@ -44,10 +44,12 @@ interface LoadOptions<Imported> {
   replace?: boolean
   timeZone: string
   onProgress: (progress: FileProgress) => void
+  record: (client: ClientBase, imported: Imported) => Promise<void>
   onLoaded: (imported: Imported) => void
 }
 
 /**
+ * @param format of the file, as the command names it
  * @param unit what progress counts: lines, movements
  * @param told lines of the report about what this kind of file lacks or has beyond the ledger
  */
@@ -55,6 +57,7 @@ export async function importWholeLedger<Imported extends WholeLedger>(
   terminal: Terminal,
   file: string,
   { folder, name, replace }: FolderOptions,
+  format: 'mad' | 'tra',
   unit: string,
   load: (pool: Pool, options: LoadOptions<Imported>) => Promise<unknown>,
   told: (imported: Imported) => string[],
@@ -76,6 +79,13 @@ export async function importWholeLedger<Imported extends WholeLedger>(
       ...(replace !== undefined && { replace }),
       timeZone: config.timeZone,
       onProgress: showFileProgress(bar, unit),
+      record: (client, { schemaId, folderId, movements }) =>
+        recordAct(client, {
+          act: `import ${format}`,
+          schemaId,
+          folderId,
+          details: { movements, replace: replace === true },
+        }),
       onLoaded: (imported) => {
         bar.clear()
         const last = imported.exercices.at(-1)

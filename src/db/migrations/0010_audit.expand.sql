@@ -66,4 +66,4 @@ create or replace function refuse_audit_change() returns trigger language plpgsq
 create trigger refuse_change before update or delete on audit_rows for each row execute function refuse_audit_change();
 create trigger refuse_truncate before truncate on audit_rows for each statement execute function refuse_audit_change();
 
--- functions: sha256 2aa245c13c73fee316e41016738335b54e6035025782b624995a8c6a76a6b578
+-- functions: sha256 a6c35a3a919a9b8b9bdd4bb1cf8088680b3a7a72dbf2055097ffa8cb2e92bff8

@@ -125,11 +125,24 @@ async function apply(client: pg.Client, versions: number[], files: SchemaFiles):
       name = definitions.name
       await client.query(definitions.sql)
     }
+    await recordMigration(client, versions)
     await client.query('commit')
   } catch (error) {
     // The caller closes the connection, which rolls back.
     throw new Error(`${name} failed, and nothing was applied: ${(error as Error).message}`, { cause: error })
   }
+}
+
+/** In the audit, like any act of staff. (Tests have migrations without one.) */
+async function recordMigration(client: pg.Client, versions: number[]): Promise<void> {
+  await client.query(
+    `do $$ begin
+       if to_regprocedure('grandlivre.append_audit(json, text)') is not null then
+         perform grandlivre.append_audit(json_build_array(json_build_object(
+           'act', 'migrate', 'outcome', 'done', 'details', '{"versions":"${versions.join(',')}"}')), session_user);
+       end if;
+     end $$`,
+  )
 }
 
 async function createMigrationsTable(client: pg.Client): Promise<void> {

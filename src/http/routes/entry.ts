@@ -1,5 +1,7 @@
 /** `GET /api/v1/mad/entry`: the entry that a notification, an invoice or a partner's own record names. */
 import { z } from '@hono/zod-openapi'
+import { sha256 } from '../../auth/secrets.ts'
+import { isId } from '../../db/id.ts'
 import { tagOf } from '../../exports/tag.ts'
 import { formatRevisions } from '../../formats/mad/revisions.ts'
 import { askForNamedEntry } from '../../ledger/named-entry.sql.ts'
@@ -47,6 +49,10 @@ async function answerEntry(call: FolderCall<z.output<typeof entryQuery>>): Promi
   const { c, services, query, principal, folderId } = call
   const representation = representationFor(c)
   const { timeZone } = services.config
+  const facts = c.get('audited')
+  // An invoice number is content of books.
+  if (facts && !isId(query.id))
+    facts.selection = { ...query, id: { sha256: sha256(query.id).toString('hex') } }
   const named = { schemaId: principal.schemaId, folderId, name: query.id, draft: query.draft ?? false }
   const { id, reference, cursor } = await askForNamedEntry(services.database, named, timeZone)
   return streamExport(c, services, {

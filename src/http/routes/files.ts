@@ -10,6 +10,7 @@ import type { Context } from 'hono'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import { mediaTypeOf } from '../../formats/file-formats.ts'
+import { readFileKey } from '../../jobs/file-key.ts'
 import { attachment } from '../../store/attachment.ts'
 import { type FileLink, readLink } from '../../store/file-links.ts'
 import { FilesystemStore, type OpenFile } from '../../store/filesystem.ts'
@@ -30,6 +31,15 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
   const { store } = services
   if (!(store instanceof FilesystemStore)) throw new AppError('ERR-NOT-FOUND')
   const link = checkLink(c.env.incoming.url ?? '', store.signingKey, Date.now())
+  const owner = readFileKey(link.key)
+  const facts = owner && {
+    thirdPartyId: null,
+    tokenId: null,
+    schemaId: owner.schemaId,
+    route: '/files',
+    selection: { exportId: owner.exportId, attempt: owner.attempt },
+  }
+  c.set('audited', facts)
   const file = await openFile(store, link.key)
   const { outgoing } = c.env
   const close = () => void file.handle.close().catch(() => {})
@@ -51,6 +61,7 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
       headers: { 'Content-Range': `bytes */${file.bytes}`, 'Accept-Ranges': 'bytes' },
     })
   const { start, end } = part ?? { start: 0, end: file.bytes }
+  if (facts && part) Object.assign(facts.selection, { from: start, to: end })
   Object.assign(headers, {
     'Content-Type': mediaTypeOf(link.key) ?? 'application/octet-stream',
     'Content-Disposition': attachment(link.fileName),

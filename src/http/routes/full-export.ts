@@ -1,6 +1,7 @@
 /** `GET /api/v1/mad/all` starts the export of a folder to a file; `GET /api/v1/mad/all/status` returns its progress. */
 import { randomBytes } from 'node:crypto'
 import { z } from '@hono/zod-openapi'
+import type { AnswerFacts } from '../../audit/answer-facts.ts'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
@@ -125,12 +126,22 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
 }
 
 async function answerJob({ c, services }: FolderCall<unknown>, job: ExportView): Promise<Response> {
+  noteFacts(c.get('audited'), job)
   const body = { id: job.id, status: statusOf(job.state), ...(await detailsOf(job, services.store)) }
   // The totals are written from their digits; JSON numbers from JavaScript would lose precision.
   return c.body(JSON.stringify(body), 200, {
     'Content-Type': 'application/json',
     'Cache-Control': 'private, no-store',
   })
+}
+
+/** For the audit: the evidence of a file stands with its address, since S3 does not say who downloaded it. */
+function noteFacts(facts: AnswerFacts | undefined, job: ExportView): void {
+  if (!facts) return
+  const { id: exportId, fileSha256 } = job
+  const isDone = statusOf(job.state) === 'DONE'
+  facts.selection = { ...facts.selection, exportId, ...(isDone ? { fileSha256 } : {}) }
+  if (isDone) Object.assign(facts, { rows: Number(job.rows), sha256: job.sha256 ?? undefined })
 }
 
 async function detailsOf(job: ExportView, store: FolderCall<unknown>['services']['store']): Promise<object> {

@@ -28,6 +28,7 @@ export function streamBody(
   source: BodySource,
 ): ReadableStream<Uint8Array> {
   const { outgoing } = c.env
+  const facts = c.get('audited')
   let sent: Uint8Array | undefined
   return new ReadableStream<Uint8Array>(
     {
@@ -36,7 +37,10 @@ export function streamBody(
           // The answer has begun and its write buffer is empty: the kernel has the previous chunk.
           if (sent && outgoing.headersSent && outgoing.writableLength === 0) source.recycle?.(sent)
           sent = await source.read()
-          if (sent) return controller.enqueue(sent)
+          if (sent) {
+            if (facts) facts.bytes = (facts.bytes ?? 0) + sent.length
+            return controller.enqueue(sent)
+          }
           source.ended?.()
           controller.close()
         } catch (error) {

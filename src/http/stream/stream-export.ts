@@ -5,6 +5,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
+import type { AnswerFacts } from '../../audit/answer-facts.ts'
 import { AppError } from '../../errors.ts'
 import { type Block, type BlocksHead, isKept } from '../../exports/blocks/block.ts'
 import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
@@ -54,6 +55,7 @@ export async function streamExport(
 ): Promise<Response> {
   const { ledger, known } = download
   const state = stateHeaders(download, { cursor: ledger?.cursor, blocks: known?.blocks })
+  noteFacts(c, { cursor: ledger?.cursor })
   if (ledger) {
     checkIfMatch(c, ledger, ledger.cursor)
     const ifNoneMatch = download.hasWaited ? undefined : c.req.header('if-none-match')
@@ -77,6 +79,7 @@ export async function streamExport(
   try {
     const head = await reader.head()
     const { cursor } = head
+    noteFacts(c, { cursor })
     // The thread's snapshot may be newer than the state checked above.
     if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
     // Errors before the first chunk are answered with their status.
@@ -242,8 +245,14 @@ function conclude(
     'X-Row-Count': String(rows),
     ...(sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }),
   })
+  noteFacts(c, { rows, sha256 })
   const ms = Math.round(performance.now() - started)
   log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
+}
+
+/** For the audit. */
+function noteFacts(c: Context<Edge>, facts: Pick<AnswerFacts, 'rows' | 'sha256' | 'cursor'>): void {
+  Object.assign(c.get('audited') ?? {}, facts)
 }
 
 /** Keeps the digests that an export computed, for later answers. It delays no answer, and fails none. */

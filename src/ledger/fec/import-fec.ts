@@ -52,6 +52,8 @@ export interface FecImportOptions {
   /** Entries without a validation date await validation; otherwise they are validated on their own date. */
   drafts?: boolean
   onProgress?: (progress: FecProgress) => void
+  /** The last statements of the transaction: what else belongs to the import. */
+  record?: (client: pg.ClientBase, imported: FecImported) => Promise<void>
   /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
   onLoaded?: (imported: FecImported) => void
 }
@@ -112,10 +114,12 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   survey.end()
 
   const isPeriodInferred = knownPeriod === undefined
-  const imported = await inTransaction(pool, async (client) => ({
-    ...(await load(client, survey, requested, options, (findings) => read('loading', findings))),
-    ...{ encoding, period, isPeriodInferred },
-  }))
+  const imported = await inTransaction(pool, async (client) => {
+    const loaded = await load(client, survey, requested, options, (findings) => read('loading', findings))
+    const imported = { ...loaded, encoding, period, isPeriodInferred }
+    await options.record?.(client, imported)
+    return imported
+  })
   options.onLoaded?.(imported)
   await analyzeLedger(pool)
   return imported

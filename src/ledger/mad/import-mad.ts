@@ -50,6 +50,8 @@ export interface MadImportOptions {
   /** IANA name, in which exercices were closed on their day. */
   timeZone: string
   onProgress?: (progress: MadProgress) => void
+  /** The last statements of the transaction: what else belongs to the import. */
+  record?: (client: pg.ClientBase, imported: MadImported) => Promise<void>
   /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
   onLoaded?: (imported: MadImported) => void
 }
@@ -85,7 +87,11 @@ export async function importMad(pool: pg.Pool, options: MadImportOptions): Promi
     const problems = new FileProblems()
     const books = await readBooks(options, bytesTotal, problems)
     return refusingTwice(options.file, () =>
-      inTransaction(pool, (client) => load(client, options, bytesTotal, books)),
+      inTransaction(pool, async (client) => {
+        const loaded = await load(client, options, bytesTotal, books)
+        await options.record?.(client, loaded)
+        return loaded
+      }),
     )
   })
   options.onLoaded?.(imported)

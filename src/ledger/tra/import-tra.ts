@@ -35,6 +35,8 @@ export interface TraImportOptions {
   /** IANA name, in which exercices were closed and entries created on their day. */
   timeZone: string
   onProgress?: (progress: TraProgress) => void
+  /** The last statements of the transaction: what else belongs to the import. */
+  record?: (client: pg.ClientBase, imported: TraImported) => Promise<void>
   /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
   onLoaded?: (imported: TraImported) => void
 }
@@ -70,7 +72,11 @@ const problemsShown = 20
  */
 export async function importTra(pool: pg.Pool, options: TraImportOptions): Promise<TraImported> {
   const bytesTotal = await fileSize(options.file)
-  const imported = await inTransaction(pool, (client) => new TraImport(client, options, bytesTotal).run())
+  const imported = await inTransaction(pool, async (client) => {
+    const loaded = await new TraImport(client, options, bytesTotal).run()
+    await options.record?.(client, loaded)
+    return loaded
+  })
   options.onLoaded?.(imported)
   await analyzeLedger(pool)
   return imported

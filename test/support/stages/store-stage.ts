@@ -46,7 +46,7 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const app = new OpenAPIHono<Edge>()
   app.onError((error, c) => answerError(error, c, { log, readiness }))
-  app.use(acceptRequestId(log))
+  app.use(acceptRequestId({ log, audit: { record: () => {} } }))
   const server = createListener((...request) => app.fetch(...request), log, defaultTiming.listener)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

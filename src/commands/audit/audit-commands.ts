@@ -1,0 +1,149 @@
+import { type Command, CommanderError } from 'commander'
+import type { Link } from '../../audit/audit.sql.ts'
+import { listAudit } from '../../audit/audit.sql.ts'
+import type { AuditRow } from '../../audit/audit-row.ts'
+import { type Verification, verifyAudit } from '../../audit/verify.ts'
+import { loadMasterKey } from '../../auth/master-key.ts'
+import { listThirdParties } from '../../auth/third-parties.sql.ts'
+import { inTransaction } from '../../db/pool.ts'
+import { printable } from '../../formats/fec/problem.ts'
+import { checkId, checkMost } from '../terminal/check-id.ts'
+import { createProgressBar } from '../terminal/progress-bar.ts'
+import { table } from '../terminal/table.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { asOwner, withDatabase } from '../with-database.ts'
+
+export function addAuditCommands(program: Command, terminal: Terminal): void {
+  const audit = program.command('audit').description('who was given what, and what staff did')
+  audit
+    .command('list')
+    .description('list the newest rows')
+    .option('--folder <id>', 'of one folder', checkId)
+    .option('--partner <code>', 'of one third party')
+    .option('--from <moment>', 'from then on, such as 2026-01-31T08:00:00Z')
+    .option('--to <moment>', 'before then')
+    .option('--most <number>', 'how many', '50')
+    .action((options) => list(terminal, options))
+  audit
+    .command('verify')
+    .description(
+      'check that no row was changed, removed or added, and show the count and the hash of the last one',
+    )
+    .option('--anchor <count:hash>', 'compare with what an earlier run showed')
+    .action((options) => verify(terminal, options))
+}
+
+interface List {
+  folder?: string
+  partner?: string
+  from?: string
+  to?: string
+  most: string
+}
+
+async function list(terminal: Terminal, { folder, partner, from, to, most: mostText }: List): Promise<void> {
+  const most = checkMost(mostText)
+  const period = { from: momentOf('--from', from), to: momentOf('--to', to) }
+  await asOwner(terminal, async (client) => {
+    const thirdParties = await listThirdParties(client)
+    const codes = new Map(thirdParties.map(({ id, code }) => [id, code]))
+    const thirdPartyId = thirdParties.find(({ code }) => code === partner)?.id
+    if (partner !== undefined && thirdPartyId === undefined)
+      throw new Error(`There is no third party ${partner}: see partner list`)
+    const rows = await listAudit(client, { folderId: folder, thirdPartyId, ...period, most })
+    const heading = [
+      'ROW',
+      'AT',
+      'WHO',
+      'WHAT',
+      'FOLDER',
+      'OUTCOME',
+      'ROWS',
+      'SHA-256',
+      'CURSOR',
+      'DETAILS',
+      'HASH',
+    ]
+    // Selections contain texts of callers.
+    return table(
+      heading,
+      rows.map((row) => cellsOf(row, codes)),
+    ).map(printable)
+  })
+}
+
+function cellsOf(row: AuditRow, codes: ReadonlyMap<string, string>): string[] {
+  return [
+    row.number,
+    new Date(Number(row.at) * 1000).toISOString(),
+    whoOf(row, codes),
+    row.act,
+    row.folderId ?? '',
+    row.code === null ? row.outcome : `${row.outcome} ${row.code}`,
+    row.rows ?? '',
+    row.sha256?.slice(0, shownDigits) ?? '',
+    row.cursor?.split('.', 1)[0] ?? '',
+    row.details === '{}' ? '' : row.details.slice(0, detailsShown),
+    row.hash.slice(0, shownDigits),
+  ]
+}
+
+/** Hexadecimal digits of a hash, enough to recognize it. */
+const shownDigits = 12
+const detailsShown = 120
+
+function whoOf({ staff, thirdPartyId, tokenId, act }: AuditRow, codes: ReadonlyMap<string, string>): string {
+  if (staff !== null) return staff
+  if (thirdPartyId === null) return act.endsWith(' /files') ? 'the holder of a link' : 'the service'
+  return `${codes.get(thirdPartyId) ?? thirdPartyId}, token ${tokenId}`
+}
+
+/** A time zone is required, since a moment without one depends on the machine. */
+function momentOf(option: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined
+  const isMoment = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
+  if (isMoment && Number.isFinite(Date.parse(text))) return new Date(text)
+  throw new Error(`${option} takes a day or a moment such as 2026-01-31T08:00:00Z, not "${text}"`)
+}
+
+async function verify(terminal: Terminal, { anchor: anchorText }: { anchor?: string }): Promise<void> {
+  const anchor = anchorText === undefined ? undefined : readAnchor(anchorText)
+  const bar = createProgressBar(terminal.err)
+  await withDatabase(terminal, async ({ pool, config }) => {
+    const masterKey = await loadMasterKey(config)
+    const onProgress = (checked: number, all: number) =>
+      bar.show(
+        checked / Math.max(all, 1),
+        `${checked.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
+      )
+    const verification = await inTransaction(pool, (client) =>
+      verifyAudit(client, { masterKey, anchor, onProgress }),
+    )
+    bar.clear()
+    terminal.out.write(`${reportOf(verification, anchor).join('\n')}\n`)
+    if (verification.problem) throw new CommanderError(1, 'audit.problem', verification.problem)
+  })
+}
+
+function readAnchor(text: string): Link {
+  const [, count, hash] = /^(\d{1,16}):([0-9a-f]{64})$/.exec(text.toLowerCase()) ?? []
+  if (count !== undefined && hash !== undefined) return { count: String(Number(count)), hash }
+  throw new Error(
+    `--anchor takes a count and a hash as audit verify shows them, <count>:<64 digits>, not "${text}"`,
+  )
+}
+
+function reportOf({ head, start, problem }: Verification, anchor: Link | undefined): string[] {
+  if (problem) return [problem]
+  const rows = (Number(head.count) - Number(start.count)).toLocaleString('en')
+  return [
+    `The audit is whole: ${rows} rows, ${Number(start.count) + 1} to ${head.count}.`,
+    ...(start.count === '0'
+      ? []
+      : [`Retention has deleted the rows before; it signed the start after row ${start.count}.`]),
+    `Anchor: ${head.count}:${head.hash}`,
+    anchor
+      ? `The rows up to ${anchor.count} are those of the anchor.`
+      : 'Without --anchor this does not show whether rows were cut off at the end, or all were written anew.',
+  ]
+}
