@@ -4,6 +4,7 @@ import { stopSignal } from './stop-signal.ts'
 
 const exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
+  input: process.stdin,
   out: process.stdout,
   err: process.stderr,
   stop: stopSignal,

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { addAuditCommands } from './audit/audit-commands.ts'
 import { addEventCommands } from './event.ts'
 import { addExportCommands } from './export.ts'
+import { addFailoverCommand } from './failover/failover-command.ts'
 import { addImportCommands } from './import/import-commands.ts'
 import { addInspectCommands } from './inspect.ts'
 import { addMaintenanceCommand } from './maintenance.ts'
@@ -61,6 +62,7 @@ export function commandsOf(terminal: Terminal): Command {
   addAuditCommands(program, terminal)
   addConsoleCommands(program, terminal)
   addMaintenanceCommand(program, terminal)
+  addFailoverCommand(program, terminal)
   return program
 }
 

@@ -8,7 +8,7 @@ import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
 import { enableByStaff } from '../webhooks/change.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
-import { oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
+import { countNumbers, oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
 import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import {
   listAttempts,
@@ -237,10 +237,10 @@ async function show(terminal: Terminal, id: string): Promise<void> {
 /** Events that are not in a delivery, with or without numbers, and when the oldest that is kept happened. */
 async function backlogOf(
   client: ClientBase,
-  { id, numbered, collected }: SubscriptionRecord,
+  { id, collected }: SubscriptionRecord,
 ): Promise<{ events: number; since: string | null }> {
   const { events, since } = await readUnnumbered(client, id)
-  const waiting = Number(numbered) - Number(collected)
+  const waiting = await countNumbers(client, id, collected)
   if (waiting === 0) return { events, since }
   const [oldest] = await readNumbered(client, id, (await oldestNumber(client, id, Number(collected))) - 1, 1)
   return {

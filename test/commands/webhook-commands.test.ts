@@ -159,6 +159,7 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(await run('webhook', 'show', id)).toMatch(/^paused +while its partner is disconnected$/m)
   expect(await run('webhook', 'list')).toMatch(/ONE +staff +schema 100 +paused +0\/0 +0\/0 /)
   await sql('update subscriptions set post_url = null, numbered = 7, collected = 5')
+  await sql('insert into sequence_runs values (100, $1, 6, 7, 1, 2)', [id])
   expect(await run('webhook', 'list')).toMatch(
     /ONE +staff +schema 100 +paused +0\/0 +5\/7 +\(read by number\)/,
   )

@@ -50,6 +50,6 @@ export async function readCursor(
 }
 
 /** From now on `ledger` events carry cursors of this rendering. */
-export async function adoptRendering(pool: pg.Pool, timeZone: string): Promise<void> {
+export async function adoptRendering(pool: pg.Pool | pg.ClientBase, timeZone: string): Promise<void> {
   await pool.query('select adopt_rendering($1)', [renderingOf(timeZone)])
 }

@@ -40,7 +40,7 @@ export async function readEvents(
       if (isBehind && !isNumbered) return 'behind'
       const events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
       const isExpired = after < numbered && events[0]?.sequence !== after + 1
-      if (isExpired) throw expired(await oldestNumber(client, subscriptionId))
+      if (isExpired) throw expired(await oldestNumber(client, subscriptionId, after))
       // A reader or the dispatcher may just have numbered more.
       return { ...packPage(subscriptionId, events), latest: Math.max(numbered, events.at(-1)?.sequence ?? 0) }
     })

@@ -71,6 +71,20 @@ export async function oldestNumber(client: ClientBase, subscriptionId: string, a
   return rows[0]!.oldest
 }
 
+/** How many numbers after `after` were given to events: a gap has none. @param after decimal digits */
+export async function countNumbers(
+  client: ClientBase,
+  subscriptionId: string,
+  after: string,
+): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    `select coalesce(sum(last_sequence - greatest(first_sequence - 1, $2)), 0)::float8 as count
+     from sequence_runs where subscription_id = $1 and last_sequence > $2`,
+    [subscriptionId, after],
+  )
+  return rows[0]!.count
+}
+
 /** First and last of consecutive numbers. */
 export interface Numbers {
   first: number

@@ -1,0 +1,43 @@
+/** `failover`: after a promotion that may have lost commits, and after every restore. */
+import { randomInt } from 'node:crypto'
+import type { Command } from 'commander'
+import { confirm } from '../terminal/confirm.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { asOwner, recordAct } from '../with-database.ts'
+import { type Failover, failOver } from './failover.ts'
+
+export function addFailoverCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('failover')
+    .description('refuse what the former database gave out, after a promotion or a restore')
+    .option('--yes', 'do not ask')
+    .action(async ({ yes }: { yes?: true }) => {
+      if (!yes) await confirm(terminal, warning)
+      await asOwner(terminal, async (client, { timeZone }) => {
+        const failover = await failOver(client, { timeZone, random: randomInt })
+        const [formerEpoch, epoch] = failover.epochs
+        await recordAct(client, { act: 'failover', details: { formerEpoch, epoch } })
+        return reportOf(failover)
+      })
+    })
+}
+
+const warning = [
+  'This database takes the place of another, which may have had later commits: a standby was promoted, or a backup restored.',
+  'Partners read ledgers in full again, subscribers see a gap in their numbers, and running full exports fail.',
+]
+
+function reportOf({ epochs, sequences, subscriptions, failedExports, retiredExports }: Failover): string[] {
+  return [
+    `The epoch is ${epochs[1]} now; before it was ${epochs[0]}. Cursors and ETags from before are refused.`,
+    ...sequences.map(({ name, last, beyond }) => `${name} go on after ${beyond}; the last was ${last}.`),
+    `Numbers of events go on after a gap in ${subscriptions} subscriptions.`,
+    `${failedExports} running full exports failed; ${retiredExports} former ones no longer answer triggers.`,
+    '',
+    'Next:',
+    '  Let the processes reach this server. They need no restart.',
+    '  Keep the former server stopped, or make it a standby of this one with pg_rewind.',
+    '  Repeat what staff and partners did in the lost time: revoked tokens are valid again, new ones are gone.',
+    '  Import again what was imported in that time.',
+  ]
+}

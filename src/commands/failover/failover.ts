@@ -1,0 +1,104 @@
+/**
+ * What has to change in a database that took the place of another and may lack its last commits: a standby that was
+ * promoted, or a restored backup. Others may have seen what is lost: a copy of a ledger, its ETag or cursor, an id, the
+ * number of an event. None of these may ever mean something else.
+ *
+ * - The epoch is part of every cursor, and with it of every ETag. A random one cannot come back to that of a state that
+ *   was lost before.
+ * - Ids, ledger versions and numbers of events go on far beyond what was lost (`beyond-lost.ts`).
+ * - Events of one schema that are left get their numbers first: these are the ones that they had, since numbers follow
+ *   from the order of commits. The numbers of lost events are then skipped, and subscribers see a gap, as they lack
+ *   something. For all schemas the order was that in which numbers were given, which may be lost too; so these events
+ *   get numbers after the gap.
+ * - A full export that runs may still read a server that has the lost commits. It fails, and its partner starts a new
+ *   one. One that has ended, or waits, no longer answers triggers.
+ *
+ * Nothing else names a lost state. Kept blocks have the former epoch, and are made again. Files without a row are
+ * removed by retention. Processes read the epoch with each request, so they need no restart.
+ */
+import type { ClientBase } from 'pg'
+import { end } from '../../jobs/end.ts'
+import { reasonOf } from '../../jobs/job.ts'
+import { adoptRendering } from '../../ledger/changes/cursor.sql.ts'
+import { latestEventId, numberMore } from '../../webhooks/sequence/numbering.sql.ts'
+import { beyondLost } from './beyond-lost.ts'
+import {
+  findBehind,
+  findRunning,
+  lockAllSubscriptions,
+  lockEpoch,
+  moveSequence,
+  notifyAll,
+  readNumbers,
+  readSequences,
+  retireExports,
+  setEpoch,
+  skipNumbers,
+} from './failover.sql.ts'
+
+export interface Failover {
+  /** Before and now. */
+  epochs: [number, number]
+  /** What each sequence had given out, and what it counts as given out now. */
+  sequences: { name: string; last: string; beyond: string }[]
+  subscriptions: number
+  failedExports: number
+  retiredExports: number
+}
+
+export interface FailoverParts {
+  timeZone: string
+  /** @returns a number from `least` to below `limit` */
+  random: (least: number, limit: number) => number
+}
+
+/** Cursors have room for nine digits. */
+const epochLimit = 1_000_000_000
+
+/** In the transaction of the caller, as the owner. @throws {Error} if the clock of the server is wrong */
+export async function failOver(client: ClientBase, { timeZone, random }: FailoverParts): Promise<Failover> {
+  const { epoch: former, now } = await lockEpoch(client)
+  await lockAllSubscriptions(client)
+  await numberRest(client)
+  const numbers = await readNumbers(client)
+  await skipNumbers(
+    client,
+    numbers.map(({ id, numbered }) => ({ id, last: beyondLost(BigInt(numbered), now) })),
+  )
+  const sequences = await moveSequences(client, now)
+  const epoch = otherEpoch(former, random)
+  await setEpoch(client, epoch)
+  // The last process of a new release may have set it in a commit that was lost.
+  await adoptRendering(client, timeZone)
+  const retiredExports = await retireExports(client)
+  const running = await findRunning(client)
+  for (const { requestId, ...key } of running) await end(client, key, reasonOf('failover', requestId))
+  await notifyAll(client)
+  return {
+    epochs: [former, epoch],
+    sequences,
+    subscriptions: numbers.length,
+    failedExports: running.length,
+    retiredExports,
+  }
+}
+
+function otherEpoch(former: number, random: FailoverParts['random']): number {
+  for (;;) {
+    const epoch = random(1, epochLimit)
+    if (epoch !== former) return epoch
+  }
+}
+
+async function numberRest(client: ClientBase): Promise<void> {
+  const until = await latestEventId(client)
+  for (const id of await findBehind(client)) while ((await numberMore(client, id, until)) > 0);
+}
+
+async function moveSequences(client: ClientBase, now: number): Promise<Failover['sequences']> {
+  const found = await readSequences(client)
+  // All are known before the first is moved: that is never undone.
+  const moved = found.map((each) => ({ ...each, beyond: beyondLost(BigInt(each.last), now) }))
+  for (const { name, beyond } of moved) await moveSequence(client, name, beyond)
+  return moved.map((each) => ({ ...each, beyond: String(each.beyond) }))
+}

@@ -1,0 +1,192 @@
+/**
+ * A failover that lost commits: nothing that partners, subscribers or receivers saw of them means something else
+ * afterwards. `npm run test:failover` asks with 1,000 ETags (FAILOVER_STATES=100); `npm test` with 40.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cli } from '../../support/cli.ts'
+import { ended, statusUrl, trigger } from '../../support/full-export.ts'
+import { type LossyFailover, setLossyFailover } from '../../support/replication/lossy-failover.ts'
+import { request } from '../../support/service.ts'
+import { namesOf, numbered, sequencesOf } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
+
+/** States of the ledger, of the 100 that are lost, in which a partner reads every selection. */
+const states = Number(process.env['FAILOVER_STATES'] ?? 4)
+const lostCommits = 100
+
+const selections = ['11', '12', '13'].flatMap((exerciceId) =>
+  ['movements', 'entries', 'balance'].map((what) => `/${what}?version=1.0.0&idExercice=${exerciceId}`),
+)
+const paths = [...selections, '/accounts?version=1.0.0']
+
+/** What a partner holds: an answer of the former server. */
+interface Held {
+  path: string
+  etag: string
+  cursor: string
+}
+
+let stage: LossyFailover
+let held: Held[]
+/** What every sequence of the former server had given out when it was lost. */
+let lost: { name: string; last: string }[]
+const runningExport = `export_${'a'.repeat(32)}`
+let formerExport: string
+let subscriptions: { posted: number; pulled: number }
+
+beforeAll(async () => {
+  stage = await setLossyFailover()
+  const subscribe = async (postUrl: string | null): Promise<number> => {
+    const body = JSON.stringify({ postUrl, onEvents: ['document'] })
+    const headers = { ...stage.company, 'Content-Type': 'application/json' }
+    const url = `${stage.service.url}/api/v1/webhook`
+    const created = await fetch(url, { method: 'POST', headers, body })
+    return ((await created.json()) as { id: number }).id
+  }
+  subscriptions = { posted: await subscribe(`${stage.receiver.url}/posted`), pulled: await subscribe(null) }
+  await stage.publish(numbered(5))
+  await delivered(5)
+  await pull(0)
+  formerExport = (await trigger(stage.service.url, stage.company)).body.id
+  await ended(stage.service.url, stage.company, formerExport)
+  await stage.standby.catchUp()
+  await stage.standby.cutStream()
+})
+afterAll(() => stage?.close())
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  request(`${stage.service.url}/api/v1/mad${path}`, { ...stage.company, ...headers })
+const delivered = (events: number) => until(() => stage.receiver.accepted('/posted').length >= events)
+const pull = (after: number) =>
+  request(`${stage.service.url}/api/v1/webhook/${subscriptions.pulled}/events?after=${after}`, stage.company)
+
+/** A commit that gives the ledger another state and content. */
+const change = (text: string) =>
+  stage.sql(
+    `update movements set description = $1 where schema_id = 100 and folder_id = 111
+       and id = (select min(id) from movements where schema_id = 100 and folder_id = 111)`,
+    [text],
+  )
+
+async function readAll(): Promise<Held[]> {
+  const found: Held[] = []
+  for (const path of paths) {
+    const { status, headers, body } = await get(path)
+    expect(status, JSON.stringify(body).slice(0, 500)).toBe(200)
+    found.push({ path, etag: headers.get('etag')!, cursor: headers.get('x-ledger-cursor')! })
+  }
+  return found
+}
+
+const sequences = (): Promise<{ name: string; last: string }[]> =>
+  stage.sql(
+    `select sequencename as name, coalesce(last_value, 0)::text as last from pg_sequences where schemaname = 'grandlivre' order by 1`,
+  )
+
+test('the former server commits what is lost, and partners, subscribers and readers see it', async () => {
+  held = []
+  for (let commit = 0; commit < lostCommits; commit++) {
+    await change(`lost ${commit}`)
+    if (commit % (lostCommits / states) === 0) held.push(...(await readAll()))
+  }
+  await stage.publish(numbered(10, 5))
+  await stage.sql(`select nextval('ids') from generate_series(1, 20)`)
+  await delivered(15)
+  const { body } = await pull(5)
+  expect(body).toHaveLength(10)
+  lost = await sequences()
+  expect(held).toHaveLength(states * paths.length)
+})
+
+test('the standby takes its place, and a staff command begins a new epoch', async () => {
+  const { url } = stage.service
+  await stage.promote()
+  await until(async () => (await request(`${url}/readyz`)).status === 200)
+  // They would be given out again.
+  const [version] = (await sequences()).filter(({ name }) => name === 'ledger_versions')
+  const [lostVersion] = lost.filter(({ name }) => name === 'ledger_versions')
+  expect(Number(version!.last)).toBeLessThan(Number(lostVersion!.last))
+  // As if a process were at work on it.
+  await stage.sql(
+    `insert into exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)
+     values (100, $1, 111, '1.0.0', 'JSON', $2, 'test', 'running', 1)`,
+    [runningExport, 'a'.repeat(64)],
+  )
+  const cursor = (await get(paths[0]!)).headers.get('x-ledger-cursor')
+  const waiting = get(`/movements?version=1.0.0&idExercice=11&since=${cursor}&wait=30`)
+  const refused = await cli(stage.standby.ownerUrl, 'failover')
+  expect(refused).toMatchObject({ code: 1, error: 'There is no terminal to ask on. Repeat it with --yes\n' })
+  const began = await cli(stage.standby.ownerUrl, 'failover', '--yes')
+  expect(began).toMatchObject({ code: 0, error: '' })
+  expect(began.out).toMatch(/^The epoch is \d+ now; before it was 1\./)
+  const answer = await waiting
+  expect([answer.status, answer.body.error.code]).toEqual([410, 'ERR-CURSOR-EXPIRED'])
+})
+
+test('no ETag from before is answered with 304, and every cursor from before is refused', async () => {
+  // The versions that the lost commits had, with other content.
+  for (let commit = 0; commit < lostCommits; commit++) await change(`other ${commit}`)
+  const statuses: number[] = []
+  const refusals = new Set<string>()
+  for (const { path, etag, cursor } of held) {
+    statuses.push((await get(path, { 'If-None-Match': etag })).status)
+    if (!path.startsWith('/movements')) continue
+    const { status, body } = await get(`${path}&since=${cursor}`)
+    refusals.add(`${status} ${body.error.code}`)
+    expect((await get(`${path}&after=9000`, { 'If-Match': etag })).status).toBe(412)
+  }
+  expect(statuses.filter((status) => status !== 200)).toEqual([])
+  expect([...refusals]).toEqual(['410 ERR-CURSOR-EXPIRED'])
+  const [now] = await readAll()
+  expect((await get(now!.path, { 'If-None-Match': now!.etag })).status).toBe(304)
+})
+
+test('no sequence gives out again what it gave out before', async () => {
+  expect(lost.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['event_ids', 'ids', 'ledger_versions']),
+  )
+  for (const { name, last } of lost) {
+    const [{ next }] = await stage.sql('select nextval($1::regclass) as next', [name])
+    expect(BigInt(next), name).toBeGreaterThan(BigInt(last))
+    expect(BigInt(next), name).toBeLessThan(2n ** 53n)
+  }
+})
+
+test('subscribers get every event that there is, and no number stands for two of them', async () => {
+  await stage.publish(numbered(3, 100))
+  await delivered(18)
+  const requests = stage.receiver.requests('/posted')
+  const names = requests.flatMap(({ events }) => namesOf(events))
+  expect(names).toEqual([...numbered(15), ...numbered(3, 100)])
+  const numbers = sequencesOf(requests)
+  expect(new Set(numbers).size).toBe(numbers.length)
+  const left = await stage.sql(`select data->>'name' as name from events where name = 'document' order by id`)
+  expect(names).toEqual(expect.arrayContaining(left.map(({ name }) => name)))
+  expect(stage.receiver.forged).toEqual([])
+})
+
+test('a reader by number learns of the gap, and goes on after it', async () => {
+  // It had read all fifteen.
+  for (const after of [15, 5]) {
+    const { status, body } = await pull(after)
+    expect([status, body.error.code]).toEqual([410, 'ERR-EVENTS-EXPIRED'])
+    const { body: events } = await pull(Number(body.error.details.oldest) - 1)
+    expect(namesOf(events.map(({ event }: { event: never }) => event))).toEqual(numbered(3, 100))
+  }
+  expect(namesOf((await pull(0)).body.map(({ event }: { event: never }) => event))).toEqual(numbered(5))
+})
+
+test('staff see how many events wait, whatever the gap', async () => {
+  await stage.publish(numbered(2, 200))
+  const shown = await cli(stage.standby.ownerUrl, 'webhook', 'show', String(subscriptions.pulled))
+  expect(shown.out).toMatch(/events after it +[12]\d\n/)
+})
+
+test('a full export that ran has failed, and no former one answers a trigger', async () => {
+  const { url } = stage.service
+  const { body } = await request(statusUrl(url, runningExport), stage.company)
+  expect(body.reason).toMatch(/^The database was replaced while the file was made\./)
+  const answer = await trigger(url, stage.company)
+  expect(answer.body.id).not.toBe(formerExport)
+  expect((await ended(url, stage.company, answer.body.id)).status).toBe('DONE')
+})

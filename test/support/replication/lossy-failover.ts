@@ -1,0 +1,79 @@
+/**
+ * The whole service on a primary with a standby, a partner that reads a ledger, and a subscriber. The service reaches
+ * its database through an address that is moved to the standby, as a name or a virtual address is.
+ */
+import type pg from 'pg'
+import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import { publish } from '../../../src/events/publish.ts'
+import { fillLedger } from '../ledgers/ledger.ts'
+import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
+import { type Receiver, startReceiver } from '../receiver.ts'
+import { startProxy } from '../servers/proxy.ts'
+import { startTestService, type TestService } from '../service.ts'
+import { documentEvent } from '../stages/webhooks.ts'
+import { type Replication, startReplication } from './standby.ts'
+
+export interface LossyFailover extends Replication {
+  service: TestService
+  receiver: Receiver
+  /** Headers of a company token of folder 111, and of a firm token of its firm. */
+  company: Record<string, string>
+  firm: Record<string, string>
+  thirdPartyId: string
+  /** On the server that the address leads to. */
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  sql(text: string, values?: unknown[]): Promise<any[]>
+  /** Publishes `document` events of these names of folder 111, each in a transaction of its own. */
+  publish(names: string[]): Promise<void>
+  /** Kills the primary, promotes the standby, and moves the address of the service to it. */
+  promote(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function setLossyFailover(): Promise<LossyFailover> {
+  const replication = await startReplication()
+  const { primary, standby } = replication
+  const staff = await createTenants(primary.ownerUrl)
+  const secret = await staff.thirdParty('PARTNER')
+  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
+  const thirdPartyId: string = rows[0].id
+  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
+  const company = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
+  const firm = credentials(await staff.token('PARTNER', 'firm', folders.first), secret)
+  await staff.end()
+  const receiver = await startReceiver(secret)
+  const address = await startProxy(primary.ownerUrl)
+  const service = await startTestService({ ownerUrl: address.url }, { webhookAllowInsecure: true })
+  let owner = ownerOf(primary.ownerUrl)
+  return {
+    ...replication,
+    service,
+    receiver,
+    company,
+    firm,
+    thirdPartyId,
+    sql: async (text, values = []) => (await owner.query(text, values)).rows,
+    publish: async (names) => {
+      for (const name of names)
+        await inTransaction(owner, (client) => publish(client, '100', [documentEvent(name, '111')]))
+    },
+    promote: async () => {
+      await owner.end()
+      await primary.stop()
+      await standby.promote()
+      address.redirectTo(standby.ownerUrl)
+      owner = ownerOf(standby.ownerUrl)
+    },
+    close: async () => {
+      await service.stop()
+      await receiver.close()
+      await owner.end()
+      await address.cut()
+      await replication.drop()
+    },
+  }
+}
+
+function ownerOf(url: string): pg.Pool {
+  return createOwnerPool(url, { max: 1, applicationName: 'grandlivre test' })
+}
