@@ -23,8 +23,8 @@ interface ExportFields {
   attempt: number
 }
 
-/** The process is stopping; the export's queue entry is gone; every thread is busy. */
-export type RequeueReason = 'stopping' | 'lost' | 'noThread'
+/** The process is stopping; the export's queue entry is gone; every thread is busy; every connection is. */
+export type RequeueReason = 'stopping' | 'lost' | 'noThread' | 'noConnections'
 
 export interface LogEvents {
   /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */

@@ -7,7 +7,7 @@
  *
  * PostgreSQL grants a session its own lock again, so the process remembers the slots it holds. The connection runs one
  * statement at a time. If it is lost, running requests continue and their slots are locked again on a new connection;
- * until then other processes may admit a few requests too many. It must connect to PostgreSQL itself: a pooler shares
+ * until then other processes may admit a few requests too many. It connects to PostgreSQL itself: a pooler shares
  * sessions between clients, and their locks would mix.
  */
 import pg from 'pg'

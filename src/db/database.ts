@@ -24,7 +24,7 @@ import { type Address, asAddress } from './address.ts'
 import { type Actor, connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
 import { startEmbeddedDatabase } from './embedded/embedded.ts'
 import { checkServerVersion, checkVersion, migrate } from './migrations/migrate.ts'
-import { DatabaseAway, isConnectionLoss, refusalOf } from './outage.ts'
+import { DatabaseAway, isConnectionLoss, isPoolerRefusal, refusalOf } from './outage.ts'
 import { keepAlive, withOurSettings, withStartupOptions } from './pool.ts'
 
 /** The addresses of a database. */
@@ -215,7 +215,7 @@ async function connectTo(address: Address, name: string, actor: Actor): Promise<
     return await connectSafely(client, { actor, isPooled: address.isPooled })
   } catch (error) {
     if (error instanceof UnsafeConnection) throw new UnsafeConnection(error.causes, name)
-    throw isConnectionLoss(error)
+    throw isConnectionLoss(error) && !isPoolerRefusal(error)
       ? new DatabaseAway(name, error)
       : new Error(refusalOf(name, error), { cause: error })
   }

@@ -36,6 +36,23 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
+/**
+ * A pooler reports everything as SQLSTATE 08P01: outages of its own or of the server, and, with these words, what waiting
+ * does not mend: a login or a database that it does not know.
+ */
+export function isPoolerRefusal(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    codeOf(error) === '08P01' &&
+    /no such (user|database)|authentication failed|not allowed/.test(error.message)
+  )
+}
+
+/** It has no session left, or takes no more clients. */
+function isPoolerFull(error: Error): boolean {
+  return codeOf(error) === '08P01' && /query_wait_timeout|no more connections allowed/.test(error.message)
+}
+
 /** As /readyz names it. */
 export const theDatabase = 'the database'
 
@@ -49,7 +66,8 @@ export function missingOf(error: unknown): string | undefined {
   if (asUnsafeConnection(error) instanceof UnsafeConnection) return 'a safe connection to the database'
   const code = codeOf(error)
   if (code === '53100') return 'disk space of the database'
-  if (code === '53300' || /^timeout exceeded/.test(error.message)) return 'a free connection to the database'
+  const isFull = code === '53300' || isPoolerFull(error) || /^timeout exceeded/.test(error.message)
+  if (isFull) return 'a free connection to the database'
   if (code.startsWith('53')) return 'resources of the database'
   return isConnectionLoss(error) ? theDatabase : undefined
 }

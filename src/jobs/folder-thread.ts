@@ -10,7 +10,7 @@ import { strict as assert } from 'node:assert'
 import { type MessagePort, threadId } from 'node:worker_threads'
 import { eachBesideNext } from '../exports/each-beside-next.ts'
 import { dayIn } from '../exports/read/day.ts'
-import type { Snapshot } from '../exports/read/snapshot.ts'
+import { NotAdmitted, type Snapshot } from '../exports/read/snapshot.ts'
 import type { FileTotals } from '../exports/render/count-chunks.ts'
 import type { FileNotes } from '../exports/render/file-options.ts'
 import { fileRenderers } from '../exports/render/file-renderers.ts'
@@ -64,8 +64,15 @@ export interface FolderStored {
   axesLeftOut: string[]
 }
 
-/** `replicaFailed`: the attempt is to be begun again on the main database. */
-export type FolderOutcome = FolderStored | { failed: Failure } | { replicaFailed: true }
+/**
+ * `replicaFailed`: the attempt is to be begun again on the main database. `noConnections`: none were free for so long
+ * that the attempt did not begin.
+ */
+export type FolderOutcome =
+  | FolderStored
+  | { failed: Failure }
+  | { replicaFailed: true }
+  | { noConnections: true }
 
 /** Never rejects: `failureOf` needs the class of an error, which would be lost on the way to the main thread. */
 export async function storeFolder(
@@ -81,7 +88,7 @@ export async function storeFolder(
   try {
     return await produce(sources, settings, task, stop.signal)
   } catch (error) {
-    return { failed: failureOf(error) }
+    return error instanceof NotAdmitted ? { noConnections: true } : { failed: failureOf(error) }
   } finally {
     task.port.close()
     task.hash.close()

@@ -88,6 +88,7 @@ export class Supervisor {
     if (this.#closing.signal.aborted) return this.#requeue(claim, claimed, 'stopping')
     if (isLost) return this.#requeue(claim, claimed, 'lost')
     if ('noThread' in outcome) return this.#requeue(claim, claimed, 'noThread')
+    if ('noConnections' in outcome) return this.#requeue(claim, claimed, 'noConnections')
     await this.#fail(claim, job, outcome.failed, claimed.isLast)
   }
 
@@ -163,7 +164,7 @@ export class Supervisor {
     const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
       // Without a pause, it would return to the same busy threads again and again.
-      await claimed.requeue(client, because === 'noThread' ? timing.pollSeconds : 0)
+      await claimed.requeue(client, because.startsWith('no') ? timing.pollSeconds : 0)
       return true
     })
     if (isRequeued) log('export.requeued', { ...claim, because })

@@ -23,6 +23,8 @@ export interface ThreadSettings {
   replica?: { address: { url: string; isPooled: boolean }; timing: ReplicaTiming } | undefined
   /** Exports that a thread runs at once, each with two connections. */
   exportsPerThread: number
+  /** How long an export waits for a thread. Absent: `limits.exportWaitMs`. */
+  waitMs?: number
   /** Each thread opens its own store. */
   store: StoreSettings
   storeTiming: StoreTiming
@@ -54,7 +56,7 @@ export function createThreads(count: number, settings: ThreadSettings): Threads 
     maxThreads: count,
     concurrentTasksPerWorker: settings.exportsPerThread,
     maxQueue: limits.exportQueueMax,
-    taskQueue: new WaitingTasks(),
+    taskQueue: new WaitingTasks(settings.waitMs ?? limits.exportWaitMs),
     // Otherwise the first waiting task goes to the end of the queue each time no thread has a slot for it.
     stricterFIFO: true,
     workerData: settings,
@@ -98,9 +100,12 @@ export function isQueueFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'Task queue is at limit'
 }
 
+/** No thread was free in time, or too many exports wait already. */
+export function noThreadFree(cause?: unknown): AppError {
+  return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '10' }, cause })
+}
+
 export function asAppError(error: unknown): Error {
-  if (isQueueFull(error)) {
-    return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '10' }, cause: error })
-  }
+  if (isQueueFull(error)) return noThreadFree(error)
   return error instanceof Error ? error : new Error('the export thread failed', { cause: error })
 }

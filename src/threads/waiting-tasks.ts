@@ -4,26 +4,36 @@ type Task = Parameters<TaskQueue['push']>[0]
 
 interface Waiting {
   left: () => boolean
+  refuse: () => void
 }
 
 /**
  * Marks a task for {@link WaitingTasks}. The mark is not sent to the thread.
- * @param left whether the task's caller has disconnected, so that it need not run
+ * @param waiting.left whether the task's caller has disconnected, so that it need not run
+ * @param waiting.refuse called if the task has waited too long; then it never runs
  */
-export function whileWaiting<T extends object>(task: T, left: () => boolean): T {
-  return Object.assign(task, { [queueOptionsSymbol]: { left } satisfies Waiting })
+export function whileWaiting<T extends object>(task: T, waiting: Waiting): T {
+  return Object.assign(task, { [queueOptionsSymbol]: waiting })
 }
 
 /**
- * A first-in-first-out queue of tasks that drops those whose caller has disconnected. Otherwise clients that time out
- * and retry would fill the queue with abandoned requests. (An abort signal also removes a task from Piscina's queue,
- * but a thread that runs a task with a signal accepts no other task meanwhile.)
+ * A first-in-first-out queue of tasks that drops those whose caller has disconnected, and refuses those that have waited
+ * too long. Otherwise clients that time out and retry would fill the queue with abandoned requests. (An abort signal
+ * also removes a task from Piscina's queue, but a thread that runs a task with a signal accepts no other task
+ * meanwhile.)
  */
 export class WaitingTasks implements TaskQueue {
+  readonly #waitMs: number
   #tasks: Task[] = []
+  readonly #timers = new Map<Task, NodeJS.Timeout>()
+
+  /** @param waitMs how long a task may wait */
+  constructor(waitMs: number) {
+    this.#waitMs = waitMs
+  }
 
   get size(): number {
-    this.#tasks = this.#tasks.filter((task) => !(task[queueOptionsSymbol] as Waiting | null)?.left())
+    for (const task of this.#tasks) if (waitingOf(task)?.left()) this.remove(task)
     return this.#tasks.length
   }
 
@@ -33,6 +43,14 @@ export class WaitingTasks implements TaskQueue {
 
   push(task: Task): void {
     this.#tasks.push(task)
+    const waiting = waitingOf(task)
+    if (!waiting) return
+    const tooLate = () => {
+      const isWaiting = this.#tasks.includes(task)
+      this.remove(task)
+      if (isWaiting) waiting.refuse()
+    }
+    this.#timers.set(task, setTimeout(tooLate, this.#waitMs).unref())
   }
 
   /** Returns a task for which no thread had a slot. */
@@ -41,6 +59,13 @@ export class WaitingTasks implements TaskQueue {
   }
 
   remove(task: Task): void {
+    clearTimeout(this.#timers.get(task))
+    this.#timers.delete(task)
     this.#tasks = this.#tasks.filter((other) => other !== task)
   }
+}
+
+/** Null for a full export, which waits as long as it takes. */
+function waitingOf(task: Task): Waiting | null {
+  return task[queueOptionsSymbol] as Waiting | null
 }

@@ -9,11 +9,15 @@ import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embed
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
+import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { startProcess } from '../support/process.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
 import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startTestService } from '../support/service.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
+
+// Its tests are about the address itself.
+withoutPooler()
 
 /** A server with a login of each kind, each with a database of its own. */
 let folder: string

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import type { Timing } from '../../src/timing.ts'
+import { throughPooler } from './pooled/pooled-run.ts'
 import { testMasterKey } from './service.ts'
 import { until } from './until.ts'
 
@@ -52,7 +53,12 @@ export async function startProcess(
   timing: Partial<Timing> = {},
   root = resolve(import.meta.dirname, '../..'),
 ): Promise<ServiceProcess> {
-  const env = { ...environment, ...serviceSettings, ...settings }
+  const pooled = await throughPooler({
+    databaseUrl: settings['DATABASE_URL'],
+    directDatabaseUrl: settings['DIRECT_DATABASE_URL'],
+    exportDatabaseUrl: settings['EXPORT_DATABASE_URL'],
+  })
+  const env = { ...environment, ...serviceSettings, ...settings, ...pooled?.environment }
   const program = ['test/support/service-main.ts', JSON.stringify(timing)]
   const child = spawn(process.execPath, program, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
@@ -64,6 +70,7 @@ export async function startProcess(
     errors += chunk
   })
   const ended = once(child, 'close') as Promise<[number | null, string | null]>
+  void ended.then(() => pooled?.end())
   const lines = () => out.split('\n')
   await until(() => lines().some((line) => line.includes('service.listening')) || child.exitCode !== null)
   const listening = lines().find((line) => line.includes('service.listening'))

@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import type { Config } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
 import { type StartOptions, startService } from '../../src/start.ts'
+import { throughPooler } from './pooled/pooled-run.ts'
 
 export const testMasterKey = randomBytes(32)
 
@@ -59,16 +60,22 @@ export async function startTestService(
     logLevel: 'debug',
     ...settings,
   }
-  const service = await startService(config, {
+  const pooled = await throughPooler(config)
+  const service = await startService(pooled ? { ...config, ...pooled.settings } : config, {
     log: createLog(config.logLevel, out),
     ...options,
+  }).catch(async (error) => {
+    await pooled?.end()
+    throw error
   })
   return {
     url: service.url,
     consoleUrl: service.consoleUrl,
     lines,
     stop: async () => {
+      await pooled?.check()
       await service.close()
+      await pooled?.end()
       await rm(dataDir, { recursive: true })
     },
   }

@@ -1,7 +1,7 @@
 /** A streamed export, from the main thread: starts it; the reader reads its chunks and cancels it. */
 import { MessageChannel, MessagePort } from 'node:worker_threads'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
-import { asAppError, hashBeside, type Threads } from '../../threads/pool.ts'
+import { asAppError, hashBeside, noThreadFree, type Threads } from '../../threads/pool.ts'
 import { whileWaiting } from '../../threads/waiting-tasks.ts'
 import { type ExportHead, type ExportSummary, type ExportTask, folderOf, type SentTask } from './task.ts'
 
@@ -26,10 +26,10 @@ export function startExport(
   const buffers = reuseBuffers()
   // No abort signal: Piscina gives a thread that runs a task with a signal no other task, so one client per thread that
   // does not read would block all exports.
-  const waiting = whileWaiting(
-    { task, seen: seenBy(task, seen), ...sent, buffers } satisfies SentTask,
-    () => reader.cancelled,
-  )
+  const waiting = whileWaiting({ task, seen: seenBy(task, seen), ...sent, buffers } satisfies SentTask, {
+    left: () => reader.cancelled,
+    refuse: () => failed(noThreadFree()),
+  })
   const { port, hash } = sent
   const transferList = [port, ...(hash instanceof MessagePort ? [hash] : []), ...buffers]
   threads.exports.run(waiting, { name: 'streamExport', transferList: transferList as never }).catch(failed)

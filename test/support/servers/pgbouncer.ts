@@ -13,6 +13,10 @@ export interface PgBouncerOptions {
   poolMode: 'session' | 'transaction'
   /** Start-up options are silently dropped; otherwise they are refused. */
   dropsOptions: boolean
+  /** Sessions of one database. */
+  sessions?: number
+  /** By default, a free one. */
+  port?: number
 }
 
 export interface PgBouncer {
@@ -38,11 +42,11 @@ export function warnIfPoolerIsMissing(): void {
 /** @param databaseUrls a URL for each login that may connect */
 export async function startPgBouncer(
   databaseUrls: string[],
-  { poolMode, dropsOptions }: PgBouncerOptions,
+  { poolMode, dropsOptions, sessions = 60, port: fixedPort }: PgBouncerOptions,
 ): Promise<PgBouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-pgbouncer-'))
   await chmod(folder, 0o755)
-  const port = await freePort()
+  const port = fixedPort ?? (await freePort())
   const { hostname, port: serverPort } = new URL(databaseUrls[0]!)
   const logins = databaseUrls.map((url) => new URL(url))
   await writeFile(
@@ -60,6 +64,9 @@ unix_socket_dir =
 auth_type = plain
 auth_file = ${join(folder, 'logins.txt')}
 pool_mode = ${poolMode}
+default_pool_size = ${sessions}
+max_client_conn = 2000
+server_login_retry = 1
 ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
 `,
   )

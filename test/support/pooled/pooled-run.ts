@@ -1,0 +1,142 @@
+/**
+ * A run in which every service reaches its database through PgBouncer in transaction mode (`npm run test:pooler`), with
+ * DIRECT_DATABASE_URL beside it. Each service has a PgBouncer of its own, so that a test may cut, stop or fill what is
+ * behind it. When it stops, the sessions that it shared hold no lock, and few others were its own.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll } from 'vitest'
+import { startPgBouncer } from '../servers/pgbouncer.ts'
+
+let isPooledRun = process.env['TEST_POOLER'] === '1'
+
+/** For a file about the address itself: its services have the address that the test gives them. */
+export function withoutPooler(): void {
+  const before = isPooledRun
+  beforeAll(() => {
+    isPooledRun = false
+  })
+  afterAll(() => {
+    isPooledRun = before
+  })
+}
+
+/** How many connections a process may have to the server itself. */
+const directMax = 8
+
+export const pooledLogin = { name: 'web', password: 'web-password' }
+
+/** Programs of a process, by the names of their connections, that need the server itself. */
+const directNames = ['request slots', 'notifications', 'dispatcher', 'direct', 'queue']
+
+export interface PooledAddress {
+  /** For DATABASE_URL and EXPORT_DATABASE_URL. */
+  url: string
+  end(): Promise<void>
+}
+
+/** Services of this process by the database that they use directly. */
+const running = new Map<string, number>()
+
+/**
+ * Starts a pooler in front of a server, and creates its login there.
+ * @param url of a superuser
+ */
+export async function openPooledAddress(url: string): Promise<PooledAddress> {
+  // If the server is away or refuses, the service has to say so.
+  await ensurePooledLogin(url).catch(() => {})
+  const asLogin = withLogin(url)
+  const bouncer = await startPgBouncer([asLogin], { poolMode: 'transaction', dropsOptions: false })
+  return { url: bouncer.through(asLogin), end: () => bouncer.stop() }
+}
+
+/** The address with the login of the pooler. */
+export function withLogin(url: string): string {
+  return Object.assign(new URL(url), { username: pooledLogin.name, password: pooledLogin.password }).href
+}
+
+/** What `docs/operators/scaling.md` tells administrators to run. */
+export async function ensurePooledLogin(url: string): Promise<void> {
+  const { name, password } = pooledLogin
+  // Roles belong to all databases of a server, whose tests run side by side.
+  const everywhere = Object.assign(new URL(url), { pathname: '/postgres' }).href
+  await ask(
+    everywhere,
+    `begin; select pg_advisory_xact_lock(1);
+     do $$ begin
+       if not exists (select from pg_roles where rolname = '${name}') then
+         create role ${name} login password '${password}';
+         grant grandlivre_service to ${name} with set true;
+         alter role ${name} set role = 'grandlivre_service';
+         alter role ${name} set search_path = grandlivre;
+         alter role ${name} set datestyle = ISO;
+       end if;
+     end $$;
+     commit`,
+  )
+}
+
+export interface PooledSettings {
+  settings: { databaseUrl: string; directDatabaseUrl: string; exportDatabaseUrl: string | undefined }
+  /** The same, as environment variables. */
+  environment: Record<string, string>
+  /** Before the service stops. @throws {Error} if a shared session holds a lock, or too many are its own */
+  check(): Promise<void>
+  end(): Promise<void>
+}
+
+/**
+ * The settings of a service in such a run. Undefined in any other, for the embedded database, and where the test has
+ * both addresses.
+ */
+export async function throughPooler(settings: {
+  databaseUrl: string | undefined
+  directDatabaseUrl: string | undefined
+  exportDatabaseUrl: string | undefined
+}): Promise<PooledSettings | undefined> {
+  const { databaseUrl, directDatabaseUrl, exportDatabaseUrl } = settings
+  if (!isPooledRun || databaseUrl === undefined || directDatabaseUrl !== undefined) return undefined
+  const main = await openPooledAddress(databaseUrl)
+  const exports = exportDatabaseUrl === undefined ? undefined : await openPooledAddress(exportDatabaseUrl)
+  running.set(databaseUrl, (running.get(databaseUrl) ?? 0) + 1)
+  return {
+    settings: { databaseUrl: main.url, directDatabaseUrl: databaseUrl, exportDatabaseUrl: exports?.url },
+    environment: {
+      DATABASE_URL: main.url,
+      DIRECT_DATABASE_URL: databaseUrl,
+      ...(exports ? { EXPORT_DATABASE_URL: exports.url } : {}),
+    },
+    check: () => checkSessions(databaseUrl, (running.get(databaseUrl) ?? 1) * directMax),
+    end: async () => {
+      running.set(databaseUrl, running.get(databaseUrl)! - 1)
+      await Promise.all([main.end(), exports?.end()])
+    },
+  }
+}
+
+async function checkSessions(url: string, most: number): Promise<void> {
+  const [found] = await ask(
+    url,
+    `select
+       (select count(*)::int from pg_stat_activity where datname = current_database() and usename <> '${pooledLogin.name}'
+          and application_name in (${directNames.map((name) => `'grandlivre ${name}'`).join(', ')})) as direct,
+       (select count(*)::int from pg_locks join pg_stat_activity using (pid)
+        where datname = current_database() and usename = '${pooledLogin.name}' and locktype = 'advisory'
+          and state = 'idle') as locks`,
+  ).catch(() => [{ direct: 0, locks: 0 }])
+  const { direct, locks } = found as { direct: number; locks: number }
+  if (locks > 0) throw new Error(`${locks} advisory locks are left in sessions of the pooler`)
+  if (direct > most) throw new Error(`${direct} connections to the server itself, and not at most ${most}`)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+async function ask(url: string, text: string): Promise<any[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const results = await client.query(text)
+    return results.rows
+  } finally {
+    await client.end()
+  }
+}
