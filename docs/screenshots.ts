@@ -10,8 +10,10 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { loadMasterKey } from '../src/auth/master-key.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { type Credentials, correctEntries, readCredentials } from '../src/sample/demo-folder.ts'
+import { consolePictures, setConsoleStage } from './console-pictures.ts'
 import { runInTerminal, type TerminalRun } from './terminal-run.ts'
 
 interface Stage {
@@ -130,20 +132,39 @@ async function drawTerminal(browser: Browser, bytes: Buffer, columns: number): P
   return page.locator('#frame').screenshot()
 }
 
-async function startService(dataDir: string): Promise<{ credentials: Credentials; stop(): Promise<void> }> {
+interface Running {
+  credentials: Credentials
+  consoleUrl: string
+  stop(): Promise<void>
+}
+
+async function startService(dataDir: string): Promise<Running> {
   const service = spawn(process.execPath, [join(root, 'src/main.ts')], {
-    env: { ...process.env, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info', RATE_LIMIT_REQUESTS: '1000' },
+    env: {
+      ...process.env,
+      DATA_DIR: dataDir,
+      PORT: '0',
+      LOG_LEVEL: 'info',
+      RATE_LIMIT_REQUESTS: '1000',
+      CONSOLE_PORT: '0',
+      EXPORT_THREADS: '2',
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(service, 'close')
-  for await (const chunk of service.stdout) if (String(chunk).includes('service.listening')) break
+  let lines = ''
+  for await (const chunk of service.stdout) {
+    lines += String(chunk)
+    if (lines.includes('service.listening')) break
+  }
   service.stdout.resume()
+  const [, consoleUrl = ''] = /"console.listening","url":"([^"]+)"/.exec(lines)!
   const credentials = readCredentials(dataDir) as Credentials
   const stop = async () => {
     service.kill('SIGTERM')
     await ended
   }
-  return { credentials, stop }
+  return { credentials, consoleUrl, stop }
 }
 
 /** `grandlivre` as partners have it: a command on the path. */
@@ -176,18 +197,17 @@ async function withReceiver<Result>(use: () => Promise<Result>): Promise<Result>
 }
 
 async function makePictures(names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => !Object.hasOwn(pictures, name))
+  const all = { ...pictures, ...consolePictures }
+  const unknown = names.filter((name) => !Object.hasOwn(all, name))
   if (unknown.length > 0)
-    throw new Error(
-      `There is no picture ${unknown.join(', ')}: there are ${Object.keys(pictures).join(', ')}`,
-    )
+    throw new Error(`There is no picture ${unknown.join(', ')}: there are ${Object.keys(all).join(', ')}`)
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-pictures-'))
   stack.defer(() => rm(folder, { recursive: true }))
   // Accessible to the user nobody, as whom PostgreSQL runs for root.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'data')
-  const { credentials, stop } = await startService(dataDir)
+  const { credentials, consoleUrl, stop } = await startService(dataDir)
   stack.defer(stop)
   const database = await openDatabase({ dataDir, databaseUrl: undefined })
   stack.defer(() => database.close())
@@ -212,8 +232,17 @@ async function makePictures(names: readonly string[]): Promise<void> {
     const cli = [join(root, 'src/cli.ts'), 'event', 'emit', ...options, '--data', JSON.stringify(data)]
     await promisify(execFile)(process.execPath, cli, { env })
   }
+  const masterKey = await loadMasterKey({ masterKey: undefined, dataDir })
+  const { baseUrl } = credentials
+  const { ownerUrl } = database
+  const ofConsole = names.some((name) => Object.hasOwn(consolePictures, name))
+    ? await setConsoleStage({ browser, ownerUrl, masterKey, baseUrl, consoleUrl })
+    : undefined
   for (const name of names) {
-    const png = await pictures[name]!({ credentials, browser, folder, env, correct, emit })
+    const png =
+      ofConsole && Object.hasOwn(consolePictures, name)
+        ? await consolePictures[name]!(ofConsole)
+        : await pictures[name]!({ credentials, browser, folder, env, correct, emit })
     await mkdir(join(import.meta.dirname, 'pictures'), { recursive: true })
     await writeFile(join(import.meta.dirname, 'pictures', `${name}.png`), png)
     process.stdout.write(`docs/pictures/${name}.png ${Math.ceil(png.length / 1024)} KB\n`)
@@ -229,4 +258,4 @@ async function schemaOf({ baseUrl, companyToken, thirdPartySecret }: Credentials
 }
 
 const named = process.argv.slice(2)
-await makePictures(named.length > 0 ? named : Object.keys(pictures))
+await makePictures(named.length > 0 ? named : Object.keys({ ...pictures, ...consolePictures }))

@@ -24,6 +24,7 @@ export function bytes(count: number | string): string {
 
 /** `340 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h` */
 export function duration(ms: number): string {
+  if (ms === 0) return '0 s'
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
   const seconds = Math.round(ms / 1_000)
   if (seconds < 60) return `${seconds} s`
@@ -54,12 +55,20 @@ export function form({ csrf }: Pick<PageContext, 'csrf'>, path: string, content:
 <input type="hidden" name="csrf" value="${csrf}">${content}</form>`
 }
 
+/** The head of a column; those of numbers are on the right, as the numbers are. */
+export type Head = string | { number: string }
+
+const headCell = (head: Head) =>
+  typeof head === 'string'
+    ? html`<th scope="col">${head}</th>`
+    : html`<th scope="col" class="number">${head.number}</th>`
+
 /** A table with its caption, in a box that scrolls by itself on a narrow screen. */
-export function table(caption: string, heads: readonly string[], rows: readonly Html[], none: string): Html {
+export function table(caption: string, heads: readonly Head[], rows: readonly Html[], none: string): Html {
   if (rows.length === 0) return html`<h2>${caption}</h2><p class="none">${none}</p>`
   return html`<h2>${caption}</h2>
 <div class="scrolls" role="region" aria-label="${caption}" tabindex="0"><table>
-<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<thead><tr>${heads.map(headCell)}</tr></thead>
 <tbody>${rows}</tbody></table></div>`
 }
 

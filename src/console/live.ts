@@ -13,6 +13,9 @@ import { Refusal } from './page.ts'
 /** Proxies close connections on which nothing moves. */
 const quietMsMax = 15_000
 
+/** After which a browser connects again. */
+const reconnectMs = 1_000
+
 export class Viewers {
   #count = 0
   readonly #closing: AbortSignal
@@ -43,7 +46,7 @@ export class Viewers {
           const isQuiet = performance.now() - sentAt > quietMsMax
           if (content === sent && !isQuiet) continue
           if (content === sent) await stream.write(': still here\n\n')
-          else await stream.writeSSE({ event: 'content', data: content })
+          else await stream.writeSSE({ event: 'content', data: content, retry: reconnectMs })
           ;[sent, sentAt] = [content, performance.now()]
         }
       } finally {

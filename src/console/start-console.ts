@@ -7,6 +7,7 @@ import type { RunningAttempts } from '../jobs/running-attempts.ts'
 import type { Timing } from '../timing.ts'
 import { checkOwner } from './access/owner.sql.ts'
 import { createConsole } from './console-app.ts'
+import { History } from './history/history.ts'
 import { listenForStaff } from './listener.ts'
 import { Viewers } from './live.ts'
 import { pagesOf } from './pages.ts'
@@ -41,12 +42,14 @@ export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole 
   })
   stack.defer(() => owner.end())
   if (!needs.isAway) await checkOwner(owner)
+  const history = new History({ streams: services.streams, attempts, owner })
+  stack.defer(() => history.close())
   const closing = new AbortController()
   const viewers = new Viewers(closing.signal)
   const app = createConsole({
     services,
     owner,
-    ...pagesOf({ attempts }),
+    ...pagesOf({ attempts, history }),
     viewers,
     host: address.host,
     now: Date.now,

@@ -59,6 +59,11 @@ export class Readiness {
     this.#closedBy = cause
   }
 
+  /** The names of all needs, those that can be replaced last. */
+  names(): string[] {
+    return [...this.#needs, ...this.#replaceable].map(({ name }) => name)
+  }
+
   open(): void {
     this.#closedBy = undefined
   }

@@ -15,15 +15,30 @@ interface Attempt {
 
 export class RunningAttempts {
   readonly #running = new Map<string, { attempt: number; of: Attempt }>()
+  readonly #ended = { rows: 0, bytes: 0 }
 
   /** Lists the attempt until the returned function is called. */
   begin({ exportId, attempt }: { exportId: string; attempt: number }, of: Attempt): () => void {
     const listed = { attempt, of }
     this.#running.set(exportId, listed)
     return () => {
+      const { rows, bytes } = of.progress()
+      this.#ended.rows += rows
+      this.#ended.bytes += bytes
       // Unless a later attempt has begun.
       if (this.#running.get(exportId) === listed) this.#running.delete(exportId)
     }
+  }
+
+  /** Of all attempts since the process began; bytes before compression. */
+  totals(): { rows: number; bytes: number } {
+    const totals = { ...this.#ended }
+    for (const { of } of this.#running.values()) {
+      const { rows, bytes } = of.progress()
+      totals.rows += rows
+      totals.bytes += bytes
+    }
+    return totals
   }
 
   /** Undefined if another process makes the attempt, or none. */

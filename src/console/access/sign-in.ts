@@ -38,6 +38,7 @@ export function signInForm(to: string, problem?: string): Html {
   return html`<h1>Sign in</h1>
 <form method="post" action="/console/sign-in" class="sign-in">
 <input type="hidden" name="to" value="${to}">
+<input hidden name="username" autocomplete="username" value="console">
 <label for="key">Key</label>
 <input id="key" name="key" type="password" required autofocus autocomplete="current-password" spellcheck="false"${problem === undefined ? '' : html` aria-invalid="true" aria-describedby="problem"`}>
 ${problem === undefined ? '' : html`<p id="problem" class="problem" role="alert">${problem}</p>`}

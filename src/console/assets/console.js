@@ -14,7 +14,7 @@ function listen() {
   source.addEventListener('error', () => {
     lost.textContent = 'No longer up to date: waiting for the service.'
     // Closed for good: the session has ended, or the page is gone. Otherwise the browser connects again by itself.
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000)
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 1000)
   })
   addEventListener('pagehide', () => source.close())
 }

@@ -82,10 +82,10 @@ function streamTable(
 <td class="number">${bytes(stream.bytes)}</td>
 <td class="number">${bytes(rates.perSecond(stream.id, stream.bytes, stream.since))}/s</td>
 <td>${time(new Date(stream.since), context)}</td>
-<td><a href="/console/streams/${stream.id}/cut">Cut <span class="hidden">the stream of ${stream.what}</span></a></td>
+<td class="act"><a href="/console/streams/${stream.id}/cut">Cut <span class="hidden">the stream of ${stream.what}</span></a></td>
 </tr>`,
   )
-  const heads = ['Stream', 'Folder', 'Partner', 'Sent', 'Rate', 'Since', 'Act']
+  const heads = ['Stream', 'Folder', 'Partner', { number: 'Sent' }, { number: 'Rate' }, 'Since', 'Act']
   return table('Streams of this process', heads, rows, 'No export is streaming from this process.')
 }
 
@@ -95,42 +95,25 @@ function openTable(
   rates: Rates,
   context: PageContext,
 ): Html {
-  const now = Date.now()
   const rows = open.slice(0, openMax).map((each) => {
-    const here = each.state === 'running' ? attempts.find(each.id) : undefined
-    // The row is renewed twice a second; the memory of this process is newer.
-    const done = here?.progress.rows ?? Number(each.rows)
-    const whole = here?.progress.rowsTotal ?? (each.rowsTotal === null ? undefined : Number(each.rowsTotal))
-    const sent = here?.progress.bytes ?? Number(each.bytes)
-    const since = each.createdAt.getTime()
-    const rate =
-      each.state === 'queued' ? '' : `${integer(Math.round(rates.perSecond(each.id, done, since)))} rows/s`
-    const state =
-      each.state === 'queued'
-        ? html`queued for ${duration(now - since)}`
-        : bar(`Progress of ${each.id}`, done, whole)
+    const cells = each.state === 'queued' ? queuedCells(each) : runningCells(each, attempts, rates)
     return html`<tr id="${each.id}">
 <th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
 <td>${folderLink(each.folderId)} ${each.folder ?? ''}</td>
-<td>${state}</td>
-<td class="number">${each.state === 'queued' ? '' : `${integer(done)} of ${whole === undefined ? '?' : integer(whole)}`}</td>
-<td class="number">${each.state === 'queued' ? '' : bytes(sent)}</td>
-<td class="number">${rate}</td>
-<td>${placeOf(each, here?.threadId, here !== undefined)}</td>
+${cells}
 <td class="number">${each.attempt}</td>
 <td>${time(each.createdAt, context)}</td>
-<td><a href="/console/exports/${each.id}/cancel">Cancel <span class="hidden">${each.id}</span></a></td>
+<td class="act"><a href="/console/exports/${each.id}/cancel">Cancel <span class="hidden">${each.id}</span></a></td>
 </tr>`
   })
+  const numbers = ['Rows', 'Bytes', 'Rate'].map((number) => ({ number }))
   const heads = [
     'Full export',
     'Folder',
     'Progress',
-    'Rows',
-    'Bytes',
-    'Rate',
+    ...numbers,
     'Thread',
-    'Attempt',
+    { number: 'Attempts' },
     'Triggered',
     'Act',
   ]
@@ -138,10 +121,22 @@ function openTable(
   return table(caption, heads, rows, 'No full export is queued or running.')
 }
 
-function placeOf({ state }: OpenExport, threadId: number | undefined, isHere: boolean): string {
-  if (state === 'queued') return ''
-  if (!isHere) return 'another process'
-  return threadId === undefined ? 'waits for one' : String(threadId)
+function queuedCells({ createdAt }: OpenExport): Html {
+  return html`<td>queued for ${duration(Date.now() - createdAt.getTime())}</td><td></td><td></td><td></td><td></td>`
+}
+
+function runningCells(each: OpenExport, attempts: RunningAttempts, rates: Rates): Html {
+  const here = attempts.find(each.id)
+  // The row is renewed twice a second; the memory of this process is newer.
+  const done = here?.progress.rows ?? Number(each.rows)
+  const whole = here?.progress.rowsTotal ?? (each.rowsTotal === null ? undefined : Number(each.rowsTotal))
+  const rate = rates.perSecond(each.id, done, each.createdAt.getTime())
+  const place = here ? (here.threadId ?? 'waits for one') : 'another process'
+  return html`<td>${bar(`Progress of ${each.id}`, done, whole)}</td>
+<td class="number">${integer(done)} of ${whole === undefined ? '?' : integer(whole)}</td>
+<td class="number">${bytes(here?.progress.bytes ?? each.bytes)}</td>
+<td class="number">${integer(Math.round(rate))} rows/s</td>
+<td>${place}</td>`
 }
 
 function endedTable(ended: readonly EndedExport[], context: PageContext): Html {
@@ -157,7 +152,16 @@ function endedTable(ended: readonly EndedExport[], context: PageContext): Html {
 <td class="text">${each.reason ?? ''}</td>
 </tr>`,
   )
-  const heads = ['Full export', 'Folder', 'State', 'Rows', 'Bytes', 'Took', 'Ended', 'Reason']
+  const heads = [
+    'Full export',
+    'Folder',
+    'State',
+    { number: 'Rows' },
+    { number: 'Bytes' },
+    { number: 'Took' },
+    'Ended',
+    'Reason',
+  ]
   return table('Full exports that ended last', heads, rows, 'None has ended.')
 }
 

@@ -20,21 +20,54 @@ export interface RunningStream {
   since: number
   /** Sent so far, as compressed. */
   bytes: number
+  /** 0 until the last is sent. */
+  rows: number
 }
 
 export class RunningStreams {
   readonly #running = new Map<string, { stream: RunningStream; answer: ServerResponse }>()
+  readonly #ended = { rows: 0, bytes: 0 }
+  #slowestFirstByteMs: number | undefined
 
   /**
    * Lists a stream until its answer ends.
    * @param answer destroyed when staff cut the stream
    */
-  begin(facts: Omit<RunningStream, 'id' | 'bytes'>, answer: ServerResponse): RunningStream {
-    const stream = { ...facts, id: `stream_${randomBytes(8).toString('hex')}`, bytes: 0 }
+  begin(facts: Omit<RunningStream, 'id' | 'bytes' | 'rows'>, answer: ServerResponse): RunningStream {
+    const stream = { ...facts, id: `stream_${randomBytes(8).toString('hex')}`, bytes: 0, rows: 0 }
     this.#running.set(stream.id, { stream, answer })
-    answer.once('close', () => this.#running.delete(stream.id))
-    if (answer.closed) this.#running.delete(stream.id)
+    const end = () => {
+      if (!this.#running.delete(stream.id)) return
+      this.#ended.rows += stream.rows
+      this.#ended.bytes += stream.bytes
+    }
+    answer.once('close', end)
+    if (answer.closed) end()
     return stream
+  }
+
+  /** Bytes go to the socket. */
+  sent(stream: RunningStream, bytes: number): void {
+    if (stream.bytes === 0)
+      this.#slowestFirstByteMs = Math.max(this.#slowestFirstByteMs ?? 0, Date.now() - stream.since)
+    stream.bytes += bytes
+  }
+
+  /** Of all streams since the process began. */
+  totals(): { rows: number; bytes: number } {
+    const totals = { ...this.#ended }
+    for (const { stream } of this.#running.values()) {
+      totals.rows += stream.rows
+      totals.bytes += stream.bytes
+    }
+    return totals
+  }
+
+  /** Of the streams that began to arrive since the last call; undefined if none did. */
+  takeSlowestFirstByteMs(): number | undefined {
+    const slowest = this.#slowestFirstByteMs
+    this.#slowestFirstByteMs = undefined
+    return slowest
   }
 
   /** Oldest first. */

@@ -170,7 +170,7 @@ function sourceOf(
   first: Uint8Array | undefined,
   listed: RunningStream,
   c: Context<Edge>,
-  { log, readiness }: Services,
+  { log, readiness, streams }: Services,
   ended: (summary: ExportSummary) => void,
 ): BodySource {
   let next = first
@@ -183,11 +183,12 @@ function sourceOf(
     read: async () => {
       const chunk = next ?? (await reader.read().catch(recordFailure))
       next = undefined
-      listed.bytes += chunk?.length ?? 0
+      if (chunk) streams.sent(listed, chunk.length)
       return chunk
     },
     recycle: (chunk) => reader.recycle(chunk),
     ended: () => {
+      listed.rows = reader.summary!.rows
       conclude(reader.summary!, started, c, log)
       ended(reader.summary!)
     },

@@ -1,0 +1,66 @@
+/** Charts of the last hour, drawn as SVG. Pure. Labels are outside the drawing, which stretches; so they keep their size. */
+import { html } from 'hono/html'
+import type { Html } from './page.ts'
+
+const width = 360
+const height = 100
+
+export interface Curve {
+  label: string
+  /** Oldest first; NaN where nothing was measured. */
+  values: Float64Array
+}
+
+export interface Chart {
+  title: string
+  /** A value as text, with its unit. */
+  show: (value: number) => string
+  curves: readonly Curve[]
+}
+
+/** The least of 1, 2, 5, 10, 20 ... that is not below the value; 1 for 0. */
+export function roundUp(value: number): number {
+  if (value <= 0) return 1
+  const power = 10 ** Math.floor(Math.log10(value))
+  return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * (1 - 1e-9))!
+}
+
+/** The commands of a path; a gap begins a new line. A single value between gaps is a short dash. */
+export function pathOf(values: Float64Array, top: number): string {
+  let path = ''
+  let isDrawing = false
+  for (const [i, value] of values.entries()) {
+    if (Number.isNaN(value)) {
+      isDrawing = false
+      continue
+    }
+    const x = ((i / (values.length - 1)) * width).toFixed(1)
+    const y = (height - (Math.min(value, top) / top) * height).toFixed(1)
+    path += isDrawing ? `L${x} ${y}` : `M${x} ${y}h0.1`
+    isDrawing = true
+  }
+  return path
+}
+
+export function chart({ title, show, curves }: Chart): Html {
+  const highest = Math.max(0, ...curves.flatMap(({ values }) => [...values].filter((value) => value > 0)))
+  const top = roundUp(highest)
+  const legend = curves.map(
+    ({ label, values }, i) =>
+      html`<li><span class="line series-${i + 1}" aria-hidden="true"></span>${label} <strong>${latest(values, show)}</strong></li>`,
+  )
+  return html`<figure class="chart">
+<figcaption><h2>${title}</h2><ul>${legend}</ul></figcaption>
+<div class="drawing"><span class="top">${show(top)}</span>
+<svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title} in the last hour: ${show(highest)} at most">
+<path class="grid" d="M0 0H${width}M0 ${height / 2}H${width}M0 ${height}H${width}"></path>
+${curves.map(({ values }, i) => html`<path class="curve series-${i + 1}" d="${pathOf(values, top)}"></path>`)}
+</svg></div>
+<p class="axis"><span>an hour ago</span><span>now</span></p>
+</figure>`
+}
+
+function latest(values: Float64Array, show: (value: number) => string): string {
+  const value = values.at(-1)!
+  return Number.isNaN(value) ? 'no value' : show(value)
+}

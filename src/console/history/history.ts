@@ -1,0 +1,84 @@
+/** What the charts of the process show: a sample every ten seconds for an hour, while the console runs. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Pool } from 'pg'
+import type { RunningStreams } from '../../http/stream/running-streams.ts'
+import type { RunningAttempts } from '../../jobs/running-attempts.ts'
+import { readDelays } from './delays.sql.ts'
+import { Ring, sampleEveryMs } from './ring.ts'
+
+export const seriesNames = [
+  /** Per second. */
+  'rows',
+  'bytes',
+  /** Bytes of the process, with its threads. */
+  'memory',
+  /** Seconds. */
+  'eventLoop',
+  'firstByte',
+  'queuedExport',
+  'delivery',
+] as const
+export type SeriesName = (typeof seriesNames)[number]
+
+export interface HistoryParts {
+  streams: RunningStreams
+  attempts: RunningAttempts
+  owner: Pool
+}
+
+export class History {
+  readonly #parts: HistoryParts
+  readonly #ring = new Ring(seriesNames)
+  readonly #eventLoop = monitorEventLoopDelay({ resolution: 20 })
+  readonly #timer: NodeJS.Timeout
+  #last: { at: number; rows: number; bytes: number }
+  #sampling: Promise<void> = Promise.resolve()
+
+  constructor(parts: HistoryParts) {
+    this.#parts = parts
+    this.#last = this.#counted()
+    this.#eventLoop.enable()
+    this.#timer = setInterval(() => {
+      this.#sampling = this.sample()
+    }, sampleEveryMs)
+    this.#timer.unref()
+  }
+
+  values(name: SeriesName): Float64Array {
+    return this.#ring.values(name)
+  }
+
+  async sample(): Promise<void> {
+    // A database that cannot be reached leaves a gap in its curves.
+    const delays = await readDelays(this.#parts.owner).catch(() => undefined)
+    const [before, now] = [this.#last, this.#counted()]
+    this.#last = now
+    const perSecond = (rise: number) => (rise * 1000) / Math.max(now.at - before.at, 1)
+    this.#ring.push({
+      rows: perSecond(now.rows - before.rows),
+      bytes: perSecond(now.bytes - before.bytes),
+      memory: process.memoryUsage.rss(),
+      // It is in nanoseconds, with the pause between two looks.
+      eventLoop: this.#eventLoop.percentile(99) / 1e9,
+      firstByte: (this.#parts.streams.takeSlowestFirstByteMs() ?? Number.NaN) / 1000,
+      queuedExport: delays?.queuedExport ?? Number.NaN,
+      delivery: delays?.delivery ?? Number.NaN,
+    })
+    this.#eventLoop.reset()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#eventLoop.disable()
+    await this.#sampling
+  }
+
+  #counted(): { at: number; rows: number; bytes: number } {
+    const [streamed, stored] = [this.#parts.streams.totals(), this.#parts.attempts.totals()]
+    return {
+      at: performance.now(),
+      rows: streamed.rows + stored.rows,
+      bytes: streamed.bytes + stored.bytes,
+    }
+  }
+}

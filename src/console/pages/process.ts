@@ -1,0 +1,86 @@
+/** What this process needs and does: readiness, threads, connections, and charts of the last hour. */
+import { html } from 'hono/html'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { chart } from '../chart.ts'
+import { bytes, duration, facts, integer, table, time } from '../elements.ts'
+import type { History, SeriesName } from '../history/history.ts'
+import type { Html, Page, PageContext } from '../page.ts'
+
+const everyMs = 5_000
+
+export function processPage(history: History): Page {
+  return {
+    path: '/process',
+    title: 'Process',
+    navigation: 'Process',
+    everyMs,
+    render: async (context) => html`<h1>Process</h1>
+${await needsTable(context)}
+${factsOfProcess(context)}
+<div class="charts">${charts(history)}</div>
+<p class="hint">A value every 10 seconds since this process began. Rows of a stream count when it ends.</p>`,
+  }
+}
+
+async function needsTable({ services: { readiness } }: PageContext): Promise<Html> {
+  const { missing, degraded } = await readiness.check()
+  const found = [
+    ...missing.map((need) => ({ ...need, state: 'missing' })),
+    ...degraded.map((need) => ({ ...need, state: 'replaced by another' })),
+  ]
+  const isOf = (name: string) => (need: { name: string }) =>
+    need.name === name || need.name.startsWith(`${name} (`)
+  const names = readiness.names()
+  // What a request found missing, such as a free connection, is no need of its own.
+  const others = found.filter((need) => !names.some((name) => isOf(name)(need)))
+  const states = names.map((name) => found.find(isOf(name)) ?? { name, state: 'ready', error: undefined })
+  const rows = [...states, ...others].map(
+    ({ name, state, error }) => html`<tr><th scope="row">${name}</th>
+<td><span class="state ${state === 'ready' ? 'done' : 'failed'}">${state}</span></td>
+<td class="text">${error === undefined ? '' : reasonOf(error)}</td></tr>`,
+  )
+  const sentence =
+    missing.length === 0 ? 'Ready for requests.' : 'Not ready: balancers send no requests here.'
+  return html`<p role="status" aria-live="polite">${sentence}</p>
+${table('What it needs', ['Need', 'State', 'Why'], rows, 'Nothing.')}`
+}
+
+/** Without the stack; a connection that is unsafe has several lines. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function factsOfProcess(context: PageContext): Html {
+  const { threads, database } = context.services
+  const { exports } = threads
+  return html`<h2>This process</h2>
+${facts([
+  ['Process', String(process.pid)],
+  ['Version', `${packageJson.version}, Node ${process.versions.node}`],
+  ['Since', html`${time(new Date(Date.now() - process.uptime() * 1000), context)}`],
+  ['Runs for', duration(Math.floor(process.uptime() / 60) * 60_000)],
+  ['Export threads', integer(exports.threads.length)],
+  ['Exports waiting for a thread', integer(exports.queueSize)],
+  ['Connections of requests', `${database.totalCount - database.idleCount} used, ${database.idleCount} idle`],
+  ['Requests waiting for a connection', integer(database.waitingCount)],
+])}`
+}
+
+function charts(history: History): Html[] {
+  const curve = (label: string, name: SeriesName) => ({ label, values: history.values(name) })
+  const perSecond = (show: (value: number) => string) => (value: number) => `${show(value)}/s`
+  const rows = (value: number) => integer(Math.round(value))
+  const seconds = (value: number) => duration(value * 1000)
+  return [
+    { title: 'Rows exported', show: perSecond(rows), curves: [curve('rows', 'rows')] },
+    { title: 'Bytes exported', show: perSecond(bytes), curves: [curve('bytes', 'bytes')] },
+    { title: 'First byte of streams', show: seconds, curves: [curve('slowest', 'firstByte')] },
+    {
+      title: 'Oldest that waits',
+      show: seconds,
+      curves: [curve('full export in the queue', 'queuedExport'), curve('delivery', 'delivery')],
+    },
+    { title: 'Memory', show: bytes, curves: [curve('resident', 'memory')] },
+    { title: 'Event-loop delay', show: seconds, curves: [curve('99th percentile', 'eventLoop')] },
+  ].map(chart)
+}

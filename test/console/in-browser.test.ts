@@ -1,0 +1,200 @@
+/** What staff see and do in the console, in Chromium. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { revokeKey } from '../../src/auth/console/keys.sql.ts'
+import { isChromiumInstalled, openChromium } from '../support/browser/chromium.ts'
+import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
+import { movementsUrl, slowReader } from '../support/download.ts'
+import { statusUrl, trigger } from '../support/full-export.ts'
+import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
+import { request } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let stage: ConsoleStage
+let browser: Browser
+let page: Page
+
+/** What pages reported or asked of other hosts. */
+const complaints: string[] = []
+
+async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
+  const opened = await (await browser.newContext(options)).newPage()
+  opened.setDefaultTimeout(15_000)
+  opened.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`))
+  opened.on('pageerror', (error) => complaints.push(String(error)))
+  opened.on('request', (asked) => {
+    if (new URL(asked.url()).origin !== stage.origin) complaints.push(`a request to ${asked.url()}`)
+  })
+  return opened
+}
+
+async function signIn(on: Page, key = stage.key): Promise<void> {
+  await on.goto(`${stage.origin}/console`)
+  await on.getByLabel('Key').fill(key)
+  await on.keyboard.press('Enter')
+  await on.getByRole('navigation').waitFor()
+}
+
+/** Presses Tab until the element has the focus, as without a mouse. */
+async function tabTo(on: Page, selector: string): Promise<void> {
+  const target = on.locator(selector)
+  for (let presses = 0; presses < 40; presses += 1) {
+    if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return
+    await on.keyboard.press('Tab')
+  }
+  throw new Error(`Tab does not lead to ${selector}`)
+}
+
+const background = (on: Page) => on.evaluate('getComputedStyle(document.body).backgroundColor')
+const widthOf = (on: Page) => on.evaluate('document.documentElement.scrollWidth')
+
+/** What the audit says of an act of staff. */
+async function recorded(act: string): Promise<{ staff: string; details: object }[]> {
+  const { rows } = await stage.staff.client.query(
+    'select staff, details from grandlivre.audit_rows where act = $1 order by number',
+    [act],
+  )
+  return rows.map(({ staff, details }) => ({ staff, details: JSON.parse(details) }))
+}
+
+describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
+  beforeAll(async () => {
+    ;[stage, browser] = await Promise.all([setConsoleStage(), openChromium()])
+    await stage.staff.client.query('set search_path = grandlivre')
+    // A stream of it does not end by itself while its client does not read.
+    await addLargeExercice(stage.staff.client, 8_000)
+    page = await openPage()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await stage?.close()
+  })
+
+  test('refuses a wrong key in words, and opens with the right one', async () => {
+    await page.goto(`${stage.origin}/console`)
+    await page.getByLabel('Key').fill('glv_console_wrong')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').innerText()).toBe('This key is not in use.')
+    // The browser names the answer in its console.
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('401')])
+    await signIn(page)
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Exports')
+    expect(await page.getByRole('link', { name: 'Exports', exact: true }).getAttribute('aria-current')).toBe(
+      'page',
+    )
+    expect(await recorded('console refuse')).toMatchObject([{ details: { address: '127.0.0.1' } }])
+    expect((await recorded('console sign-in'))[0]!.staff).toMatch(/^console alice as /)
+  })
+
+  test('shows the progress of another process as it is, keeps the focus, and cancels by keyboard alone', async () => {
+    const id = `export_${'1'.repeat(32)}`
+    const { client } = stage.staff
+    await client.query(
+      `insert into exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt, rows, rows_total)
+       values (100, $1, 111, '1.0.0', 'JSON', repeat('1', 64), 'test', 'running', 2, 200, 1000)`,
+      [id],
+    )
+    const row = page.locator(`#${id}`)
+    await row.waitFor()
+    expect(await row.innerText()).toContain('another process')
+    await tabTo(page, `#${id} a >> text=Cancel`)
+    await client.query('update exports set rows = 700 where id = $1', [id])
+    const bar = row.getByRole('progressbar')
+    await until(async () => (await bar.getAttribute('value')) === '70')
+    expect(await page.evaluate('document.activeElement.textContent')).toContain('Cancel')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Cancel a full export' }).waitFor()
+    await page.keyboard.type('the <folder> & "books" move')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    const ended = page.locator(`#ended-${id}`)
+    await ended.waitFor()
+    expect(await ended.innerText()).toContain('They say: the <folder> & "books" move.')
+    expect(await recorded('export cancel')).toMatchObject([
+      { staff: expect.stringMatching(/^console alice/), details: { reason: 'the <folder> & "books" move' } },
+    ])
+  })
+
+  test('names the thread of an attempt of this process, which ends when it is cancelled', async () => {
+    const { client } = stage.staff
+    // The attempt waits for the table, in its thread.
+    await client.query('begin; lock table movements in access exclusive mode')
+    const { body } = await trigger(stage.service.url, stage.company)
+    const row = page.locator(`#${body.id}`)
+    await until(async () => /rows\/s\t\d+\t1\t/.test(await row.innerText()))
+    await row.getByRole('link', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Cancel the export' }).click()
+    await page.locator(`#ended-${body.id}`).waitFor()
+    await client.query('rollback')
+    const status = await request(statusUrl(stage.service.url, body.id), stage.company)
+    expect(status.body.status).toBe('FAILED')
+  })
+
+  test('shows a stream with its partner, and cuts it', async () => {
+    const url = movementsUrl(stage.service.url, { idExercice: largeExercice })
+    const reader = await slowReader(url, stage.company)
+    const row = page.locator('tr[id^=stream_]')
+    await row.waitFor()
+    expect(await row.innerText()).toMatch(/movements json\s+111\s+PARTNER\s+[\d.]+ MB/)
+    await row.getByRole('link', { name: 'Cut' }).click()
+    await page.getByLabel('Reason').fill('too slow')
+    await page.getByRole('button', { name: 'Cut the stream' }).click()
+    await expect(reader.read(Number.POSITIVE_INFINITY)).rejects.toThrow('aborted')
+    await page.getByText('No export is streaming from this process.').waitFor()
+    expect(await recorded('stream cut')).toMatchObject([
+      { details: { stream: 'movements', reason: 'too slow' } },
+    ])
+  })
+
+  test('shows what the process needs, and charts, on a phone and in the dark', async () => {
+    await page.goto(`${stage.origin}/console/process`)
+    expect(await page.getByText('Ready for requests.').count()).toBe(1)
+    expect(await page.getByRole('img').count()).toBe(6)
+    expect(await background(page)).toBe('rgb(251, 251, 250)')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await until(async () => (await background(page)) === 'rgb(22, 25, 27)')
+    await page.setViewportSize({ width: 390, height: 800 })
+    for (const path of ['/console/process', '/console', `/console/exports/export_${'1'.repeat(32)}/cancel`]) {
+      await page.goto(`${stage.origin}${path}`)
+      expect(await widthOf(page), path).toBe(390)
+    }
+  })
+
+  test('works without its script, by reloading', async () => {
+    const plain = await openPage({ javaScriptEnabled: false })
+    await signIn(plain)
+    await plain.reload()
+    expect(await plain.getByRole('heading', { level: 1 }).innerText()).toBe('Exports')
+    await plain.getByRole('button', { name: 'Sign out' }).click()
+    await plain.getByLabel('Key').waitFor()
+    await plain.context().close()
+  })
+
+  test('a form of another origin on this machine does nothing', async () => {
+    const evil = createServer((_, response) => {
+      response.setHeader('Content-Type', 'text/html')
+      response.end(
+        `<form method=post action="${stage.origin}/console/sign-out"><button>Win a prize</button></form>`,
+      )
+    }).listen(0, '127.0.0.1')
+    await once(evil, 'listening')
+    await page.goto(`http://127.0.0.1:${(evil.address() as AddressInfo).port}/`)
+    await page.getByRole('button').click()
+    await page.getByText('This form was not sent from a page of the console.').waitFor()
+    await page.goto(`${stage.origin}/console`)
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Exports')
+    evil.close()
+    complaints.splice(0)
+  })
+
+  test('shows the sign-in page once the key is revoked', async () => {
+    await page.goto(`${stage.origin}/console`)
+    await revokeKey(stage.staff.client, 'alice')
+    await page.getByLabel('Key').waitFor()
+    expect(complaints.splice(0).filter((text) => !text.includes('401'))).toEqual([])
+  })
+})
