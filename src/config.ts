@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { tracesShareOf } from './traces-share.ts'
 import { deliveryBytesMax, deliveryEventsMax } from './webhook-delivery.ts'
 
 export interface Config {
@@ -47,6 +48,8 @@ export interface Config {
   metrics: { host: string; port: number } | undefined
   /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
   otlpEndpoint: string | undefined
+  /** Share of the traces that begin in this service which are recorded, 0 to 1. */
+  tracesShare: number
   /** Where staff sign in with a browser. Absent: nowhere. */
   console: { host: string; port: number } | undefined
   logLevel: LogLevel
@@ -165,6 +168,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
     metrics: listener('METRICS'),
     otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
+    tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
     console: listener('CONSOLE'),
     logLevel,
   }

@@ -15,7 +15,8 @@ import type { ThreadSettings } from './threads/pool.ts'
 
 const settings = workerData as ThreadSettings
 const { telemetryMemory } = settings
-const telemetry = telemetryMemory ? new ThreadTelemetry(telemetryMemory, threadId) : noTelemetry
+const counts = telemetryMemory && new ThreadTelemetry(telemetryMemory, threadId)
+const telemetry = counts ?? noTelemetry
 
 const { database, replica } = settings
 
@@ -58,10 +59,12 @@ if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BEL
 
 /** Streams an export to the main thread, over a channel. */
 export function streamExport(sent: SentTask): Promise<void> {
-  return sendExport(sources, sent, produce)
+  const sending = sendExport(sources, sent, produce)
+  return counts ? counts.during(sending) : sending
 }
 
 /** Writes a full export to the store. */
 export function exportFolder(task: FolderTask): Promise<FolderOutcome> {
-  return storeFolder(sources, settings, task)
+  const storing = storeFolder(sources, settings, task)
+  return counts ? counts.during(storing) : storing
 }

@@ -101,6 +101,10 @@ export interface LogEvents {
   'subscription.error': { subscriptionId: string; error: unknown }
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': { error: unknown }
+  /** Where METRICS_PORT is served. */
+  'metrics.listening': { url: string }
+  /** The collector accepted no metrics or traces. Logged once until it accepts some. */
+  'telemetry.notSent': { error: unknown }
   'console.listening': { url: string }
   /** A page or act of the console failed because of a fault of ours or of a dependency. */
   'console.failed': { path: string; error: unknown }
@@ -150,6 +154,8 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'subscription.disabled': 'error',
   'subscription.error': 'error',
   'dispatcher.error': 'warn',
+  'metrics.listening': 'info',
+  'telemetry.notSent': 'warn',
   'console.listening': 'info',
   'console.failed': 'error',
   'audit.waiting': 'warn',

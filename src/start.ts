@@ -16,9 +16,11 @@ import { openConnections } from './start/connections.ts'
 import { beginExport, needsOf } from './start/needs.ts'
 import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { ReplicaWatch } from './start/replica.ts'
+import { observeStanding } from './start/standing-gauges.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
-import { noTelemetry } from './telemetry/telemetry.ts'
+import { startTelemetry } from './telemetry/start-telemetry.ts'
+import type { Telemetry } from './telemetry/telemetry.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
@@ -29,6 +31,8 @@ export interface RunningService {
   url: string
   /** `http://127.0.0.1:9090/console`; undefined without CONSOLE_PORT. */
   consoleUrl: string | undefined
+  /** `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
+  metricsUrl: string | undefined
   /**
    * Stops accepting connections, waits up to `drainMs` (timing.ts) for running responses, then stops everything else.
    * @returns whether all responses ended by themselves
@@ -57,7 +61,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const log = options.log ?? createLog(config.logLevel)
   const timing = options.timing ?? defaultTiming
   checkTiming(timing)
-  const telemetry = noTelemetry
+  const { telemetry, metricsUrl, close: closeTelemetry } = await startTelemetry(config, timing.telemetry, log)
+  stack.defer(closeTelemetry)
   const { database, urls, away } = await openUnlessAway(config)
   stack.defer(async () => database?.close())
   const { service, directUrl } = urls
@@ -67,8 +72,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const masterKey = await loadMasterKey(config)
   const connections = openConnections(stack, { urls, config, timing, telemetry, log })
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
+  observeStanding(telemetry, pool)
   const bound = database && (await options.prepare?.(database, masterKey))
-  const { server, url, answerWith } = await listenAhead(config, log, timing)
+  const { server, url, answerWith } = await listenAhead(config, { log, telemetry }, timing)
   let drained = true
   const stopServing = async () => {
     notifications.stopWaiting()
@@ -78,24 +84,23 @@ export async function startService(config: Config, options: StartOptions = {}): 
   // Links to files contain the port, which is known only once it is bound if PORT is 0. Earlier requests wait.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
-  const threads = createThreads(config.exportThreads, {
+  const threads = createThreads(config.exportThreads, telemetry, {
     database: service,
     replica: replicaAddress && { address: replicaAddress, timing: timing.replica },
     exportsPerThread: config.exportsPerThread,
     store: settings,
     storeTiming: timing.store,
     timeZone: config.timeZone,
-    telemetryMemory: telemetry.threadMemory,
   })
   stack.defer(() => threads.destroy())
-  const needs = await needsOf({ config, database: pool, direct, store, threads })
+  const needs = await needsOf({ config, database: pool, direct, store, threads, telemetry })
   const replica =
     replicaAddress &&
     new ReplicaWatch({ main: pool, address: replicaAddress, threads, timing: timing.replica, telemetry, log })
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [])
-  const deliveries = postPartsOf(config, timing.deliveries)
+  const deliveries = postPartsOf(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
   const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
@@ -119,6 +124,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   return {
     url,
     consoleUrl: staffConsole?.url,
+    metricsUrl,
     close: async () => {
       await running.disposeAsync()
       return drained
@@ -129,10 +135,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
 type App = ReturnType<typeof createApp>
 
 /** Binds the port. Requests wait for `answerWith`. */
-async function listenAhead(config: Config, log: Log, timing: Timing) {
+async function listenAhead(config: Config, parts: { log: Log; telemetry: Telemetry }, timing: Timing) {
   const opened = Promise.withResolvers<App>()
   const fetch = async (...request: Parameters<App['fetch']>) => (await opened.promise).fetch(...request)
-  const server = createListener(fetch, log, timing.listener)
+  const server = createListener(fetch, parts, timing.listener)
   return { server, url: await listen(server, config), answerWith: opened.resolve }
 }
 

@@ -83,6 +83,16 @@ export interface DeliveryTiming {
   stopMs: number
 }
 
+/** Metrics and traces that are sent to a collector. */
+export interface TelemetryTiming {
+  /** How often metrics are sent. */
+  exportMs: number
+  /** How long spans wait for others to be sent with them. */
+  spanBatchMs: number
+  /** How long a stopping process tries to send what is left. */
+  flushMs: number
+}
+
 export interface Timing {
   listener: ListenerTiming
   /** Interval for retrying a database server that was unreachable at the start. */
@@ -100,6 +110,7 @@ export interface Timing {
   exports: ExportTiming
   replica: ReplicaTiming
   deliveries: DeliveryTiming
+  telemetry: TelemetryTiming
 }
 
 export const defaultTiming: Timing = {
@@ -126,15 +137,25 @@ export const defaultTiming: Timing = {
     retryMs: 250,
     stopMs: 5_000,
   },
+  telemetry: { exportMs: 60_000, spanBatchMs: 2_000, flushMs: 3_000 },
 }
 
 /** @throws {AssertionError} if two of them contradict each other */
-export function checkTiming({ listener, drainMs, stopMs, store, exports, deliveries }: Timing): void {
+export function checkTiming({
+  listener,
+  drainMs,
+  stopMs,
+  store,
+  exports,
+  deliveries,
+  telemetry,
+}: Timing): void {
   // Otherwise a request with a body would be cut off before its headers are late.
   assert(listener.headersMs <= listener.requestMs, 'headers are a part of the request')
   // Exports, deliveries and responses end in parallel; database and store need some time after that.
   for (const each of [drainMs, exports.stopMs, deliveries.stopMs])
     assert(each < stopMs, 'a process that stops has time left for its connections')
+  assert(drainMs + telemetry.flushMs < stopMs, 'what a stopping process has measured is sent')
   assert(store.retryMs <= store.retryMsMax, 'pauses double from the one to the other')
   // Otherwise a silent server would be reported as slow, and uploads would fail for it.
   assert(store.idleMs < store.requestMs, 'a silent request is distinguished from a slow one')

@@ -33,7 +33,15 @@ const rooms = [
 ]
 /** What service and package must agree on. */
 const agreed = ['error-codes.ts', 'webhook-delivery.ts']
-const ground = [...agreed, 'config.ts', 'errors.ts', 'log.ts', 'stop-signal.ts', 'timing.ts']
+const ground = [
+  ...agreed,
+  'config.ts',
+  'errors.ts',
+  'log.ts',
+  'stop-signal.ts',
+  'timing.ts',
+  'traces-share.ts',
+]
 const entries = [
   'main.ts',
   'cli.ts',

@@ -1,5 +1,6 @@
 /** Outages of the database, and their 503. */
 import { AppError } from '../errors.ts'
+import { type DatabaseErrorClass, databaseErrorClasses } from '../telemetry/telemetry.ts'
 import { asUnsafeConnection, UnsafeConnection } from './check-connection.ts'
 
 /**
@@ -34,6 +35,16 @@ export function isConnectionLoss(error: unknown): boolean {
   return /^(Connection terminated|Client has encountered a connection error|timeout (exceeded|expired)|Query read timeout)/.test(
     error.message,
   )
+}
+
+/** The class by which operators count an error of the database; undefined for any other error. */
+export function errorClassOf(error: unknown): DatabaseErrorClass | undefined {
+  // One that became an AppError was counted where it came from.
+  if (!(error instanceof Error) || error instanceof AppError) return undefined
+  const code = codeOf(error)
+  const isState = /^[0-9A-Z]{5}$/.test(code) && /\d/.test(code)
+  if (!isState) return isConnectionLoss(error) ? '08' : undefined
+  return databaseErrorClasses.find((each) => code.startsWith(each)) ?? 'other'
 }
 
 /**

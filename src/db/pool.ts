@@ -5,11 +5,11 @@
 import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
-import type { DatabaseTelemetry } from '../telemetry/telemetry.ts'
+import { type DatabaseOperation, type DatabaseTelemetry, databaseOperations } from '../telemetry/telemetry.ts'
 import { type Address, asAddress } from './address.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
 import { idLiteral } from './literal.ts'
-import { unavailable, unavailableIfMissing } from './outage.ts'
+import { errorClassOf, unavailable, unavailableIfMissing } from './outage.ts'
 
 /** A rollback is immediate in PostgreSQL, whatever it undoes. */
 const rollbackMs = 1_000
@@ -29,10 +29,32 @@ export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
  * pool itself listens to idle connections only.
  */
 class PooledClient extends pg.Client {
-  constructor(options?: pg.ClientConfig) {
+  readonly #telemetry: DatabaseTelemetry | undefined
+
+  constructor(options?: pg.ClientConfig & { telemetry?: DatabaseTelemetry }) {
     super(options)
     this.on('error', () => {})
+    this.#telemetry = options?.telemetry
   }
+
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, of which this wraps the result
+  override query(...statement: any[]): any {
+    const telemetry = this.#telemetry
+    const result = (super.query as (...args: unknown[]) => unknown).apply(this, statement)
+    if (!telemetry || !(result instanceof Promise)) return result
+    const began = performance.now()
+    const ended = () =>
+      telemetry.operationEnded(operationOf(statement[0]), (performance.now() - began) / 1_000)
+    result.then(ended, ended)
+    return result
+  }
+}
+
+/** The first word of a statement. */
+function operationOf(statement: string | { text?: string }): DatabaseOperation {
+  const text = typeof statement === 'string' ? statement : (statement.text ?? '')
+  const word = /^\s*(\w+)/.exec(text)?.[1]?.toLowerCase()
+  return databaseOperations.find((known) => known === word) ?? 'other'
 }
 
 /**
@@ -65,6 +87,24 @@ export interface PoolOptions {
   telemetry?: DatabaseTelemetry
 }
 
+/** The pools that report to telemetry. */
+const observed = new WeakMap<pg.Pool, { name: string; telemetry: DatabaseTelemetry }>()
+
+/** Counts an error of a connection or statement; any other error is not counted. */
+export function countError(pool: pg.Pool, error: unknown): void {
+  const { name, telemetry } = observed.get(pool) ?? {}
+  const errorClass = telemetry && errorClassOf(error)
+  if (errorClass === undefined || name === undefined) return
+  telemetry?.databaseError(errorClass)
+  if (error instanceof Error && /^timeout exceeded/.test(error.message)) countTimeout(pool)
+}
+
+/** Counts a caller that got no connection in time. */
+export function countTimeout(pool: pg.Pool): void {
+  const { name, telemetry } = observed.get(pool) ?? {}
+  if (name !== undefined) telemetry?.connectionTimedOut(name)
+}
+
 /**
  * For requests and all other work of the service: every connection runs as the service role, or is closed. Connections
  * open on first use, so a wrong address fails at the first query, not here.
@@ -84,11 +124,15 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
     max: options.max,
     min: options.kept ?? 0,
     application_name: options.applicationName,
+    ...(options.telemetry ? { telemetry: options.telemetry } : {}),
     ...(options.connectMs === undefined ? {} : { connectionTimeoutMillis: options.connectMs }),
   })
   // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
   pool.on('error', () => {})
-  options.telemetry?.watchPool(options.applicationName, pool)
+  const { applicationName: name, telemetry } = options
+  if (!telemetry) return pool
+  observed.set(pool, { name, telemetry })
+  telemetry.watchPool(name, pool)
   return pool
 }
 
@@ -166,6 +210,7 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
     return (results as unknown as pg.QueryResult<Row>[])[1]!.rows
   } catch (error) {
     broken = error as Error
+    countError(pool, error)
     throw unavailableIfMissing(error)
   } finally {
     client.release(broken)
@@ -205,6 +250,7 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
+    countError(pool, error)
     throw unavailable(error)
   }
 }
@@ -224,6 +270,7 @@ async function transaction<T>(
     assert(command === 'COMMIT', 'the function continued after a statement of its transaction had failed')
     return result
   } catch (error) {
+    countError(pool, error)
     broken = await rollBack(client)
     throw unavailableIfMissing(error)
   } finally {

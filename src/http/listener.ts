@@ -9,6 +9,7 @@ import { getRequestListener } from '@hono/node-server'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ListenerTiming } from '../timing.ts'
 import { errorBody, errorHeaders } from './errors.ts'
 import { requestIdOf } from './request-id.ts'
@@ -18,8 +19,19 @@ const headerBytesMax = 2 * limits.urlBytesMax
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 
+/** Reports what reaches no route. */
+type OnRefused = (requestId: string, error: AppError) => void
+
 /** @param fetch of the app */
-export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): Server {
+export function createListener(
+  fetch: Fetch,
+  { log, telemetry }: { log: Log; telemetry: Telemetry },
+  timing: ListenerTiming,
+): Server {
+  const onRefused: OnRefused = (requestId, { code }) => {
+    log('request.refused', { requestId, code })
+    telemetry.requestRefused(code)
+  }
   const listener = getRequestListener(fetch)
   const server = createServer(
     {
@@ -35,7 +47,7 @@ export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): 
     },
     (incoming, outgoing) => {
       const refused = refusal(incoming)
-      if (refused) return refuse(refused, incoming, outgoing, log)
+      if (refused) return refuse(refused, incoming, outgoing, onRefused)
       // Nothing here depends on the host, and the adapter answers an empty 400 to hosts that it would normalize (`a:`,
       // long forms of IPv6).
       incoming.headers.host = 'localhost'
@@ -44,11 +56,11 @@ export function createListener(fetch: Fetch, log: Log, timing: ListenerTiming): 
   )
   // No byte in either direction for this long: a client that stopped reading its export.
   server.setTimeout(timing.idleMs)
-  server.on('clientError', (error, socket) => answerUnparsed(error, socket, log, timing))
+  server.on('clientError', (error, socket) => answerUnparsed(error, socket, onRefused, timing))
   // Without a listener Node answers 417 with an empty body.
   server.on('checkExpectation', (incoming, outgoing) => {
     const issue = { parameter: 'Expect', message: 'must be 100-continue if present' }
-    refuse(new AppError('ERR-VALIDATION', { issues: [issue] }), incoming, outgoing, log)
+    refuse(new AppError('ERR-VALIDATION', { issues: [issue] }), incoming, outgoing, onRefused)
   })
   return server
 }
@@ -69,7 +81,12 @@ function refusal(incoming: IncomingMessage): AppError | undefined {
   return undefined
 }
 
-function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResponse, log: Log): void {
+function refuse(
+  error: AppError,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  onRefused: OnRefused,
+): void {
   const requestId = requestIdOf(incoming.headers['x-request-id'] as string | undefined)
   const request = { url: incoming.url ?? '', method: incoming.method ?? '', requestId }
   const body = JSON.stringify(errorBody(error, request))
@@ -82,14 +99,14 @@ function refuse(error: AppError, incoming: IncomingMessage, outgoing: ServerResp
     Connection: 'close',
   })
   outgoing.end(body)
-  log('request.refused', { requestId, code: error.code })
+  onRefused(requestId, error)
 }
 
 /** Answers bytes that could not be parsed as a request, so there is no URL, method or id to quote. */
 function answerUnparsed(
   cause: NodeJS.ErrnoException,
   socket: Duplex,
-  log: Log,
+  onRefused: OnRefused,
   timing: ListenerTiming,
 ): void {
   // In the middle of an answer, more bytes would be read as its continuation; before the answer to an earlier request,
@@ -105,7 +122,7 @@ function answerUnparsed(
   if (cause.code === 'ERR_HTTP_REQUEST_TIMEOUT' && (socket as Socket).bytesRead === 0) return
   const error = parseErrorOf(cause.code, timing)
   const requestId = requestIdOf(undefined)
-  log('request.refused', { requestId, code: error.code })
+  onRefused(requestId, error)
   const body = JSON.stringify(errorBody(error, { url: '', method: '', requestId }))
   const reason = error.status === 413 ? '413 Payload Too Large' : '400 Bad Request'
   socket.end(

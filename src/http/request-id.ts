@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
+import { routePath } from 'hono/route'
 import { answeredRequest } from '../audit/answer-facts.ts'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import { withoutSecrets } from '../log.ts'
+import type { CallerTrace } from '../telemetry/telemetry.ts'
 import type { Edge } from './route.ts'
 import type { Services } from './services.ts'
 
@@ -18,16 +20,31 @@ export function requestIdOf(header: string | undefined): string {
   return isValid ? header : randomUUID()
 }
 
-/** Assigns every request its id, and logs and records it once its answer has ended or was cut off. */
+/**
+ * The template of a route, for metrics and traces, which must not grow with ids: `/api/v1/webhook/{id}`. Undefined if no
+ * route has this path.
+ */
+function routeTemplate(c: Context<Edge>): string | undefined {
+  const path = routePath(c, -1)
+  return /^\/?\*$/.test(path) ? undefined : path.replaceAll(/:(\w+)/g, '{$1}')
+}
+
+/** Assigns every request its id, and reports and records it once its answer has ended or was cut off. */
 export function acceptRequestId({
   log,
+  telemetry,
   audit,
-}: Pick<Services, 'log'> & { audit: Pick<AuditTrail, 'record'> }): MiddlewareHandler<Edge> {
+}: Pick<Services, 'log' | 'telemetry'> & {
+  audit: Pick<AuditTrail, 'record'>
+}): MiddlewareHandler<Edge> {
   return async (c, next) => {
     const started = performance.now()
     const requestId = requestIdOf(c.req.header('x-request-id'))
     c.set('requestId', requestId)
     c.header('x-request-id', requestId)
+    const { traceparent, tracestate } = c.env.incoming.headers as CallerTrace
+    const reported = telemetry.requestBegan(c.req.method, { traceparent, tracestate })
+    c.set('telemetry', reported)
     const { outgoing } = c.env
     outgoing.once('close', () => {
       const principal = c.get('principal')
@@ -35,6 +52,8 @@ export function acceptRequestId({
       const folderId = c.get('folderId')
       const status = outgoing.headersSent ? outgoing.statusCode : undefined
       const isWhole = outgoing.writableFinished
+      const errorType = code ?? (isWhole ? undefined : 'cut_off')
+      reported.ended({ route: routeTemplate(c), status, errorType, requestId })
       const facts = c.get('audited')
       if (facts) {
         const end = { at: new Date(), method: c.req.method, requestId, folderId, status, isWhole, code }

@@ -12,6 +12,7 @@ import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { AnswerFacts } from '../audit/answer-facts.ts'
 import type { Principal, RouteAccess } from '../auth/principal.ts'
+import type { RequestTelemetry } from '../telemetry/telemetry.ts'
 import type { RequestSlot } from './request-slot.ts'
 import type { Services } from './services.ts'
 
@@ -20,6 +21,7 @@ export interface Edge {
   Bindings: HttpBindings
   Variables: {
     requestId: string
+    telemetry: RequestTelemetry
     /** Code of the error answer. */
     errorCode: string | undefined
     principal: Principal | undefined

@@ -1,6 +1,7 @@
 /** One attempt at a full export, from the main thread: starts it in a thread, reads its progress, stops it. */
 import { addAbortListener } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
+import { monotonicSeconds } from '../telemetry/stage-times.ts'
 import { hashBeside, isQueueFull, type Threads } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
@@ -20,7 +21,7 @@ export interface RunningAttempt {
   stop: () => void
 }
 
-type AttemptTask = Omit<FolderTask, 'isAgain' | 'progress' | 'port' | 'hash'>
+type AttemptTask = Omit<FolderTask, 'isAgain' | 'progress' | 'port' | 'hash' | 'sentAt'>
 
 /**
  * Begins again on the main database if a replica fails, which uses up no further attempt.
@@ -59,7 +60,7 @@ export function startAttempt(threads: Threads, task: AttemptTask, stopMs: number
 /** Never rejects. */
 async function runInThread(
   threads: Threads,
-  task: Omit<FolderTask, 'port' | 'hash'>,
+  task: Omit<FolderTask, 'port' | 'hash' | 'sentAt'>,
   stopped: AbortSignal,
 ): Promise<FolderOutcome | { noThread: true }> {
   const { port1: ourPort, port2: port } = new MessageChannel()
@@ -69,7 +70,10 @@ async function runInThread(
   using _heard = addAbortListener(stopped, () => ourPort.postMessage('stop'))
   try {
     const transferList = [port, hash] as never
-    return await threads.exports.run({ ...task, port, hash }, { name: 'exportFolder', transferList })
+    return await threads.exports.run(
+      { ...task, port, hash, sentAt: monotonicSeconds() },
+      { name: 'exportFolder', transferList },
+    )
   } catch (error) {
     // The queue of the threads is full, or the thread died.
     return isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }

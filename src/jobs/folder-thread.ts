@@ -22,8 +22,11 @@ import {
   type FormatOptions,
   mediaTypeOf,
 } from '../formats/file-formats.ts'
+import { observedStore } from '../store/observed-store.ts'
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter } from '../store/store.ts'
+import { StageTimes } from '../telemetry/stage-times.ts'
+import type { ExportFacts, StoreRequest } from '../telemetry/telemetry.ts'
 import type { ThreadSettings } from '../threads/pool.ts'
 import { ThreadHash } from '../threads/thread-hash.ts'
 import { CompressedWriter } from './compressed-writer.ts'
@@ -56,6 +59,8 @@ export interface FolderTask {
   port: MessagePort
   /** Its other end has a hash thread. */
   hash: MessagePort
+  /** `monotonicSeconds` when it was sent. */
+  sentAt: number
 }
 
 export interface FolderStored {
@@ -66,13 +71,20 @@ export interface FolderStored {
 
 /**
  * `replicaFailed`: the attempt is to be begun again on the main database. `noConnections`: none were free for so long
- * that the attempt did not begin.
+ * that the attempt did not begin. `facts` is for telemetry; a thread that died has none.
  */
-export type FolderOutcome =
+export type FolderOutcome = (
   | FolderStored
   | { failed: Failure }
   | { replicaFailed: true }
   | { noConnections: true }
+) & { facts?: ExportFacts }
+
+/** What an attempt measures while it runs. */
+interface Measured {
+  times: StageTimes
+  store: StoreRequest[]
+}
 
 /** Never rejects: `failureOf` needs the class of an error, which would be lost on the way to the main thread. */
 export async function storeFolder(
@@ -84,11 +96,15 @@ export async function storeFolder(
   const stopped = () => stop.abort(new Error('the export was stopped'))
   task.port.on('message', stopped)
   task.port.on('close', stopped)
+  const measured: Measured = { times: new StageTimes(task.sentAt), store: [] }
+  measured.times.end('wait')
+  const facts = { stages: measured.times.seconds, store: measured.store }
   task.progress[3] = threadId
   try {
-    return await produce(sources, settings, task, stop.signal)
+    return { ...(await produce(sources, settings, task, measured, stop.signal)), facts }
   } catch (error) {
-    return error instanceof NotAdmitted ? { noConnections: true } : { failed: failureOf(error) }
+    if (!stop.signal.aborted) sources.count(error)
+    return error instanceof NotAdmitted ? { noConnections: true } : { failed: failureOf(error), facts }
   } finally {
     task.port.close()
     task.hash.close()
@@ -99,17 +115,20 @@ async function produce(
   sources: ExportSources,
   settings: ThreadSettings,
   task: FolderTask,
+  { times, store: storeRequests }: Measured,
   stopped: AbortSignal,
 ): Promise<FolderOutcome> {
   const { compression } = task
   const selection = { ...wholeFolder(task.selection, settings.timeZone), ...task.selection }
   const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
   const fileKey = freshFileKey(claim, task.format, compression)
-  const store = await openStore(settings.store, settings.storeTiming)
-  await clearEarlier(store, claim)
+  const opened = await openStore(settings.store, settings.storeTiming)
+  const store = observedStore(opened, (request) => storeRequests.push(request))
+  await times.during('store', clearEarlier(store, claim))
   const { schemaId, folderId } = task.selection
   const seen = task.seen === undefined ? undefined : { schemaId, folderId, cursor: task.seen }
   const snapshot = await sources.open({ schemaId, seen, isAgain: task.isAgain })
+  times.end('snapshot')
   let writer: ObjectWriter | undefined
   // Takes effect at once, whether the export is waiting for a row or for the store.
   const abort = () => {
@@ -121,15 +140,16 @@ async function produce(
     stopped.throwIfAborted()
     const rowsTotal = await fileRenderers[task.format].count(snapshot.second, selection)
     task.progress[1] = rowsTotal
-    const object = await store.create(fileKey, mediaTypeOf(fileKey)!)
+    const object = await times.during('store', store.create(fileKey, mediaTypeOf(fileKey)!))
     const compressed = compression && new CompressedWriter(object, compression)
     writer = compressed ?? object
-    const content = await writeContent(snapshot, task, selection, writer, stopped)
+    const content = await writeContent(snapshot, task, selection, writer, times, stopped)
     await snapshot.close()
     stopped.throwIfAborted()
     const { rows, bytes, sha256, debit, credit, notes, axesLeftOut } = content
     assert(rows === rowsTotal, `the file has ${rows} of ${rowsTotal} movements`)
-    await writer.complete({ bytes })
+    await times.during('store', writer.complete({ bytes }))
+    times.end('render')
     const { bytes: fileBytes, sha256: fileSha256 } = compressed?.stored() ?? content
     const snapshotOn = dayIn(settings.timeZone, snapshot.at)
     const stored = { fileKey, rows, bytes, sha256, fileBytes, fileSha256, debit, credit, snapshotOn, notes }
@@ -156,6 +176,7 @@ async function writeContent(
   task: FolderTask,
   selection: Selection,
   writer: ObjectWriter,
+  times: StageTimes,
   stopped: AbortSignal,
 ): Promise<Content> {
   const hash = new ThreadHash(task.hash)
@@ -178,10 +199,13 @@ async function writeContent(
       notes = given
     },
   })
+  let isFirst = true
   await eachBesideNext(chunks, async (chunk) => {
+    if (isFirst) times.end('first_row')
+    isFirst = false
     task.progress[0] = totals.rows
     task.progress[2] = totals.bytes
-    await writer.write(chunk)
+    await times.during('store', writer.write(chunk))
     await hash.update(chunk)
   })
   return { ...totals, sha256: await hash.digest('hex'), notes, axesLeftOut }

@@ -9,6 +9,7 @@ import { type ConnectionOptions, type JobWithMetadata, PgBoss } from 'pg-boss'
 import { deadLetterQueue, exportAttempts, exportQueue, queueSchema } from '../db/migrations/queue-schema.ts'
 import { pooledConnections } from '../db/pool.ts'
 import type { Log } from '../log.ts'
+import type { TraceHeaders } from '../telemetry/telemetry.ts'
 import type { ExportTiming } from '../timing.ts'
 
 export interface QueueEntry {
@@ -16,6 +17,8 @@ export interface QueueEntry {
   exportId: string
   /** Of the trigger. */
   requestId: string
+  /** Of the trigger. An entry is JSON, so it costs no column. */
+  trace?: TraceHeaders | undefined
 }
 
 /** An entry that this process has claimed. */

@@ -11,9 +11,10 @@ import type { Pool } from 'pg'
 import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { ExportOutcome, Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { ExportTiming } from '../timing.ts'
-import { type RunningAttempt, startAttempt } from './attempt.ts'
+import { type AttemptOutcome, type RunningAttempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
 import type { FolderStored } from './folder-thread.ts'
@@ -41,8 +42,12 @@ export interface SupervisorParts {
   /** Exports that run at once. */
   concurrency: number
   timing: ExportTiming
+  telemetry: Telemetry
   log: Log
 }
+
+/** Tells telemetry how an attempt ended; `cancelled` also if another process has claimed the export. */
+type Report = (ended: ExportOutcome) => void
 
 export class Supervisor {
   readonly #parts: SupervisorParts
@@ -77,6 +82,7 @@ export class Supervisor {
     const claim: Claim = { schemaId, exportId, attempt: job.attempt }
     const started = performance.now()
     log('export.started', claim)
+    const startedAt = Date.now()
     const attempt = this.#start(claim, job)
     const unlist = this.#parts.attempts.begin(claim, attempt)
     const watch = this.#watch(claim, attempt, claimed.lost)
@@ -84,12 +90,25 @@ export class Supervisor {
     unlist()
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
-    if ('stored' in outcome) return this.#finish(claim, outcome, ms)
-    if (this.#closing.signal.aborted) return this.#requeue(claim, claimed, 'stopping')
-    if (isLost) return this.#requeue(claim, claimed, 'lost')
-    if ('noThread' in outcome) return this.#requeue(claim, claimed, 'noThread')
-    if ('noConnections' in outcome) return this.#requeue(claim, claimed, 'noConnections')
-    await this.#fail(claim, job, outcome.failed, claimed.isLast)
+    const report: Report = (ended) => this.#report(job, claimed, { ended, outcome, startedAt })
+    if ('stored' in outcome) return this.#finish(claim, outcome, ms, report)
+    if (this.#closing.signal.aborted) return this.#requeue(claim, claimed, 'stopping', report)
+    if (isLost) return this.#requeue(claim, claimed, 'lost', report)
+    // What has not begun has not ended.
+    if ('noThread' in outcome) return this.#requeue(claim, claimed, 'noThread', () => {})
+    if ('noConnections' in outcome) return this.#requeue(claim, claimed, 'noConnections', () => {})
+    await this.#fail(claim, job, outcome.failed, claimed.isLast, report)
+  }
+
+  #report(
+    { format }: ClaimedExport,
+    { entry: { trace, requestId } }: ClaimedEntry,
+    { ended, outcome, startedAt }: { ended: ExportOutcome; outcome: AttemptOutcome; startedAt: number },
+  ): void {
+    const { rows, bytes } = 'stored' in outcome ? outcome.stored : { rows: 0, bytes: 0 }
+    const facts = 'noThread' in outcome ? undefined : outcome.facts
+    const what = { kind: 'folder', format: format.toLowerCase(), outcome: ended, rows, bytes }
+    this.#parts.telemetry.exportEnded({ ...what, startedAt, facts, trace, requestId })
   }
 
   #start(claim: Claim, job: ClaimedExport): RunningAttempt {
@@ -139,12 +158,13 @@ export class Supervisor {
     }
   }
 
-  async #finish(claim: Claim, outcome: FolderStored, ms: number): Promise<void> {
+  async #finish(claim: Claim, outcome: FolderStored, ms: number, report: Report): Promise<void> {
     const { database, store, log } = this.#parts
     const { stored: file, axesLeftOut } = outcome
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
     // If this fails, the file stays, because the transaction may still have committed. The next claim finds out.
     const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
+    report(finished ? 'done' : 'cancelled')
     if (!finished) {
       log('export.lost', claim)
       return store.remove(file.fileKey)
@@ -159,7 +179,7 @@ export class Supervisor {
    * Requeues without using up an attempt, even if only the queue entry was lost: otherwise, with no entry left, nothing
    * might ever claim the export again.
    */
-  async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason): Promise<void> {
+  async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason, report: Report): Promise<void> {
     const { database, timing, log } = this.#parts
     const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
       if (!(await releaseExport(client, claim))) return false
@@ -167,20 +187,29 @@ export class Supervisor {
       await claimed.requeue(client, because.startsWith('no') ? timing.pollSeconds : 0)
       return true
     })
+    report(isRequeued ? 'interrupted' : 'cancelled')
     if (isRequeued) log('export.requeued', { ...claim, because })
     else log('export.lost', claim)
   }
 
-  async #fail(claim: Claim, job: ClaimedExport, failure: Failure, isLast: boolean): Promise<void> {
+  async #fail(
+    claim: Claim,
+    job: ClaimedExport,
+    failure: Failure,
+    isLast: boolean,
+    report: Report,
+  ): Promise<void> {
     const { database, log } = this.#parts
     const error = { message: failure.message, stack: failure.stack }
     if (failure.retryable && !isLast) {
       log('export.interrupted', { ...claim, error })
+      report('interrupted')
       await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
       throw new Error(failure.message)
     }
     const reason = reasonOf(failure.cause, job.requestId, failure.detail)
     const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
+    report(failed ? 'failed' : 'cancelled')
     if (!failed) return log('export.lost', claim)
     log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
     await this.#clear(claim)

@@ -9,7 +9,9 @@ import { Supervisor } from '../jobs/supervisor.ts'
 import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
 import { startChangeRetention } from '../ledger/changes/retention.ts'
 import type { Log } from '../log.ts'
+import { observedStore } from '../store/observed-store.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
@@ -31,12 +33,14 @@ export interface BackgroundParts {
   store: ObjectStore
   deliveries: PostParts
   timing: Timing
+  telemetry: Telemetry
   log: Log
 }
 
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, attempts, store, timing, log } = parts
+  const { config, database, queue, threads, attempts, timing, telemetry, log } = parts
+  const store = observedStore(parts.store, (request) => telemetry.storeRequestEnded(request))
   await adoptRendering(database, config.timeZone)
   await queue.start()
   const supervisor = await Supervisor.start({
@@ -47,6 +51,7 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
     store,
     concurrency: config.exportThreads,
     timing: timing.exports,
+    telemetry,
     log,
   })
   const sweeps = new Sweeps(parts.direct)

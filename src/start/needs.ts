@@ -9,7 +9,9 @@ import { connect, createPool } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { Need } from '../http/readiness.ts'
+import { observedStore } from '../store/observed-store.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 
 export interface NeedsParts {
@@ -20,12 +22,14 @@ export interface NeedsParts {
   direct: Pool
   store: ObjectStore
   threads: Threads
+  telemetry: Telemetry
 }
 
 export async function needsOf(parts: NeedsParts): Promise<Need[]> {
-  const { config, database, direct, store, threads } = parts
+  const { config, database, direct, store, threads, telemetry } = parts
   const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
+  const files = observedStore(store, (request) => telemetry.storeRequestEnded(request))
   const needs: Need[] = [
     {
       name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',
@@ -34,7 +38,7 @@ export async function needsOf(parts: NeedsParts): Promise<Need[]> {
         await checkVersion(database, version)
       },
     },
-    { name: 'the store of files', check: () => store.check() },
+    { name: 'the store of files', check: () => files.check() },
     {
       name: 'the export threads',
       check: async () => {

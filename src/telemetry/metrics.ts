@@ -69,7 +69,7 @@ export const metrics = {
     kind: 'counter',
     unit: '{export}',
     description: 'Exports and attempts at full exports by how they ended.',
-    labels: ['outcome', ...exportLabels],
+    labels: ['outcome'],
   },
   'grandlivre.export.queue.age': {
     kind: 'gauge',

@@ -14,6 +14,12 @@ export interface TraceHeaders {
   tracestate?: string | undefined
 }
 
+/** The same as a caller sent them. */
+export interface CallerTrace {
+  traceparent?: string | undefined
+  tracestate?: string | undefined
+}
+
 /** Classes of SQLSTATE: connection, rollback, resources, operator. `other` is every other class. */
 export const databaseErrorClasses = ['08', '40', '53', '57', 'other'] as const
 export type DatabaseErrorClass = (typeof databaseErrorClasses)[number]
@@ -44,8 +50,6 @@ export interface DatabaseTelemetry {
   databaseError(errorClass: DatabaseErrorClass): void
   /** A read of the replica was made on the main database instead. */
   replicaFellBack(reason: FallbackReason): void
-  /** How far behind the replica was when it was last read. */
-  replicaLagged(seconds: number): void
 }
 
 /** Parts of an export, in their order. `render` and `send`, or `render` and `store`, take turns by chunk. */
@@ -58,7 +62,7 @@ export type StageSeconds = Partial<Record<ExportStage, number>>
 /** What an export thread measures of one export; part of the message that ends it. */
 export interface ExportFacts {
   stages: StageSeconds
-  /** Requests to the store. */
+  /** Requests to the store, by a full export. */
   store?: StoreRequest[]
 }
 
@@ -90,8 +94,11 @@ export const deliveryOutcomes = ['delivered', 'refused', 'unreachable', 'timeout
 /** `refused`: the response was no success. `blocked`: our rules for targets forbid the address. */
 export type DeliveryOutcome = (typeof deliveryOutcomes)[number]
 
+export const storeOperations = ['create', 'write', 'complete', 'remove', 'list', 'check'] as const
+
+/** A `write` is of 8 MiB, the size of a part of an upload. */
 export interface StoreRequest {
-  operation: 'create' | 'write' | 'complete' | 'remove' | 'list' | 'check'
+  operation: (typeof storeOperations)[number]
   outcome: 'done' | 'failed'
   seconds: number
 }
@@ -123,8 +130,8 @@ export type ThreadKind = 'export' | 'hash'
 
 export interface ThreadCounts {
   threadIds: number[]
-  /** Tasks that threads have begun; a thread may run several. */
-  running: number
+  /** Tasks that threads have begun; a thread may run several. Undefined: the threads count them themselves. */
+  running: number | undefined
   /** Tasks that wait for a thread. */
   waiting: number
 }
@@ -137,7 +144,7 @@ export interface Observation {
 
 export interface Telemetry extends DatabaseTelemetry {
   /** @param caller its headers; malformed ones are ignored */
-  requestBegan(method: string, caller: Partial<TraceHeaders>): RequestTelemetry
+  requestBegan(method: string, caller: CallerTrace): RequestTelemetry
   /** What arrived was no HTTP or too large, and reached no route. @param code of the error */
   requestRefused(code: string): void
   exportEnded(ended: EndedExport): void
@@ -156,6 +163,14 @@ export interface Telemetry extends DatabaseTelemetry {
   readonly threadMemory: SharedArrayBuffer | undefined
 }
 
+export interface StartedTelemetry {
+  telemetry: Telemetry
+  /** `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
+  metricsUrl: string | undefined
+  /** Sends what is left, within `flushMs` (timing.ts). */
+  close(): Promise<void>
+}
+
 const noRequest: RequestTelemetry = { trace: undefined, ended: () => {} }
 const noDelivery: DeliveryTelemetry = { trace: undefined, ended: () => {} }
 
@@ -166,7 +181,6 @@ export const noTelemetry: Telemetry = {
   operationEnded: () => {},
   databaseError: () => {},
   replicaFellBack: () => {},
-  replicaLagged: () => {},
   requestBegan: () => noRequest,
   requestRefused: () => {},
   exportEnded: () => {},

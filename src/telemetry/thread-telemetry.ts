@@ -23,20 +23,23 @@ const nameBytes = 32
 const writeEveryMs = 1_000
 
 /** Words of the shared memory: counters of all threads first, then the slots. */
-const lagMs = 0
-const errorsFrom = 1
+const errorsFrom = 0
 const fallbacksFrom = errorsFrom + databaseErrorClasses.length
 const slotsFrom = fallbacksFrom + fallbackReasons.length
-const slotWords = { threadId: 0, total: 1, idle: 2, waiting: 3, max: 4, timeouts: 5, name: 6 } as const
+const slotWords = {
+  threadId: 0,
+  total: 1,
+  idle: 2,
+  waiting: 3,
+  max: 4,
+  timeouts: 5,
+  tasks: 6,
+  name: 7,
+} as const
 const slotLength = slotWords.name + nameBytes / Int32Array.BYTES_PER_ELEMENT
 
-/** A lag that nobody has measured. */
-const unknownLag = -1
-
 export function shareThreadMemory(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer((slotsFrom + slots * slotLength) * Int32Array.BYTES_PER_ELEMENT)
-  new Int32Array(memory)[lagMs] = unknownLag
-  return memory
+  return new SharedArrayBuffer((slotsFrom + slots * slotLength) * Int32Array.BYTES_PER_ELEMENT)
 }
 
 /** In an export thread. */
@@ -45,8 +48,9 @@ export class ThreadTelemetry implements DatabaseTelemetry {
   readonly #words: Int32Array
   readonly #threadId: number
   readonly #slotsByName = new Map<string, number>()
+  readonly #timers: NodeJS.Timeout[] = []
 
-  /** @param threadId of this thread, more than 0 */
+  /** @param threadId of this thread, not 0 */
   constructor(memory: SharedArrayBuffer, threadId: number) {
     this.#memory = memory
     this.#words = new Int32Array(memory)
@@ -63,7 +67,7 @@ export class ThreadTelemetry implements DatabaseTelemetry {
       this.#words[slot + slotWords.max] = pool.options.max
     }
     write()
-    setInterval(write, writeEveryMs).unref()
+    this.#timers.push(setInterval(write, writeEveryMs).unref())
   }
 
   connectionTimedOut(pool: string): void {
@@ -73,6 +77,10 @@ export class ThreadTelemetry implements DatabaseTelemetry {
 
   operationEnded(): void {}
 
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+  }
+
   databaseError(errorClass: DatabaseErrorClass): void {
     Atomics.add(this.#words, errorsFrom + databaseErrorClasses.indexOf(errorClass), 1)
   }
@@ -81,8 +89,16 @@ export class ThreadTelemetry implements DatabaseTelemetry {
     Atomics.add(this.#words, fallbacksFrom + fallbackReasons.indexOf(reason), 1)
   }
 
-  replicaLagged(seconds: number): void {
-    Atomics.store(this.#words, lagMs, Math.max(0, Math.round(seconds * 1_000)))
+  /** Counts a task of this thread while it runs. */
+  async during<Result>(task: Promise<Result>): Promise<Result> {
+    const [slot] = this.#slotsByName.values()
+    if (slot === undefined) return task
+    this.#words[slot + slotWords.tasks]! += 1
+    try {
+      return await task
+    } finally {
+      this.#words[slot + slotWords.tasks]! -= 1
+    }
   }
 
   /** Undefined if none is left: the pool is not counted. */
@@ -122,10 +138,12 @@ export class ThreadMemory {
     return Atomics.load(this.#words, fallbacksFrom + fallbackReasons.indexOf(reason))
   }
 
-  /** Undefined if no thread has read a replica. */
-  lagSeconds(): number | undefined {
-    const ms = Atomics.load(this.#words, lagMs)
-    return ms === unknownLag ? undefined : ms / 1_000
+  /** How many of these threads have a task. */
+  busy(threadIds: readonly number[]): number {
+    const busy = new Set<number>()
+    for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength)
+      if (this.#words[slot + slotWords.tasks]! > 0) busy.add(this.#words[slot + slotWords.threadId]!)
+    return threadIds.filter((threadId) => busy.has(threadId)).length
   }
 
   /** The pools of living threads, and frees the slots of others. */

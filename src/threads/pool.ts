@@ -3,6 +3,7 @@ import { Piscina } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { StoreSettings } from '../store/store.ts'
+import type { Telemetry, ThreadKind } from '../telemetry/telemetry.ts'
 import type { ReplicaTiming, StoreTiming } from '../timing.ts'
 import type { HashTask } from './hash-chunks.ts'
 import { WaitingTasks } from './waiting-tasks.ts'
@@ -31,7 +32,7 @@ export interface ThreadSettings {
   /** The platform's time zone, an IANA name. */
   timeZone: string
   /** Where threads count what happens (`telemetry/thread-telemetry.ts`). Undefined: nowhere. */
-  telemetryMemory?: SharedArrayBuffer | undefined
+  telemetryMemory: SharedArrayBuffer | undefined
 }
 
 /** A thread that dies is replaced. */
@@ -43,7 +44,11 @@ export interface Threads {
 }
 
 /** @param count of export threads */
-export function createThreads(count: number, settings: ThreadSettings): Threads {
+export function createThreads(
+  count: number,
+  telemetry: Telemetry,
+  settings: Omit<ThreadSettings, 'telemetryMemory'>,
+): Threads {
   const common = {
     // The default blocks a thread's event loop between tasks, and with it exports that are waiting for their clients.
     atomics: 'disabled',
@@ -59,10 +64,10 @@ export function createThreads(count: number, settings: ThreadSettings): Threads 
     taskQueue: new WaitingTasks(settings.waitMs ?? limits.exportWaitMs),
     // Otherwise the first waiting task goes to the end of the queue each time no thread has a slot for it.
     stricterFIFO: true,
-    workerData: settings,
+    workerData: { ...settings, telemetryMemory: telemetry.threadMemory } satisfies ThreadSettings,
   })
   const hashThreads = Math.ceil(count / exportThreadsPerHashThread)
-  const hashes = new Piscina({
+  const hashes = new HashThreads({
     ...common,
     filename: new URL('../hash-thread.ts', import.meta.url).href,
     minThreads: hashThreads,
@@ -70,11 +75,42 @@ export function createThreads(count: number, settings: ThreadSettings): Threads 
     // As many as there are exports: none waits for another to end.
     concurrentTasksPerWorker: Number.POSITIVE_INFINITY,
   })
+  const ends = [watch('export', exports, telemetry), watch('hash', hashes, telemetry)]
   const destroy = async () => {
+    for (const end of ends) end()
     await exports.destroy()
     await hashes.destroy()
   }
   return { exports, hashes, destroy }
+}
+
+/**
+ * Hash threads, which know how many tasks they have. Export threads count their tasks themselves, since one that is
+ * dropped while it waits never ends for Piscina.
+ */
+class HashThreads extends Piscina {
+  tasks = 0
+
+  override async run(...task: Parameters<Piscina['run']>): ReturnType<Piscina['run']> {
+    this.tasks += 1
+    try {
+      return await super.run(...task)
+    } finally {
+      this.tasks -= 1
+    }
+  }
+}
+
+/** @returns what ends it, before the threads are stopped on purpose */
+function watch(kind: ThreadKind, pool: Piscina, telemetry: Telemetry): () => void {
+  telemetry.watchThreads(kind, () => ({
+    threadIds: pool.threads.map(({ threadId }) => threadId),
+    running: pool instanceof HashThreads ? pool.tasks : undefined,
+    waiting: pool.queueSize,
+  }))
+  const died = () => telemetry.threadDied()
+  pool.on('workerDestroy', died)
+  return () => pool.off('workerDestroy', died)
 }
 
 /**

@@ -45,7 +45,14 @@ test.each(['gzip', 'zstd'] as const)(
     const reader: ExportReader = new ChannelReader()
     const sent = sendExport(
       new ExportSources(pool),
-      { task: { ...banks, encoding }, seen: undefined, port: reader.threadPort, hash: 'here', buffers: [] },
+      {
+        task: { ...banks, encoding },
+        seen: undefined,
+        port: reader.threadPort,
+        hash: 'here',
+        buffers: [],
+        sentAt: 0,
+      },
       produce,
     )
     let [read, peak] = [0, 0]

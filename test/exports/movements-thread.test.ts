@@ -50,7 +50,7 @@ beforeAll(async () => {
   await queue.start()
   const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
   const store = await openStore(files, defaultTiming.store)
-  threads = createThreads(1, {
+  threads = createThreads(1, noTelemetry, {
     database: asAddress(serviceUrl),
     exportsPerThread: defaultExportsPerThread,
     store: files,
@@ -63,7 +63,7 @@ beforeAll(async () => {
   const app = createApp({
     config,
     database,
-    deliveries: postPartsOf(config, defaultTiming.deliveries),
+    deliveries: postPartsOf(config, defaultTiming.deliveries, noTelemetry),
     masterKey: testMasterKey,
     requestSlots,
     notifications,
@@ -77,7 +77,10 @@ beforeAll(async () => {
     telemetry: noTelemetry,
     log,
   })
-  const server = createListener(app.fetch, log, defaultTiming.listener).listen(0, '127.0.0.1')
+  const server = createListener(app.fetch, { log, telemetry: noTelemetry }, defaultTiming.listener).listen(
+    0,
+    '127.0.0.1',
+  )
   await once(server, 'listening')
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   closers.push(

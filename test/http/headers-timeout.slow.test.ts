@@ -3,12 +3,17 @@ import { type AddressInfo, connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
+import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../src/timing.ts'
 
 test('headers that take more than ten seconds get an error that states the limits', async ({
   onTestFinished,
 }) => {
-  const server = createListener(() => new Response('there'), createLog('silent'), defaultTiming.listener)
+  const server = createListener(
+    () => new Response('there'),
+    { log: createLog('silent'), telemetry: noTelemetry },
+    defaultTiming.listener,
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
+import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { request } from '../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
@@ -99,7 +100,7 @@ test.each([
 ])('a request that stalls in its %s is reported as late, not as malformed', async (_what, text) => {
   const read = async (incoming: Request) => new Response(await incoming.text())
   const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 200, checkMs: 50 }
-  const server = createListener(read, createLog('silent'), timing)
+  const server = createListener(read, { log: createLog('silent'), telemetry: noTelemetry }, timing)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -122,7 +123,11 @@ test('a client that stops reading its answer is cut off', async () => {
       cancel: () => cutOff.resolve(),
     })
   const timing = { ...defaultTiming.listener, idleMs: 100 }
-  const server = createListener(() => new Response(endless()), createLog('silent'), timing)
+  const server = createListener(
+    () => new Response(endless()),
+    { log: createLog('silent'), telemetry: noTelemetry },
+    timing,
+  )
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -136,7 +141,11 @@ test('a client that stops reading its answer is cut off', async () => {
 describe('a connection that has sent nothing yet', () => {
   test('is not answered, however late its first request comes', async () => {
     const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 100, checkMs: 50 }
-    const server = createListener(() => new Response('there'), createLog('silent'), timing)
+    const server = createListener(
+      () => new Response('there'),
+      { log: createLog('silent'), telemetry: noTelemetry },
+      timing,
+    )
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

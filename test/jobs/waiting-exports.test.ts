@@ -6,6 +6,7 @@ import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
 import type { Encoding } from '../../src/exports/run/task.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import type { StoreSettings } from '../../src/store/store.ts'
+import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { createThreads, type Threads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
@@ -59,7 +60,7 @@ function start(encoding: Encoding = 'identity'): ExportReader {
 
 /** One thread, whose slots are all occupied by exports that are not read. */
 beforeEach(async () => {
-  threads = createThreads(1, {
+  threads = createThreads(1, noTelemetry, {
     database: asAddress(database.serviceUrl),
     exportsPerThread: defaultExportsPerThread,
     store,

@@ -13,6 +13,7 @@ export const testMasterKey = randomBytes(32)
 export interface TestService {
   url: string
   consoleUrl: string | undefined
+  metricsUrl: string | undefined
   /** The JSON lines it has logged so far. */
   lines: string[]
   stop(): Promise<void>
@@ -56,6 +57,7 @@ export async function startTestService(
     auditRetentionMonths: 12,
     metrics: undefined,
     otlpEndpoint: undefined,
+    tracesShare: 1,
     console: undefined,
     logLevel: 'debug',
     ...settings,
@@ -71,6 +73,7 @@ export async function startTestService(
   return {
     url: service.url,
     consoleUrl: service.consoleUrl,
+    metricsUrl: service.metricsUrl,
     lines,
     stop: async () => {
       await pooled?.check()

@@ -6,6 +6,7 @@ import { asAddress } from '../../src/db/address.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { startExport } from '../../src/exports/run/start.ts'
+import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
@@ -28,7 +29,7 @@ afterAll(async () => {
 test('a thread opens two connections at its start, and keeps two after a burst of exports', async () => {
   const { schemaId, folderId } = folders.first
   const owner = { schemaId, folderId, today: '2025-01-01', timeZone: 'Europe/Paris' }
-  const threads = createThreads(1, {
+  const threads = createThreads(1, noTelemetry, {
     database: asAddress(database.serviceUrl),
     exportsPerThread: defaultExportsPerThread,
     store: { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' },

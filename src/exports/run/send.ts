@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { limits } from '../../config.ts'
 import { unavailableIfMissing } from '../../db/outage.ts'
+import { StageTimes } from '../../telemetry/stage-times.ts'
 import { ChannelWriter } from '../../threads/channel.ts'
 import { ThreadHash } from '../../threads/thread-hash.ts'
 import { type ChunkBuffer, twoChunkBuffers } from '../chunk-buffer.ts'
@@ -33,18 +34,20 @@ type Produce = (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Pr
  * @param produce resolves the task and renders its chunks, each into a `buffer`
  */
 export async function sendExport(sources: ExportSources, sent: SentTask, produce: Produce): Promise<void> {
-  const { task, seen, port, hash: where, buffers } = sent
+  const { task, seen, port, hash: where, buffers, sentAt } = sent
   const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   const hash: BodyHash | undefined =
     where && (where === 'here' ? createHash('sha256') : new ThreadHash(where))
+  const times = new StageTimes(sentAt)
+  times.end('wait')
   try {
     const buffer = () => chunkBuffer(task, channel, hash)
-    const { snapshot, produced } = await begin(sources, sent, channel, (opened) =>
+    const { snapshot, produced } = await begin(sources, sent, channel, times, (opened) =>
       produce(opened, task, buffer()),
     )
     try {
       channel.head(produced.head)
-      const summary = await sendChunks(produced, task.encoding, channel, hash)
+      const summary = await sendChunks(produced, task.encoding, channel, hash, times)
       await snapshot.close()
       channel.end(summary)
     } catch (error) {
@@ -53,6 +56,7 @@ export async function sendExport(sources: ExportSources, sent: SentTask, produce
       throw error
     }
   } catch (error) {
+    if (!channel.signal.aborted) sources.count(error)
     channel.fail(unavailableIfMissing(error))
   } finally {
     if (hash instanceof ThreadHash) hash.close()
@@ -67,16 +71,20 @@ async function begin(
   sources: ExportSources,
   { task, seen }: SentTask,
   { signal }: Channel,
+  times: StageTimes,
   produce: (snapshot: Snapshot) => Promise<Produced>,
 ): Promise<{ snapshot: ExportSnapshot; produced: Produced }> {
   for (let isAgain = false; ; isAgain = true) {
     const snapshot = await sources.open({ schemaId: schemaOf(task), seen, isAgain })
+    times.end('snapshot')
     const abort = () => void snapshot.close(signal.reason)
     signal.addEventListener('abort', abort)
     try {
       signal.throwIfAborted()
       const produced = await produce(snapshot)
-      return { snapshot, produced: { ...produced, chunks: await begun(produced.chunks) } }
+      const chunks = await begun(produced.chunks)
+      times.end('first_row')
+      return { snapshot, produced: { ...produced, chunks } }
     } catch (error) {
       await snapshot.close(error as Error)
       if (signal.aborted || !sources.failed(snapshot, seen, error)) throw error
@@ -108,16 +116,17 @@ async function sendChunks(
   encoding: Encoding,
   channel: Channel,
   hash: BodyHash | undefined,
+  times: StageTimes,
 ): Promise<ExportSummary> {
   let bytes = 0
   if (encoding === 'identity') {
     for await (const chunk of chunks) {
       bytes += chunk.length
       await hash?.update(chunk)
-      await channel.write(chunk)
+      await times.during('send', channel.write(chunk))
     }
   } else {
-    const compressor = new Compressor(encoding, (pieces) => sendPieces(pieces, channel))
+    const compressor = new Compressor(encoding, (pieces) => sendPieces(pieces, channel, times))
     try {
       await eachBesideNext(chunks, async (chunk) => {
         bytes += chunk.length
@@ -130,14 +139,20 @@ async function sendChunks(
       throw error
     }
   }
-  return { rows: rows(), bytes, sha256: await hash?.digest('hex'), blocks: blocks?.() }
+  times.end('render')
+  const facts = { stages: times.seconds }
+  return { rows: rows(), bytes, sha256: await hash?.digest('hex'), blocks: blocks?.(), facts }
 }
 
-async function sendPieces(compressed: AsyncIterable<Uint8Array>, channel: Channel): Promise<void> {
+async function sendPieces(
+  compressed: AsyncIterable<Uint8Array>,
+  channel: Channel,
+  times: StageTimes,
+): Promise<void> {
   for await (const piece of compressed) {
     // Copied, because a pooled buffer must not be transferred. Compressed data is a twentieth of the body.
     const buffer = channel.buffer(piece.length)
     buffer.set(piece)
-    await channel.write(buffer)
+    await times.during('send', channel.write(buffer))
   }
 }

@@ -1,5 +1,6 @@
 /** A streamed export, from the main thread: starts it; the reader reads its chunks and cancels it. */
 import { MessageChannel, MessagePort } from 'node:worker_threads'
+import { monotonicSeconds } from '../../telemetry/stage-times.ts'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
 import { asAppError, hashBeside, noThreadFree, type Threads } from '../../threads/pool.ts'
 import { whileWaiting } from '../../threads/waiting-tasks.ts'
@@ -26,10 +27,11 @@ export function startExport(
   const buffers = reuseBuffers()
   // No abort signal: Piscina gives a thread that runs a task with a signal no other task, so one client per thread that
   // does not read would block all exports.
-  const waiting = whileWaiting({ task, seen: seenBy(task, seen), ...sent, buffers } satisfies SentTask, {
-    left: () => reader.cancelled,
-    refuse: () => failed(noThreadFree()),
-  })
+  const sentAt = monotonicSeconds()
+  const waiting = whileWaiting(
+    { task, seen: seenBy(task, seen), ...sent, buffers, sentAt } satisfies SentTask,
+    { left: () => reader.cancelled, refuse: () => failed(noThreadFree()) },
+  )
   const { port, hash } = sent
   const transferList = [port, ...(hash instanceof MessagePort ? [hash] : []), ...buffers]
   threads.exports.run(waiting, { name: 'streamExport', transferList: transferList as never }).catch(failed)

@@ -4,6 +4,7 @@ import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { EntryName } from '../../ledger/named-entry.sql.ts'
+import type { ExportFacts } from '../../telemetry/telemetry.ts'
 import type { Block, BlocksHead } from '../blocks/block.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
@@ -83,6 +84,8 @@ export interface SentTask {
   hash: 'here' | MessagePort | undefined
   /** For the first chunks. */
   buffers: ArrayBuffer[]
+  /** `monotonicSeconds` when it was sent. */
+  sentAt: number
 }
 
 /** Sent before the first byte. */
@@ -103,6 +106,8 @@ export interface ExportSummary {
   sha256?: string | undefined
   /** Digests of the exercice at the state of the answer, to be kept. */
   blocks?: Block[] | undefined
+  /** For telemetry. Undefined if no thread was needed. */
+  facts?: ExportFacts
 }
 
 export interface Produced {

@@ -9,9 +9,10 @@
 import pg from 'pg'
 import { limits } from '../../config.ts'
 import { isDatabaseFailure } from '../../db/outage.ts'
+import { countError, countTimeout } from '../../db/pool.ts'
 import type { DatabaseTelemetry, FallbackReason } from '../../telemetry/telemetry.ts'
 import type { ReplicaTiming } from '../../timing.ts'
-import { openSnapshot, type Snapshot } from '../read/snapshot.ts'
+import { NotAdmitted, openSnapshot, type Snapshot } from '../read/snapshot.ts'
 import { fenceOf, ReplicaUnfit } from './fence.ts'
 import { readServer, type SeenState } from './standing.sql.ts'
 
@@ -80,6 +81,12 @@ export class ExportSources {
     this.#leave(this.#replica!, seen, error)
     this.#replica!.telemetry.replicaFellBack(reasonOf(error))
     return true
+  }
+
+  /** Counts an error of the database, for operators; also that it had no connections in time. */
+  count(error: unknown): void {
+    if (error instanceof NotAdmitted) countTimeout(this.#main)
+    else countError(this.#main, error)
   }
 
   #mayBeRead(): boolean {

@@ -119,7 +119,12 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
     const exportId = `export_${randomBytes(16).toString('hex')}`
     await retireAfterAnHour(client, { ...folder, identity })
     if (await insertExport(client, { ...parameters, exerciceEnd, exportId, identity, requestId }))
-      await services.queue.add(client, { schemaId, exportId, requestId })
+      await services.queue.add(client, {
+        schemaId,
+        exportId,
+        requestId,
+        trace: call.c.get('telemetry').trace,
+      })
     return readLatest(client, { ...folder, identity })
   })
   return answerJob(call, job)

@@ -18,6 +18,7 @@ import { attachment } from '../../store/attachment.ts'
 import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
+import { type ExportReport, reportExport } from './report-export.ts'
 import type { RunningStream } from './running-streams.ts'
 import { type BodySource, streamBody } from './stream-body.ts'
 
@@ -65,8 +66,9 @@ export async function streamExport(
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
 
   const digest = wantsSha256(c.req.header('want-content-digest'))
+  const report = reportExport(c, services, download.task)
   if (known) {
-    const source = await sourceOfText(known, download.task.encoding, digest, c, services)
+    const source = await sourceOfText(known, download.task.encoding, digest, c, services, report)
     return respond(c, services, source, { ...state, ...headersOf(download), Trailer: trailers(digest) })
   }
   const reader = startExport(services.threads, download.task, digest, ledger?.cursor)
@@ -84,7 +86,7 @@ export async function streamExport(
     if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
     // Errors before the first chunk are answered with their status.
     const first = await reader.read()
-    const source = sourceOf(reader, first, listed, c, services, ({ blocks }) => {
+    const source = sourceOf(reader, first, listed, c, services, report, ({ blocks }) => {
       if (blocks) keep(blocks, download.task, cursor, c, services)
     })
     const headers = { ...stateHeaders(download, head), ...headersOf(download), Trailer: trailers(digest) }
@@ -92,6 +94,7 @@ export async function streamExport(
   } catch (error) {
     // The client has disconnected: there is nothing to answer, and nothing has failed.
     if (reader.cancelled) return c.body(null)
+    report.refused(error)
     reader.cancel()
     throw error
   }
@@ -171,11 +174,13 @@ function sourceOf(
   listed: RunningStream,
   c: Context<Edge>,
   { log, readiness, streams }: Services,
+  report: ExportReport,
   ended: (summary: ExportSummary) => void,
 ): BodySource {
   let next = first
   const recordFailure = (error: unknown): never => {
     readiness.recordFailure(error)
+    if (!reader.cancelled) report.ended('broken')
     throw error
   }
   const started = performance.now()
@@ -190,6 +195,7 @@ function sourceOf(
     ended: () => {
       listed.rows = reader.summary!.rows
       conclude(reader.summary!, started, c, log)
+      report.ended('done', reader.summary!)
       ended(reader.summary!)
     },
     cancel: () => reader.cancel(),
@@ -219,6 +225,7 @@ async function sourceOfText(
   digest: boolean,
   c: Context<Edge>,
   { log }: Services,
+  report: ExportReport,
 ): Promise<BodySource> {
   const started = performance.now()
   const body = Buffer.from(known.body)
@@ -230,7 +237,11 @@ async function sourceOfText(
       next = undefined
       return Promise.resolve(chunk)
     },
-    ended: () => conclude({ rows: known.rows, bytes: body.length, sha256 }, started, c, log),
+    ended: () => {
+      const summary = { rows: known.rows, bytes: body.length, sha256 }
+      conclude(summary, started, c, log)
+      report.ended('done', summary)
+    },
     cancel: () => {},
   }
 }

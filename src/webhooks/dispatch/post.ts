@@ -2,6 +2,7 @@
 import type { Agent, Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { type Config, limits } from '../../config.ts'
+import type { DeliveryOutcome, Telemetry, TraceHeaders } from '../../telemetry/telemetry.ts'
 import type { DeliveryTiming } from '../../timing.ts'
 import { type Delivered, deliveryHeaders } from '../../webhook-delivery.ts'
 import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
@@ -12,19 +13,23 @@ export interface PostParts {
   agent: Dispatcher
   rules: TargetRules
   timing: DeliveryTiming
+  telemetry: Telemetry
 }
 
 /** What all requests of a process to subscribers share. The caller destroys the agent. */
 export function postPartsOf(
   { webhookAllowInsecure }: Pick<Config, 'webhookAllowInsecure'>,
   timing: DeliveryTiming,
+  telemetry: Telemetry,
 ): PostParts & { agent: Agent } {
   const rules = { allowInsecure: webhookAllowInsecure }
-  return { agent: guardedAgent(rules), rules, timing }
+  return { agent: guardedAgent(rules), rules, timing, telemetry }
 }
 
 export interface DeliveryRequest extends Delivered {
   postUrl: string
+  /** Of the request that asked for it, such as a ping. */
+  trace?: TraceHeaders | undefined
 }
 
 export interface DeliveryResponse {
@@ -49,6 +54,31 @@ export interface DeliveryResponse {
  * @throws if it was stopped: then the result is unknown
  */
 export async function post(
+  parts: PostParts,
+  request: DeliveryRequest,
+  stopped: AbortSignal,
+): Promise<DeliveryResponse> {
+  const reported = parts.telemetry.deliveryBegan(request.trace)
+  const response = await send(parts, { ...request, trace: reported.trace }, stopped)
+  reported.ended(outcomeOf(response), response.status)
+  return response
+}
+
+const outcomesOfFaults: Record<NoResponseFault, DeliveryOutcome> = {
+  'address-refused': 'blocked',
+  dns: 'unreachable',
+  'connection-refused': 'unreachable',
+  tls: 'tls',
+  'time-out': 'timeout',
+  'no-answer': 'unreachable',
+}
+
+function outcomeOf({ status, fault }: DeliveryResponse): DeliveryOutcome {
+  if (fault !== null) return outcomesOfFaults[fault]
+  return status !== null && status >= 200 && status <= 299 ? 'delivered' : 'refused'
+}
+
+async function send(
   { agent, rules, timing: { timeoutMs } }: PostParts,
   request: DeliveryRequest,
   stopped: AbortSignal,
@@ -92,13 +122,13 @@ export async function post(
   }
 }
 
-function requestOf({ postUrl, ...delivered }: DeliveryRequest): Dispatcher.RequestOptions {
+function requestOf({ postUrl, trace, ...delivered }: DeliveryRequest): Dispatcher.RequestOptions {
   const url = new URL(postUrl)
   return {
     origin: url.origin,
     path: url.pathname + url.search,
     method: 'POST',
-    headers: deliveryHeaders(delivered, packageJson.version),
+    headers: { ...deliveryHeaders(delivered, packageJson.version), ...trace },
     body: delivered.body,
     // Undici measures both between two bytes; our time-out covers the whole request, from connection to end.
     headersTimeout: 0,

@@ -7,6 +7,7 @@ import type { ClientBase, Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { inTenant, whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
+import type { TraceHeaders } from '../../telemetry/telemetry.ts'
 import { notificationOf } from '../body.ts'
 import { type DeliveryResponse, type PostParts, post } from '../dispatch/post.ts'
 import { lockSealedSecrets } from '../signing/signing-secrets.sql.ts'
@@ -24,6 +25,8 @@ export interface PingParts {
   database: Pool
   deliveries: PostParts
   masterKey: Buffer
+  /** Of the request that asks for it. */
+  trace?: TraceHeaders | undefined
 }
 
 export interface Pinged extends DeliveryResponse {
@@ -65,7 +68,7 @@ export async function preparePing(
 
 /** The second half, after that transaction. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
 export async function sendPing(
-  { database, deliveries, masterKey }: PingParts,
+  { database, deliveries, masterKey, trace }: PingParts,
   subscriptionId: string,
   { postUrl, deliveryId, scope, disabled }: PreparedPing,
 ): Promise<Pinged> {
@@ -85,6 +88,7 @@ export async function sendPing(
     body,
     sequence: undefined,
     date: at,
+    trace,
     ...openSecrets(sealed, masterKey),
   }
   // Its time-out is shorter than the time that a stopping process gives to running requests.

@@ -1,5 +1,6 @@
 /** The whole service, a subscriber on this machine, and a caller that subscribes it. */
 import type pg from 'pg'
+import type { Config } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
@@ -26,7 +27,7 @@ export interface ReceivingStage {
   close(): Promise<void>
 }
 
-export async function setReceivingStage(): Promise<ReceivingStage> {
+export async function setReceivingStage(settings: Partial<Config> = {}): Promise<ReceivingStage> {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const partnerSecret = await staff.thirdParty('ONE')
@@ -34,7 +35,7 @@ export async function setReceivingStage(): Promise<ReceivingStage> {
   const strangersSecret = await staff.thirdParty('TWO')
   const stranger = credentials(await staff.token('TWO', 'api', folders.first), strangersSecret)
   const receiver = await startReceiver(partnerSecret, strangersSecret)
-  const service = await startTestService(database, { webhookAllowInsecure: true })
+  const service = await startTestService(database, { webhookAllowInsecure: true, ...settings })
   const owner: pg.Pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
   const call: ReceivingStage['call'] = async (method, path, body, headers = own) => {
     const response = await fetch(`${service.url}/api/v1/webhook${path}`, {

@@ -16,6 +16,7 @@ import type { LogEvents } from '../../../src/log.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import { S3Store } from '../../../src/store/s3.ts'
 import type { ObjectStore, StoreSettings } from '../../../src/store/store.ts'
+import { noTelemetry } from '../../../src/telemetry/telemetry.ts'
 import { defaultTiming, type StoreTiming } from '../../../src/timing.ts'
 import type { S3Server } from '../servers/s3-servers.ts'
 
@@ -46,8 +47,12 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const app = new OpenAPIHono<Edge>()
   app.onError((error, c) => answerError(error, c, { log, readiness }))
-  app.use(acceptRequestId({ log, audit: { record: () => {} } }))
-  const server = createListener((...request) => app.fetch(...request), log, defaultTiming.listener)
+  app.use(acceptRequestId({ log, telemetry: noTelemetry, audit: { record: () => {} } }))
+  const server = createListener(
+    (...request) => app.fetch(...request),
+    { log, telemetry: noTelemetry },
+    defaultTiming.listener,
+  )
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const signingKey = randomBytes(32).toString('hex')

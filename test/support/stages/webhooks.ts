@@ -6,6 +6,7 @@ import { createPool, whileDelivering } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
 import type { Log, LogEvents } from '../../../src/log.ts'
+import { noTelemetry } from '../../../src/telemetry/telemetry.ts'
 import { type DeliveryTiming, defaultTiming } from '../../../src/timing.ts'
 import { Dispatcher } from '../../../src/webhooks/dispatch/dispatcher.ts'
 import type { Search } from '../../../src/webhooks/dispatch/rounds.ts'
@@ -189,6 +190,7 @@ function startDispatcher(directUrl: string, options: DispatchOptions): RunningDi
     agent,
     rules,
     timing: { ...defaultTiming.deliveries, ...timing },
+    telemetry: noTelemetry,
     log,
     ...clock,
   })

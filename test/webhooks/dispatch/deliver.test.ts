@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
+import { noTelemetry } from '../../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../../src/timing.ts'
 import { deliver } from '../../../src/webhooks/dispatch/deliver.ts'
 import { guardedAgent } from '../../../src/webhooks/target.ts'
@@ -30,7 +31,16 @@ test('a receiver whose response starts at once but ends late is slow, and has su
   await stage.publish([documentEvent('a')])
   const took: number[] = []
   await deliver(
-    { agent, rules, timing, masterKey: testMasterKey, log: () => {}, now: Date.now, random: Math.random },
+    {
+      agent,
+      rules,
+      timing,
+      telemetry: noTelemetry,
+      masterKey: testMasterKey,
+      log: () => {},
+      now: Date.now,
+      random: Math.random,
+    },
     {
       subscriptionId,
       transact: (run) => whileDelivering(database, run),

@@ -35,7 +35,11 @@ export const pingRoute = tokenRoute({
   },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
-    return c.json(shownPing(await ping(services, principal, id)), 200, uncached)
+    return c.json(
+      shownPing(await ping({ ...services, trace: c.get('telemetry').trace }, principal, id)),
+      200,
+      uncached,
+    )
   },
 })
 

@@ -1,0 +1,31 @@
+/** The gauges that need a statement: how far queue and deliveries are behind. Each reads two indexes. */
+import type { Pool } from 'pg'
+import { inTransaction, whileDelivering } from '../db/pool.ts'
+import type { ObservedGauge } from '../telemetry/metrics.ts'
+import { Reading } from '../telemetry/reading.ts'
+import type { Observation, Telemetry } from '../telemetry/telemetry.ts'
+import { readDeliveryStanding, readQueueStanding } from './standing.sql.ts'
+
+export function observeStanding(telemetry: Telemetry, database: Pool): void {
+  const queue = new Reading(() => inTransaction(database, readQueueStanding))
+  const deliveries = new Reading(() => whileDelivering(database, readDeliveryStanding))
+  const observe = <Standing>(
+    gauge: ObservedGauge,
+    reading: Reading<Standing>,
+    observed: (standing: Standing) => Observation[],
+  ) =>
+    telemetry.observe(gauge, async () => {
+      const standing = await reading.latest()
+      return standing === undefined ? [] : observed(standing)
+    })
+  observe('grandlivre.export.queue.age', queue, ({ ageSeconds: value }) => [{ value }])
+  observe('grandlivre.export.queue.length', queue, ({ length: value }) => [{ value }])
+  observe('grandlivre.delivery.oldest_undelivered', deliveries, ({ oldestSeconds: value }) => [{ value }])
+  observe('grandlivre.delivery.failing_subscriptions', deliveries, ({ failing: value }) => [{ value }])
+  observe('grandlivre.subscription.count', deliveries, (standing) =>
+    (['enabled', 'failing', 'disabled'] as const).map((state) => ({
+      value: standing[state],
+      labels: { state },
+    })),
+  )
+}

@@ -1,0 +1,87 @@
+/**
+ * Metrics and traces to a collector, by OTLP over HTTP with protobuf. A collector that is away or slow costs nothing but
+ * what it does not get: a queue of spans has an end, and what is over it is dropped. The first failure is logged, then
+ * nothing until the collector has accepted something again.
+ *
+ * The exporters read OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and _CERTIFICATE from the environment
+ * themselves.
+ */
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import type { Resource } from '@opentelemetry/resources'
+import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { TelemetryTiming } from '../../timing.ts'
+
+/** For one request to the collector, retries included. */
+const timeoutMillis = 5_000
+/** Spans that wait, some 500 bytes each. */
+const maxQueueSize = 4_096
+
+/** Called with each failure after a success, or after the start. */
+export type OnFailure = (error: unknown) => void
+
+export function metricsReader(
+  endpoint: string,
+  { exportMs }: TelemetryTiming,
+  failed: OnFailure,
+): PeriodicExportingMetricReader {
+  const exporter = new OTLPMetricExporter({ url: `${endpoint}/v1/metrics`, timeoutMillis })
+  return new PeriodicExportingMetricReader({
+    exporter: reporting(exporter, failed),
+    exportIntervalMillis: exportMs,
+    exportTimeoutMillis: Math.min(exportMs, timeoutMillis),
+  })
+}
+
+/** @param share of the traces that begin here, 0 to 1; one that a caller began is recorded if the caller records it */
+export function tracerProvider(
+  endpoint: string,
+  resource: Resource,
+  share: number,
+  { spanBatchMs }: TelemetryTiming,
+  failed: OnFailure,
+): TracerProvider {
+  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis })
+  const processor = new BatchSpanProcessor({
+    exporter: reporting(exporter, failed),
+    maxQueueSize,
+    scheduledDelayMillis: spanBatchMs,
+  })
+  const root =
+    share === 1
+      ? new AlwaysOnSampler()
+      : share === 0
+        ? new AlwaysOffSampler()
+        : new TraceIdRatioBasedSampler(share)
+  return new TracerProvider({
+    resource,
+    sampler: new ParentBasedSampler({ root }),
+    spanProcessors: [processor],
+  })
+}
+
+interface Exporter<Batch> {
+  export(batch: Batch, done: (result: ExportResult) => void): void
+}
+
+function reporting<Batch, Kind extends Exporter<Batch>>(exporter: Kind, failed: OnFailure): Kind {
+  let hasFailed = false
+  const send = exporter.export.bind(exporter)
+  exporter.export = (batch, done) =>
+    send(batch, (result) => {
+      const isFailure = result.code !== ExportResultCode.SUCCESS
+      if (isFailure && !hasFailed) failed(result.error)
+      hasFailed = isFailure
+      done(result)
+    })
+  return exporter
+}

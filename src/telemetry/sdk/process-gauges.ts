@@ -1,0 +1,38 @@
+/** The delay of the main thread's event loop, and what the process takes of the machine. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Instruments } from './instruments.ts'
+
+/** How often the delay is sampled: 50 timers a second. */
+const resolutionMs = 20
+/** A window at least this long is shown, then the next one begins, however many scrapers there are. */
+const windowMs = 5_000
+
+/** @returns what ends the sampling */
+export function watchProcess(instruments: Instruments): () => void {
+  const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
+  histogram.enable()
+  let shown = { p50: 0, p99: 0, max: 0 }
+  let began = performance.now()
+  const delays = () => {
+    if (performance.now() - began >= windowMs && histogram.count > 0) {
+      // A sample is the time between two timers.
+      const seconds = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - resolutionMs / 1e3)
+      const [p50, p99, max] = [histogram.percentile(50), histogram.percentile(99), histogram.max].map(seconds)
+      shown = { p50: p50!, p99: p99!, max: max! }
+      histogram.reset()
+      began = performance.now()
+    }
+    return shown
+  }
+  for (const part of ['p50', 'p99', 'max'] as const)
+    instruments.gauge(`nodejs.eventloop.delay.${part}`, () => [{ value: delays()[part] }])
+  instruments.gauge('process.memory.usage', () => [{ value: process.memoryUsage.rss() }])
+  instruments.observedCounter('process.cpu.time', () => {
+    const { user, system } = process.cpuUsage()
+    return [
+      { value: user / 1e6, labels: { 'cpu.mode': 'user' } },
+      { value: system / 1e6, labels: { 'cpu.mode': 'system' } },
+    ]
+  })
+  return () => histogram.disable()
+}

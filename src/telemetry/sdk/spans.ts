@@ -1,0 +1,145 @@
+/**
+ * Spans: one for each request, export and delivery attempt, and one for each stage of an export. A span names its route
+ * and never its path or query, which hold ids and signatures.
+ */
+import {
+  type Attributes,
+  type Context,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import type {
+  AnsweredRequest,
+  CallerTrace,
+  DeliveryOutcome,
+  EndedExport,
+  StageSeconds,
+  TraceHeaders,
+} from '../telemetry.ts'
+
+const propagator = new W3CTraceContextPropagator()
+const read = {
+  get: (headers: CallerTrace, name: string) => headers[name as keyof CallerTrace],
+  keys: (headers: CallerTrace) => Object.keys(headers),
+}
+const write = {
+  set: (headers: CallerTrace, name: string, value: string) => {
+    if (value !== '') headers[name as keyof CallerTrace] = value
+  },
+}
+
+/** The trace that the headers continue; none if they are absent or malformed. */
+function continued(headers: CallerTrace | undefined): Context {
+  return headers?.traceparent === undefined ? ROOT_CONTEXT : propagator.extract(ROOT_CONTEXT, headers, read)
+}
+
+function headersOf(span: Span): TraceHeaders {
+  const headers: CallerTrace = {}
+  propagator.inject(trace.setSpan(ROOT_CONTEXT, span), headers, write)
+  return headers as TraceHeaders
+}
+
+export class Spans {
+  readonly #tracer: Tracer
+
+  constructor(tracer: Tracer) {
+    this.#tracer = tracer
+  }
+
+  request(method: string, caller: CallerTrace): { trace: TraceHeaders; end(answer: AnsweredRequest): void } {
+    const attributes = { 'http.request.method': method, 'url.scheme': 'http' }
+    const span = this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, continued(caller))
+    return {
+      trace: headersOf(span),
+      end: ({ route, status, errorType, requestId }) => {
+        span.setAttribute('grandlivre.request.id', requestId)
+        if (route !== undefined) {
+          span.updateName(`${method} ${route}`)
+          span.setAttribute('http.route', route)
+        }
+        if (status !== undefined) span.setAttribute('http.response.status_code', status)
+        if (errorType !== undefined) span.setAttribute('error.type', errorType)
+        // A refused request is no error of the server.
+        if (status === undefined || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+        span.end()
+      },
+    }
+  }
+
+  /** Afterwards: an export thread measures durations. */
+  export({
+    kind,
+    format,
+    outcome,
+    rows,
+    bytes,
+    startedAt,
+    facts,
+    trace: parent,
+    requestId,
+  }: EndedExport): void {
+    const span = this.#tracer.startSpan(
+      `export ${kind}`,
+      { kind: parent ? SpanKind.INTERNAL : SpanKind.CONSUMER, startTime: startedAt },
+      continued(parent),
+    )
+    span.setAttributes({
+      'grandlivre.export.kind': kind,
+      'grandlivre.export.format': format,
+      outcome,
+      'grandlivre.export.rows': rows,
+      'grandlivre.export.bytes': bytes,
+      ...(requestId === undefined ? {} : { 'grandlivre.request.id': requestId }),
+    })
+    if (outcome === 'failed' || outcome === 'broken') span.setStatus({ code: SpanStatusCode.ERROR })
+    const endedAt = Date.now()
+    if (facts) this.#stages(trace.setSpan(ROOT_CONTEXT, span), facts.stages, startedAt, endedAt)
+    span.end(endedAt)
+  }
+
+  /** The stages after the first row take turns by chunk, so they are one span with the seconds of each. */
+  #stages(parent: Context, stages: StageSeconds, startedAt: number, endedAt: number): void {
+    let at = startedAt
+    const stage = (name: string, until: number, attributes: Attributes = {}) => {
+      this.#tracer.startSpan(`export ${name}`, { startTime: at, attributes }, parent).end(until)
+      at = until
+    }
+    for (const name of ['wait', 'snapshot', 'first_row'] as const)
+      stage(name, Math.min(at + (stages[name] ?? 0) * 1_000, endedAt))
+    const seconds = Object.entries(stages).filter(([name]) => ['render', 'send', 'store'].includes(name))
+    stage(
+      'rows',
+      endedAt,
+      Object.fromEntries(seconds.map(([name, value]) => [`grandlivre.export.${name}`, value])),
+    )
+  }
+
+  delivery(parent: TraceHeaders | undefined): {
+    trace: TraceHeaders
+    end(outcome: DeliveryOutcome, status: number | null): void
+  } {
+    const attributes = { 'http.request.method': 'POST' }
+    const span = this.#tracer.startSpan(
+      'delivery attempt',
+      { kind: SpanKind.CLIENT, attributes },
+      continued(parent),
+    )
+    return {
+      trace: headersOf(span),
+      end: (outcome, status) => {
+        span.setAttribute('outcome', outcome)
+        if (status !== null) span.setAttribute('http.response.status_code', status)
+        if (outcome !== 'delivered') {
+          span.setAttribute('error.type', outcome === 'refused' ? String(status) : outcome)
+          span.setStatus({ code: SpanStatusCode.ERROR })
+        }
+        span.end()
+      },
+    }
+  }
+}

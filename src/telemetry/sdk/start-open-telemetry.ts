@@ -1,0 +1,69 @@
+/** Puts instruments, readers and exporters together. Loaded only if the operator asked for metrics. */
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources'
+import { type IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
+import { type Config, urlOf } from '../../config.ts'
+import type { Log } from '../../log.ts'
+import type { TelemetryTiming } from '../../timing.ts'
+import type { StartedTelemetry } from '../telemetry.ts'
+import { Instruments } from './instruments.ts'
+import { listenForScrapes } from './metrics-listener.ts'
+import { OpenTelemetry } from './open-telemetry.ts'
+import { metricsReader, tracerProvider } from './otlp.ts'
+import { watchProcess } from './process-gauges.ts'
+import { PrometheusReader } from './prometheus-text.ts'
+import { Spans } from './spans.ts'
+
+export async function startOpenTelemetry(
+  { metrics, otlpEndpoint, tracesShare }: Pick<Config, 'metrics' | 'otlpEndpoint' | 'tracesShare'>,
+  version: string,
+  timing: TelemetryTiming,
+  log: Log,
+): Promise<StartedTelemetry> {
+  const resource = defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': 'grandlivre', 'service.version': version }))
+    .merge(detectResources({ detectors: [envDetector] }))
+  const failed = (error: unknown) => log('telemetry.notSent', { error })
+  const prometheus = metrics && new PrometheusReader()
+  const readers: IMetricReader[] = [
+    ...(prometheus ? [prometheus] : []),
+    ...(otlpEndpoint === undefined ? [] : [metricsReader(otlpEndpoint, timing, failed)]),
+  ]
+  const meters = new MeterProvider({ resource, readers })
+  const tracers =
+    otlpEndpoint === undefined
+      ? undefined
+      : tracerProvider(otlpEndpoint, resource, tracesShare, timing, failed)
+  const instruments = new Instruments(meters.getMeter('grandlivre', version))
+  const spans = tracers && new Spans(tracers.getTracer('grandlivre', version))
+  const telemetry = new OpenTelemetry(instruments, spans)
+  const unwatch = watchProcess(instruments)
+  const flush = async () => {
+    const flushed = Promise.allSettled([meters.shutdown(), tracers?.shutdown()])
+    await Promise.race([flushed, delay(timing.flushMs, undefined, { ref: false })])
+    unwatch()
+    telemetry.close()
+  }
+  if (!metrics || !prometheus) return { telemetry, metricsUrl: undefined, close: flush }
+  try {
+    const listener = await listenForScrapes(metrics, () => prometheus.text())
+    const metricsUrl = `${urlOf(metrics.host, listener.port)}/metrics`
+    log('metrics.listening', { url: metricsUrl })
+    return {
+      telemetry,
+      metricsUrl,
+      close: async () => {
+        await listener.close()
+        await flush()
+      },
+    }
+  } catch (error) {
+    await flush()
+    throw error
+  }
+}

@@ -1,0 +1,197 @@
+/** What a scrape shows after one of each thing, from the whole service. */
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type MetricName, metrics, prometheusName } from '../../src/telemetry/metrics.ts'
+import { download, movementsUrl } from '../support/download.ts'
+import { ended, trigger } from '../support/full-export.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { answerWith } from '../support/receiver.ts'
+import { startTestService } from '../support/service.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { documentEvent } from '../support/stages/webhooks.ts'
+import { metricsOf, type Samples, sumOf } from '../support/telemetry/scrape.ts'
+import { until } from '../support/until.ts'
+
+const metricsOnAnyPort = { metrics: { host: '127.0.0.1', port: 0 } }
+
+let stage: ExportStage
+let webhooks: ReceivingStage
+
+beforeAll(async () => {
+  ;[stage, webhooks] = await Promise.all([
+    setExportStage(metricsOnAnyPort),
+    setReceivingStage(metricsOnAnyPort),
+  ])
+})
+
+afterAll(async () => {
+  await stage?.close()
+  await webhooks?.close()
+})
+
+const scrape = () => metricsOf(stage.service)
+
+/** Waits for a sample: counts of connections are up to a second old. */
+async function seen(where: { service: ExportStage['service'] }, is: (samples: Samples) => boolean) {
+  let samples: Samples = new Map()
+  await until(async () => {
+    samples = await metricsOf(where.service)
+    return is(samples)
+  })
+  return samples
+}
+
+test('a streamed export is counted by its rows, bytes and stages, and its request by the template of its route', async () => {
+  const before = await scrape()
+  const answer = await download(movementsUrl(stage.service.url, { idExercice: '12' }), stage.company)
+  const rows = Number(answer.trailers['x-row-count'])
+  const labels = { grandlivre_export_kind: 'movements', grandlivre_export_format: 'json' }
+  const route = { http_route: '/api/v1/mad/movements', http_response_status_code: '200' }
+  const samples = await seen(
+    stage,
+    (now) => (sumOf(now, 'http_server_request_duration_seconds_count', route) ?? 0) > 0,
+  )
+  const grown = (name: string, of: Record<string, string>) =>
+    (sumOf(samples, name, of) ?? 0) - (sumOf(before, name, of) ?? 0)
+  expect(grown('grandlivre_export_rows_total', labels)).toBe(rows)
+  expect(grown('grandlivre_export_bytes_total', labels)).toBe(Buffer.byteLength(answer.text))
+  expect(grown('grandlivre_export_ended_total', { outcome: 'done' })).toBe(1)
+  for (const grandlivre_export_stage of ['wait', 'snapshot', 'first_row', 'render', 'send'])
+    expect(grown('grandlivre_export_duration_seconds_count', { grandlivre_export_stage })).toBe(1)
+})
+
+test('what is wrong with a request is counted by its code, and no path, id or token becomes a label', async () => {
+  await download(movementsUrl(stage.service.url, { idExercice: '999' }), stage.company)
+  await download(`${stage.service.url}/no/such/4711`, stage.company)
+  const notFound = { error_type: 'ERR-NOT-FOUND', http_response_status_code: '404' }
+  const samples = await seen(
+    stage,
+    (now) => (sumOf(now, 'http_server_request_duration_seconds_count', notFound) ?? 0) > 0,
+  )
+  const codes = [...samples].flatMap(([, all]) => all.flatMap(({ labels }) => labels['error_type'] ?? []))
+  expect(codes).toContain('ERR-EXERCICE-NOT-FOUND')
+  const values = [...samples].flatMap(([, all]) => all.flatMap(({ labels }) => Object.values(labels)))
+  expect(values.filter((value) => /4711|999|glv_|^\/no/.test(value))).toEqual([])
+  // A request for what does not exist is no failed export.
+  expect(sumOf(samples, 'grandlivre_export_ended_total', { outcome: 'failed' })).toBe(0)
+})
+
+test('a full export is counted with its requests to the store', async () => {
+  const { body } = await trigger(stage.service.url, stage.company)
+  await ended(stage.service.url, stage.company, body.id)
+  const labels = { grandlivre_export_kind: 'folder', grandlivre_export_format: 'json' }
+  const samples = await seen(stage, (now) => (sumOf(now, 'grandlivre_export_rows_total', labels) ?? 0) > 0)
+  for (const operation of ['create', 'write', 'complete'])
+    expect(
+      sumOf(samples, 'grandlivre_store_request_duration_seconds_count', { operation, outcome: 'done' }),
+    ).toBe(1)
+  expect(sumOf(samples, 'grandlivre_export_queue_length', {})).toBe(0)
+})
+
+test('deliveries are counted by outcome, and subscriptions by state', async () => {
+  webhooks.receiver.behave('/refuses', answerWith(500))
+  await webhooks.subscribe('/accepts')
+  await webhooks.subscribe('/refuses')
+  await webhooks.publish([documentEvent('a', folders.first.folderId)])
+  const samples = await seen(
+    webhooks,
+    (now) =>
+      sumOf(now, 'grandlivre_delivery_attempts_total', { outcome: 'delivered' }) === 1 &&
+      sumOf(now, 'grandlivre_subscription_count', { state: 'failing' }) === 1,
+  )
+  expect(sumOf(samples, 'grandlivre_delivery_attempts_total', { outcome: 'refused' })).toBeGreaterThan(0)
+  expect(sumOf(samples, 'grandlivre_subscription_count', { state: 'enabled' })).toBe(1)
+  expect(sumOf(samples, 'grandlivre_delivery_failing_subscriptions', {})).toBe(1)
+  expect(sumOf(samples, 'grandlivre_delivery_oldest_undelivered_seconds', {})).toBeGreaterThan(0)
+})
+
+test('connections are counted by pool, those of export threads too', async () => {
+  const pool = { db_client_connection_pool_name: 'grandlivre export' }
+  const samples = await seen(
+    stage,
+    (now) =>
+      (sumOf(now, 'db_client_connection_count', { ...pool, db_client_connection_state: 'idle' }) ?? 0) > 0,
+  )
+  expect(sumOf(samples, 'db_client_connection_max', pool)).toBeGreaterThanOrEqual(2)
+  expect(sumOf(samples, 'db_client_connection_pending_requests', pool)).toBe(0)
+  expect(sumOf(samples, 'db_client_connection_timeouts_total', pool)).toBe(0)
+  const main = { db_client_connection_pool_name: 'grandlivre' }
+  expect(sumOf(samples, 'db_client_connection_max', main)).toBeGreaterThan(0)
+})
+
+test('errors of the database are counted by class in export threads, too', async () => {
+  const before = sumOf(await scrape(), 'grandlivre_database_errors_total', { class: 'other' })!
+  await stage.staff.client.query('revoke select on grandlivre.movements from grandlivre_service')
+  const answer = await download(movementsUrl(stage.service.url, { idExercice: '12' }), stage.company)
+  await stage.staff.client.query('grant select on grandlivre.movements to grandlivre_service')
+  expect(answer.status).toBe(500)
+  const samples = await scrape()
+  expect(sumOf(samples, 'grandlivre_database_errors_total', { class: 'other' })! - before).toBe(1)
+  expect(sumOf(samples, 'grandlivre_export_ended_total', { outcome: 'failed' })).toBe(1)
+})
+
+test('every metric of the table is shown, but for those that nothing here can have', async () => {
+  const absent: MetricName[] = [
+    // No replica and no pooler, no certificate, and nothing that is not HTTP.
+    'grandlivre.replica.lag',
+    // Observed by the start of the service.
+    'grandlivre.ready',
+    'grandlivre.clock.offset',
+    'grandlivre.audit.waiting',
+    'grandlivre.pooler.ready',
+    'grandlivre.certificate.expiry',
+    'grandlivre.request.refused',
+  ]
+  const [first, second] = await Promise.all([scrape(), metricsOf(webhooks.service)])
+  const shown = new Set([...first.keys(), ...second.keys()])
+  const missing = (Object.keys(metrics) as MetricName[]).filter(
+    (name) => !shown.has(prometheusName(name)) && !shown.has(`${prometheusName(name)}_count`),
+  )
+  expect(missing.filter((name) => !absent.includes(name))).toEqual([])
+  for (const [name, samples] of first)
+    for (const { labels } of samples) {
+      const metric = (Object.keys(metrics) as MetricName[]).find((each) =>
+        [
+          prometheusName(each),
+          `${prometheusName(each)}_count`,
+          `${prometheusName(each)}_sum`,
+          `${prometheusName(each)}_bucket`,
+        ].includes(name),
+      )
+      if (name === 'target_info') continue
+      const known = metric && [...metrics[metric].labels].map((label) => label.replaceAll('.', '_'))
+      expect(known, name).toEqual(expect.arrayContaining(Object.keys(labels).filter((key) => key !== 'le')))
+    }
+})
+
+test('promtool finds nothing to say about the text but that OpenTelemetry calls counts counts', async ({
+  skip,
+}) => {
+  const text = await (await fetch(stage.service.metricsUrl!)).text()
+  const { error, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
+  if (error) skip('promtool is not installed')
+  const lines = stderr.split('\n').filter((line) => line !== '')
+  expect(lines.filter((line) => !line.includes('should not have "_count" suffix'))).toEqual([])
+})
+
+test('nothing but /metrics is served on the port of metrics', async () => {
+  const url = new URL(stage.service.metricsUrl!)
+  expect((await fetch(new URL('/', url))).status).toBe(404)
+  expect((await fetch(new URL('/api/v1/mad/movements', url))).status).toBe(404)
+  expect((await fetch(url, { method: 'POST' })).status).toBe(405)
+})
+
+test('a port that another program has ends the start with a sentence that names the setting', async () => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const start = startTestService(stage.database, { metrics: { host: '127.0.0.1', port } })
+  await expect(start).rejects.toThrow(
+    `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set METRICS_PORT`,
+  )
+  other.close()
+})
