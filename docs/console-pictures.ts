@@ -46,7 +46,7 @@ export const consolePictures: Record<string, ConsolePicture> = {
   console: exporting(desktop, ''),
   'console-dark': exporting({ ...desktop, ...dark }, '&compression=gzip'),
   'console-phone': exporting(phone, '&compression=zstd'),
-  'console-process': whole(desktop, '/process'),
+  'console-process': whole({ ...desktop, ...dark }, '/process'),
 }
 
 export interface ConsoleStage extends ConsoleParts {

@@ -49,6 +49,14 @@ export function time(
   return html`<time datetime="${date.toISOString()}">${text}</time>`
 }
 
+/** The same without the day if that is today. */
+export function clock(at: Date, context: Pick<PageContext, 'services'>): Html {
+  const { timeZone } = context.services.config
+  const day = (date: Date) => date.toLocaleDateString('sv', { timeZone })
+  if (day(at) !== day(new Date())) return time(at, context)
+  return html`<time datetime="${at.toISOString()}">${at.toLocaleTimeString('sv', { timeZone })}</time>`
+}
+
 /** A form that posts to an action. @param path below /console */
 export function form({ csrf }: Pick<PageContext, 'csrf'>, path: string, content: Html): Html {
   return html`<form method="post" action="/console${path}">

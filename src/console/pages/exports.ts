@@ -5,7 +5,7 @@ import { inTransaction } from '../../db/pool.ts'
 import type { RunningStream } from '../../http/stream/running-streams.ts'
 import { cancel } from '../../jobs/end.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
-import { bar, bytes, duration, facts, form, integer, table, time } from '../elements.ts'
+import { bar, bytes, clock, duration, facts, form, integer, table, time } from '../elements.ts'
 import { type Action, type Html, type Page, type PageContext, Refusal } from '../page.ts'
 import { Rates } from '../rates.ts'
 import {
@@ -81,7 +81,7 @@ function streamTable(
 <td>${partners.get(stream.thirdPartyId ?? '') ?? ''}</td>
 <td class="number">${bytes(stream.bytes)}</td>
 <td class="number">${bytes(rates.perSecond(stream.id, stream.bytes, stream.since))}/s</td>
-<td>${time(new Date(stream.since), context)}</td>
+<td>${clock(new Date(stream.since), context)}</td>
 <td class="act"><a href="/console/streams/${stream.id}/cut">Cut <span class="hidden">the stream of ${stream.what}</span></a></td>
 </tr>`,
   )
@@ -102,7 +102,7 @@ function openTable(
 <td>${folderLink(each.folderId)} ${each.folder ?? ''}</td>
 ${cells}
 <td class="number">${each.attempt}</td>
-<td>${time(each.createdAt, context)}</td>
+<td>${clock(each.createdAt, context)}</td>
 <td class="act"><a href="/console/exports/${each.id}/cancel">Cancel <span class="hidden">${each.id}</span></a></td>
 </tr>`
   })

@@ -31,7 +31,7 @@ export interface Fence<Shown = unknown> {
   /** What the state must show: an SQL expression, without parameters. */
   expression: string
   /** False begins the snapshot again, at the state of then. Throws to give up. */
-  accepts: (shown: Shown) => Promise<boolean>
+  accepts: (shown: Shown, client: pg.ClientBase) => Promise<boolean>
   /** How long the database may take to begin it again. */
   beginMs: number
 }
@@ -125,7 +125,7 @@ async function shareSnapshot<Shown>(
   }
   try {
     let begun = begunOf<Shown>(answer)
-    while (fence && !(await isAccepted(fence, begun, close))) {
+    while (fence && !(await isAccepted(fence, begun, first, close))) {
       // pg accepts this timeout for a single query; its types declare it only for a whole connection.
       const again = { text: `rollback; ${begin}`, query_timeout: fence.beginMs } as pg.QueryConfig
       begun = begunOf(await first.query(again))
@@ -148,10 +148,11 @@ function begunOf<Shown>(answer: pg.QueryResult): Begun<Shown> {
 async function isAccepted<Shown>(
   { accepts }: Fence<Shown>,
   { shown }: Begun<Shown>,
+  client: pg.ClientBase,
   close: Snapshot['close'],
 ): Promise<boolean> {
   try {
-    return await accepts(shown!)
+    return await accepts(shown!, client)
   } catch (error) {
     await close()
     throw error

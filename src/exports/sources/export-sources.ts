@@ -108,8 +108,9 @@ export class ExportSources {
 
   async #begin({ pool, timing }: ReplicaParts, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
     let isOfReplica = true
-    const isMain = async (server: string) => {
+    const isMain = async (client: pg.ClientBase) => {
       isOfReplica = false
+      const server = await readServer(client)
       if (server !== this.#mainServer) this.#mainServer = await readServer(this.#main)
       return server === this.#mainServer
     }

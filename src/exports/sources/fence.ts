@@ -4,6 +4,7 @@
  * gets some time. One that cannot get there, or is no replica of the main database any more, is given up at once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
 import type { FallbackReason } from '../../telemetry/telemetry.ts'
 import type { Fence } from '../read/snapshot.ts'
 import { type SeenState, type Standing, standingExpression } from './standing.sql.ts'
@@ -28,23 +29,22 @@ export interface FenceTiming {
 const firstPauseMs = 5
 const pauseMsMax = 100
 
-/** @param isMain whether this server is the main database itself, at another address */
+/** @param isMain whether the server of this connection is the main database itself, at another address */
 export function fenceOf(
   seen: SeenState,
   { until, beginMs }: FenceTiming,
-  isMain: (server: string) => Promise<boolean>,
+  isMain: (client: pg.ClientBase) => Promise<boolean>,
 ): Fence<Standing> {
   let pauseMs = firstPauseMs
   return {
     expression: standingExpression(seen),
     beginMs,
-    accepts: async (standing) => {
-      const { isReplica, server } = standing
+    accepts: async (standing, client) => {
       // Its ledgers may change apart from ours, without falling behind.
-      if (!isReplica && !(await isMain(server)))
+      if (!standing.isReplica && !(await isMain(client)))
         throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
       if (shows(standing)) return true
-      if (performance.now() >= until) throw new ReplicaUnfit('behind', latenessOf(seen, standing))
+      if (performance.now() >= until) throw new ReplicaUnfit('behind', latenessOf(standing))
       await delay(pauseMs)
       pauseMs = Math.min(2 * pauseMs, pauseMsMax)
       return false
@@ -69,9 +69,8 @@ function shows({ refusal }: Standing): boolean {
   }
 }
 
-/** Versions are counted over all folders. */
-function latenessOf({ cursor }: SeenState, { version }: Standing): string {
-  if (version === null) return 'It does not have a folder of the main database yet'
-  const versions = BigInt(cursor.split('.')[0]!) - BigInt(version)
-  return `It is behind the main database by ${versions} ${versions === 1n ? 'version' : 'versions'} or more`
+function latenessOf({ refusal }: Standing): string {
+  return refusal === null
+    ? 'It does not have a folder of the main database yet'
+    : 'It does not show the latest changes of a folder yet'
 }

@@ -24,6 +24,9 @@ export interface ReplicatedStage extends Replication {
   get(path: string, headers?: Record<string, string>): Promise<Download>
   /** What /readyz calls degraded; fails if the process is not ready. */
   degraded(): Promise<string[]>
+  /** Runs a statement on the primary, or on the standby if it changes nothing there, as a superuser. */
+  onPrimary(statement: string): Promise<pg.QueryResult>
+  onStandby(statement: string): Promise<pg.QueryResult>
   /** Log lines of that event. */
   logged(event: string): string[]
   close(): Promise<void>
@@ -76,6 +79,8 @@ export async function setReplicatedStage(
       expect([status, body.status]).toEqual([200, 'ready'])
       return body.degraded ?? []
     },
+    onPrimary: (statement) => run(primary.ownerUrl, statement),
+    onStandby: (statement) => run(standby.ownerUrl, statement),
     logged: (event) => service.lines.filter((line) => line.includes(`"${event}"`)),
     close: async () => {
       await service.stop()
@@ -90,15 +95,21 @@ export function versionOf({ headers }: Download): bigint {
   return BigInt(String(headers['x-ledger-cursor']).split('.')[0]!)
 }
 
-/** How many connections of exports a server has. */
-export async function exportConnections(ownerUrl: string): Promise<number> {
-  const client = new pg.Client({ connectionString: ownerUrl })
+/** How many connections of exports a server has. @param condition on `pg_stat_activity`, such as of those that wait */
+export async function exportConnections(ownerUrl: string, condition = 'true'): Promise<number> {
+  const { rows } = await run(
+    ownerUrl,
+    `select count(*)::int as count from pg_stat_activity
+     where application_name in ('grandlivre export', 'grandlivre replica') and ${condition}`,
+  )
+  return rows[0].count
+}
+
+async function run(url: string, statement: string): Promise<pg.QueryResult> {
+  const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    const { rows } = await client.query(
-      `select count(*)::int as count from pg_stat_activity where application_name in ('grandlivre export', 'grandlivre replica')`,
-    )
-    return rows[0].count
+    return await client.query(statement)
   } finally {
     await client.end()
   }
