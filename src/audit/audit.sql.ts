@@ -1,4 +1,5 @@
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool, QueryConfig } from 'pg'
+import { limits } from '../config.ts'
 import { readByCursor } from '../db/cursor.ts'
 import type { AuditRow } from './audit-row.ts'
 
@@ -34,7 +35,7 @@ export async function listAudit(
   { folderId, thirdPartyId, from, to, most }: AuditSelection,
 ): Promise<AuditRow[]> {
   const { rows } = await client.query<AuditRow>(
-    `select ${columns} from audit_rows
+    `select ${columns} from grandlivre.audit_rows
      where ($1::bigint is null or folder_id = $1) and ($2::bigint is null or third_party_id = $2)
        and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
      order by audit_rows.number desc limit $5`,
@@ -47,7 +48,7 @@ export async function listAudit(
 export function readAudit(client: ClientBase): AsyncGenerator<AuditRow[]> {
   return readByCursor<AuditRow>(
     client,
-    `select ${columns} from audit_rows order by audit_rows.number`,
+    `select ${columns} from grandlivre.audit_rows order by audit_rows.number`,
     [],
     1000,
   )
@@ -60,14 +61,16 @@ export async function readOneState(client: ClientBase): Promise<void> {
 
 /** As the owner. */
 export async function readHead(client: ClientBase): Promise<Link | undefined> {
-  const { rows } = await client.query<Link>(`select count::text, encode(hash, 'hex') as hash from audit_head`)
+  const { rows } = await client.query<Link>(
+    `select count::text, encode(hash, 'hex') as hash from grandlivre.audit_head`,
+  )
   return rows[0]
 }
 
 /** As the owner. */
 export async function readStart(client: ClientBase): Promise<Start | undefined> {
   const { rows } = await client.query<Start>(
-    `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from audit_start`,
+    `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from grandlivre.audit_start`,
   )
   return rows[0]
 }
@@ -84,5 +87,39 @@ export interface Batch {
 
 /** Appends a batch, unless it was appended before. As the service role. */
 export async function appendRequests(database: Pool, { sender, number, rows }: Batch): Promise<void> {
-  await database.query('select append_requests($1, $2, $3)', [JSON.stringify(rows), sender, number])
+  await database.query({
+    text: 'select grandlivre.append_requests($1, $2, $3)',
+    values: [JSON.stringify(rows), sender, number],
+    // A server that hangs is away, too. pg accepts this for a single query; its types do not declare it.
+    query_timeout: limits.databaseConnectMs,
+  } as QueryConfig)
+}
+
+/** The last of the rows that are all older than so many months; at most so many of them. As the service role. */
+export async function readExpired(database: Pool, months: number, most: number): Promise<Link | undefined> {
+  const { rows } = await database.query<Link>(
+    `select count::text, encode(hash, 'hex') as hash from grandlivre.expired_audit($1, $2)`,
+    [months, most],
+  )
+  return rows[0]
+}
+
+export interface Forgotten {
+  /** As readExpired gives it. */
+  last: Link
+  at: Date
+  signature: Buffer
+  months: number
+}
+
+/** Deletes the rows up to one, and writes the signed start of the rest. Returns their number. As the service role. */
+export async function forgetAudit(
+  database: Pool,
+  { last, at, signature, months }: Forgotten,
+): Promise<number> {
+  const { rows } = await database.query<{ forgotten: number }>(
+    'select grandlivre.forget_audit($1, $2, $3, $4)::integer as forgotten',
+    [last.count, at, signature, months],
+  )
+  return rows[0]!.forgotten
 }

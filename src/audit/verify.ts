@@ -3,7 +3,7 @@
  * number follows the one before, and every hash is that of the row and the hash before.
  */
 import type { ClientBase } from 'pg'
-import { type Link, readAudit, readHead, readOneState, readStart, type Start } from './audit.sql.ts'
+import { type Link, readAudit, readHead, readStart, type Start } from './audit.sql.ts'
 import type { AuditRow } from './audit-row.ts'
 import { hashOfRow, noHash } from './row-hash.ts'
 import { isSigned } from './start-signature.ts'
@@ -24,9 +24,8 @@ export interface VerifyOptions {
   onProgress?: (checked: number, all: number) => void
 }
 
-/** @param client as the owner, at the beginning of a transaction */
+/** @param client as the owner, in a transaction that sees one state of the database */
 export async function verifyAudit(client: ClientBase, options: VerifyOptions): Promise<Verification> {
-  await readOneState(client)
   const start = await readStart(client)
   const head = await readHead(client)
   if (!start || !head)

@@ -1,5 +1,6 @@
 /** The background work of a process: full exports, webhook deliveries, retention. */
 import type { Pool } from 'pg'
+import { startAuditRetention } from '../audit/retention.ts'
 import type { Config } from '../config.ts'
 import { Sweeps } from '../db/sweeping.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
@@ -39,7 +40,7 @@ export interface BackgroundParts {
 
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, attempts, timing, telemetry, log } = parts
+  const { config, database, masterKey, queue, threads, attempts, timing, telemetry, log } = parts
   const store = observedStore(parts.store, (request) => telemetry.storeRequestEnded(request))
   await adoptRendering(database, config.timeZone)
   await queue.start()
@@ -63,8 +64,10 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
     retentionDays: config.changesRetentionDays,
     log,
   })
+  const months = config.auditRetentionMonths
+  const auditRetention = startAuditRetention({ database, sweeps, months, masterKey, log })
   const dispatcher = startDispatcher(parts)
-  const loops = [supervisor, retention, eventRetention, changeRetention, dispatcher]
+  const loops = [supervisor, retention, eventRetention, changeRetention, auditRetention, dispatcher]
   return {
     close: async () => {
       await Promise.all(loops.map((loop) => loop.close()))

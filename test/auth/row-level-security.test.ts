@@ -38,6 +38,8 @@ test('every table of a tenant has row-level security with a policy, and a key th
     `select c.relname
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'schema_id'
      where c.relnamespace = 'grandlivre'::regnamespace and c.relkind in ('r', 'p')
+       -- No tenant sees the audit.
+       and c.relname <> 'audit_rows'
        and not (c.relrowsecurity and exists (select from pg_policy where polrelid = c.oid)
                 -- A subscription for all schemas has no tenant.
                 and (c.relname = 'subscriptions' or exists (
@@ -156,9 +158,12 @@ test('the role writes only the tables of full exports, digests and webhooks, and
   )
   expect(functions.map(({ name }) => name)).toEqual([
     'adopt_rendering',
+    'append_requests',
     'compact_ledger_changes',
     'enter',
     'entries_named',
+    'expired_audit',
+    'forget_audit',
     'forget_ledger_changes',
     'ledger_cursor',
     'read_ledger_cursor',
@@ -260,7 +265,7 @@ test('secrets of third parties are out of reach; a caller is found only by hashe
 async function tenantTables(): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'schema_id'
-     where c.relnamespace = 'grandlivre'::regnamespace and c.relkind = 'r' order by 1`,
+     where c.relnamespace = 'grandlivre'::regnamespace and c.relkind = 'r' and c.relname <> 'audit_rows' order by 1`,
   )
   return rows.map((row) => row.name)
 }

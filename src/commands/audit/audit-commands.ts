@@ -1,6 +1,5 @@
 import { type Command, CommanderError } from 'commander'
-import type { Link } from '../../audit/audit.sql.ts'
-import { listAudit } from '../../audit/audit.sql.ts'
+import { type Link, listAudit, readOneState } from '../../audit/audit.sql.ts'
 import type { AuditRow } from '../../audit/audit-row.ts'
 import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKey } from '../../auth/master-key.ts'
@@ -116,9 +115,10 @@ async function verify(terminal: Terminal, { anchor: anchorText }: { anchor?: str
         checked / Math.max(all, 1),
         `${checked.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
       )
-    const verification = await inTransaction(pool, (client) =>
-      verifyAudit(client, { masterKey, anchor, onProgress }),
-    )
+    const verification = await inTransaction(pool, async (client) => {
+      await readOneState(client)
+      return verifyAudit(client, { masterKey, anchor, onProgress })
+    })
     bar.clear()
     terminal.out.write(`${reportOf(verification, anchor).join('\n')}\n`)
     if (verification.problem) throw new CommanderError(1, 'audit.problem', verification.problem)
