@@ -27,11 +27,11 @@ const year = `startDate=${new Date().getFullYear()}-01-01&endDate=${new Date().g
 /** Headers of a partner that may read one folder. */
 type Caller = Record<string, string>
 
-const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 800 } }
-const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 }
+export const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 800 } }
+export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 }
 const dark: BrowserContextOptions = { colorScheme: 'dark' }
 
-type ConsolePicture = (stage: ConsoleStage) => Promise<Buffer>
+export type ConsolePicture = (stage: ConsoleStage) => Promise<Buffer>
 
 /** Each picture has full exports of its own: the same trigger is answered by the same export for an hour. */
 const exporting = (options: BrowserContextOptions, compression: string): ConsolePicture => {
@@ -79,7 +79,7 @@ export async function setConsoleStage(parts: ConsoleParts): Promise<ConsoleStage
   }
 }
 
-async function signedIn(
+export async function signedIn(
   { browser, consoleUrl, key }: ConsoleStage,
   options: BrowserContextOptions,
   path = '',

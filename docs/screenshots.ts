@@ -14,6 +14,7 @@ import { loadMasterKey } from '../src/auth/master-key.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { type Credentials, correctEntries, readCredentials } from '../src/sample/demo-folder.ts'
 import { consolePictures, setConsoleStage } from './console-pictures.ts'
+import { staffPictures } from './console-staff-pictures.ts'
 import { runInTerminal, type TerminalRun } from './terminal-run.ts'
 
 interface Stage {
@@ -147,6 +148,7 @@ async function startService(dataDir: string): Promise<Running> {
       LOG_LEVEL: 'info',
       RATE_LIMIT_REQUESTS: '1000',
       CONSOLE_PORT: '0',
+      WEBHOOK_ALLOW_INSECURE: 'true',
       EXPORT_THREADS: '2',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -196,8 +198,10 @@ async function withReceiver<Result>(use: () => Promise<Result>): Promise<Result>
   }
 }
 
+const picturesOfConsole = { ...consolePictures, ...staffPictures }
+
 async function makePictures(names: readonly string[]): Promise<void> {
-  const all = { ...pictures, ...consolePictures }
+  const all = { ...pictures, ...picturesOfConsole }
   const unknown = names.filter((name) => !Object.hasOwn(all, name))
   if (unknown.length > 0)
     throw new Error(`There is no picture ${unknown.join(', ')}: there are ${Object.keys(all).join(', ')}`)
@@ -235,13 +239,13 @@ async function makePictures(names: readonly string[]): Promise<void> {
   const masterKey = await loadMasterKey({ masterKey: undefined, dataDir })
   const { baseUrl } = credentials
   const { ownerUrl } = database
-  const ofConsole = names.some((name) => Object.hasOwn(consolePictures, name))
+  const ofConsole = names.some((name) => Object.hasOwn(picturesOfConsole, name))
     ? await setConsoleStage({ browser, ownerUrl, masterKey, baseUrl, consoleUrl })
     : undefined
   for (const name of names) {
     const png =
-      ofConsole && Object.hasOwn(consolePictures, name)
-        ? await consolePictures[name]!(ofConsole)
+      ofConsole && Object.hasOwn(picturesOfConsole, name)
+        ? await picturesOfConsole[name]!(ofConsole)
         : await pictures[name]!({ credentials, browser, folder, env, correct, emit })
     await mkdir(join(import.meta.dirname, 'pictures'), { recursive: true })
     await writeFile(join(import.meta.dirname, 'pictures', `${name}.png`), png)
@@ -258,4 +262,4 @@ async function schemaOf({ baseUrl, companyToken, thirdPartySecret }: Credentials
 }
 
 const named = process.argv.slice(2)
-await makePictures(named.length > 0 ? named : Object.keys({ ...pictures, ...consolePictures }))
+await makePictures(named.length > 0 ? named : Object.keys({ ...pictures, ...picturesOfConsole }))

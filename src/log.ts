@@ -103,8 +103,8 @@ export interface LogEvents {
   'dispatcher.error': { error: unknown }
   /** Where METRICS_PORT is served. */
   'metrics.listening': { url: string }
-  /** The collector accepted no metrics or traces. Logged once until it accepts some. */
-  'telemetry.notSent': { error: unknown }
+  /** The collector accepted no metrics or no traces. Logged once until it accepts some. */
+  'telemetry.notSent': { signal: 'metrics' | 'traces'; error: unknown }
   'console.listening': { url: string }
   /** A page or act of the console failed because of a fault of ours or of a dependency. */
   'console.failed': { path: string; error: unknown }
@@ -114,6 +114,8 @@ export interface LogEvents {
   'audit.lost': { rows: number }
   /** Old rows of the audit were deleted. */
   'retention.auditSwept': { rows: number }
+  /** The certificate of an address of ours could not be read. Logged again only once it has been. */
+  'certificate.unread': { url: string; error: unknown }
   'log.dropped': { lines: number }
 }
 
@@ -161,6 +163,7 @@ const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'audit.waiting': 'warn',
   'audit.lost': 'error',
   'retention.auditSwept': 'info',
+  'certificate.unread': 'warn',
   'log.dropped': 'warn',
 }
 

@@ -13,10 +13,11 @@ import { RunningAttempts } from './jobs/running-attempts.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { openConnections } from './start/connections.ts'
+import { observe } from './start/gauges/observed.ts'
+import { observeStanding } from './start/gauges/standing-gauges.ts'
 import { beginExport, needsOf } from './start/needs.ts'
 import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { ReplicaWatch } from './start/replica.ts'
-import { observeStanding } from './start/standing-gauges.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { startTelemetry } from './telemetry/start-telemetry.ts'
@@ -100,6 +101,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [])
+  observe({ config, timing, database: pool, readiness, audit, telemetry, log })
   const deliveries = postPartsOf(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()

@@ -89,6 +89,8 @@ export interface TelemetryTiming {
   exportMs: number
   /** How long spans wait for others to be sent with them. */
   spanBatchMs: number
+  /** Limit for one request to the collector, with its retries. */
+  sendMs: number
   /** How long a stopping process tries to send what is left. */
   flushMs: number
 }
@@ -106,6 +108,8 @@ export interface Timing {
    * allows. Dependencies that do not respond, such as a database, are then abandoned.
    */
   stopMs: number
+  /** How often the certificates of our own addresses are read, while metrics are. */
+  certificatesMs: number
   store: StoreTiming
   exports: ExportTiming
   replica: ReplicaTiming
@@ -119,6 +123,7 @@ export const defaultTiming: Timing = {
   missingMs: 5_000,
   drainMs: 25_000,
   stopMs: 35_000,
+  certificatesMs: 3_600_000,
   store: {
     tries: 9,
     retryMs: 250,
@@ -137,7 +142,7 @@ export const defaultTiming: Timing = {
     retryMs: 250,
     stopMs: 5_000,
   },
-  telemetry: { exportMs: 60_000, spanBatchMs: 2_000, flushMs: 3_000 },
+  telemetry: { exportMs: 60_000, spanBatchMs: 2_000, sendMs: 5_000, flushMs: 3_000 },
 }
 
 /** @throws {AssertionError} if two of them contradict each other */

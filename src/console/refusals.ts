@@ -1,6 +1,6 @@
 /** What is shown instead of a page. */
 import { html } from 'hono/html'
-import { AppError } from '../errors.ts'
+import { missingOf } from '../db/outage.ts'
 import { layout } from './layout.ts'
 import { type Html, Refusal } from './page.ts'
 
@@ -25,8 +25,9 @@ const titles: Readonly<Record<Refusal['status'], string>> = {
 /** A fault is not explained to browsers; the log has it. */
 export function refusalOf(error: Error): Refusal {
   if (error instanceof Refusal) return error
-  if (error instanceof AppError && error.status === 503)
-    return new Refusal(503, 'The database cannot be reached. This page tries again every few seconds.')
+  const missing = missingOf(error)
+  if (missing !== undefined)
+    return new Refusal(503, `The service lacks ${missing}. This page tries again every few seconds.`)
   return new Refusal(500, 'The service failed. Its log says why, at the event console.failed.')
 }
 

@@ -66,6 +66,7 @@ function isPoolerFull(error: Error): boolean {
 
 /** As /readyz names it. */
 export const theDatabase = 'the database'
+export const aFreeConnection = 'a free connection to the database'
 
 /**
  * What the database lacks, in the words of /readyz; undefined for any other error. Includes lost connections, SQLSTATE
@@ -78,7 +79,7 @@ export function missingOf(error: unknown): string | undefined {
   const code = codeOf(error)
   if (code === '53100') return 'disk space of the database'
   const isFull = code === '53300' || isPoolerFull(error) || /^timeout exceeded/.test(error.message)
-  if (isFull) return 'a free connection to the database'
+  if (isFull) return aFreeConnection
   if (code.startsWith('53')) return 'resources of the database'
   return isConnectionLoss(error) ? theDatabase : undefined
 }

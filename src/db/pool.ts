@@ -92,11 +92,13 @@ const observed = new WeakMap<pg.Pool, { name: string; telemetry: DatabaseTelemet
 
 /** Counts an error of a connection or statement; any other error is not counted. */
 export function countError(pool: pg.Pool, error: unknown): void {
-  const { name, telemetry } = observed.get(pool) ?? {}
-  const errorClass = telemetry && errorClassOf(error)
-  if (errorClass === undefined || name === undefined) return
-  telemetry?.databaseError(errorClass)
-  if (error instanceof Error && /^timeout exceeded/.test(error.message)) countTimeout(pool)
+  // The pool has none to give. None was lost.
+  if (error instanceof Error && /^timeout exceeded/.test(error.message)) {
+    countTimeout(pool)
+    return
+  }
+  const errorClass = errorClassOf(error)
+  if (errorClass !== undefined) observed.get(pool)?.telemetry.databaseError(errorClass)
 }
 
 /** Counts a caller that got no connection in time. */
@@ -128,7 +130,7 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
     ...(options.connectMs === undefined ? {} : { connectionTimeoutMillis: options.connectMs }),
   })
   // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
-  pool.on('error', () => {})
+  pool.on('error', (error) => countError(pool, error))
   const { applicationName: name, telemetry } = options
   if (!telemetry) return pool
   observed.set(pool, { name, telemetry })

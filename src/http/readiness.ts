@@ -4,18 +4,30 @@
  * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
  * for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
  */
-import { DatabaseAway, missingOf, theDatabase, unavailable } from '../db/outage.ts'
+import { aFreeConnection, DatabaseAway, missingOf, theDatabase, unavailable } from '../db/outage.ts'
+
+/** As metrics call what a need is of. */
+export type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
 
 export interface Need {
   /** `the store of files` */
   name: string
+  label: NeedLabel
   /** Rejects if it is unavailable. */
   check: () => Promise<void>
 }
 
 interface Missing {
   name: string
+  /** `connections`: none is free. `requests`: found by failed requests alone. */
+  label: NeedLabel | 'connections' | 'requests'
   error: unknown
+}
+
+/** Whether a need is met, for metrics. */
+export interface Standing {
+  label: Missing['label']
+  isMet: boolean
 }
 
 export interface ReadinessResult {
@@ -91,10 +103,25 @@ export class Readiness {
     return this.#checking
   }
 
+  /** The same check for metrics: each need, and whether it is met. */
+  async standing(): Promise<Standing[]> {
+    const { missing, degraded } = await this.check()
+    const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
+    // The check names one of them, and neither has been used yet.
+    if (this.#closedBy !== undefined) lacking.add('database').add('direct')
+    const labels = [...this.#needs, ...this.#replaceable].map(({ label }) => label)
+    return [...labels, 'connections' as const, 'requests' as const].map((label) => ({
+      label,
+      isMet: !lacking.has(label),
+    }))
+  }
+
   async #check(): Promise<ReadinessResult> {
-    if (this.#closedBy !== undefined) {
-      const name = nameOf(`the database of ${settingOf(this.#closedBy)}`, this.#closedBy)
-      return { missing: [{ name, error: this.#closedBy }], degraded: [] }
+    const error = this.#closedBy
+    if (error !== undefined) {
+      const setting = error instanceof DatabaseAway ? error.setting : 'DATABASE_URL'
+      const label = setting === 'DIRECT_DATABASE_URL' ? 'direct' : 'database'
+      return { missing: [missingNeed(`the database of ${setting}`, label, error)], degraded: [] }
     }
     const [missing, degraded] = await Promise.all([
       missingOfAll(this.#needs),
@@ -113,29 +140,26 @@ export class Readiness {
     for (const [name, { at }] of this.#remembered) {
       if (isBegun && now - at >= this.#missingMs) this.#remembered.delete(name)
     }
-    return [...this.#remembered].map(([name, { error }]) => ({ name, error }))
+    return [...this.#remembered].map(([name, { error }]) => ({ name, label: 'requests', error }))
   }
 }
 
 /** In parallel: a check that gets no response takes seconds to time out. */
 async function missingOfAll(needs: readonly Need[]): Promise<Missing[]> {
   const missing = await Promise.all(
-    needs.map(({ name, check }) =>
+    needs.map(({ name, label, check }) =>
       check().then(
         () => [],
         // Failing the check itself counts as missing.
-        (error: unknown) => [{ name: nameOf(name, error), error }],
+        (error: unknown) => [missingNeed(name, label, error)],
       ),
     ),
   )
   return missing.flat()
 }
 
-function settingOf(error: unknown): string {
-  return error instanceof DatabaseAway ? error.setting : 'DATABASE_URL'
-}
-
-function nameOf(need: string, error: unknown): string {
+function missingNeed(name: string, label: NeedLabel, error: unknown): Missing {
   const missing = missingOf(error)
-  return missing === undefined || missing === theDatabase ? need : `${need} (${missing})`
+  if (missing === undefined || missing === theDatabase) return { name, label, error }
+  return { name: `${name} (${missing})`, label: missing === aFreeConnection ? 'connections' : label, error }
 }

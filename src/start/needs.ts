@@ -33,21 +33,27 @@ export async function needsOf(parts: NeedsParts): Promise<Need[]> {
   const needs: Need[] = [
     {
       name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',
+      label: 'database',
       check: async () => {
         await checkPool(database, isPooled)
         await checkVersion(database, version)
       },
     },
-    { name: 'the store of files', check: () => files.check() },
+    { name: 'the store of files', label: 'store', check: () => files.check() },
     {
       name: 'the export threads',
+      label: 'threads',
       check: async () => {
         if (threads.exports.threads.length === 0) throw new Error('No thread is running')
       },
     },
   ]
   if (isPooled)
-    needs.push({ name: 'the database of DIRECT_DATABASE_URL', check: () => checkPool(direct, false) })
+    needs.push({
+      name: 'the database of DIRECT_DATABASE_URL',
+      label: 'direct',
+      check: () => checkPool(direct, false),
+    })
   return needs
 }
 

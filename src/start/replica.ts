@@ -67,7 +67,7 @@ export class ReplicaWatch {
 
   /** Missing while exports read the main database instead. */
   get need(): Need {
-    return { name: 'the database of EXPORT_DATABASE_URL', check: () => this.#check() }
+    return { name: 'the database of EXPORT_DATABASE_URL', label: 'replica', check: () => this.#check() }
   }
 
   async #check(): Promise<void> {

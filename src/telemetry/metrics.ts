@@ -203,7 +203,7 @@ export const metrics = {
   'grandlivre.replica.lag': {
     kind: 'gauge',
     unit: 's',
-    description: 'How far behind the replica was when an export last read it.',
+    description: 'Age of the state that the replica shows; 0 if the main database has none that is newer.',
     labels: [],
   },
   'grandlivre.replica.fallbacks': {

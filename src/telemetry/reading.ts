@@ -6,26 +6,34 @@
 /** How old a reading may be. Several scrapers then cost one statement. */
 const keptMs = 4_000
 /** How long a collection waits for a reading: Prometheus gives up after ten seconds. */
-const waitMs = 1_500
+const defaultWaitMs = 1_500
 
 export class Reading<Value> {
   readonly #read: () => Promise<Value> | Value
   readonly #now: () => number
+  readonly #waitMs: number
   #latest: { value: Value; at: number } | undefined
   #running: Promise<Value | undefined> | undefined
 
   /** @param now milliseconds, monotonic */
-  constructor(read: () => Promise<Value> | Value, now: () => number = () => performance.now()) {
+  constructor(
+    read: () => Promise<Value> | Value,
+    now: () => number = () => performance.now(),
+    waitMs = defaultWaitMs,
+  ) {
     this.#read = read
     this.#now = now
+    this.#waitMs = waitMs
   }
 
   /** Undefined if it failed or takes too long. */
   async latest(): Promise<Value | undefined> {
     if (this.#latest && this.#now() - this.#latest.at < keptMs) return this.#latest.value
-    this.#running ??= this.#readOnce()
+    this.#running ??= this.#readOnce().finally(() => {
+      this.#running = undefined
+    })
     const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
-    const timer = setTimeout(resolve, waitMs, undefined)
+    const timer = setTimeout(resolve, this.#waitMs, undefined)
     try {
       return await Promise.race([this.#running, tooLate])
     } finally {
@@ -40,8 +48,6 @@ export class Reading<Value> {
       return value
     } catch {
       return undefined
-    } finally {
-      this.#running = undefined
     }
   }
 }

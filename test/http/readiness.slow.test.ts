@@ -322,12 +322,12 @@ test('simultaneous probes share one check, and the next probe checks again', asy
     checks += 1
     return checked
   }
-  const readiness = new Readiness([{ name: 'the store of files', check }], async () => {}, 0)
+  const readiness = new Readiness([{ name: 'the store of files', label: 'store', check }], async () => {}, 0)
   const probes = Promise.all([readiness.check(), readiness.check()])
   const error = new Error('It is not there')
   reject(error)
   expect(await probes).toEqual(
-    Array(2).fill({ missing: [{ name: 'the store of files', error }], degraded: [] }),
+    Array(2).fill({ missing: [{ name: 'the store of files', label: 'store', error }], degraded: [] }),
   )
   expect(checks).toBe(1)
   await readiness.check()

@@ -1,10 +1,10 @@
 /** The alert rules on made-up series: each alert fires for its fault and for no other, and none on a healthy process. */
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isPrometheusInstalled, opsFile } from '../support/ops/prometheus.ts'
+import { isPrometheusInstalled, opsFile, shortened } from '../support/ops/prometheus.ts'
 
 /** Values each minute, in promtool's notation: `1+2x3` is 1, 3, 5, 7. */
 type Series = Record<string, string>
@@ -135,4 +135,15 @@ test.runIf(isPrometheusInstalled)('each alert fires for its fault alone', async 
   const rules = { rule_files: [opsFile('alerts.yml')], evaluation_interval: '1m', tests: [promtoolTest] }
   await writeFile(path, JSON.stringify(rules))
   expect(execFileSync('promtool', ['test', 'rules', path], { encoding: 'utf8' })).toContain('SUCCESS')
+})
+
+test('shortened rules have other durations, and the same thresholds', async () => {
+  const rules = await readFile(opsFile('alerts.yml'), 'utf8')
+  const short = shortened(rules, 30)
+  expect(short).toContain('max by (job) (grandlivre_export_queue_age_seconds) > 20\n        for: 10000ms')
+  const durations = (text: string) => text.match(/(?:for: |\[)\d+[a-z]+/g)!
+  expect(durations(short)).toHaveLength(durations(rules).length)
+  expect(durations(short).filter((duration) => !duration.endsWith('ms'))).toEqual([])
+  const others = (text: string) => text.replaceAll(/(?:for: |\[|_seconds\) > )\d+[a-z]*/g, '')
+  expect(others(short)).toBe(others(rules))
 })

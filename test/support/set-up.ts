@@ -4,6 +4,7 @@
  */
 import type { TestProject } from 'vitest/node'
 import { warnIfChromiumIsMissing } from './browser/chromium.ts'
+import { warnIfPostgresToolsAreMissing } from './guides/postgres-tools.ts'
 import { warnOfMissingTools } from './guides/tools.ts'
 import { warnIfPrometheusIsMissing } from './ops/prometheus.ts'
 import { warnIfRuntimesAreMissing } from './package/runtimes.ts'
@@ -11,6 +12,7 @@ import { warnIfPythonIsMissing } from './receivers/standard-webhooks.ts'
 import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
 import { warnOfMissingS3Servers } from './servers/s3-programs.ts'
 import { type RunServer, startServer } from './servers/server.ts'
+import { warnIfFormerCodeIsMissing } from './upgrade/former-code.ts'
 
 interface Shared {
   users: number
@@ -30,6 +32,8 @@ export async function setup(project: TestProject): Promise<void> {
     warnIfChromiumIsMissing()
     warnIfPythonIsMissing()
     warnIfRuntimesAreMissing()
+    warnIfFormerCodeIsMissing()
+    warnIfPostgresToolsAreMissing()
     warnOfMissingTools(project.name)
     shared.server = startServer()
   }

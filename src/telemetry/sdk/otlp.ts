@@ -3,7 +3,7 @@
  * what it does not get: a queue of spans has an end, and what is over it is dropped. The first failure is logged, then
  * nothing until the collector has accepted something again.
  *
- * The exporters read OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION and _CERTIFICATE from the environment
+ * The exporters read OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE from the environment
  * themselves.
  */
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
@@ -21,8 +21,6 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { TelemetryTiming } from '../../timing.ts'
 
-/** For one request to the collector, retries included. */
-const timeoutMillis = 5_000
 /** Spans that wait, some 500 bytes each. */
 const maxQueueSize = 4_096
 
@@ -31,7 +29,7 @@ export type OnFailure = (error: unknown) => void
 
 export function metricsReader(
   endpoint: string,
-  { exportMs }: TelemetryTiming,
+  { exportMs, sendMs: timeoutMillis }: TelemetryTiming,
   failed: OnFailure,
 ): PeriodicExportingMetricReader {
   const exporter = new OTLPMetricExporter({ url: `${endpoint}/v1/metrics`, timeoutMillis })
@@ -47,7 +45,7 @@ export function tracerProvider(
   endpoint: string,
   resource: Resource,
   share: number,
-  { spanBatchMs }: TelemetryTiming,
+  { spanBatchMs, sendMs: timeoutMillis }: TelemetryTiming,
   failed: OnFailure,
 ): TracerProvider {
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis })

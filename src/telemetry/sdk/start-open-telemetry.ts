@@ -28,17 +28,18 @@ export async function startOpenTelemetry(
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'grandlivre', 'service.version': version }))
     .merge(detectResources({ detectors: [envDetector] }))
-  const failed = (error: unknown) => log('telemetry.notSent', { error })
+  const failed = (signal: 'metrics' | 'traces') => (error: unknown) =>
+    log('telemetry.notSent', { signal, error })
   const prometheus = metrics && new PrometheusReader()
   const readers: IMetricReader[] = [
     ...(prometheus ? [prometheus] : []),
-    ...(otlpEndpoint === undefined ? [] : [metricsReader(otlpEndpoint, timing, failed)]),
+    ...(otlpEndpoint === undefined ? [] : [metricsReader(otlpEndpoint, timing, failed('metrics'))]),
   ]
   const meters = new MeterProvider({ resource, readers })
   const tracers =
     otlpEndpoint === undefined
       ? undefined
-      : tracerProvider(otlpEndpoint, resource, tracesShare, timing, failed)
+      : tracerProvider(otlpEndpoint, resource, tracesShare, timing, failed('traces'))
   const instruments = new Instruments(meters.getMeter('grandlivre', version))
   const spans = tracers && new Spans(tracers.getTracer('grandlivre', version))
   const telemetry = new OpenTelemetry(instruments, spans)

@@ -90,7 +90,9 @@ test('the former server commits what is lost, and partners, subscribers and read
     if (commit % (lostCommits / states) === 0) held.push(...(await readAll()))
   }
   await stage.publish(numbered(10, 5))
-  await stage.sql(`select nextval('ids') from generate_series(1, 20)`)
+  // The log runs ahead of a sequence by 32 values, which a standby takes for given out.
+  for (const { name } of await sequences())
+    await stage.sql('select max(nextval($1::regclass)) from generate_series(1, 500)', [name])
   await delivered(15)
   const { body } = await pull(5)
   expect(body).toHaveLength(10)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
 import { type Staff, signInStaff } from '../../support/console/staff.ts'
 import { ended, trigger } from '../../support/full-export.ts'
+import { until } from '../../support/until.ts'
 
 let stage: ConsoleStage
 let staff: Staff
@@ -35,6 +36,31 @@ test('a folder is shown with its years, its readers, and the evidence of its las
   expect(text).toContain('<a href="/console/partners/PARTNER">PARTNER</a>')
 })
 
+test('a folder names who read it, and has the evidence of its last stream', async () => {
+  const { url } = stage.service
+  const address = `${url}/api/v1/mad/movements?version=1.0.0&idExercice=12`
+  await (await fetch(address, { headers: stage.company })).arrayBuffer()
+  const { client } = stage.staff
+  const readRow = async () => {
+    const { rows } = await client.query(
+      `select sha256, cursor, rows from grandlivre.audit_rows where folder_id = 111 and act = 'GET /api/v1/mad/movements'`,
+    )
+    return rows[0]
+  }
+  await until(async () => (await readRow()) !== undefined)
+  const { sha256, cursor, rows } = await readRow()
+  const { text } = await staff.open('/folders/111')
+  const stream = text.slice(text.indexOf('<h2>Last stream</h2>'))
+  for (const evidence of [
+    sha256,
+    cursor,
+    `<dd>${rows}</dd>`,
+    '<a href="/console/partners/PARTNER">PARTNER</a>',
+  ])
+    expect(stream).toContain(evidence)
+  expect(text).toMatch(/Triggered by<\/dt>\s*<dd><a href="\/console\/partners\/PARTNER">/)
+})
+
 test('the time of the last change is that of the log, and names the version where the log has a later one not', async () => {
   const { client } = stage.staff
   await client.query(`update grandlivre.entries set comment = 'changed' where folder_id = 112 and id = (
@@ -44,22 +70,39 @@ test('the time of the last change is that of the log, and names the version wher
   expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd>after <time/)
 })
 
-test('a year of more than 10,000 entries is estimated until it was streamed, and says which state was counted', async () => {
+test('a year of more than 10,000 entries says so, and once it was streamed what was counted at which version', async () => {
   const { client } = stage.staff
   await client.query(
     `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
-     values (100, 121, 990, '2030-01-01', '2030-12-31')`,
+     values (100, 112, 990, '2030-01-01', '2030-12-31')`,
   )
   await client.query(
     `insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at,
        validated_at, source, currency)
      select schema_id, folder_id, 5000000 + i, 990, journal_id, '2030-02-01', '2030-02-01', now(), '2030-02-01', source,
        currency
-     from (select * from grandlivre.entries where folder_id = 121 order by id limit 1) as e, generate_series(1, 10500) as i`,
+     from (select * from grandlivre.entries where folder_id = 112 order by id limit 1) as e, generate_series(1, 10500) as i`,
   )
-  const row = async () =>
-    /scope="row">990<\/th>([\s\S]*?)<\/tr>/.exec((await staff.open('/folders/121')).text)![1]!
-  expect(await row()).toContain('more than 10,000')
+  await client.query(
+    `insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
+       invoice_number, debit, credit)
+     select schema_id, folder_id, 990, 5000000 + i, 6000000 + i * 2 + side, account_id, '', '', 100 * side, 100 - 100 * side
+     from (select * from grandlivre.movements where folder_id = 112 order by id limit 1) as m,
+       generate_series(1, 10500) as i, generate_series(0, 1) as side`,
+  )
+  const countsOf = async () => {
+    const { text } = await staff.open('/folders/112')
+    const row = /scope="row">990<\/th>([\s\S]*?)<\/tr>/.exec(text)![1]!
+    return [...row.matchAll(/class="number">([^<]*)</g)].map(([, count]) => count)
+  }
+  expect(await countsOf()).toEqual(['more than 10,000', 'more than 10,000'])
+  const address = `${stage.service.url}/api/v1/mad/movements?version=1.0.0&idExercice=990`
+  const headers = { ...stage.firm, 'society-id': '112', Accept: 'application/x-ndjson' }
+  await (await fetch(address, { headers })).arrayBuffer()
+  await until(async () => (await countsOf())[1] === '21,000')
+  expect(await countsOf()).toEqual(['about 10,500', '21,000'])
+  await client.query(`update grandlivre.entries set comment = 'later' where folder_id = 112 and id = 5000001`)
+  expect((await countsOf())[1]).toMatch(/^21,000 at version [\d,]+$/)
 })
 
 test('folders are found by id, and by parts of their name and reference', async () => {

@@ -33,7 +33,7 @@ const infoOf = (token: string, secret: string) =>
 async function acts(code: string): Promise<string[]> {
   const { rows } = await stage.staff.client.query(
     `select act, staff from grandlivre.audit_rows where details like $1 order by number`,
-    [`%"code":"${code}"%`],
+    [`%"partner":"${code}"%`],
   )
   return rows.map(({ act, staff: who }) => `${act} by ${who.split(' as ')[0]}`)
 }
@@ -138,14 +138,17 @@ test.each([
   expect(shown.text).not.toMatch(/glv_/)
 })
 
-test.each(['/partners/NOBODY', '/partners/%3Cb%3E', '/tokens/999/revoke', '/tokens/x/revoke'])(
-  '%s is not found',
-  async (path) => {
-    const shown = await staff.open(path)
-    expect(shown.status).toBe(404)
-    expect(shown.text).not.toContain('<b>')
-  },
-)
+test.each([
+  '/partners/NOBODY',
+  '/partners/%3Cb%3E',
+  '/partners/%00',
+  '/tokens/999/revoke',
+  '/tokens/x/revoke',
+])('%s is not found', async (path) => {
+  const shown = await staff.open(path)
+  expect(shown.status).toBe(404)
+  expect(shown.text).not.toContain('<b>')
+})
 
 test('partners are found by a part of their code or name, and listed page by page', async () => {
   await stage.staff.client.query(`insert into grandlivre.third_parties (id, code, name, kind)

@@ -157,6 +157,7 @@ test('the acts on subscriptions are in the audit, with who did them', async () =
 test.each([
   ['/subscriptions/1', 404],
   ['/subscriptions/x', 404],
+  ['/subscriptions/9999999999999999', 404],
   ['/subscriptions/1/enable', 404],
   ['/subscriptions/1/deliveries/1', 404],
   ['/subscriptions?state=other', 400],
@@ -166,6 +167,12 @@ test.each([
   ['/events?name=other', 400],
   ['/events?before=-1', 400],
   ['/folders/x', 404],
+  ['/folders/9999999999999999', 404],
+  ['/folders?search=%00%27%25_%5C', 200],
+  ['/folders?after=9999999999999999.9999999999999999', 200],
+  ['/partners?search=%00%27', 200],
+  ['/partners?after=%00', 400],
+  ['/events?schema=9999999999999999&folder=9999999999999999', 200],
   ['/folders/999', 404],
   ['/folders?after=1', 400],
 ])('%s answers %d', async (path, status) => {

@@ -39,6 +39,8 @@ export interface PrometheusOptions {
 export interface Prometheus {
   /** Names of the alerts that fire now. */
   firing(): Promise<string[]>
+  /** Those too whose wait runs. */
+  active(): Promise<string[]>
   /** Names of the alerts that were in that state at any time since then, epoch milliseconds. */
   since(then: number, state: 'firing' | 'pending'): Promise<string[]>
   /** The value of an expression that has one; undefined if it has none. */
@@ -111,6 +113,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   })
   return {
     firing: () => namesIn('ALERTS{alertstate="firing"}'),
+    active: () => namesIn('ALERTS'),
     since: (then, state) => {
       const seconds = Math.max(1, Math.ceil((Date.now() - then) / 1_000))
       return namesIn(`max_over_time(ALERTS{alertstate="${state}"}[${seconds}s])`)

@@ -4,6 +4,7 @@ import type { Config } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
+import { defaultTiming, type Timing } from '../../../src/timing.ts'
 import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
 import { type Receiver, startReceiver } from '../receiver.ts'
 import { createTestDatabase } from '../servers/database.ts'
@@ -27,7 +28,10 @@ export interface ReceivingStage {
   close(): Promise<void>
 }
 
-export async function setReceivingStage(settings: Partial<Config> = {}): Promise<ReceivingStage> {
+export async function setReceivingStage(
+  settings: Partial<Config> = {},
+  timing: Timing = defaultTiming,
+): Promise<ReceivingStage> {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const partnerSecret = await staff.thirdParty('ONE')
@@ -35,7 +39,7 @@ export async function setReceivingStage(settings: Partial<Config> = {}): Promise
   const strangersSecret = await staff.thirdParty('TWO')
   const stranger = credentials(await staff.token('TWO', 'api', folders.first), strangersSecret)
   const receiver = await startReceiver(partnerSecret, strangersSecret)
-  const service = await startTestService(database, { webhookAllowInsecure: true, ...settings })
+  const service = await startTestService(database, { webhookAllowInsecure: true, ...settings }, { timing })
   const owner: pg.Pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
   const call: ReceivingStage['call'] = async (method, path, body, headers = own) => {
     const response = await fetch(`${service.url}/api/v1/webhook${path}`, {

@@ -34,7 +34,7 @@ export const folderPage: Page = {
 ${folderFacts(context, folder)}
 ${table(
   'Years',
-  ['Id', 'From', 'To', 'State', 'Entries', 'Movements'],
+  ['Id', 'From', 'To', 'State', { number: 'Entries' }, { number: 'Movements' }],
   years.map((year) => yearRow(context, folder, year)),
   'This folder has no year.',
 )}
@@ -91,7 +91,7 @@ function entriesOf({ entries, sampled, streamed }: YearFacts): string {
   if (entries <= countedMax) return integer(entries)
   if (streamed === null || !sampled) return `more than ${integer(countedMax)}`
   const estimate = (Number(streamed) * entries) / sampled
-  return `about ${integer(Math.max(countedMax, Number(estimate.toPrecision(2))))}`
+  return `about ${integer(Math.max(countedMax, Number(estimate.toPrecision(3))))}`
 }
 
 /** Exact up to `countedMax`; beyond, what the last complete stream of the year found. */
@@ -137,7 +137,15 @@ function exportTable(context: PageContext, exports: readonly ExportRecord[]): Ht
 <td class="number">${integer(each.rows)}</td><td class="number">${bytes(each.bytes)}</td><td>${short(each.sha256)}</td>
 <td>${each.reason === null ? '' : outside(each.reason)}</td></tr>`,
   )
-  const heads = ['Triggered', 'Format', 'State', 'Movements', 'Content', 'SHA-256', 'Reason']
+  const heads = [
+    'Triggered',
+    'Format',
+    'State',
+    { number: 'Movements' },
+    { number: 'Content' },
+    'SHA-256',
+    'Reason',
+  ]
   return table(
     `Full exports, the newest ${exportsMax}`,
     heads,

@@ -3,7 +3,7 @@ import { readId } from '../../../db/id.ts'
 import { integer, table } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { outside } from '../parts/outside.ts'
-import { field, pageOf, pageRows, pager } from '../parts/paging.ts'
+import { field, pageOf, pageRows, pager, searchIn, searchMax } from '../parts/paging.ts'
 import { type FolderPlace, type ListedFolder, listFolders } from './folders.sql.ts'
 
 export const foldersPage: Page = {
@@ -11,17 +11,17 @@ export const foldersPage: Page = {
   title: 'Folders',
   navigation: 'Folders',
   render: async (context) => {
-    const text = (context.query.get('search') ?? '').trim().slice(0, 200)
+    const text = searchIn(context)
     const after = placeIn(context)
     const found = await listFolders(context.owner, { text, after, most: pageRows + 1 })
     const { rows, last } = pageOf(found)
     const caption = text === '' ? 'All folders, by id' : 'Folders found'
     return html`<h1>Folders</h1>
 <form method="get" action="/console/folders" role="search" class="filter">
-${field('Id, or a part of the name or reference', html`<input type="search" name="search" value="${text}" maxlength="200">`)}
+${field('Id, or a part of the name or reference', html`<input type="search" name="search" value="${text}" maxlength="${searchMax}">`)}
 <button>Search</button>
 </form>
-${table(caption, ['Id', 'Name', 'Reference', 'Firm', 'Years', 'Until', 'Ledger version'], rows.map(row), 'No folder has this id, name or reference.')}
+${table(caption, ['Id', 'Name', 'Reference', 'Firm', { number: 'Years' }, 'Until', { number: 'Ledger version' }], rows.map(row), 'No folder has this id, name or reference.')}
 ${pager(context, 'after', last && `${last.schemaId}.${last.id}`)}`
   },
 }

@@ -60,7 +60,7 @@ export function lastStream(context: PageContext, { rows, codes }: Pulls): Html {
 }
 
 export function pullTable(context: PageContext, { rows, codes }: Pulls): Html {
-  const heads = ['At', 'Who', 'What', 'Rows', 'SHA-256', 'Cursor', 'Outcome']
+  const heads = ['At', 'Who', 'What', { number: 'Rows' }, 'SHA-256', 'Cursor', 'Outcome']
   const shown = rows.slice(0, shownMax).map(
     (
       each,

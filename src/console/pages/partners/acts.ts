@@ -39,7 +39,7 @@ export const disconnectPartner: Action = onceAction(disconnectPath, async (conte
   await doAct(context, async (client) => {
     if (!(await thirdParties.disconnect(client, code, reason)))
       throw new Refusal(409, `${code} is disconnected already`)
-    const recorded = { act: 'partner disconnect', thirdPartyId: id, details: { code, reason } }
+    const recorded = { act: 'partner disconnect', thirdPartyId: id, details: { partner: code, reason } }
     return { recorded, result: undefined }
   })
   return { seeOther: `/partners/${code}?done=disconnected` }
@@ -49,7 +49,10 @@ export const reconnectPartner: Action = onceAction('/partners/:code/reconnect', 
   const { code, id } = await partnerOf(context)
   await doAct(context, async (client) => {
     if (!(await thirdParties.reconnect(client, code))) throw new Refusal(409, `${code} is connected already`)
-    return { recorded: { act: 'partner reconnect', thirdPartyId: id, details: { code } }, result: undefined }
+    return {
+      recorded: { act: 'partner reconnect', thirdPartyId: id, details: { partner: code } },
+      result: undefined,
+    }
   })
   return { seeOther: `/partners/${code}?done=connected` }
 })
@@ -111,7 +114,7 @@ export const issueTokenAction: Action = onceAction('/partners/:code/tokens', asy
     const result = await issueToken(client, { thirdPartyCode: code, level, opened })
     if (!result) throw new Refusal(404, `There is no third party ${code}`)
     const { schemaId, firmId, folderId } = opened
-    const details = { code, level, firmId }
+    const details = { partner: code, level, firmId }
     const recorded = { act: 'token issue', thirdPartyId, tokenId: result.id, schemaId, details }
     return { recorded: folderId === null ? recorded : { ...recorded, folderId }, result }
   })
@@ -154,7 +157,7 @@ export const revokeTokenAction: Action = onceAction(revokePath, async (context) 
   const { id, partnerCode, schemaId, folderId } = await tokenOf(context)
   await doAct(context, async (client) => {
     if (!(await revokeToken(client, id))) throw new Refusal(409, `Token ${id} is revoked already`)
-    const recorded = { act: 'token revoke', tokenId: id, schemaId, details: { code: partnerCode } }
+    const recorded = { act: 'token revoke', tokenId: id, schemaId, details: { partner: partnerCode } }
     return { recorded: folderId === null ? recorded : { ...recorded, folderId }, result: undefined }
   })
   return { seeOther: `/partners/${partnerCode}?done=revoked` }

@@ -7,7 +7,7 @@ import { doAct } from '../parts/acts.ts'
 import { shownOnce } from '../parts/confirm.ts'
 import { onceAction, onceForm, readChoice, readLine } from '../parts/forms.ts'
 import { outside } from '../parts/outside.ts'
-import { choice, field, pageOf, pageRows, pager } from '../parts/paging.ts'
+import { choice, field, pageOf, pageRows, pager, searchIn, searchMax } from '../parts/paging.ts'
 import { listPartners, type Partner } from './partners.sql.ts'
 
 const kinds = ['partner', 'customer'] as const
@@ -18,12 +18,15 @@ export const partnersPage: Page = {
   navigation: 'Partners',
   render: async (context) => {
     const { query, owner } = context
-    const text = (query.get('search') ?? '').trim().slice(0, 200)
-    const found = await listPartners(owner, { text, after: query.get('after') ?? '', most: pageRows + 1 })
+    const text = searchIn(context)
+    const after = query.get('after') ?? ''
+    if (after !== '' && !codePattern.test(after))
+      throw new Refusal(400, 'after is not a place in this list: begin with its first page')
+    const found = await listPartners(owner, { text, after, most: pageRows + 1 })
     const { rows, last } = pageOf(found)
     return html`<h1>Partners</h1>
 <form method="get" action="/console/partners" role="search" class="filter">
-${field('A part of the code or name', html`<input type="search" name="search" value="${text}" maxlength="200">`)}
+${field('A part of the code or name', html`<input type="search" name="search" value="${text}" maxlength="${searchMax}">`)}
 <button>Search</button>
 </form>
 ${table('Third parties, by code', ['Code', 'Name', 'Kind', 'State'], rows.map(row), 'No third party has this code or name.')}
@@ -65,7 +68,10 @@ export const createPartner: Action = onceAction('/partners', async (context, fie
     const id = await insertThirdParty(client, { code, name, kind, secret })
     if (id === undefined)
       throw new Refusal(409, `There is a third party ${code} already: choose another code`)
-    return { recorded: { act: 'partner create', thirdPartyId: id, details: { code, kind } }, result: id }
+    return {
+      recorded: { act: 'partner create', thirdPartyId: id, details: { partner: code, kind } },
+      result: id,
+    }
   })
   return {
     title: `Partner ${code}`,

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { codePattern } from '../../../auth/third-parties.ts'
 import { facts, table, time } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { onceForm } from '../parts/forms.ts'
@@ -18,7 +19,7 @@ import {
 /** @throws {Refusal} if the path names none */
 export async function partnerOf({ owner, params }: PageContext): Promise<Partner> {
   const code = params['code'] ?? ''
-  const partner = await readPartner(owner, code)
+  const partner = codePattern.test(code) ? await readPartner(owner, code) : undefined
   if (partner) return partner
   throw new Refusal(404, `There is no third party ${JSON.stringify(code.slice(0, 40))}`)
 }
@@ -33,7 +34,7 @@ export const partnerPage: Page = {
     const secrets = await listSecrets(context.owner, id)
     const found = await listTokensOf(context.owner, { partnerId: id, before, most: pageRows + 1 })
     const { rows, last } = pageOf(found)
-    const heads = ['Id', 'Level', 'Opens', 'Ends in', 'State', 'Issued', '']
+    const heads = ['Id', 'Level', 'Opens', 'Ends in', 'State', 'Issued', 'Act']
     return html`<h1>Partner ${code}</h1>
 ${notice(context)}
 ${partnerFacts(context, partner, secrets)}

@@ -17,7 +17,7 @@ export function outside(text: string | null | undefined, most = shownMax): Html 
 
 /** Several lines, as they are. @param most characters */
 export function outsideLines(text: string, most: number): Html {
-  return html`<pre><bdi>${cut(clean(text), most)}</bdi></pre>`
+  return html`<pre tabindex="0"><bdi>${cut(clean(text), most)}</bdi></pre>`
 }
 
 /** What a receiver answered. Bytes that are not UTF-8 show as replacement characters. */

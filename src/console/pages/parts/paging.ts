@@ -45,6 +45,14 @@ export function beforeIn({ query }: Pick<PageContext, 'query'>): string | undefi
   throw new Refusal(400, 'before is not a place in this list: begin with its first page')
 }
 
+/** Characters of a search. */
+export const searchMax = 200
+
+/** What a list is searched for; empty: everything. PostgreSQL has no text with a NUL. */
+export function searchIn({ query }: Pick<PageContext, 'query'>): string {
+  return (query.get('search') ?? '').replaceAll('\0', '').trim().slice(0, searchMax)
+}
+
 /** A field of a form, with its label. */
 export function field(label: string, input: Html): Html {
   return html`<label class="field"><span>${label}</span>${input}</label>`

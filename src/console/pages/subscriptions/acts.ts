@@ -127,7 +127,7 @@ async function changeOne(
   const id = idOf(context, 'id', 'subscription')
   await doAct(context, async (client) => {
     const { schemaId, thirdPartyId } = await lockOne(client, id)
-    const details = { subscription: id, ...(await run(client, id)) }
+    const details = { subscriptionId: id, ...(await run(client, id)) }
     const of = schemaId === null ? {} : { schemaId }
     return { recorded: { act, thirdPartyId, ...of, details }, result: undefined }
   })
@@ -147,7 +147,7 @@ export const pingAction: Action = onceAction('/subscriptions/:id/ping', async (c
     const locked = await lockOne(client, id)
     const result = await preparePing(client, locked)
     const of = locked.schemaId === null ? {} : { schemaId: locked.schemaId }
-    const details = { subscription: id }
+    const details = { subscriptionId: id }
     return { recorded: { act: 'webhook ping', thirdPartyId: locked.thirdPartyId, ...of, details }, result }
   })
   const pinged = await sendPing({ database, deliveries, masterKey }, id, prepared)

@@ -20,7 +20,7 @@ export const deliveryPage: Page = {
 <p>To <a href="/console/subscriptions/${subscription}">subscription ${subscription}</a></p>
 ${table(
   caption,
-  ['Number', 'At', 'Status', 'After', 'Error', 'Beginning of the answer'],
+  ['Number', 'At', 'Status', { number: 'After' }, 'Error', 'Beginning of the answer'],
   attempts.map((each) => row(context, each)),
   '',
 )}`

@@ -13,7 +13,16 @@ import {
   subscriptionStates,
 } from './subscriptions.sql.ts'
 
-const heads = ['Id', 'Partner', 'Of', 'State', 'Waiting since', 'Failed', 'Delivered/numbered', 'Address']
+const heads = [
+  'Id',
+  'Partner',
+  'Of',
+  'State',
+  'Waiting since',
+  { number: 'Failed' },
+  { number: 'Delivered/numbered' },
+  'Address',
+]
 
 export const subscriptionsPage: Page = {
   path: '/subscriptions',

@@ -13,6 +13,7 @@ import { beforeIn, choice, field, pageOf, pager } from '../parts/paging.ts'
 import { failedOf, scopeOf, stateOf } from './list.ts'
 import {
   countUnnumbered,
+  pendingMax,
   readShown,
   type ShownSubscription,
   type Unnumbered,
@@ -49,7 +50,16 @@ export const subscriptionPage: Page = {
       }),
     }))
     const { rows, last } = pageOf(deliveries, deliveriesMax)
-    const heads = ['Id', 'Events', 'Numbers', 'State', 'Attempts', 'Answer', 'Made', 'Ended']
+    const heads = [
+      'Id',
+      { number: 'Events' },
+      'Numbers',
+      'State',
+      { number: 'Attempts' },
+      'Answer',
+      'Made',
+      'Ended',
+    ]
     return html`<h1>Subscription ${id}</h1>
 ${notice(context)}
 ${subscriptionFacts(context, found)}
@@ -102,7 +112,7 @@ function subscriptionFacts(context: PageContext, found: ShownSubscription): Html
 
 function lag(
   context: PageContext,
-  { numbered, collected, pendingSince, failed }: ShownSubscription,
+  { numbered, collected, pending, pendingSince, failed }: ShownSubscription,
   unnumbered: Unnumbered,
   oldestAt: number | undefined,
 ): Html {
@@ -116,6 +126,7 @@ function lag(
   const count = `${more ? 'more than ' : ''}${integer(waiting + Math.min(unnumbered.events, unnumberedMax))}`
   return html`<h2>Lag</h2>${facts([
     ['Events that wait for a delivery', count],
+    ['Deliveries that wait', pending > pendingMax ? `more than ${pendingMax}` : String(pending)],
     ['Oldest undelivered', oldest],
     ['Last number given', integer(numbered)],
     ['Last number in a delivery', integer(collected)],

@@ -13,6 +13,9 @@ export type SubscriptionState = (typeof subscriptionStates)[number]
 /** Failed deliveries are counted up to here. */
 export const failedMax = 1_000
 
+/** Deliveries that wait are counted up to here. */
+export const pendingMax = 100
+
 /** Times are ISO 8601, UTC. */
 export interface ShownSubscription {
   id: string
@@ -38,6 +41,8 @@ export interface ShownSubscription {
   collected: string
   /** Deliveries, one more than `failedMax` where there are more. */
   failed: number
+  /** Deliveries that wait, one more than `pendingMax` where there are more. */
+  pending: number
   /** When the oldest delivery that waits was made; null if none waits. */
   pendingSince: string | null
 }
@@ -49,16 +54,16 @@ const columns = `s.id, t.code as "partnerCode", s.level, s.schema_id as "schemaI
   s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents", ${state} as state,
   s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
   ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
-  ${utc('s.created_at')} as "createdAt", s.numbered, s.collected, d.failed, ${utc('w.since')} as "pendingSince"`
+  ${utc('s.created_at')} as "createdAt", s.numbered, s.collected, d.failed, w.pending, ${utc('w.since')} as "pendingSince"`
 
 /** Those of one subscription, by the partial indexes of deliveries that failed and that wait. */
 const deliveries = `cross join lateral (
     select count(*)::int as failed from (
       select from deliveries where subscription_id = s.id and state = 'failed' limit ${failedMax} + 1) as counted) as d
   cross join lateral (
-    select min(created_at) as since from (
+    select count(*)::int as pending, min(created_at) as since from (
       select created_at from deliveries where subscription_id = s.id and state = 'pending'
-      order by id limit 100) as pending) as w`
+      order by id limit ${pendingMax} + 1) as waiting) as w`
 
 export interface SubscriptionFilter {
   state: SubscriptionState | undefined

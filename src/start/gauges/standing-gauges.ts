@@ -1,9 +1,9 @@
 /** The gauges that need a statement: how far queue and deliveries are behind. Each reads two indexes. */
 import type { Pool } from 'pg'
-import { inTransaction, whileDelivering } from '../db/pool.ts'
-import type { ObservedGauge } from '../telemetry/metrics.ts'
-import { Reading } from '../telemetry/reading.ts'
-import type { Observation, Telemetry } from '../telemetry/telemetry.ts'
+import { inTransaction, whileDelivering } from '../../db/pool.ts'
+import type { ObservedGauge } from '../../telemetry/metrics.ts'
+import { Reading } from '../../telemetry/reading.ts'
+import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import { readDeliveryStanding, readQueueStanding } from './standing.sql.ts'
 
 export function observeStanding(telemetry: Telemetry, database: Pool): void {

@@ -1,6 +1,6 @@
 /** How far the queue and deliveries are behind, for metrics. */
 import type { ClientBase } from 'pg'
-import { exportQueue, queueSchema } from '../db/migrations/queue-schema.ts'
+import { exportQueue, queueSchema } from '../../db/migrations/queue-schema.ts'
 
 export interface QueueStanding {
   /** Full exports that no process has claimed. */

@@ -1,0 +1,102 @@
+/**
+ * When the certificates of the operator's own addresses expire: of PUBLIC_URL and of the S3 server. Whoever terminates
+ * TLS presents them, so the process connects like a client, once an hour and only if metrics are read.
+ */
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import type { Config } from '../../config.ts'
+import type { Log } from '../../log.ts'
+import type { Observation } from '../../telemetry/telemetry.ts'
+
+/** Limit for connecting, TLS included. */
+const connectMs = 10_000
+
+/** `store_public` is where partners download, if that is another address than the service's own. */
+export type EndpointName = 'public' | 'store' | 'store_public'
+
+export interface Endpoint {
+  endpoint: EndpointName
+  /** `https://...` */
+  url: string
+}
+
+export function endpointsOf({ publicUrl, store }: Pick<Config, 'publicUrl' | 'store'>): Endpoint[] {
+  const endpoints: { endpoint: EndpointName; url: string | undefined }[] = [
+    { endpoint: 'public', url: publicUrl },
+  ]
+  if (store.kind === 's3') {
+    endpoints.push({ endpoint: 'store', url: store.endpoint })
+    if (store.publicEndpoint !== store.endpoint)
+      endpoints.push({ endpoint: 'store_public', url: store.publicEndpoint })
+  }
+  return endpoints.flatMap(({ endpoint, url }) => (url?.startsWith('https:') ? [{ endpoint, url }] : []))
+}
+
+export class Certificates {
+  readonly #endpoints: readonly Endpoint[]
+  readonly #everyMs: number
+  readonly #log: Log
+  /** Epoch milliseconds at which each expires, as last read. */
+  readonly #expiries = new Map<EndpointName, number>()
+  /** Those that could not be read last time: each is logged once. */
+  readonly #unread = new Set<EndpointName>()
+  #readAt = Number.NEGATIVE_INFINITY
+
+  /** @param everyMs how often they are read again */
+  constructor(endpoints: readonly Endpoint[], everyMs: number, log: Log) {
+    this.#endpoints = endpoints
+    this.#everyMs = everyMs
+    this.#log = log
+  }
+
+  /** Seconds until each expires. Reads in the background, so that a silent address delays nothing. */
+  observe(): Observation[] {
+    const now = performance.now()
+    if (now - this.#readAt >= this.#everyMs) {
+      this.#readAt = now
+      for (const endpoint of this.#endpoints) void this.#read(endpoint)
+    }
+    return [...this.#expiries].map(([endpoint, expiry]) => ({
+      value: (expiry - Date.now()) / 1_000,
+      labels: { endpoint },
+    }))
+  }
+
+  async #read({ endpoint, url }: Endpoint): Promise<void> {
+    try {
+      this.#expiries.set(endpoint, await readExpiry(url))
+      this.#unread.delete(endpoint)
+    } catch (error) {
+      // The expiry that was read before still holds.
+      if (!this.#unread.has(endpoint)) this.#log('certificate.unread', { url, error })
+      this.#unread.add(endpoint)
+    }
+  }
+}
+
+/**
+ * Accepts any certificate: one that has expired is what is looked for, and nothing is sent.
+ * @returns epoch milliseconds
+ */
+export function readExpiry(url: string): Promise<number> {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const socket = connect({
+    host,
+    port: Number(port) || 443,
+    // An address is no name for the extension.
+    ...(isIP(host) ? {} : { servername: host }),
+    rejectUnauthorized: false,
+  })
+  socket.unref()
+  socket.setTimeout(connectMs, () => socket.destroy(new Error(`no answer within ${connectMs} ms`)))
+  socket.once('error', reject)
+  socket.once('secureConnect', () => {
+    const certificate = socket.getPeerX509Certificate()
+    if (certificate) resolve(certificate.validToDate.getTime())
+    else reject(new Error('no certificate was presented'))
+    socket.destroy()
+  })
+  return promise
+}

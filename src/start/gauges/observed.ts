@@ -1,0 +1,93 @@
+/**
+ * Gauges of what the process needs of others. They are read when metrics are collected, and only then: a process whose
+ * metrics nobody reads connects to nothing for them.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import type { AuditTrail } from '../../audit/audit-trail.ts'
+import type { Config } from '../../config.ts'
+import type { Readiness, Standing } from '../../http/readiness.ts'
+import type { Log } from '../../log.ts'
+import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
+import type { Timing } from '../../timing.ts'
+import { Certificates, endpointsOf } from './certificates.ts'
+import { readClock } from './clock.sql.ts'
+
+/** How long a collection waits for a check of the needs. After that it shows the one before. */
+const checkWaitMs = 1_000
+
+/** Half of the round trip is not known of the offset of a clock. A longer one says too little. */
+const roundTripMsMax = 500
+
+export interface ObservedParts {
+  config: Config
+  timing: Pick<Timing, 'certificatesMs'>
+  /** Connects as the service role. */
+  database: Pool
+  readiness: Readiness
+  audit: Pick<AuditTrail, 'waiting'>
+  telemetry: Pick<Telemetry, 'observe'>
+  log: Log
+}
+
+export function observe(parts: ObservedParts): void {
+  const { config, timing, database, readiness, audit, telemetry, log } = parts
+  const latest = latestOf(() => readiness.standing())
+  const isPooled = config.directDatabaseUrl !== undefined
+  telemetry.observe('grandlivre.ready', async () => readyGauge(await latest(), isPooled))
+  telemetry.observe('grandlivre.pooler.ready', async () => (isPooled ? poolerGauge(await latest()) : []))
+  telemetry.observe('grandlivre.clock.offset', () => clockOffset(database))
+  const certificates = new Certificates(endpointsOf(config), timing.certificatesMs, log)
+  telemetry.observe('grandlivre.certificate.expiry', () => certificates.observe())
+  telemetry.observe('grandlivre.audit.waiting', () => [{ value: audit.waiting }])
+}
+
+/** With a pooler, DATABASE_URL says whether that answers, and DIRECT_DATABASE_URL whether the database does. */
+function readyGauge(standing: readonly Standing[], isPooled: boolean): Observation[] {
+  return standing
+    .filter(({ label }) => !(isPooled && label === 'database'))
+    .map(({ label, isMet }) => ({
+      value: Number(isMet),
+      labels: { need: label === 'direct' ? 'database' : label },
+    }))
+}
+
+function poolerGauge(standing: readonly Standing[]): Observation[] {
+  return standing.filter(({ label }) => label === 'database').map(({ isMet }) => ({ value: Number(isMet) }))
+}
+
+/**
+ * A check of a silent server takes ten seconds, longer than anyone waits for metrics. Until it has ended, the result
+ * of the one before is shown.
+ */
+function latestOf<Result>(check: () => Promise<Result[]>): () => Promise<Result[]> {
+  let latest: Result[] = []
+  let running: Promise<void> | undefined
+  return async () => {
+    running ??= check()
+      .then((result) => {
+        latest = result
+      })
+      .finally(() => {
+        running = undefined
+      })
+    await Promise.race([running, delay(checkWaitMs, undefined, { ref: false })])
+    return latest
+  }
+}
+
+/** Seconds by which the clock of this process is ahead of that of the database; nothing if that answers slowly. */
+async function clockOffset(database: Pool): Promise<Observation[]> {
+  const client = await database.connect()
+  try {
+    const before = Date.now()
+    const began = performance.now()
+    const theirs = await readClock(client)
+    const roundTripMs = performance.now() - began
+    client.release()
+    return roundTripMs > roundTripMsMax ? [] : [{ value: (before + roundTripMs / 2 - theirs) / 1_000 }]
+  } catch (error) {
+    client.release(error as Error)
+    throw error
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Faults of everything that the service needs, each on real servers and under load: its alert fires, no other does
+ * except those that follow from it, and all end after the repair. `npm run test:alerts` causes all twelve; `npm test`
+ * one. `npm run test:normal-load` causes none for an hour.
+ *
+ * For faults, durations of the rules are divided by `factor`, and Prometheus reads every two seconds. For the hour the
+ * rules are those of operators.
+ */
+import { writeFile } from 'node:fs/promises'
+import { loadavg } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Fault, faults } from '../support/ops/faults.ts'
+import { isClockChangeable, type OperatedStage, startOperatedStage } from '../support/ops/operated-stage.ts'
+import { isPrometheusInstalled } from '../support/ops/prometheus.ts'
+import { isPgBouncerInstalled } from '../support/servers/pgbouncer.ts'
+import { installedS3Programs } from '../support/servers/s3-programs.ts'
+import { until } from '../support/until.ts'
+
+const { FAULTS = 'thread crashed', LOAD_SECONDS = '5' } = process.env
+const chosen = faults.filter(({ name }) => FAULTS === 'all' || FAULTS.split(', ').includes(name))
+const loadSeconds = Number(LOAD_SECONDS)
+const isLong = loadSeconds >= 600
+
+/** Half an hour becomes a minute and a half, and a minute three seconds. */
+const factor = isLong ? 1 : 20
+/** Some readings may take a second and a half. */
+const scrapeSeconds = isLong ? 15 : 2
+
+const isPossible =
+  isPrometheusInstalled &&
+  isPgBouncerInstalled &&
+  isClockChangeable &&
+  installedS3Programs.includes('versitygw') &&
+  process.getuid?.() === 0
+
+/** Alerts begin and end within minutes. */
+const timeout = 300_000
+
+describe.runIf(isPossible)('with real servers', () => {
+  let stage: OperatedStage
+  const results: object[] = []
+
+  beforeAll(async () => {
+    stage = await startOperatedStage({
+      movements: isLong ? 20_000 : 5_000,
+      prometheus: { factor, scrapeSeconds },
+      timing: isLong ? {} : { certificatesMs: 3_000 },
+    })
+  })
+
+  afterAll(async () => {
+    await stage?.close()
+    if (FAULTS === 'all') await record('alerts.json', { factor, results })
+  })
+
+  async function causeAndRepair(fault: Fault): Promise<void> {
+    await until(async () => (await stage.prometheus.active()).length === 0)
+    const began = Date.now()
+    await fault.cause(stage)
+    await until(async () => (await stage.prometheus.firing()).includes(fault.alert))
+    const fired = Date.now()
+    await fault.repair(stage)
+    const repaired = Date.now()
+    await until(async () => (await stage.prometheus.active()).length === 0)
+    const others = (await stage.prometheus.since(began, 'firing')).filter((name) => name !== fault.alert)
+    results.push({
+      fault: fault.name,
+      alert: fault.alert,
+      firedAfterSeconds: seconds(fired - began),
+      endedAfterSeconds: seconds(Date.now() - repaired),
+      others,
+    })
+    console.log(JSON.stringify(results.at(-1)))
+    expect(others.filter((name) => !fault.companions.includes(name))).toEqual([])
+  }
+
+  test('no alert fires under normal load', { timeout: loadSeconds * 1_000 + timeout }, async () => {
+    await until(async () => (await stage.prometheus.value('grandlivre_ready{need="store"}')) === 1)
+    const began = Date.now()
+    await delay(loadSeconds * 1_000)
+    const load = Object.entries(stage.load.counts)
+    const result = {
+      seconds: seconds(Date.now() - began),
+      fired: await stage.prometheus.since(began, 'firing'),
+      began: new Date(began).toISOString(),
+      pending: await stage.prometheus.since(began, 'pending'),
+      machineLoad: loadavg(),
+      load: stage.load.counts,
+    }
+    console.log(JSON.stringify(result, null, 2))
+    if (isLong) await record('normal-load.json', result)
+    expect(result.fired).toEqual([])
+    expect(load.filter(([, { done, failed }]) => done === 0 || failed > 0)).toEqual([])
+  })
+
+  for (const fault of chosen) test(`${fault.name}: ${fault.alert}`, { timeout }, () => causeAndRepair(fault))
+})
+
+// A file without any test would be a failure.
+if (!isPossible) test.skip('alerts on real servers', () => {})
+
+const seconds = (ms: number): number => Math.round(ms / 100) / 10
+
+async function record(name: string, result: object): Promise<void> {
+  await writeFile(`bench/results/${name}`, `${JSON.stringify(result, null, 2)}\n`)
+}

@@ -1,0 +1,144 @@
+/**
+ * Processes of the former version and of this one on one database, behind a balancer, while partners read and subscribers
+ * wait: no request fails and no event is lost. So the former code works on the schema of this version.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
+import { publish } from '../../src/events/publish.ts'
+import { ended, trigger } from '../support/full-export.ts'
+import { fillLedger } from '../support/ledgers/ledger.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
+import { type ServiceProcess, startProcess } from '../support/process.ts'
+import { type Receiver, startReceiver } from '../support/receiver.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { request } from '../support/service.ts'
+import { documentEvent, namesOf } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
+import { type Balancer, startBalancer } from '../support/upgrade/balancer.ts'
+import { checkOutFormerCode, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
+
+let database: TestDatabase
+let former: string
+let dataDir: string
+let balancer: Balancer
+let receiver: Receiver
+const processes: ServiceProcess[] = []
+
+beforeAll(async () => {
+  if (!isFormerCodeKnown) return
+  former = await checkOutFormerCode()
+  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-rolling-'))
+  database = await createTestDatabase({ template: 'template1' })
+  balancer = await startBalancer()
+})
+afterAll(async () => {
+  for (const each of processes) await each.kill()
+  await balancer?.close()
+  await receiver?.close()
+  await database?.drop()
+  for (const folder of [former, dataDir]) if (folder) await rm(folder, { recursive: true, force: true })
+})
+
+async function start(root?: string): Promise<ServiceProcess> {
+  const settings = { DATABASE_URL: database.ownerUrl, DATA_DIR: dataDir, WEBHOOK_ALLOW_INSECURE: 'true' }
+  const started = await startProcess(settings, {}, root)
+  processes.push(started)
+  await balancer.add(started.url)
+  return started
+}
+
+/** As operators stop one: out of the balancer, then SIGTERM. */
+async function stop(one: ServiceProcess): Promise<void> {
+  await balancer.takeOut(one.url)
+  one.child.kill('SIGTERM')
+  expect(await one.ended).toEqual([0, null])
+}
+
+/** Repeats until the signal is aborted. @returns how often, and what failed */
+async function repeat(act: () => Promise<string | undefined>, over: AbortSignal) {
+  const failures: string[] = []
+  let count = 0
+  while (!over.aborted) {
+    const failure = await act().catch(String)
+    if (failure !== undefined) failures.push(failure)
+    count += 1
+  }
+  return { count, failures }
+}
+
+test.skipIf(!isFormerCodeKnown)(
+  'an upgrade, process by process, fails no request and loses no event',
+  async () => {
+    const old = [await start(former), await start(former)] as const
+    const staff = await createTenants(database.ownerUrl)
+    const secret = await staff.thirdParty('PARTNER')
+    receiver = await startReceiver(secret)
+    const { rows } = await staff.client.query(
+      `select id from grandlivre.third_parties where code = 'PARTNER'`,
+    )
+    await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId: rows[0].id })
+    const signed = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
+    await staff.end()
+    const owner = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'grandlivre test' })
+    const subscribed = await fetch(`${balancer.url}/api/v1/webhook`, {
+      method: 'POST',
+      headers: { ...signed, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ postUrl: `${receiver.url}/events`, onEvents: ['document'] }),
+    })
+    expect(subscribed.status).toBe(201)
+
+    const over = new AbortController()
+    const bodies = new Set<string>()
+    const read = async (path: string, keep = false) => {
+      const { status, body } = await request(`${balancer.url}/api/v1${path}`, signed)
+      if (keep) bodies.add(JSON.stringify(body))
+      return status === 200 ? undefined : `${path}: ${status} ${JSON.stringify(body).slice(0, 300)}`
+    }
+    const fullExport = async () => {
+      await inTransaction(owner, (client) => client.query('update exports set latest = false where latest'))
+      const { body } = await trigger(balancer.url, signed)
+      const { status, reason } = await ended(balancer.url, signed, body.id)
+      return status === 'DONE' ? undefined : `full export: ${status} ${reason}`
+    }
+    const published: string[] = []
+    const publishOne = async () => {
+      const name = `event ${published.length}`
+      await inTransaction(owner, (client) => publish(client, '100', [documentEvent(name, '111')]))
+      published.push(name)
+      await until(() => receiver.accepted('/events').length >= published.length - 20)
+      return undefined
+    }
+    const load = Promise.all([
+      repeat(() => read('/mad/movements?version=1.0.0&idExercice=12', true), over.signal),
+      repeat(() => read('/key/info'), over.signal),
+      repeat(fullExport, over.signal),
+      repeat(publishOne, over.signal),
+    ])
+
+    const fresh = await start()
+    // A former process restarts on the schema of this version.
+    await stop(old[0])
+    const restarted = await start(former)
+    const second = await start()
+    await stop(restarted)
+    await stop(old[1])
+    const before = published.length
+    await until(() => published.length >= before + 20)
+    over.abort()
+    const done = await load
+    await until(() => receiver.accepted('/events').length >= published.length)
+    await owner.end()
+
+    expect(done.flatMap(({ failures }) => failures).slice(0, 5)).toEqual([])
+    expect(balancer.failures).toEqual([])
+    expect(done.map(({ count }) => count > 2)).toEqual([true, true, true, true])
+    expect(bodies.size).toBe(1)
+    expect(new Set(namesOf(receiver.accepted('/events')))).toEqual(new Set(published))
+    expect(receiver.forged).toEqual([])
+    for (const { url } of [...old, restarted, fresh, second])
+      expect(balancer.answered.get(url), url).toBeGreaterThan(0)
+  },
+)

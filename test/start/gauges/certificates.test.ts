@@ -1,0 +1,70 @@
+/** Certificates of real TLS servers on the loopback address. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Certificates, endpointsOf } from '../../../src/start/gauges/certificates.ts'
+import { startTlsServer, type TlsServer } from '../../support/ops/certificate.ts'
+import { until } from '../../support/until.ts'
+
+const days = (count: number): Date => new Date(Date.now() + count * 86_400_000)
+
+let server: TlsServer
+
+beforeAll(async () => {
+  server = await startTlsServer(days(20))
+})
+
+afterAll(() => server?.close())
+
+/** Whole days until the certificate expires; undefined before it has been read. */
+function daysLeft(certificates: Certificates): number | undefined {
+  const [observed] = certificates.observe()
+  return observed && Math.round(observed.value / 86_400)
+}
+
+test('the expiry of a certificate is read in the background, and read again when that is due', async () => {
+  const certificates = new Certificates([{ endpoint: 'public', url: server.url }], 50, () => {})
+  expect(certificates.observe()).toEqual([])
+  await until(() => daysLeft(certificates) === 20)
+  expect(certificates.observe()[0]!.labels).toEqual({ endpoint: 'public' })
+  await server.present(days(-2))
+  await until(() => daysLeft(certificates) === -2)
+})
+
+test('an address that does not answer is logged once, and keeps the expiry that was read before', async () => {
+  const logged: object[] = []
+  const other = await startTlsServer(days(7))
+  const log = (event: string, fields: object) => void logged.push({ event, ...fields })
+  const certificates = new Certificates([{ endpoint: 'store', url: other.url }], 0, log)
+  await until(() => daysLeft(certificates) === 7)
+  await other.close()
+  await until(() => {
+    certificates.observe()
+    return logged.length > 0
+  })
+  for (let reads = 0; reads < 5; reads += 1) {
+    certificates.observe()
+    await new Promise(setImmediate)
+  }
+  expect(daysLeft(certificates)).toBe(7)
+  expect(logged).toEqual([{ event: 'certificate.unread', url: other.url, error: expect.any(Error) }])
+})
+
+test('only addresses of the operator with TLS are read', () => {
+  const s3 = {
+    kind: 's3',
+    endpoint: 'http://files:9000',
+    publicEndpoint: 'https://files.example.com',
+    bucket: 'exports',
+    region: 'us-east-1',
+    accessKey: 'key',
+    secretKey: 'secret',
+  } as const
+  expect(endpointsOf({ publicUrl: 'https://ledger.example.com', store: s3 })).toEqual([
+    { endpoint: 'public', url: 'https://ledger.example.com' },
+    { endpoint: 'store_public', url: 'https://files.example.com' },
+  ])
+  expect(endpointsOf({ publicUrl: undefined, store: { ...s3, endpoint: s3.publicEndpoint } })).toEqual([
+    { endpoint: 'store', url: 'https://files.example.com' },
+  ])
+  const folder = { kind: 'filesystem', folder: '/files' } as const
+  expect(endpointsOf({ publicUrl: 'http://localhost:8080', store: folder })).toEqual([])
+})

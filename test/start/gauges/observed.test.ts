@@ -1,0 +1,106 @@
+/** Gauges of what the process needs, on a real database and needs of the test. */
+import type { Pool } from 'pg'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { type Config, readConfig } from '../../../src/config.ts'
+import { createPool } from '../../../src/db/pool.ts'
+import { AppError } from '../../../src/errors.ts'
+import { type Need, Readiness } from '../../../src/http/readiness.ts'
+import { observe } from '../../../src/start/gauges/observed.ts'
+import type { Observation } from '../../../src/telemetry/telemetry.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { until } from '../../support/until.ts'
+
+let database: TestDatabase
+let pool: Pool
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+afterAll(async () => {
+  await pool?.end()
+  await database?.drop()
+})
+
+type Gauges = Record<string, () => Observation[] | Promise<Observation[]>>
+
+/** @returns a function for each gauge, which reads it */
+function gauges(needs: Need[], config: Partial<Config> = {}): Gauges {
+  const read: Gauges = {}
+  observe({
+    config: { ...readConfig({}), ...config },
+    timing: { certificatesMs: 1_000 },
+    database: pool,
+    readiness: new Readiness(needs, async () => {}, 0),
+    audit: { waiting: 7 },
+    telemetry: { observe: (gauge, reader) => void Object.assign(read, { [gauge]: reader }) },
+    log: () => {},
+  })
+  return read
+}
+
+const met = async () => {}
+const unmet = async () => {
+  throw new Error('It is not there')
+}
+
+async function readyIn(read: Gauges): Promise<Record<string, number>> {
+  const observed = await read['grandlivre.ready']!()
+  return Object.fromEntries(observed.map(({ labels, value }) => [labels!['need'], value]))
+}
+
+test('each need is 1 or 0, and without a pooler there is no gauge of one', async () => {
+  const read = gauges([
+    { name: 'the database', label: 'database', check: met },
+    { name: 'the store of files', label: 'store', check: unmet },
+  ])
+  expect(await readyIn(read)).toEqual({ database: 1, store: 0, connections: 1, requests: 1 })
+  expect(await read['grandlivre.pooler.ready']!()).toEqual([])
+  expect(await read['grandlivre.audit.waiting']!()).toEqual([{ value: 7 }])
+})
+
+test('with a pooler, the direct address says whether the database answers, and the other one whether the pooler does', async () => {
+  const read = gauges(
+    [
+      { name: 'the database of DATABASE_URL', label: 'database', check: unmet },
+      { name: 'the database of DIRECT_DATABASE_URL', label: 'direct', check: met },
+    ],
+    { directDatabaseUrl: 'postgres://direct' },
+  )
+  expect(await readyIn(read)).toEqual({ database: 1, connections: 1, requests: 1 })
+  expect(await read['grandlivre.pooler.ready']!()).toEqual([{ value: 0 }])
+})
+
+test('a database without a free connection lacks connections, and is not down', async () => {
+  const missing = 'a free connection to the database'
+  const check = async () => {
+    throw new AppError('ERR-UNAVAILABLE', { missing })
+  }
+  const read = gauges([{ name: 'the database', label: 'database', check }])
+  expect(await readyIn(read)).toEqual({ database: 1, connections: 0, requests: 1 })
+})
+
+test('while a check has no answer, the result before it is shown', async () => {
+  const { promise: silent, reject } = Promise.withResolvers<void>()
+  let check = met
+  const read = gauges([{ name: 'the store of files', label: 'store', check: () => check() }])
+  expect(await readyIn(read)).toMatchObject({ store: 1 })
+  check = () => silent
+  expect(await readyIn(read)).toMatchObject({ store: 1 })
+  reject(new Error('It is silent'))
+  await until(async () => (await readyIn(read))['store'] === 0)
+})
+
+test('a clock that is ahead of that of the database has a positive offset', async () => {
+  const read = gauges([])
+  const offset = async () => (await read['grandlivre.clock.offset']!())[0]!.value
+  // Within five seconds.
+  expect(await offset()).toBeCloseTo(0, -1)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 100_000 })
+  expect(await offset()).toBeCloseTo(100, -1)
+})

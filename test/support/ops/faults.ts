@@ -1,0 +1,137 @@
+/** The faults that alerts are for: how each is caused and repaired, and what alerts of it. */
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { answerWith } from '../receiver.ts'
+import { inDays, type OperatedStage, receiverPath } from './operated-stage.ts'
+
+export interface Fault {
+  name: string
+  /** The alert that it is for. */
+  alert: string
+  /** Alerts that may fire, too: what follows from it. */
+  companions: string[]
+  cause(stage: OperatedStage): Promise<void>
+  repair(stage: OperatedStage): Promise<void>
+}
+
+/** Statements on a database that is away or full: requests fail, connections are cut, rows of the audit wait. */
+const ofTheDatabase = [
+  'GrandlivreConnectionsLost',
+  'GrandlivreUnavailable',
+  'GrandlivreNotReady',
+  'GrandlivreAuditWaiting',
+]
+
+export const faults: Fault[] = [
+  {
+    name: 'database down',
+    alert: 'GrandlivreDatabaseDown',
+    companions: ofTheDatabase,
+    cause: ({ replication }) => replication.primary.stop(),
+    repair: ({ replication }) => replication.primary.start(),
+  },
+  {
+    name: 'replica dead',
+    alert: 'GrandlivreReplicaDown',
+    companions: ['GrandlivreConnectionsLost'],
+    cause: ({ replication }) => replication.standby.stop(),
+    repair: ({ replication }) => replication.standby.start(),
+  },
+  {
+    name: 'disk full',
+    alert: 'GrandlivreDatabaseExhausted',
+    companions: ofTheDatabase,
+    cause: async ({ disk }) => fill(fillerOn(disk)),
+    repair: async ({ disk }) => rm(fillerOn(disk)),
+  },
+  {
+    name: 'store refusing',
+    alert: 'GrandlivreStoreFailing',
+    companions: ['GrandlivreExportsFailing'],
+    cause: async ({ store }) => store.inflict(() => ({ status: 403, code: 'AccessDenied' })),
+    repair: async ({ store }) => store.inflict(() => undefined),
+  },
+  {
+    name: 'store slow',
+    alert: 'GrandlivreStoreSlow',
+    companions: [],
+    cause: async ({ store }) => store.inflict(() => ({ delayMs: 7_000 })),
+    repair: async ({ store }) => store.inflict(() => undefined),
+  },
+  {
+    name: 'receiver down',
+    alert: 'GrandlivreReceiversFailing',
+    companions: [],
+    cause: async ({ receiver }) => receiver.behave(receiverPath, answerWith(500)),
+    repair: async ({ receiver, sendAgain }) => {
+      receiver.behave(receiverPath, answerWith(204))
+      await sendAgain()
+    },
+  },
+  {
+    name: 'queue stuck',
+    alert: 'GrandlivreExportQueueStuck',
+    // The upload that hangs counts when it ends.
+    companions: ['GrandlivreStoreSlow'],
+    // The one full export that this process runs at once hangs in its upload, so none is claimed.
+    cause: async ({ store, triggerExport }) => {
+      store.inflict(({ method }) => (method === 'PUT' || method === 'POST' ? 'silent' : undefined))
+      await triggerExport()
+      await triggerExport()
+    },
+    repair: async ({ store }) => store.inflict(() => undefined),
+  },
+  {
+    name: 'thread crashed',
+    alert: 'GrandlivreThreadCrashed',
+    companions: ['GrandlivreInternalErrors'],
+    cause: async ({ service }) => void service.child.send('crash a thread'),
+    repair: async () => {},
+  },
+  {
+    name: 'connection leak',
+    alert: 'GrandlivreConnectionsExhausted',
+    companions: ['GrandlivreUnavailable', 'GrandlivreNotReady', 'GrandlivreAuditWaiting'],
+    cause: async ({ service }) => void service.child.send('leak connections'),
+    repair: async ({ service }) => void service.child.send('give connections back'),
+  },
+  {
+    name: 'clock off',
+    alert: 'GrandlivreClockOff',
+    companions: [],
+    cause: ({ moveClock }) => moveClock(30),
+    repair: ({ moveClock }) => moveClock(0),
+  },
+  {
+    name: 'pooler restarted',
+    alert: 'GrandlivreConnectionsLost',
+    companions: [],
+    cause: ({ pooler }) => pooler.restart(),
+    repair: async () => {},
+  },
+  {
+    name: 'certificate expired',
+    alert: 'GrandlivreCertificateExpired',
+    companions: [],
+    cause: ({ tls }) => tls.present(inDays(-1)),
+    repair: ({ tls }) => tls.present(inDays(100)),
+  },
+]
+
+const fillerOn = (disk: string): string => join(disk, 'filler')
+
+/** Fills the disk to the last byte. */
+async function fill(path: string): Promise<void> {
+  const file = await open(path, 'w')
+  try {
+    for (let bytes = 1024 * 1024; bytes >= 1; bytes = Math.floor(bytes / 2)) {
+      try {
+        for (;;) await file.write(Buffer.alloc(bytes))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      }
+    }
+  } finally {
+    await file.close()
+  }
+}

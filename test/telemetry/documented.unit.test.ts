@@ -1,0 +1,25 @@
+/** The table of metrics in docs/operators/metrics.md says what src/telemetry/metrics.ts says. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Metric, type MetricName, metrics, prometheusName } from '../../src/telemetry/metrics.ts'
+
+const page = readFileSync(resolve(import.meta.dirname, '../../docs/operators/metrics.md'), 'utf8')
+
+test('the table of metrics is that of the code', () => {
+  const rows = Object.entries(metrics).map(([name, metric]: [string, Metric]) => {
+    const labels = metric.labels.map((label) => `\`${label.replaceAll(/[.]/g, '_')}\``).join(', ')
+    return `| \`${prometheusName(name as MetricName)}\` | ${metric.kind} | ${labels} | ${metric.description} |`
+  })
+  const table = page
+    .split('\n')
+    .filter((line) => /^\| `[a-z_0-9]+` \| (?:counter|histogram|gauge) \|/.test(line))
+  expect(table).toEqual(rows)
+})
+
+test('names are those of OpenTelemetry for Prometheus', () => {
+  expect(prometheusName('http.server.request.duration')).toBe('http_server_request_duration_seconds')
+  expect(prometheusName('grandlivre.export.bytes')).toBe('grandlivre_export_bytes_total')
+  expect(prometheusName('process.cpu.time')).toBe('process_cpu_time_seconds_total')
+  expect(prometheusName('db.client.connection.count')).toBe('db_client_connection_count')
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { Reading } from '../../src/telemetry/reading.ts'
+
+test('a reading is kept for some seconds, and many who ask at once cost one', async () => {
+  let [reads, now] = [0, 0]
+  const read = async () => {
+    reads += 1
+    return reads
+  }
+  const reading = new Reading(read, () => now)
+  expect(await Promise.all([reading.latest(), reading.latest()])).toEqual([1, 1])
+  now = 3_999
+  expect(await reading.latest()).toBe(1)
+  now = 4_000
+  expect(await reading.latest()).toBe(2)
+})
+
+test('a reading that fails is absent, and is tried again', async () => {
+  let reads = 0
+  const reading = new Reading(() => {
+    reads += 1
+    if (reads === 1) throw new Error('the database is away')
+    return reads
+  })
+  expect(await reading.latest()).toBeUndefined()
+  expect(await reading.latest()).toBe(2)
+})
+
+test('a reading that never comes keeps nobody waiting, and is not begun twice', async () => {
+  let reads = 0
+  const reading = new Reading(
+    () => {
+      reads += 1
+      return new Promise<never>(() => {})
+    },
+    undefined,
+    20,
+  )
+  expect(await Promise.all([reading.latest(), reading.latest()])).toEqual([undefined, undefined])
+  expect(await reading.latest()).toBeUndefined()
+  expect(reads).toBe(1)
+})

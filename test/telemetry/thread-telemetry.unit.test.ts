@@ -1,0 +1,58 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { shareThreadMemory, ThreadMemory, ThreadTelemetry } from '../../src/telemetry/thread-telemetry.ts'
+
+const pool = (totalCount: number) => ({ totalCount, idleCount: 1, waitingCount: 0, options: { max: 16 } })
+
+function inThread(memory: SharedArrayBuffer, threadId: number): ThreadTelemetry {
+  const telemetry = new ThreadTelemetry(memory, threadId)
+  onTestFinished(() => telemetry.close())
+  return telemetry
+}
+
+test('threads add to the same counters', () => {
+  const memory = shareThreadMemory()
+  for (const threadId of [1, 2]) {
+    inThread(memory, threadId).databaseError('53')
+    inThread(memory, threadId).replicaFellBack('promoted')
+  }
+  const main = new ThreadMemory(memory)
+  expect([main.errors('53'), main.errors('08'), main.fallbacks('promoted')]).toEqual([2, 0, 2])
+})
+
+test('the pools of a thread that died are no longer counted, but the time-outs of its callers are', () => {
+  const memory = shareThreadMemory()
+  const main = new ThreadMemory(memory)
+  for (const threadId of [1, 2]) {
+    const telemetry = inThread(memory, threadId)
+    telemetry.watchPool('grandlivre export', pool(threadId))
+    telemetry.connectionTimedOut('grandlivre export')
+  }
+  expect(main.pools(new Set([1, 2])).map(({ totalCount }) => totalCount)).toEqual([1, 2])
+  expect(main.pools(new Set([2])).map(({ totalCount, timeouts }) => [totalCount, timeouts])).toEqual([[2, 1]])
+  expect([...main.formerTimeouts]).toEqual([['grandlivre export', 1]])
+  // The slot is free for the thread that replaces it.
+  inThread(memory, 3).watchPool('grandlivre export', pool(3))
+  expect(main.pools(new Set([2, 3])).map(({ totalCount }) => totalCount)).toEqual([3, 2])
+})
+
+test('a thread is busy while it has a task', async () => {
+  const memory = shareThreadMemory()
+  const main = new ThreadMemory(memory)
+  const telemetry = inThread(memory, 1)
+  telemetry.watchPool('grandlivre export', pool(2))
+  inThread(memory, 2).watchPool('grandlivre export', pool(2))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const running = Promise.all([telemetry.during(promise), telemetry.during(promise)])
+  expect(main.busy([1, 2])).toBe(1)
+  resolve()
+  await running
+  expect(main.busy([1, 2])).toBe(0)
+})
+
+test('threads beyond what the memory holds are left out', () => {
+  const memory = shareThreadMemory()
+  for (let threadId = 1; threadId <= 300; threadId += 1)
+    inThread(memory, threadId).watchPool('grandlivre export', pool(1))
+  const all = new Set(Array.from({ length: 300 }, (_, index) => index + 1))
+  expect(new ThreadMemory(memory).pools(all)).toHaveLength(256)
+})
