@@ -121,10 +121,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if (directDatabaseUrl !== undefined && databaseUrl === undefined)
     mistakes.push('DATABASE_URL is required with DIRECT_DATABASE_URL')
   /** Undefined if no port is set. These listeners have no callers of partners: the loopback address unless set. */
-  const listener = (name: string): { host: string; port: number } | undefined =>
-    text(`${name}_PORT`) === undefined
-      ? undefined
-      : { host: text(`${name}_HOST`) ?? '127.0.0.1', port: wholeNumber(`${name}_PORT`, 0, 0, 65535) }
+  const listener = (name: string): { host: string; port: number } | undefined => {
+    const host = text(`${name}_HOST`) ?? '127.0.0.1'
+    const isSet = text(`${name}_PORT`) !== undefined
+    return isSet ? { host, port: wholeNumber(`${name}_PORT`, 0, 0, 65535) } : undefined
+  }
   const masterKeyText = text('MASTER_KEY')
   let masterKey: Buffer | undefined
   if (masterKeyText !== undefined) {
@@ -384,7 +385,7 @@ export const limits = {
   consoleAttemptsMs: 60_000,
   /** Pages of the console that one process keeps up to date at once; further ones are reloaded. */
   consoleViewersMax: 16,
-  /** Connections of the console, open only while it is used. */
+  /** Connections of the console: it samples delays as long as it runs, and pages read what they show. */
   consoleConnectionsMax: 2,
   /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,

@@ -58,7 +58,10 @@ export interface ExportTiming {
 export interface ReplicaTiming {
   /** How long an export waits for a late replica to show what its request saw. Then it reads the main database. */
   waitMs: number
-  /** How long a replica may be silent when an export connects or begins. Far more than one that is well takes. */
+  /**
+   * How long a replica may be silent when an export connects, checks the connection and begins, each. Far more than one
+   * that is well takes, and less than `waitMs` in all.
+   */
   silentMs: number
   /** A thread that has left the replica looks at it again after this time. */
   leftMs: number
@@ -133,7 +136,7 @@ export const defaultTiming: Timing = {
     requestMs: 60_000,
   },
   exports: { renewMs: 500, superviseSeconds: 5, pollSeconds: 2, stopMs: 5_000 },
-  replica: { waitMs: 2_000, silentMs: 1_000, leftMs: 5_000 },
+  replica: { waitMs: 2_000, silentMs: 600, leftMs: 5_000 },
   deliveries: {
     timeoutMs: 10_000,
     slowMs: 1_000,

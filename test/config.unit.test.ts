@@ -29,6 +29,21 @@ test('the time zone is a name, not an offset, whose sign PostgreSQL reads the ot
     expect(mistakesOf({ TIME_ZONE: zone })).toEqual([expect.stringContaining('TIME_ZONE')])
 })
 
+test('traces follow the caller, and the share that begins here is a setting', () => {
+  const share = (sampler: string, argument?: string) =>
+    readConfig({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument }).tracesShare
+  expect(readConfig({}).tracesShare).toBe(1)
+  expect(share('parentbased_always_off')).toBe(0)
+  expect(share('parentbased_traceidratio', '0.25')).toBe(0.25)
+  expect(mistakesOf({ OTEL_TRACES_SAMPLER: 'always_on' })).toEqual([
+    expect.stringContaining('OTEL_TRACES_SAMPLER must be one of parentbased_always_on'),
+  ])
+  for (const argument of ['2', '-1', 'half'])
+    expect(
+      mistakesOf({ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: argument }),
+    ).toEqual([`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "${argument}"`])
+})
+
 test('webhooks may not reach private networks unless the operator allows it', () => {
   const allowed = (value: string) => readConfig({ WEBHOOK_ALLOW_INSECURE: value }).webhookAllowInsecure
   expect(readConfig({}).webhookAllowInsecure).toBe(false)

@@ -95,7 +95,7 @@ export async function appendRequests(database: Pool, { sender, number, rows }: B
   } as QueryConfig)
 }
 
-/** The last of the rows that are all older than so many months; at most so many of them. As the service role. */
+/** The last of the oldest rows, `most` at most, that are all older than `months`. As the service role. */
 export async function readExpired(database: Pool, months: number, most: number): Promise<Link | undefined> {
   const { rows } = await database.query<Link>(
     `select count::text, encode(hash, 'hex') as hash from grandlivre.expired_audit($1, $2)`,

@@ -127,8 +127,14 @@ async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Resp
   }
   if (page.everyMs === undefined || c.req.method === 'HEAD')
     throw new Refusal(404, 'This page is not kept up to date.')
-  const content = async () =>
-    (await sessionOf(c, parts.owner)) ? String(await page.render(context)) : undefined
+  const content = async () => {
+    try {
+      return (await sessionOf(c, parts.owner)) ? String(await page.render(context)) : undefined
+    } catch (error) {
+      parts.services.log('console.failed', { path: c.req.path, error })
+      return undefined
+    }
+  }
   return parts.viewers.watch(c, content, page.everyMs)
 }
 
@@ -202,8 +208,8 @@ function refuseOtherMethods(app: Hono<ConsoleEdge>, { pages, actions }: ConsoleP
 }
 
 async function answerError(error: Error, c: Visit, { services }: ConsoleParts): Promise<Response> {
-  const refusal = refusalOf(error)
+  const refusal = refusalOf(error, c.req.method)
   if (!(error instanceof Refusal)) services.log('console.failed', { path: c.req.path, error })
   for (const [name, value] of Object.entries(refusal.headers)) c.header(name, value)
-  return c.html(await refusalPage(refusal), refusal.status)
+  return c.html(await refusalPage(refusal, c.req.method), refusal.status)
 }

@@ -26,7 +26,7 @@ export class Viewers {
   }
 
   /**
-   * @param render the content now; undefined if nobody is signed in any more
+   * @param render the content now; undefined ends the stream, and the browser asks again. Never rejects
    * @throws {Refusal} 503 if too many browsers watch
    */
   watch(c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response {
@@ -36,7 +36,9 @@ export class Viewers {
     const left = new AbortController()
     const ended = AbortSignal.any([this.#closing, left.signal])
     c.env.outgoing.once('close', () => left.abort())
-    return streamSSE(c, async (stream) => {
+    // The browser may have left while its session was read.
+    if (c.env.outgoing.closed) left.abort()
+    const answer = streamSSE(c, async (stream) => {
       try {
         let sent: string | undefined
         let sentAt = 0
@@ -53,5 +55,8 @@ export class Viewers {
         this.#count -= 1
       }
     })
+    // Hono lets browsers keep a copy of streams.
+    answer.headers.set('Cache-Control', 'no-store')
+    return answer
   }
 }

@@ -23,15 +23,21 @@ const titles: Readonly<Record<Refusal['status'], string>> = {
 }
 
 /** A fault is not explained to browsers; the log has it. */
-export function refusalOf(error: Error): Refusal {
+export function refusalOf(error: Error, method: string): Refusal {
   if (error instanceof Refusal) return error
   const missing = missingOf(error)
-  if (missing !== undefined)
-    return new Refusal(503, `The service lacks ${missing}. This page tries again every few seconds.`)
+  if (missing !== undefined) {
+    const next =
+      method === 'POST'
+        ? 'Go back, and look whether the form was carried out before you send it again.'
+        : 'This page tries again every few seconds.'
+    return new Refusal(503, `The service lacks ${missing}. ${next}`)
+  }
   return new Refusal(500, 'The service failed. Its log says why, at the event console.failed.')
 }
 
-export function refusalPage({ status, message }: Refusal): Html {
+/** @param method of the request: a page may be asked for again, a form must not be */
+export function refusalPage({ status, message }: Refusal, method: string): Html {
   const signIn = html`<p><a href="/console/sign-in">Sign in</a></p>`
   const start = html`<p><a href="/console">To the console</a></p>`
   const main = html`<h1>${titles[status]}</h1><p class="problem">${message}</p>${status === 401 ? signIn : start}`
@@ -40,6 +46,6 @@ export function refusalPage({ status, message }: Refusal): Html {
     main,
     pages: [],
     path: '',
-    ...(status === 503 ? { againSeconds } : {}),
+    ...(status === 503 && method !== 'POST' ? { againSeconds } : {}),
   })
 }

@@ -92,12 +92,10 @@ const observed = new WeakMap<pg.Pool, { name: string; telemetry: DatabaseTelemet
 
 /** Counts an error of a connection or statement; any other error is not counted. */
 export function countError(pool: pg.Pool, error: unknown): void {
-  // The pool has none to give. None was lost.
-  if (error instanceof Error && /^timeout exceeded/.test(error.message)) {
-    countTimeout(pool)
-    return
-  }
-  const errorClass = errorClassOf(error)
+  // The pool has none to give, or the server gives none in time. None was lost.
+  const isLate = error instanceof Error && /^timeout ex|due to connection timeout$/.test(error.message)
+  if (isLate) countTimeout(pool)
+  const errorClass = isLate ? undefined : errorClassOf(error)
   if (errorClass !== undefined) observed.get(pool)?.telemetry.databaseError(errorClass)
 }
 

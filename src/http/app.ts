@@ -85,7 +85,7 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const body = route.body ? await readBody(c, route.body.mediaTypes) : undefined
   const caller = { ...call, principal: identified(c), body }
   const facts = c.get('audited')
-  if (facts) facts.selection = { ...(query as object), ...c.req.param() }
+  if (facts) facts.selection = { ...(route.recorded?.(query) ?? (query as object)), ...c.req.param() }
   if (route.scope === 'token') return route.answer(caller)
   const folderId = c.get('folderId')!
   const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)

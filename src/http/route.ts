@@ -90,6 +90,8 @@ interface Declaration<Query extends z.ZodObject, Call> {
   answers: RouteConfig['responses']
   /** Whether the request may wait for a change. It then holds no slot until the answer takes one, in turn. */
   waits?(query: z.output<Query>): boolean
+  /** The query as the audit keeps it, if it may name content of books. */
+  recorded?(query: z.output<Query>): object
   /** A GET that starts something. HEAD is refused (405), because it must have no effect. */
   starts?: true
   /** Throws AppError for errors of the caller and of the environment. */

@@ -99,8 +99,9 @@ export const metrics = {
   'grandlivre.delivery.oldest_undelivered': {
     kind: 'gauge',
     unit: 's',
-    description: 'Age of the oldest pending delivery of an enabled subscription; 0 if there is none.',
-    labels: [],
+    description:
+      'How long the oldest delivery has waited, at most since the last success of its subscription; 0 if there is none.',
+    labels: ['state'],
   },
   'grandlivre.delivery.failing_subscriptions': {
     kind: 'gauge',

@@ -4,7 +4,7 @@
  */
 
 /** How old a reading may be. Several scrapers then cost one statement. */
-const keptMs = 4_000
+const keptMs = 2_000
 /** How long a collection waits for a reading: Prometheus gives up after ten seconds. */
 const defaultWaitMs = 1_500
 

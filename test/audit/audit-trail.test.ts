@@ -185,7 +185,7 @@ test('staff list rows by folder, partner and time, and compare with an anchor', 
   expect(await against('12')).toMatchObject({ code: 1, error: expect.stringContaining('--anchor takes') })
 })
 
-test('retention deletes rows in order, signs what is left, and keeps the last month from anyone', async () => {
+test('retention deletes rows in order, signs what is left, and never deletes rows of the last month', async () => {
   const own = await createTestDatabase()
   const [pool, staffPool] = [
     createPool(own.serviceUrl, { max: 1, applicationName: 'grandlivre test' }),

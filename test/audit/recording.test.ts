@@ -141,6 +141,10 @@ test('an invoice number is not kept', async () => {
   const { details, code } = await rowOf('invoice')
   expect(code).toBe('ERR-ENTRY-NOT-FOUND')
   expect(details).not.toContain('INVOICE')
+  await download(url.href, { ...as('refused'), accept: 'image/png' })
+  const refused = await rowOf('refused')
+  expect(refused.code).toBe('ERR-NOT-ACCEPTABLE')
+  expect(refused.details).not.toContain('INVOICE')
 })
 
 test('callers that are not known leave no row, nor do requests beyond the rate limit', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/auth/console/keys.sql.ts'
 import { isChromiumInstalled, openChromium } from '../support/browser/chromium.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
@@ -68,6 +68,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await addLargeExercice(stage.staff.client, 8_000)
     page = await openPage()
   })
+  afterEach(() => expect(complaints.splice(0)).toEqual([]))
   afterAll(async () => {
     await browser?.close()
     await stage?.close()
@@ -188,13 +189,18 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.goto(`${stage.origin}/console`)
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Exports')
     evil.close()
-    complaints.splice(0)
+    // The page of the other origin, and the refusal of its form.
+    expect(complaints.splice(0)).toEqual([
+      expect.stringContaining('a request to http'),
+      expect.stringContaining('403'),
+    ])
   })
 
   test('shows the sign-in page once the key is revoked', async () => {
     await page.goto(`${stage.origin}/console`)
     await revokeKey(stage.staff.client, 'alice')
     await page.getByLabel('Key').waitFor()
+    // The stream of events ends, and the next is refused.
     expect(complaints.splice(0).filter((text) => !text.includes('401'))).toEqual([])
   })
 })

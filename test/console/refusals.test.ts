@@ -18,6 +18,13 @@ test('a page says what is missing, and asks again by itself', async () => {
   const text = await answer.text()
   expect([answer.status, text.includes('<meta http-equiv="refresh" content="5">')]).toEqual([503, true])
   expect(text).toContain('The service lacks the database.')
+  // A form is sent again by staff alone.
+  const headers = { 'Sec-Fetch-Site': 'same-origin' }
+  const body = new URLSearchParams({ key: 'glv_console_1' })
+  const sent = await fetch(`${service.consoleUrl}/sign-in`, { method: 'POST', headers, body })
+  const says = await sent.text()
+  expect([sent.status, says.includes('http-equiv="refresh"')]).toEqual([503, false])
+  expect(says).toContain('look whether the form was carried out')
   await proxy.restore()
   expect((await ask()).status).toBe(303)
   await service.stop()

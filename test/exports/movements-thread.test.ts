@@ -30,6 +30,11 @@ import { until } from '../support/until.ts'
 
 let stage: ExportStage
 let threads: Threads
+/** Deaths that operators are told of. */
+let deaths = 0
+const threadDied = () => {
+  deaths += 1
+}
 let url: string
 const closers: (() => unknown)[] = []
 
@@ -50,13 +55,17 @@ beforeAll(async () => {
   await queue.start()
   const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
   const store = await openStore(files, defaultTiming.store)
-  threads = createThreads(1, noTelemetry, {
-    database: asAddress(serviceUrl),
-    exportsPerThread: defaultExportsPerThread,
-    store: files,
-    storeTiming: defaultTiming.store,
-    timeZone: config.timeZone,
-  })
+  threads = createThreads(
+    1,
+    { ...noTelemetry, threadDied },
+    {
+      database: asAddress(serviceUrl),
+      exportsPerThread: defaultExportsPerThread,
+      store: files,
+      storeTiming: defaultTiming.store,
+      timeZone: config.timeZone,
+    },
+  )
   const readiness = new Readiness([], async () => {}, defaultTiming.missingMs)
   const notifications = new Notifications(serviceUrl, log, defaultTiming.databaseAwayMs)
   const audit = new AuditTrail(database, log)
@@ -107,7 +116,9 @@ test('a thread that dies mid-stream breaks its transfers off, and another runs t
     expect(message.statusCode).toBe(200)
     await once(message, 'readable')
   }
+  const deathsBefore = deaths
   await threads.exports.threads[0]!.terminate()
+  expect(deaths - deathsBefore).toBe(1)
   for (const message of messages) {
     const reading = (async () => {
       for await (const _ of message);

@@ -97,9 +97,9 @@ async function served(
     await also(service.url)
     const { url: link = '' } = await ended(service.url, signed, exportId)
     const file = new URL(link)
-    return await Promise.all(
-      [...paths, file.pathname + file.search].map((path) => exported(service.url, path)),
-    )
+    const found: Exported[] = []
+    for (const path of [...paths, file.pathname + file.search]) found.push(await exported(service.url, path))
+    return found
   } finally {
     await service.stop()
   }

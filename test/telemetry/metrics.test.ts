@@ -9,6 +9,8 @@ import { download, movementsUrl } from '../support/download.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { startProxy } from '../support/servers/proxy.ts'
 import { startTestService } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
@@ -136,16 +138,14 @@ test('errors of the database are counted by class in export threads, too', async
 
 test('every metric of the table is shown, but for those that nothing here can have', async () => {
   const absent: MetricName[] = [
-    // No replica and no pooler, no certificate, and nothing that is not HTTP.
+    // No replica, no pooler and no certificate.
     'grandlivre.replica.lag',
-    // Observed by the start of the service.
-    'grandlivre.ready',
-    'grandlivre.clock.offset',
-    'grandlivre.audit.waiting',
     'grandlivre.pooler.ready',
     'grandlivre.certificate.expiry',
-    'grandlivre.request.refused',
   ]
+  // A URL that is too long reaches no route.
+  await download(`${stage.service.url}/${'x'.repeat(20_000)}`, {})
+  await seen(stage, (now) => now.has('grandlivre_clock_offset_seconds') && now.has('grandlivre_ready'))
   const [first, second] = await Promise.all([scrape(), metricsOf(webhooks.service)])
   const shown = new Set([...first.keys(), ...second.keys()])
   const missing = (Object.keys(metrics) as MetricName[]).filter(
@@ -183,6 +183,33 @@ test('nothing but /metrics is served on the port of metrics', async () => {
   expect((await fetch(new URL('/', url))).status).toBe(404)
   expect((await fetch(new URL('/api/v1/mad/movements', url))).status).toBe(404)
   expect((await fetch(url, { method: 'POST' })).status).toBe(405)
+})
+
+test('a database that hangs delays no scrape: only what must be read from it is absent', async () => {
+  const database = await createTestDatabase()
+  const proxy = await startProxy(database.ownerUrl)
+  const service = await startTestService({ ownerUrl: proxy.url }, metricsOnAnyPort)
+  const names = [
+    'grandlivre_export_queue_age_seconds',
+    'grandlivre_delivery_oldest_undelivered_seconds',
+    'grandlivre_subscription_count',
+  ]
+  const shown = async () => {
+    const samples = await metricsOf(service)
+    return {
+      ours: names.filter((name) => samples.has(name)),
+      cpu: samples.has('process_cpu_time_seconds_total'),
+    }
+  }
+  await until(async () => (await shown()).ours.length === names.length)
+  proxy.freeze()
+  await until(async () => (await shown()).ours.length === 0)
+  expect((await shown()).cpu).toBe(true)
+  proxy.thaw()
+  await until(async () => (await shown()).ours.length === names.length)
+  await service.stop()
+  await proxy.cut()
+  await database.drop()
 })
 
 test('a port that another program has ends the start with a sentence that names the setting', async () => {

@@ -20,7 +20,8 @@ export class Attempts {
     return Math.max(0, failed.since + limits.consoleAttemptsMs - this.#now())
   }
 
-  failed(address: string): void {
+  /** Counts an attempt before it is known to fail: those that run at once count, too. */
+  begin(address: string): void {
     const now = this.#now()
     const before = this.#failed.get(address)
     const isOver = !before || now - before.since >= limits.consoleAttemptsMs
@@ -28,5 +29,11 @@ export class Attempts {
     this.#failed.set(address, isOver ? { since: now, count: 1 } : { ...before, count: before.count + 1 })
     // The oldest goes: an attacker with many addresses guesses no key either.
     if (this.#failed.size > addressesMax) this.#failed.delete(this.#failed.keys().next().value!)
+  }
+
+  /** An attempt that has not failed does not count. */
+  forgive(address: string): void {
+    const failed = this.#failed.get(address)
+    if (failed) failed.count = Math.max(0, failed.count - 1)
   }
 }

@@ -74,19 +74,26 @@ export async function signIn(
       'Retry-After': String(seconds),
     })
   }
-  const session = await inTransaction(owner, async (client) => {
-    const begun = await beginSession(client, key.trim())
+  attempts.begin(address)
+  let isRefused = false
+  try {
+    const session = await startSession(owner, key.trim(), address)
+    isRefused = session === undefined
+    if (session) setCookie(c, cookieName(c), session.token, cookieOptions(c))
+    return session
+  } finally {
+    if (!isRefused) attempts.forgive(address)
+  }
+}
+
+function startSession(owner: Pool, key: string, address: string): Promise<Session | undefined> {
+  return inTransaction(owner, async (client) => {
+    const begun = await beginSession(client, key)
     // Attempts that are refused unread, after too many, are not recorded: they would fill the audit.
     const [staff, act] = begun ? [`console ${begun.name}`, 'console sign-in'] : ['console', 'console refuse']
     await recordStaffAct(client, { staff, act, details: { address } })
     return begun
   })
-  if (!session) {
-    attempts.failed(address)
-    return undefined
-  }
-  setCookie(c, cookieName(c), session.token, cookieOptions(c))
-  return session
 }
 
 export async function signOut(c: Visit, owner: Pool, session: Session): Promise<void> {

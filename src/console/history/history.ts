@@ -20,6 +20,9 @@ export const seriesNames = [
 ] as const
 export type SeriesName = (typeof seriesNames)[number]
 
+/** How often the delay of the event loop is sampled. */
+const resolutionMs = 20
+
 export interface HistoryParts {
   streams: RunningStreams
   attempts: RunningAttempts
@@ -29,7 +32,7 @@ export interface HistoryParts {
 export class History {
   readonly #parts: HistoryParts
   readonly #ring = new Ring(seriesNames)
-  readonly #eventLoop = monitorEventLoopDelay({ resolution: 20 })
+  readonly #eventLoop = monitorEventLoopDelay({ resolution: resolutionMs })
   readonly #timer: NodeJS.Timeout
   #last: { at: number; rows: number; bytes: number }
   #sampling: Promise<void> = Promise.resolve()
@@ -53,13 +56,14 @@ export class History {
     const delays = await readDelays(this.#parts.owner).catch(() => undefined)
     const [before, now] = [this.#last, this.#counted()]
     this.#last = now
-    const perSecond = (rise: number) => (rise * 1000) / Math.max(now.at - before.at, 1)
+    // An attempt that begins again on the main database counts from 0 again.
+    const perSecond = (rise: number) => (Math.max(rise, 0) * 1000) / Math.max(now.at - before.at, 1)
     this.#ring.push({
       rows: perSecond(now.rows - before.rows),
       bytes: perSecond(now.bytes - before.bytes),
       memory: process.memoryUsage.rss(),
-      // It is in nanoseconds, with the pause between two looks.
-      eventLoop: this.#eventLoop.percentile(99) / 1e9,
+      // A sample is the nanoseconds between two timers.
+      eventLoop: Math.max(0, this.#eventLoop.percentile(99) / 1e9 - resolutionMs / 1e3),
       firstByte: (this.#parts.streams.takeSlowestFirstByteMs() ?? Number.NaN) / 1000,
       queuedExport: delays?.queuedExport ?? Number.NaN,
       delivery: delays?.delivery ?? Number.NaN,

@@ -16,6 +16,7 @@ import {
   type OpenExport,
   readPartnerCodes,
 } from './exports.sql.ts'
+import { outside } from './parts/outside.ts'
 
 const everyMs = 1_000
 /** Open exports that are listed; a queue that is longer says so. */
@@ -23,6 +24,8 @@ const openMax = 100
 const endedMax = 20
 /** The same as for `export cancel --reason`. */
 const reasonCharactersMax = 500
+/** A reason is quoted in a sentence with the id of its request. */
+const reasonShownMax = 2 * reasonCharactersMax
 
 export function exportPages(attempts: RunningAttempts): Page[] {
   const rates = new Rates(Date.now)
@@ -99,7 +102,7 @@ function openTable(
     const cells = each.state === 'queued' ? queuedCells(each) : runningCells(each, attempts, rates)
     return html`<tr id="${each.id}">
 <th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
-<td>${folderLink(each.folderId)} ${each.folder ?? ''}</td>
+<td>${folderLink(each.folderId)} ${referenceOf(each)}</td>
 ${cells}
 <td class="number">${each.attempt}</td>
 <td>${clock(each.createdAt, context)}</td>
@@ -143,13 +146,13 @@ function endedTable(ended: readonly EndedExport[], context: PageContext): Html {
   const rows = ended.map(
     (each) => html`<tr id="ended-${each.id}">
 <th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
-<td>${folderLink(each.folderId)} ${each.folder ?? ''}</td>
+<td>${folderLink(each.folderId)} ${referenceOf(each)}</td>
 <td><span class="state ${each.state}">${each.state}</span></td>
 <td class="number">${integer(each.rows)}</td>
 <td class="number">${bytes(each.bytes)}</td>
 <td class="number">${duration(each.finishedAt.getTime() - each.createdAt.getTime())}</td>
 <td>${time(each.finishedAt, context)}</td>
-<td class="text">${each.reason ?? ''}</td>
+<td class="text">${each.reason === null ? '' : outside(each.reason, reasonShownMax)}</td>
 </tr>`,
   )
   const heads = [
@@ -168,15 +171,24 @@ function endedTable(ended: readonly EndedExport[], context: PageContext): Html {
 const formatOf = ({ format, compression }: Pick<OpenExport, 'format' | 'compression'>) =>
   compression === null ? format : `${format}, ${compression}`
 
+const referenceOf = ({ folder }: Pick<OpenExport, 'folder'>) => (folder === null ? '' : outside(folder, 60))
+
 const folderLink = (folderId: string) => html`<a href="/console/folders/${folderId}">${folderId}</a>`
 
+/** @throws {Refusal} if there cannot be such an export: PostgreSQL has no text with a NUL */
+function exportIdOf({ params }: PageContext): string {
+  const id = params['id'] ?? ''
+  if (/^export_\w+$/.test(id)) return id
+  throw new Refusal(404, 'There is no such full export.')
+}
+
 async function cancelPage(context: PageContext): Promise<Html> {
-  const found = await findExport(context.owner, context.params['id'] ?? '')
+  const found = await findExport(context.owner, exportIdOf(context))
   if (!found) throw new Refusal(404, 'There is no such full export.')
   return html`<h1>Cancel a full export</h1>
 ${facts([
   ['Full export', html`<code>${found.id}</code>`],
-  ['Folder', html`${folderLink(found.folderId)} ${found.folder ?? ''}`],
+  ['Folder', html`${folderLink(found.folderId)} ${referenceOf(found)}`],
   ['Format', formatOf(found)],
   ['State', found.state],
   ['Triggered', time(found.createdAt, context)],
@@ -190,16 +202,15 @@ ${form(
 )}`
 }
 
-async function cancelExport(
-  { owner, params, staff }: PageContext,
-  given: URLSearchParams,
-): Promise<{ seeOther: string }> {
+async function cancelExport(context: PageContext, given: URLSearchParams): Promise<{ seeOther: string }> {
+  const { owner, staff } = context
+  const id = exportIdOf(context)
   const reason = readReason(given)
   const cancelled = await inTransaction(owner, async (client) => {
-    const asked = await cancel(client, params['id'] ?? '', reason)
+    const asked = await cancel(client, id, reason)
     if (!asked?.isEnded) return asked
-    const { schemaId, folderId, id } = asked.found
-    const details = { export: id, reason: reason ?? null }
+    const { schemaId, folderId } = asked.found
+    const details = { exportId: id, reason: reason ?? null }
     await recordStaffAct(client, { staff, act: 'export cancel', schemaId, folderId, details })
     return asked
   })

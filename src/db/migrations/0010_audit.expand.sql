@@ -66,4 +66,4 @@ create or replace function refuse_audit_change() returns trigger language plpgsq
 create trigger refuse_change before update or delete on audit_rows for each row execute function refuse_audit_change();
 create trigger refuse_truncate before truncate on audit_rows for each statement execute function refuse_audit_change();
 
--- functions: sha256 a6c35a3a919a9b8b9bdd4bb1cf8088680b3a7a72dbf2055097ffa8cb2e92bff8
+-- functions: sha256 864a1e1349f02cad1a5a1325732bc274ec2a2b5e9cf10a541e7658b97ddcf51d

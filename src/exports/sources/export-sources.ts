@@ -14,7 +14,7 @@ import type { DatabaseTelemetry, FallbackReason } from '../../telemetry/telemetr
 import type { ReplicaTiming } from '../../timing.ts'
 import { NotAdmitted, openSnapshot, type Snapshot } from '../read/snapshot.ts'
 import { fenceOf, ReplicaUnfit } from './fence.ts'
-import { readServer, type SeenState } from './standing.sql.ts'
+import { epochOf, readServer, type SeenState } from './standing.sql.ts'
 
 /** The thread has left the replica, or reads it again. The message says why, for staff. */
 export interface ReplicaNews {
@@ -99,7 +99,10 @@ export class ExportSources {
     waitMs: number,
   ): Promise<ExportSnapshot | undefined> {
     try {
-      return await this.#begin(replica, seen, waitMs)
+      const snapshot = await this.#begin(replica, seen, waitMs)
+      // A state from before a failover is one that no server shows again.
+      if (this.#left && epochOf(this.#left.seen) !== epochOf(seen)) this.#left.seen = seen
+      return snapshot
     } catch (error) {
       this.#leave(replica, seen, error)
       return undefined
@@ -155,6 +158,7 @@ function reasonOf(error: unknown): FallbackReason {
 
 /** That of the cause, if the error only says that something is missing. */
 function messageOf(error: unknown): string {
+  if (error instanceof NotAdmitted) return 'It did not begin two transactions in time'
   const { message, cause } = error instanceof Error ? error : new Error(String(error))
   return cause instanceof Error ? messageOf(cause) : message
 }

@@ -11,6 +11,11 @@ export interface SeenState extends FolderKey {
   cursor: string
 }
 
+/** Each failover begins another epoch. */
+export function epochOf({ cursor }: SeenState): string | undefined {
+  return cursor.split('.')[1]
+}
+
 export interface Standing {
   /** Whether the server replays the log of another one. */
   isReplica: boolean

@@ -41,6 +41,9 @@ export const entry = folderRoute({
   query: entryQuery,
   headers: conditionalRequest,
   answers: conditionalAnswers(Entry, Entry),
+  // An invoice number is content of books.
+  recorded: (query) =>
+    isId(query.id) ? query : { ...query, id: { sha256: sha256(query.id).toString('hex') } },
   answer: answerEntry,
 })
 
@@ -49,10 +52,6 @@ async function answerEntry(call: FolderCall<z.output<typeof entryQuery>>): Promi
   const { c, services, query, principal, folderId } = call
   const representation = representationFor(c)
   const { timeZone } = services.config
-  const facts = c.get('audited')
-  // An invoice number is content of books.
-  if (facts && !isId(query.id))
-    facts.selection = { ...query, id: { sha256: sha256(query.id).toString('hex') } }
   const named = { schemaId: principal.schemaId, folderId, name: query.id, draft: query.draft ?? false }
   const { id, reference, cursor } = await askForNamedEntry(services.database, named, timeZone)
   return streamExport(c, services, {

@@ -1,6 +1,6 @@
 /**
- * When the certificates of the operator's own addresses expire: of PUBLIC_URL and of the S3 server. Whoever terminates
- * TLS presents them, so the process connects like a client, once an hour and only if metrics are read.
+ * When the certificates of the operator's own addresses expire: of PUBLIC_URL and of the S3 server. A proxy or
+ * the server presents them, so the process connects like a client, once an hour and only if metrics are read.
  */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'

@@ -1,14 +1,14 @@
-/** The gauges that need a statement: how far queue and deliveries are behind. Each reads two indexes. */
-import type { Pool } from 'pg'
+/** The gauges that need a statement: how far queue and deliveries are behind. */
+import type { ClientBase, Pool } from 'pg'
 import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { ObservedGauge } from '../../telemetry/metrics.ts'
 import { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
-import { readDeliveryStanding, readQueueStanding } from './standing.sql.ts'
+import { boundStatements, readDeliveryStanding, readQueueStanding } from './standing.sql.ts'
 
 export function observeStanding(telemetry: Telemetry, database: Pool): void {
-  const queue = new Reading(() => inTransaction(database, readQueueStanding))
-  const deliveries = new Reading(() => whileDelivering(database, readDeliveryStanding))
+  const queue = new Reading(() => inTransaction(database, bounded(readQueueStanding)))
+  const deliveries = new Reading(() => whileDelivering(database, bounded(readDeliveryStanding)))
   const observe = <Standing>(
     gauge: ObservedGauge,
     reading: Reading<Standing>,
@@ -20,7 +20,10 @@ export function observeStanding(telemetry: Telemetry, database: Pool): void {
     })
   observe('grandlivre.export.queue.age', queue, ({ ageSeconds: value }) => [{ value }])
   observe('grandlivre.export.queue.length', queue, ({ length: value }) => [{ value }])
-  observe('grandlivre.delivery.oldest_undelivered', deliveries, ({ oldestSeconds: value }) => [{ value }])
+  observe('grandlivre.delivery.oldest_undelivered', deliveries, (standing) => [
+    { value: standing.oldestSeconds, labels: { state: 'enabled' } },
+    { value: standing.oldestFailingSeconds, labels: { state: 'failing' } },
+  ])
   observe('grandlivre.delivery.failing_subscriptions', deliveries, ({ failing: value }) => [{ value }])
   observe('grandlivre.subscription.count', deliveries, (standing) =>
     (['enabled', 'failing', 'disabled'] as const).map((state) => ({
@@ -28,4 +31,12 @@ export function observeStanding(telemetry: Telemetry, database: Pool): void {
       labels: { state },
     })),
   )
+}
+
+/** These are connections of requests, so no statement may keep one. */
+function bounded<Standing>(read: (client: ClientBase) => Promise<Standing>) {
+  return async (client: ClientBase): Promise<Standing> => {
+    await boundStatements(client)
+    return read(client)
+  }
 }

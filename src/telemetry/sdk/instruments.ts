@@ -3,15 +3,15 @@ import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
 import { type Metric, type MetricName, metrics, type ObservedGauge } from '../metrics.ts'
 import { Reading } from '../reading.ts'
 import type { Observation } from '../telemetry.ts'
-
-type Observe = () => Observation[] | Promise<Observation[]>
+import type { Observations } from './observations.ts'
 
 export class Instruments {
   readonly #meter: Meter
-  readonly #gauges = new Map<ObservedGauge, Reading<Observation[]>[]>()
+  readonly #observations: Observations
 
-  constructor(meter: Meter) {
+  constructor(meter: Meter, observations: Observations) {
     this.#meter = meter
+    this.#observations = observations
   }
 
   /** @param starts what it counts from the start: a series that begins at 1 has no increase to alert on */
@@ -29,31 +29,18 @@ export class Instruments {
 
   /** Counts that are kept elsewhere. */
   observedCounter(name: MetricName, read: () => Observation[]): void {
-    this.#meter.createObservableCounter(name, optionsOf(name)).addCallback((result) => {
-      for (const { value, labels } of read()) result.observe(value, labels)
-    })
+    this.#observations.add(name, read)
   }
 
   /** Values that cost nothing to read. */
   gauge(name: ObservedGauge, read: () => Observation[]): void {
-    this.#meter.createObservableGauge(name, optionsOf(name)).addCallback((result) => {
-      for (const { value, labels } of read()) result.observe(value, labels)
-    })
+    this.#observations.add(name, read)
   }
 
-  /** Values that are read now and then. A gauge may have several readers. */
-  observedGauge(name: ObservedGauge, read: Observe): void {
-    const known = this.#gauges.get(name)
-    if (known) {
-      known.push(new Reading(read))
-      return
-    }
-    const readings = [new Reading(read)]
-    this.#gauges.set(name, readings)
-    this.#meter.createObservableGauge(name, optionsOf(name)).addCallback(async (result) => {
-      for (const observed of await Promise.all(readings.map((reading) => reading.latest())))
-        for (const { value, labels } of observed ?? []) result.observe(value, labels)
-    })
+  /** Values that are read now and then. */
+  observedGauge(name: ObservedGauge, read: () => Observation[] | Promise<Observation[]>): void {
+    const reading = new Reading(read)
+    this.#observations.add(name, async () => (await reading.latest()) ?? [])
   }
 }
 

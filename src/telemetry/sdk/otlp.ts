@@ -10,7 +10,7 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import type { Resource } from '@opentelemetry/resources'
-import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import { type MetricProducer, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -29,12 +29,14 @@ export type OnFailure = (error: unknown) => void
 
 export function metricsReader(
   endpoint: string,
+  observations: MetricProducer,
   { exportMs, sendMs: timeoutMillis }: TelemetryTiming,
   failed: OnFailure,
 ): PeriodicExportingMetricReader {
   const exporter = new OTLPMetricExporter({ url: `${endpoint}/v1/metrics`, timeoutMillis })
   return new PeriodicExportingMetricReader({
     exporter: reporting(exporter, failed),
+    metricProducers: [observations],
     exportIntervalMillis: exportMs,
     exportTimeoutMillis: Math.min(exportMs, timeoutMillis),
   })

@@ -3,17 +3,18 @@
  * name that the specification gives it for Prometheus first.
  */
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
-import { type MetricData, MetricReader } from '@opentelemetry/sdk-metrics'
+import { type MetricData, type MetricProducer, MetricReader } from '@opentelemetry/sdk-metrics'
 import { type MetricName, metrics, prometheusName } from '../metrics.ts'
-
-/** For a whole collection: more than any single reading may take. */
-const collectMs = 2_000
 
 export class PrometheusReader extends MetricReader {
   readonly #serializer = new PrometheusSerializer(undefined, false, undefined, false, true)
 
+  constructor(observations: MetricProducer) {
+    super({ metricProducers: [observations] })
+  }
+
   async text(): Promise<string> {
-    const { resourceMetrics } = await this.collect({ timeoutMillis: collectMs })
+    const { resourceMetrics } = await this.collect()
     const scopeMetrics = resourceMetrics.scopeMetrics.map((scope) => ({
       ...scope,
       metrics: scope.metrics.map(named),

@@ -13,6 +13,7 @@ import type { TelemetryTiming } from '../../timing.ts'
 import type { StartedTelemetry } from '../telemetry.ts'
 import { Instruments } from './instruments.ts'
 import { listenForScrapes } from './metrics-listener.ts'
+import { Observations } from './observations.ts'
 import { OpenTelemetry } from './open-telemetry.ts'
 import { metricsReader, tracerProvider } from './otlp.ts'
 import { watchProcess } from './process-gauges.ts'
@@ -30,18 +31,22 @@ export async function startOpenTelemetry(
     .merge(detectResources({ detectors: [envDetector] }))
   const failed = (signal: 'metrics' | 'traces') => (error: unknown) =>
     log('telemetry.notSent', { signal, error })
-  const prometheus = metrics && new PrometheusReader()
+  const scope = { name: 'grandlivre', version }
+  const observations = new Observations(resource, scope)
+  const prometheus = metrics && new PrometheusReader(observations)
   const readers: IMetricReader[] = [
     ...(prometheus ? [prometheus] : []),
-    ...(otlpEndpoint === undefined ? [] : [metricsReader(otlpEndpoint, timing, failed('metrics'))]),
+    ...(otlpEndpoint === undefined
+      ? []
+      : [metricsReader(otlpEndpoint, observations, timing, failed('metrics'))]),
   ]
   const meters = new MeterProvider({ resource, readers })
   const tracers =
     otlpEndpoint === undefined
       ? undefined
       : tracerProvider(otlpEndpoint, resource, tracesShare, timing, failed('traces'))
-  const instruments = new Instruments(meters.getMeter('grandlivre', version))
-  const spans = tracers && new Spans(tracers.getTracer('grandlivre', version))
+  const instruments = new Instruments(meters.getMeter(scope.name, version), observations)
+  const spans = tracers && new Spans(tracers.getTracer(scope.name, version))
   const telemetry = new OpenTelemetry(instruments, spans)
   const unwatch = watchProcess(instruments)
   const flush = async () => {

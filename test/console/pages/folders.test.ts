@@ -61,7 +61,7 @@ test('a folder names who read it, and has the evidence of its last stream', asyn
   expect(text).toMatch(/Triggered by<\/dt>\s*<dd><a href="\/console\/partners\/PARTNER">/)
 })
 
-test('the time of the last change is that of the log, and names the version where the log has a later one not', async () => {
+test('the time of the last change comes from the log, and is a lower bound for a change that the log does not have', async () => {
   const { client } = stage.staff
   await client.query(`update grandlivre.entries set comment = 'changed' where folder_id = 112 and id = (
     select min(id) from grandlivre.entries where folder_id = 112)`)
@@ -70,7 +70,7 @@ test('the time of the last change is that of the log, and names the version wher
   expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd>after <time/)
 })
 
-test('a year of more than 10,000 entries says so, and once it was streamed what was counted at which version', async () => {
+test('a year of more than 10,000 entries says so, and after a stream shows its count and version', async () => {
   const { client } = stage.staff
   await client.query(
     `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)

@@ -30,10 +30,12 @@ async function register(code: string, name = 'A partner'): Promise<string> {
 const infoOf = (token: string, secret: string) =>
   request(`${stage.service.url}/api/v1/key/info`, credentials(token, secret))
 
+/** The acts that the audit has of a third party. */
 async function acts(code: string): Promise<string[]> {
   const { rows } = await stage.staff.client.query(
-    `select act, staff from grandlivre.audit_rows where details like $1 order by number`,
-    [`%"partner":"${code}"%`],
+    `select act, staff from grandlivre.audit_rows r join grandlivre.third_parties p on p.id = r.third_party_id
+     where p.code = $1 and r.details like '%"partner":"' || p.code || '"%' order by number`,
+    [code],
   )
   return rows.map(({ act, staff: who }) => `${act} by ${who.split(' as ')[0]}`)
 }
@@ -91,6 +93,7 @@ test('a new secret replaces the older one, which is refused at once if staff kee
   const newest = secretIn((await staff.submit(path, path, { keep: '0' })).text)
   expect((await infoOf(token, newer)).status).toBe(401)
   expect((await infoOf(token, newest)).status).toBe(200)
+  expect((await acts('ROTATED')).filter((act) => act.startsWith('partner rotate-secret'))).toHaveLength(2)
 })
 
 test('a form that is sent twice counts once, and one without its own fields does nothing', async () => {

@@ -68,9 +68,14 @@ describe.runIf(isChromiumInstalled)('in a browser', () => {
     expect(await infoOf(token, secret)).toBe(200)
     await page.getByRole('link', { name: 'Back to BROWSER' }).click()
     expect(await page.content()).not.toContain(token)
-    // The browser has kept no copy of the answer, and does not send the form again by itself.
+    // The browser has kept no copy of the answer, and shows an error of its own, which takes a moment to appear.
     await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS')
-    expect(await page.content()).not.toContain(token)
+    let former: string | undefined
+    await until(async () => {
+      former = await page.content().catch(() => undefined)
+      return former !== undefined
+    })
+    expect(former).not.toContain(token)
     await page.goto(`${stage.origin}/console/partners/BROWSER`)
     await page.getByRole('link', { name: /^Revoke token/ }).press('Enter')
     await page.getByRole('button', { name: /^Revoke token/ }).press('Enter')

@@ -1,5 +1,6 @@
 /** What staff see of subscriptions and events in the console, and what they do with them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readDelays } from '../../../src/console/history/delays.sql.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
@@ -190,4 +191,29 @@ test('events are filtered by schema, folder and kind, and their data are text', 
   expect(first.text).not.toContain('of 112')
   expect((await staff.open('/events?schema=200&folder=111')).text).toContain('No such event is kept')
   expect((await staff.open('/events?name=portfolio')).text).toContain('No such event is kept')
+})
+
+test('what waits for a disconnected partner is no delay', async () => {
+  const id = await subscribe('/waits')
+  receiver.behave('/waits', (response) => void response.writeHead(500).end())
+  await emit(documentEvent('old'))
+  await until(() => receiver.requests('/waits').length > 0)
+  const { client } = stage.staff
+  await client.query(
+    `update grandlivre.deliveries set created_at = now() - interval '1 day' where subscription_id = $1`,
+    [id],
+  )
+  const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
+  const day = 86_400
+  expect((await readDelays(owner)).delivery).toBeGreaterThanOrEqual(day)
+  const connect = (at: string) =>
+    client.query(
+      `update grandlivre.third_parties set disconnected_at = ${at}, disconnected_reason = ${at === 'null' ? at : "'late'"}
+       where id = $1`,
+      [stage.thirdPartyId],
+    )
+  await connect('now()')
+  expect((await readDelays(owner)).delivery).toBeLessThan(day)
+  await connect('null')
+  await owner.end()
 })

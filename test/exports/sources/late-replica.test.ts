@@ -99,3 +99,18 @@ test('an export waits for a replica that is late by a moment, and reads it', asy
   expect(versionOf(await answer)).toBe(version)
   expect(stage.logged('replica.left').filter((line) => line.includes('after'))).toEqual([])
 })
+
+test('a replica that was left before a failover is fit again after it', async () => {
+  await stage.standby.pauseReplay()
+  await stage.change('before the failover')
+  await until(async () => {
+    await stage.get(`/mad/movements?${year}`)
+    return (await stage.degraded()).length > 0
+  })
+  await stage.staff.client.query('update grandlivre.service_state set epoch = epoch + 1')
+  await stage.standby.resumeReplay()
+  await until(async () => {
+    await stage.get(`/mad/movements?${year}`)
+    return (await stage.degraded()).length === 0
+  })
+})

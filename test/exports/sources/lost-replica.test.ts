@@ -1,6 +1,6 @@
 /** No request fails because of the replica: it is silent, dies, cancels what reads it, or is promoted. */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { defaultTiming } from '../../../src/timing.ts'
 import type { Download } from '../../support/download.ts'
 import { downloadFile, ended, trigger } from '../../support/full-export.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   stage = await setReplicatedStage(
     {},
     {
-      timing: { ...defaultTiming, replica: { waitMs: 500, silentMs: 300, leftMs: 200 } },
+      timing: { ...defaultTiming, replica: { ...defaultTiming.replica, silentMs: 1_000, leftMs: 200 } },
       throughProxy: async (url) => {
         proxy = await startProxy(url)
         return proxy.url
@@ -61,6 +61,8 @@ async function lock(table: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: stage.primary.ownerUrl })
   client.on('error', () => {})
   await client.connect()
+  // A test that fails would otherwise keep the next ones, and the end of the file, waiting.
+  onTestFinished(() => client.end())
   await client.query(`begin; lock table grandlivre.${table} in access exclusive mode`)
   await stage.onPrimary('checkpoint')
   return client
@@ -73,10 +75,10 @@ test('a silent replica is left after a moment, and read again once it answers', 
   await expectExports('before silence')
   proxy.freeze()
   await expectExports('before silence')
-  expect(await stage.degraded()).toEqual([replica])
+  expect(await stage.degraded()).toEqual([expect.stringContaining(replica)])
   proxy.thaw()
   await isReadAgain()
-  expect(stage.logged('replica.left').length).toBe(1)
+  expect(stage.logged('replica.left').length).toBeGreaterThan(0)
 })
 
 test('an export that the replica cancels before the first byte begins again on the main database', async () => {
@@ -122,7 +124,7 @@ test('a replica that dies while it looks for the first row costs no request', as
   await locked.end()
   expectWhole(await answer, 'before the death')
   await expectExports('before the death')
-  expect(await stage.degraded()).toEqual([replica])
+  expect(await stage.degraded()).toEqual([expect.stringContaining(replica)])
   await stage.standby.start()
   await isReadAgain()
 })

@@ -15,7 +15,7 @@ export interface TlsServer {
   close(): Promise<void>
 }
 
-/** It answers nothing: whoever connects sees its certificate. */
+/** It answers nothing: clients see its certificate when they connect. */
 export async function startTlsServer(until: Date): Promise<TlsServer> {
   const server = createServer(await selfSigned(until), (socket) => void socket.on('error', () => {}))
   server.on('tlsClientError', () => {})

@@ -26,7 +26,8 @@ export const faults: Fault[] = [
   {
     name: 'database down',
     alert: 'GrandlivreDatabaseDown',
-    companions: ofTheDatabase,
+    // The replica gets no more of its log, and so falls behind.
+    companions: [...ofTheDatabase, 'GrandlivreReplicaDown'],
     cause: ({ replication }) => replication.primary.stop(),
     repair: ({ replication }) => replication.primary.start(),
   },
@@ -84,7 +85,8 @@ export const faults: Fault[] = [
   {
     name: 'thread crashed',
     alert: 'GrandlivreThreadCrashed',
-    companions: ['GrandlivreInternalErrors'],
+    // Its exports fail with it; full exports begin again.
+    companions: ['GrandlivreInternalErrors', 'GrandlivreExportsFailing'],
     cause: async ({ service }) => void service.child.send('crash a thread'),
     repair: async () => {},
   },

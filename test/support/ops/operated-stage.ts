@@ -30,7 +30,7 @@ import { type Prometheus, type PrometheusOptions, startPrometheus } from './prom
 const clockLibrary = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 export const isClockChangeable = existsSync(clockLibrary)
 
-/** Where the databases are: a disk of their own, which a test fills. Undefined if it may mount none. */
+/** Of the disk of the primary. */
 const diskBytes = '1500m'
 
 export interface OperatedStage {
@@ -48,7 +48,7 @@ export interface OperatedStage {
   sendAgain(): Promise<void>
   /** Moves the clock of the service's process by seconds. */
   moveClock(seconds: number): Promise<void>
-  /** Folder on the disk of the databases. */
+  /** The disk of the primary, a small one in memory. */
   disk: string
   close(): Promise<void>
 }
@@ -66,7 +66,7 @@ export const receiverPath = '/events'
 export async function startOperatedStage(options: OperatedOptions): Promise<OperatedStage> {
   await using stack = new AsyncDisposableStack()
   const disk = await mountDisk(stack)
-  const replication = await onDisk(disk, startReplication)
+  const replication = await startReplication(disk)
   stack.defer(() => replication.drop())
   const { primary, standby } = replication
   const folder = await seed(primary.ownerUrl, { movements: options.movements, year: 2025 })
@@ -78,7 +78,7 @@ export async function startOperatedStage(options: OperatedOptions): Promise<Oper
   stack.defer(() => store.close())
   const tls = await startTlsServer(inDays(100))
   stack.defer(() => tls.close())
-  const clockFile = join(disk, 'clock')
+  const clockFile = join(await temporaryFolder('grandlivre-clock-', stack), 'clock')
   const moveClock = (seconds: number) => writeFile(clockFile, `${seconds < 0 ? '' : '+'}${seconds}s`)
   await moveClock(0)
   const metricsPort = await freePort()
@@ -242,15 +242,4 @@ async function mountDisk(stack: AsyncDisposableStack): Promise<string> {
   stack.defer(() => void execFileSync('umount', ['-l', folder]))
   await chmod(folder, 0o755)
   return folder
-}
-
-/** Lets what creates temporary folders create them there. */
-async function onDisk<Result>(folder: string, run: () => Promise<Result>): Promise<Result> {
-  const before = process.env['TMPDIR']
-  process.env['TMPDIR'] = folder
-  try {
-    return await run()
-  } finally {
-    process.env['TMPDIR'] = before
-  }
 }

@@ -1,7 +1,8 @@
 /**
  * A run in which every service reaches its database through PgBouncer in transaction mode (`npm run test:pooler`), with
- * DIRECT_DATABASE_URL beside it. Each service has a PgBouncer of its own, so that a test may cut, stop or fill what is
- * behind it. When it stops, the sessions that it shared hold no lock, and few others were its own.
+ * DIRECT_DATABASE_URL beside it. Each service has a PgBouncer of its own, so that a test may cut or stop its
+ * server, or use up its sessions. When the service stops, the shared sessions hold no lock, and it has opened at most
+ * eight sessions of its own.
  */
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'

@@ -32,10 +32,13 @@ export interface Standby extends OwnDatabase {
   promote(): Promise<void>
 }
 
-/** Starts both in about a second. Their databases are migrated and have no tenants. */
-export async function startReplication(): Promise<Replication> {
+/**
+ * Starts both in about a second. Their databases are migrated and have no tenants.
+ * @param primaryDisk where the folder of the primary is created
+ */
+export async function startReplication(primaryDisk?: string): Promise<Replication> {
   // Kept for a standby whose stream a test has cut: a new database, for one, makes the primary forget its log.
-  const primary = await startOwnDatabase((path) => configure(path, { wal_keep_size: '1GB' }))
+  const primary = await startOwnDatabase((path) => configure(path, { wal_keep_size: '1GB' }), primaryDisk)
   const stream = await startProxy(primary.ownerUrl)
   const server = await startOwnDatabase(async (path) => {
     await configure(path, {

@@ -18,11 +18,15 @@ export interface OwnDatabase extends TestDatabase {
   control(...words: string[]): Promise<void>
 }
 
-/** @param prepare changes the data folder of PostgreSQL before the first start */
+/**
+ * @param prepare changes the data folder of PostgreSQL before the first start
+ * @param disk where its folder is created
+ */
 export async function startOwnDatabase(
   prepare: (path: string) => Promise<void> = async () => {},
+  disk = tmpdir(),
 ): Promise<OwnDatabase> {
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-own-database-'))
+  const folder = await mkdtemp(join(disk, 'grandlivre-own-database-'))
   // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'data')

@@ -88,7 +88,11 @@ export const rotateSecret: Action = onceAction(rotatePath, async (context, field
   await doAct(context, async (client) => {
     if (!(await thirdParties.rotateSecret(client, code, secret, hours * 3600)))
       throw new Refusal(404, `There is no third party ${code}`)
-    const recorded = { act: 'partner rotate-secret', thirdPartyId: id, details: { code, keptHours: hours } }
+    const recorded = {
+      act: 'partner rotate-secret',
+      thirdPartyId: id,
+      details: { partner: code, keptHours: hours },
+    }
     return { recorded, result: undefined }
   })
   const former =
@@ -154,10 +158,11 @@ export const revokeTokenPage: Page = {
 }
 
 export const revokeTokenAction: Action = onceAction(revokePath, async (context) => {
-  const { id, partnerCode, schemaId, folderId } = await tokenOf(context)
+  const { id, partnerCode, thirdPartyId, schemaId, folderId } = await tokenOf(context)
   await doAct(context, async (client) => {
     if (!(await revokeToken(client, id))) throw new Refusal(409, `Token ${id} is revoked already`)
-    const recorded = { act: 'token revoke', tokenId: id, schemaId, details: { partner: partnerCode } }
+    const details = { partner: partnerCode }
+    const recorded = { act: 'token revoke', thirdPartyId, tokenId: id, schemaId, details }
     return { recorded: folderId === null ? recorded : { ...recorded, folderId }, result: undefined }
   })
   return { seeOther: `/partners/${partnerCode}?done=revoked` }

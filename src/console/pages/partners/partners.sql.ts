@@ -62,6 +62,7 @@ export async function listSecrets(client: ClientBase | Pool, partnerId: string):
 /** Times are ISO 8601, UTC. */
 export interface PartnerToken {
   id: string
+  thirdPartyId: string
   partnerCode: string
   level: 'api' | 'firm'
   schemaId: string
@@ -76,7 +77,7 @@ export interface PartnerToken {
   revokedAt: string | null
 }
 
-const tokenColumns = `t.id, p.code as "partnerCode", t.level, t.schema_id as "schemaId", t.firm_id as "firmId",
+const tokenColumns = `t.id, t.third_party_id as "thirdPartyId", p.code as "partnerCode", t.level, t.schema_id as "schemaId", t.firm_id as "firmId",
   t.folder_id as "folderId", coalesce(f.name, m.name) as "openedName", t.hint, ${utc('t.created_at')} as "createdAt",
   ${utc('t.activated_at')} as "activatedAt", ${utc('t.revoked_at')} as "revokedAt"`
 

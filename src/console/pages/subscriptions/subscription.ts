@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import { limits } from '../../../config.ts'
 import { inTransaction } from '../../../db/pool.ts'
 import { type DeliveryState, deliveryStates } from '../../../webhooks/dispatch/delivery.ts'
-import { oldestNumber, readNumbered } from '../../../webhooks/sequence/numbered.sql.ts'
+import { countNumbers, oldestNumber, readNumbered } from '../../../webhooks/sequence/numbered.sql.ts'
 import { type DeliveryRecord, listDeliveries } from '../../../webhooks/staff.sql.ts'
 import { duration, facts, integer, table, time } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
@@ -39,16 +39,20 @@ export const subscriptionPage: Page = {
     const { id } = found
     const state = stateIn(context)
     const before = beforeIn(context)
-    const { unnumbered, oldestAt, deliveries } = await inTransaction(context.owner, async (client) => ({
-      unnumbered: await countUnnumbered(client, id),
-      oldestAt: await readOldest(client, found),
-      deliveries: await listDeliveries(client, {
-        subscriptionId: id,
-        state,
-        ...(before === undefined ? {} : { before }),
-        most: deliveriesMax + 1,
+    const { unnumbered, numberedWaiting, oldestAt, deliveries } = await inTransaction(
+      context.owner,
+      async (client) => ({
+        unnumbered: await countUnnumbered(client, id),
+        numberedWaiting: await countNumbers(client, id, found.collected),
+        oldestAt: await readOldest(client, found),
+        deliveries: await listDeliveries(client, {
+          subscriptionId: id,
+          state,
+          ...(before === undefined ? {} : { before }),
+          most: deliveriesMax + 1,
+        }),
       }),
-    }))
+    )
     const { rows, last } = pageOf(deliveries, deliveriesMax)
     const heads = [
       'Id',
@@ -63,7 +67,7 @@ export const subscriptionPage: Page = {
     return html`<h1>Subscription ${id}</h1>
 ${notice(context)}
 ${subscriptionFacts(context, found)}
-${lag(context, found, unnumbered, oldestAt)}
+${lag(context, found, { unnumbered, numberedWaiting, oldestAt })}
 ${acts(context, found)}
 <form method="get" action="/console/subscriptions/${id}" class="filter">
 ${field('Deliveries in the state', choice('state', deliveryStates, state, 'any'))}<button>Show</button>
@@ -110,20 +114,26 @@ function subscriptionFacts(context: PageContext, found: ShownSubscription): Html
   ])
 }
 
+interface Waiting {
+  unnumbered: Unnumbered
+  /** Events with numbers: fewer than the numbers themselves after a failover, which leaves a gap. */
+  numberedWaiting: number
+  /** Of the first of them that is kept: epoch milliseconds. */
+  oldestAt: number | undefined
+}
+
 function lag(
   context: PageContext,
   { numbered, collected, pending, pendingSince, failed }: ShownSubscription,
-  unnumbered: Unnumbered,
-  oldestAt: number | undefined,
+  { unnumbered, numberedWaiting, oldestAt }: Waiting,
 ): Html {
-  const waiting = Number(numbered) - Number(collected)
   const since = [pendingSince, oldestAt, unnumbered.since].find((each) => each !== null && each !== undefined)
   const oldest =
     since === undefined || since === null
       ? html`<span class="none">nothing waits</span>`
       : html`${duration(Date.now() - new Date(since).getTime())} ago, ${time(new Date(since), context)}`
   const more = unnumbered.events > unnumberedMax
-  const count = `${more ? 'more than ' : ''}${integer(waiting + Math.min(unnumbered.events, unnumberedMax))}`
+  const count = `${more ? 'more than ' : ''}${integer(numberedWaiting + Math.min(unnumbered.events, unnumberedMax))}`
   return html`<h2>Lag</h2>${facts([
     ['Events that wait for a delivery', count],
     ['Deliveries that wait', pending > pendingMax ? `more than ${pendingMax}` : String(pending)],

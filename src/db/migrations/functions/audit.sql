@@ -67,7 +67,7 @@ end $$;
 revoke all on function append_requests from public;
 grant execute on function append_requests to grandlivre_service;
 
--- The last of the rows that are all older than so many months, among the first at_most. No row if there is none.
+-- The last of the rows that are all older than the given months, among the first at_most. No row if there is none.
 create or replace function expired_audit(months integer, at_most integer) returns table (count bigint, hash bytea)
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic
@@ -85,8 +85,8 @@ create or replace function expired_audit(months integer, at_most integer) return
 revoke all on function expired_audit from public;
 grant execute on function expired_audit to grandlivre_service;
 
--- Deletes the rows up to a number that expired_audit has given, and writes the signed start of the rest. Whoever calls
--- it, rows of the last month stay.
+-- Deletes the rows up to a number that expired_audit has given, and writes the signed start of the rest. Rows of the last
+-- month stay in any case.
 create or replace function forget_audit(until bigint, signed_at timestamptz, of_signature bytea, months integer)
   returns bigint
   language plpgsql security definer set search_path = grandlivre, pg_temp

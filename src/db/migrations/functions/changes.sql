@@ -251,7 +251,7 @@ create or replace function lock_log_of_changes() returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended('grandlivre log of changes', 0));
 
--- Forgets changes older than that, at most so many rows, oldest first, and returns how many. In each folder the latest of
+-- Forgets changes older than that, the given number of rows at most, oldest first, and returns how many. In each folder the latest of
 -- them stays without its ids and takes the place of the one before: cursors of earlier versions are refused.
 create or replace function forget_ledger_changes(before timestamptz, at_most integer) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
