@@ -66,6 +66,8 @@ describe.runIf(isPossible)('with real servers', () => {
   }
 
   async function causeAndRepair(fault: Fault): Promise<void> {
+    // Prometheus sees an increase only of what it has read before.
+    await until(async () => (await stage.prometheus.value('grandlivre_ready{need="store"}')) === 1)
     await until(() => isQuiet(fault.alert))
     const began = Date.now()
     await fault.cause(stage)
