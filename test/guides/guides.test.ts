@@ -21,13 +21,13 @@ const textOf = (guide: string) => readFileSync(join(root, 'docs/guides', guide),
 let stage: SampleStage
 let folder: string
 let shell: Shell
-let placeholders: [string, string][]
+let blanks: [string, string][]
 
 beforeAll(async () => {
   stage = await setSampleStage(4_000)
   const { companyToken, firmToken, thirdPartySecret, exercices } = stage.credentials
   const [port, pythonPort] = [await freePort(), await freePort()]
-  placeholders = [
+  blanks = [
     ['https://ledger.example.com', stage.url],
     ['glv_api_...', companyToken],
     ['glv_firm_...', firmToken],
@@ -76,7 +76,7 @@ async function freePort(): Promise<number> {
 }
 
 const filled = (text: string) =>
-  placeholders.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)
+  blanks.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)
 
 const ask = async (path: string) => (await request(`${stage.url}/api/v1${path}`, stage.company)).body
 

@@ -179,7 +179,7 @@ test.skipIf(!arePostgresToolsInstalled)(
   'the page on backups restores every export byte for byte',
   async () => {
     restoredUrl = withDatabase(target.ownerUrl, 'restored')
-    const placeholders: [string, string][] = [
+    const blanks: [string, string][] = [
       ['postgres://owner:...@db.example.com/ledger', source.ownerUrl],
       ['postgres://owner:...@new.example.com/postgres', withDatabase(target.ownerUrl, 'postgres')],
       ['postgres://owner:...@new.example.com/restored', restoredUrl],
@@ -187,7 +187,7 @@ test.skipIf(!arePostgresToolsInstalled)(
       ['/srv/restored', join(folder, 'restored')],
     ]
     const filled = (text: string) =>
-      placeholders.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)
+      blanks.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)
     const met: string[] = []
     for (const step of stepsOf(page)) {
       if (step.kind === 'run') await shell.run(filled(step.text))

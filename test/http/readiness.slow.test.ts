@@ -1,6 +1,6 @@
 /** What requests and /readyz get while the database cannot serve requests. */
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdtemp, open, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { migrate } from '../../src/db/migrations/migrate.ts'
 import { Readiness } from '../../src/http/readiness.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { fillDisk } from '../support/ops/fill-disk.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startProxy } from '../support/servers/proxy.ts'
@@ -306,7 +307,7 @@ describe('a running database server', () => {
     if (!isMounted) skip('needs permission to mount a disk')
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     const filler = join(disk, 'filler')
-    await fill(filler)
+    await fillDisk(filler)
     expect(await statuses(service, ...Array(5).fill(journals))).toEqual(Array(5).fill(503))
     expect(await missing(service)).toContain('disk space of the database')
     await rm(filler)
@@ -333,19 +334,3 @@ test('simultaneous probes share one check, and the next probe checks again', asy
   await readiness.check()
   expect(checks).toBe(2)
 })
-
-/** Fills the disk to the last byte. */
-async function fill(path: string): Promise<void> {
-  const file = await open(path, 'w')
-  try {
-    for (let bytes = 1024 * 1024; bytes >= 1; bytes = Math.floor(bytes / 2)) {
-      try {
-        for (;;) await file.write(Buffer.alloc(bytes))
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-      }
-    }
-  } finally {
-    await file.close()
-  }
-}

@@ -11,6 +11,7 @@ import { publish } from '../../src/events/publish.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
+import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
@@ -19,6 +20,9 @@ import { documentEvent, namesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 import { type Balancer, startBalancer } from '../support/upgrade/balancer.ts'
 import { checkOutFormerCode, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
+
+// The former version refuses one.
+withoutPooler()
 
 let database: TestDatabase
 let former: string

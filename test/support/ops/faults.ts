@@ -1,7 +1,8 @@
 /** The faults that alerts are for: how each is caused and repaired, and what alerts of it. */
-import { open, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { answerWith } from '../receiver.ts'
+import { fillDisk } from './fill-disk.ts'
 import { inDays, type OperatedStage, receiverPath } from './operated-stage.ts'
 
 export interface Fault {
@@ -42,7 +43,7 @@ export const faults: Fault[] = [
     name: 'disk full',
     alert: 'GrandlivreDatabaseExhausted',
     companions: ofTheDatabase,
-    cause: async ({ disk }) => fill(fillerOn(disk)),
+    cause: async ({ disk }) => fillDisk(fillerOn(disk)),
     repair: async ({ disk }) => rm(fillerOn(disk)),
   },
   {
@@ -121,19 +122,3 @@ export const faults: Fault[] = [
 ]
 
 const fillerOn = (disk: string): string => join(disk, 'filler')
-
-/** Fills the disk to the last byte. */
-async function fill(path: string): Promise<void> {
-  const file = await open(path, 'w')
-  try {
-    for (let bytes = 1024 * 1024; bytes >= 1; bytes = Math.floor(bytes / 2)) {
-      try {
-        for (;;) await file.write(Buffer.alloc(bytes))
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-      }
-    }
-  } finally {
-    await file.close()
-  }
-}

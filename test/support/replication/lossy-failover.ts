@@ -5,12 +5,11 @@
 import type pg from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
-import { fillLedger } from '../ledgers/ledger.ts'
-import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
 import { type Receiver, startReceiver } from '../receiver.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { startTestService, type TestService } from '../service.ts'
 import { documentEvent } from '../stages/webhooks.ts'
+import { fillPrimary } from './fill-primary.ts'
 import { type Replication, startReplication } from './standby.ts'
 
 export interface LossyFailover extends Replication {
@@ -33,13 +32,7 @@ export interface LossyFailover extends Replication {
 export async function setLossyFailover(): Promise<LossyFailover> {
   const replication = await startReplication()
   const { primary, standby } = replication
-  const staff = await createTenants(primary.ownerUrl)
-  const secret = await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  const thirdPartyId: string = rows[0].id
-  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
-  const company = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
-  const firm = credentials(await staff.token('PARTNER', 'firm', folders.first), secret)
+  const { staff, secret, thirdPartyId, company, firm } = await fillPrimary(primary.ownerUrl)
   await staff.end()
   const receiver = await startReceiver(secret)
   const address = await startProxy(primary.ownerUrl)

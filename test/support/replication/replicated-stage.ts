@@ -4,9 +4,9 @@ import { expect } from 'vitest'
 import type { Config } from '../../../src/config.ts'
 import { defaultTiming, type Timing } from '../../../src/timing.ts'
 import { type Download, download } from '../download.ts'
-import { fillLedger } from '../ledgers/ledger.ts'
-import { createTenants, credentials, folders, type Staff } from '../ledgers/tenants.ts'
+import type { Staff } from '../ledgers/tenants.ts'
 import { request, startTestService, type TestService } from '../service.ts'
+import { fillPrimary } from './fill-primary.ts'
 import { type Replication, startReplication } from './standby.ts'
 
 export interface ReplicatedStage extends Replication {
@@ -42,13 +42,7 @@ export async function setReplicatedStage(
 ): Promise<ReplicatedStage> {
   const replication = await startReplication()
   const { primary, standby } = replication
-  const staff = await createTenants(primary.ownerUrl)
-  const secret = await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  const thirdPartyId: string = rows[0].id
-  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
-  const company = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
-  const firm = credentials(await staff.token('PARTNER', 'firm', folders.first), secret)
+  const { staff, thirdPartyId, company, firm } = await fillPrimary(primary.ownerUrl)
   await standby.catchUp()
   const exportDatabaseUrl = await throughProxy(standby.ownerUrl)
   const service = await startTestService(primary, { exportDatabaseUrl, ...settings }, { timing })
