@@ -6,7 +6,7 @@ import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner, recordAct } from './with-database.ts'
+import { asOwner, userOfMachine } from './with-database.ts'
 
 /** Default number of exports in a list. */
 const listed = '50'
@@ -91,19 +91,13 @@ function described(found: ExportRecord): [string[], string[][]] {
   return [['export', found.id], lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))]
 }
 
-async function cancelOne(
-  terminal: Terminal,
-  id: string,
-  { reason: note }: { reason?: string },
-): Promise<void> {
-  if (note !== undefined) checkLine('--reason', note)
+async function cancelOne(terminal: Terminal, id: string, { reason }: { reason?: string }): Promise<void> {
+  if (reason !== undefined) checkLine('--reason', reason)
   await asOwner(terminal, async (client) => {
-    const cancelled = await cancel(client, id, note?.trim())
+    const cancelled = await cancel(client, id, { staff: userOfMachine(), reason: reason?.trim() })
     if (!cancelled) throw unknown(id)
     if (!cancelled.isEnded)
       throw new Error(`The export ${id} is already ${cancelled.found.state} and cannot be cancelled`)
-    const { schemaId, folderId } = cancelled.found
-    await recordAct(client, { act: 'export cancel', schemaId, folderId, details: { exportId: id } })
     return [`The export ${id} is cancelled.`]
   })
 }

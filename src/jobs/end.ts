@@ -1,5 +1,6 @@
 /** Ends a full export and publishes the event for partners, both in the caller's transaction of the tenant. */
 import type { ClientBase } from 'pg'
+import { recordStaffAct } from '../audit/staff-act.sql.ts'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publish } from '../events/publish.ts'
 import { reasonOf } from './job.ts'
@@ -35,21 +36,30 @@ export interface Cancelled {
   isEnded: boolean
 }
 
+export interface Cancelling {
+  /** As the audit names it. */
+  staff: string
+  /** Shown in the status of the export, and in the audit. */
+  reason: string | undefined
+}
+
 /**
- * Ends an export for staff, as the owner. Its process notices at the next renewal, within a second; the queue entry then
- * ends without effect.
- * @param note shown in its status
+ * Ends an export for staff, as the owner, and records that in the audit. Its process notices at the next renewal, within
+ * a second; the queue entry then ends without effect. The last statements of the transaction.
  * @returns undefined if there is no such export
  */
 export async function cancel(
   client: ClientBase,
   exportId: string,
-  note: string | undefined,
+  { staff, reason }: Cancelling,
 ): Promise<Cancelled | undefined> {
   const found = await findRecord(client, exportId)
   if (!found) return undefined
-  const key = { schemaId: found.schemaId, exportId }
-  return { found, isEnded: await end(client, key, reasonOf('cancelled', found.requestId, note)) }
+  const { schemaId, folderId, requestId } = found
+  const isEnded = await end(client, { schemaId, exportId }, reasonOf('cancelled', requestId, reason))
+  const details = { exportId, reason: reason ?? null }
+  if (isEnded) await recordStaffAct(client, { staff, act: 'export cancel', schemaId, folderId, details })
+  return { found, isEnded }
 }
 
 /** An export ends once, so its event is always the first about this document: CREATE. */

@@ -77,5 +77,15 @@ describe('the command export', () => {
     expect(lines().some((line) => line.includes('export.done'))).toBe(false)
     const again = await cli(stage.database.ownerUrl, 'export', 'cancel', body.id)
     expect(again).toMatchObject({ code: 1, error: expect.stringContaining('is already failed') })
+    const [act, ...more] = await stage.sql(
+      `select folder_id as folder, details from grandlivre.audit_rows
+       where act = 'export cancel' and details::json->>'exportId' = $1`,
+      [body.id],
+    )
+    expect([act.folder, JSON.parse(act.details), more]).toEqual([
+      first.folderId,
+      { exportId: body.id, reason: 'the disk is replaced' },
+      [],
+    ])
   })
 })

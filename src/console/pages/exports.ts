@@ -206,14 +206,7 @@ async function cancelExport(context: PageContext, given: URLSearchParams): Promi
   const { owner, staff } = context
   const id = exportIdOf(context)
   const reason = readReason(given)
-  const cancelled = await inTransaction(owner, async (client) => {
-    const asked = await cancel(client, id, reason)
-    if (!asked?.isEnded) return asked
-    const { schemaId, folderId } = asked.found
-    const details = { exportId: id, reason: reason ?? null }
-    await recordStaffAct(client, { staff, act: 'export cancel', schemaId, folderId, details })
-    return asked
-  })
+  const cancelled = await inTransaction(owner, (client) => cancel(client, id, { staff, reason }))
   if (!cancelled) throw new Refusal(404, 'There is no such full export.')
   if (!cancelled.isEnded)
     throw new Refusal(409, `The full export is ${cancelled.found.state} already and cannot be cancelled.`)
