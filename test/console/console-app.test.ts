@@ -41,7 +41,12 @@ test('the cookie is for this console alone, and behind https for https alone', a
   expect(plain).toMatch(
     /^grandlivre-console=glv_session_[\w-]{43}; Max-Age=43200; Path=\/console; HttpOnly; SameSite=Strict$/,
   )
-  expect(await cookieOf({ 'X-Forwarded-Proto': 'https' })).toMatch(/^__Secure-grandlivre-console=.*; Secure/)
+  const secure = /^__Secure-grandlivre-console=.*; Secure/
+  for (const proxies of ['https', 'https, http', 'HTTPS,http', 'https , https'])
+    expect(await cookieOf({ 'X-Forwarded-Proto': proxies }), proxies).toMatch(secure)
+  // The browser reached the first of them without TLS, and would not send back a cookie for https.
+  for (const proxies of ['http', 'http, https', '', ', https', 'httpsx', 'ftp, https'])
+    expect(await cookieOf({ 'X-Forwarded-Proto': proxies }), proxies).toMatch(/^grandlivre-console=.*Strict$/)
 })
 
 test('every answer forbids scripts and styles from elsewhere, frames and copies', async () => {

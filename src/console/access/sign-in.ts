@@ -13,8 +13,11 @@ import type { ConsoleEdge } from './edge.ts'
 
 type Visit = Context<ConsoleEdge>
 
-/** A proxy that ends TLS says so. Without one the header only keeps its sender from signing in. */
-const isBehindHttps = (c: Visit) => c.req.header('x-forwarded-proto') === 'https'
+/**
+ * A proxy that ends TLS says so. Of several proxies, each appends how it was reached itself, so the first entry is that
+ * of the browser. No proxy has to be trusted: a wrong header only keeps its sender from signing in.
+ */
+const isBehindHttps = (c: Visit) => /^https *(?:,|$)/i.test(c.req.header('x-forwarded-proto') ?? '')
 
 const cookieName = (c: Visit) => (isBehindHttps(c) ? '__Secure-grandlivre-console' : 'grandlivre-console')
 
