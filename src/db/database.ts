@@ -175,6 +175,7 @@ async function openServer(
     const client = await connectTo(asAddress(ownerUrl), setting, 'owner')
     try {
       await checkServerVersion(client, setting)
+      await refuseStandby(client, setting)
       const mayMigrate = await mayMigrateHere(client)
       if (mayMigrate) applied = await migrate(ownerUrl, { setting })
       await ensureMembership(client, setting)
@@ -219,6 +220,16 @@ async function connectTo(address: Address, name: string, actor: Actor): Promise<
       ? new DatabaseAway(name, error)
       : new Error(refusalOf(name, error), { cause: error })
   }
+}
+
+/** @throws {Error} if nothing can be changed there */
+async function refuseStandby(client: pg.Client, setting: string): Promise<void> {
+  const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"')
+  if (!rows[0]?.isStandby) return
+  throw new Error(
+    `${setting} leads to a standby, and nothing was changed. If the standby takes the place of its primary, promote it ` +
+      `(pg_ctl promote) and try again. Otherwise set ${setting} to the address of the primary.`,
+  )
 }
 
 /** True for the owner of the schema, or, if there is no schema, for a login that may create it. */

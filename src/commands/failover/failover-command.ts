@@ -13,8 +13,8 @@ export function addFailoverCommand(program: Command, terminal: Terminal): void {
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { yes?: true }) => {
       if (!yes) await confirm(terminal, warning)
-      await asOwner(terminal, async (client, { timeZone }) => {
-        const failover = await failOver(client, { timeZone, random: randomInt })
+      await asOwner(terminal, async (client) => {
+        const failover = await failOver(client, randomInt)
         const [formerEpoch, epoch] = failover.epochs
         await recordAct(client, { act: 'failover', details: { formerEpoch, epoch } })
         return reportOf(failover)

@@ -65,6 +65,17 @@ export async function skipNumbers(
   )
 }
 
+/**
+ * From now until the transaction ends, no full export is triggered, claimed, renewed or ended. Waits for those
+ * transactions that have begun to. They lock the events of their schema afterwards (`publish`), as a failover does. With
+ * locks of single rows, one could hold an export for which the failover waits while it holds those events.
+ *
+ * A claim that waits for this reads the cursor of its ledger afterwards, with the new epoch.
+ */
+export async function lockExports(client: ClientBase): Promise<void> {
+  await client.query('lock table exports in share row exclusive mode')
+}
+
 /** Full exports that processes work on, in the order in which their events are written. */
 export async function findRunning(
   client: ClientBase,

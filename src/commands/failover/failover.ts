@@ -15,11 +15,13 @@
  *
  * Nothing else names a lost state. Kept blocks have the former epoch, and are made again. Files without a row are
  * removed by retention. Processes read the epoch with each request, so they need no restart.
+ *
+ * The rendering that `ledger` events name (`adopt_rendering`) stays what the processes wrote: the environment of a staff
+ * command may have another TIME_ZONE.
  */
 import type { ClientBase } from 'pg'
 import { end } from '../../jobs/end.ts'
 import { reasonOf } from '../../jobs/job.ts'
-import { adoptRendering } from '../../ledger/changes/cursor.sql.ts'
 import { latestEventId, numberMore } from '../../webhooks/sequence/numbering.sql.ts'
 import { beyondLost } from './beyond-lost.ts'
 import {
@@ -27,6 +29,7 @@ import {
   findRunning,
   lockAllSubscriptions,
   lockEpoch,
+  lockExports,
   moveSequence,
   notifyAll,
   readNumbers,
@@ -46,17 +49,18 @@ export interface Failover {
   retiredExports: number
 }
 
-export interface FailoverParts {
-  timeZone: string
-  /** @returns a number from `least` to below `limit` */
-  random: (least: number, limit: number) => number
-}
+/** @returns a number from `least` to below `limit` */
+export type Random = (least: number, limit: number) => number
 
 /** Cursors have room for nine digits. */
 const epochLimit = 1_000_000_000
 
-/** In the transaction of the caller, as the owner. @throws {Error} if the clock of the server is wrong */
-export async function failOver(client: ClientBase, { timeZone, random }: FailoverParts): Promise<Failover> {
+/**
+ * In the transaction of the caller, as the owner. Locks the epoch, the subscriptions, the exports, then the events of
+ * schemas in ascending order: no other transaction takes two of these in another order.
+ * @throws {Error} if the clock of the server is wrong
+ */
+export async function failOver(client: ClientBase, random: Random): Promise<Failover> {
   const { epoch: former, now } = await lockEpoch(client)
   await lockAllSubscriptions(client)
   await numberRest(client)
@@ -68,8 +72,7 @@ export async function failOver(client: ClientBase, { timeZone, random }: Failove
   const sequences = await moveSequences(client, now)
   const epoch = otherEpoch(former, random)
   await setEpoch(client, epoch)
-  // The last process of a new release may have set it in a commit that was lost.
-  await adoptRendering(client, timeZone)
+  await lockExports(client)
   const retiredExports = await retireExports(client)
   const running = await findRunning(client)
   for (const { requestId, ...key } of running) await end(client, key, reasonOf('failover', requestId))
@@ -83,7 +86,7 @@ export async function failOver(client: ClientBase, { timeZone, random }: Failove
   }
 }
 
-function otherEpoch(former: number, random: FailoverParts['random']): number {
+function otherEpoch(former: number, random: Random): number {
   for (;;) {
     const epoch = random(1, epochLimit)
     if (epoch !== former) return epoch

@@ -2,6 +2,7 @@
  * A failover that lost commits: nothing that partners, subscribers or receivers saw of them means something else
  * afterwards. `npm run test:failover` asks with 1,000 ETags (FAILOVER_STATES=100); `npm test` with 40.
  */
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
 import { ended, statusUrl, trigger } from '../../support/full-export.ts'
@@ -98,6 +99,29 @@ test('the former server commits what is lost, and partners, subscribers and read
   expect(body).toHaveLength(10)
   lost = await sequences()
   expect(held).toHaveLength(states * paths.length)
+})
+
+test('a standby that is not promoted yet is refused, and nothing is changed', async () => {
+  const stateOfStandby = async () => {
+    const client = new pg.Client({ connectionString: stage.standby.ownerUrl })
+    await client.connect()
+    const { rows } = await client.query(
+      `select epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
+         as last, (select count from grandlivre.audit_head) as acts
+       from grandlivre.service_state`,
+    )
+    await client.end()
+    return rows
+  }
+  const before = await stateOfStandby()
+  expect(await cli(stage.standby.ownerUrl, 'failover', '--yes')).toEqual({
+    code: 1,
+    out: '',
+    error:
+      'DATABASE_URL leads to a standby, and nothing was changed. If the standby takes the place of its primary, promote ' +
+      'it (pg_ctl promote) and try again. Otherwise set DATABASE_URL to the address of the primary.\n',
+  })
+  expect(await stateOfStandby()).toEqual(before)
 })
 
 test('the standby takes its place, and a staff command begins a new epoch', async () => {
