@@ -283,7 +283,7 @@ export const limits = {
   /**
    * Connections to PostgreSQL itself, for deliveries and the lock of a sweep; their transactions take a few
    * milliseconds. With one each for request slots, notifications, the dispatcher's locks, the queue and what it listens
-   * to, a process has eight at most.
+   * to, a process has eight at most, and with a console `consoleConnectionsMax` more.
    */
   directConnectionsMax: 3,
   /**
@@ -385,7 +385,10 @@ export const limits = {
   consoleAttemptsMs: 60_000,
   /** Pages of the console that one process keeps up to date at once; further ones are reloaded. */
   consoleViewersMax: 16,
-  /** Connections of the console: it samples delays as long as it runs, and pages read what they show. */
+  /**
+   * Connections of the console, to PostgreSQL itself: it samples delays as long as it runs, and pages read what they
+   * show.
+   */
   consoleConnectionsMax: 2,
   /** Longer URLs are refused: no request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
