@@ -5,7 +5,7 @@
 import { copyToParquet, duckDbSettings } from './exports/render/flat/parquet.sql.ts'
 
 try {
-  // Here, so that its absence is told too.
+  // Here, so that its absence is reported, too.
   const { DuckDBInstance } = await import('@duckdb/node-api')
   const instance = await DuckDBInstance.create(':memory:', duckDbSettings)
   const connection = await instance.connect()

@@ -61,8 +61,8 @@ function startProblem(start: Start, masterKey: Buffer): string | undefined {
   const isNew = start.count === '0' && start.hash === noHash && start.signature === null
   if (isNew || isSigned(start, masterKey)) return undefined
   return (
-    `The start, after row ${start.count}, is not signed with this MASTER_KEY: someone else than retention removed the ` +
-    'rows before it, or the service has another key'
+    `The start, after row ${start.count}, is not signed with this MASTER_KEY: the rows before it were not removed by ` +
+    'retention, or the service has another key'
   )
 }
 

@@ -93,7 +93,7 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
     .action((id, delivery) => attempts(terminal, id, delivery))
 }
 
-/** Of a delivery, more than even many replays make. */
+/** Attempts of one delivery that are listed: more than it has even after many replays. */
 const attemptsMax = 1_000
 
 interface Create {

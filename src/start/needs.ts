@@ -1,6 +1,6 @@
 /** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
-import type { Config } from '../config.ts'
+import { type Config, limits } from '../config.ts'
 import type { Address } from '../db/address.ts'
 import { checkConnection } from '../db/check-connection.ts'
 import { latestMigration } from '../db/migrations/migrate.ts'
@@ -79,12 +79,16 @@ export async function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
   }
 }
 
-/** Opens the two connections and the snapshot that every export begins with. */
+/**
+ * Opens the two connections and the snapshot that every export begins with. Waits for them no longer than the other
+ * checks wait, so that a probe is answered while a pooler has no session left.
+ */
 export async function beginExport(address: Address): Promise<void> {
   const pool = createPool(address, { max: 2, applicationName: 'grandlivre readiness' })
   try {
     const noTenant = '0'
-    await (await openSnapshot(pool, noTenant)).close()
+    const timing = { waitMs: limits.databaseConnectMs, halfMs: limits.halfSnapshotMs }
+    await (await openSnapshot(pool, noTenant, timing)).close()
   } finally {
     await pool.end()
   }

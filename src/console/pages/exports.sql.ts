@@ -51,16 +51,6 @@ export async function listEndedExports(owner: Pool, most: number): Promise<Ended
   return rows
 }
 
-/** The codes of third parties by their ids. */
-export async function readPartnerCodes(owner: Pool, ids: readonly string[]): Promise<Map<string, string>> {
-  if (ids.length === 0) return new Map()
-  const { rows } = await owner.query<{ id: string; code: string }>(
-    'select id, code from third_parties where id = any ($1)',
-    [ids],
-  )
-  return new Map(rows.map(({ id, code }) => [id, code]))
-}
-
 /** Undefined if there is none. */
 export async function findExport(
   owner: Pool,

@@ -14,8 +14,8 @@ import {
   listEndedExports,
   listOpenExports,
   type OpenExport,
-  readPartnerCodes,
 } from './exports.sql.ts'
+import { readCodes } from './partners/partners.sql.ts'
 import { outside } from './parts/outside.ts'
 
 const everyMs = 1_000
@@ -39,7 +39,7 @@ export function exportPages(attempts: RunningAttempts): Page[] {
         const { owner, services } = context
         const streams = services.streams.list()
         const open = await listOpenExports(owner, openMax + 1)
-        const partners = await readPartnerCodes(
+        const partners = await readCodes(
           owner,
           streams.flatMap(({ thirdPartyId }) => thirdPartyId ?? []),
         )

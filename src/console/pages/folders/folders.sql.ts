@@ -192,15 +192,3 @@ export async function listReaders(
   )
   return rows
 }
-
-/** Codes of third parties by their ids. */
-export async function readCodes(
-  client: ClientBase | Pool,
-  ids: readonly string[],
-): Promise<Map<string, string>> {
-  const { rows } = await client.query<{ id: string; code: string }>(
-    'select id, code from grandlivre.third_parties where id = any ($1)',
-    [ids],
-  )
-  return new Map(rows.map(({ id, code }) => [id, code]))
-}

@@ -5,8 +5,8 @@ import { listAudit } from '../../../audit/audit.sql.ts'
 import type { AuditRow } from '../../../audit/audit-row.ts'
 import { facts, integer, table, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
+import { readCodes } from '../partners/partners.sql.ts'
 import { outside, short, whole } from '../parts/outside.ts'
-import { readCodes } from './folders.sql.ts'
 
 /** Rows of the audit that are looked through, and those that are shown. */
 const readMax = 200

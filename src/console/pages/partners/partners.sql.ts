@@ -109,3 +109,16 @@ export async function readToken(client: ClientBase | Pool, id: string): Promise<
   )
   return rows[0]
 }
+
+/** Codes of third parties by their ids. */
+export async function readCodes(
+  client: ClientBase | Pool,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await client.query<{ id: string; code: string }>(
+    'select id, code from grandlivre.third_parties where id = any ($1)',
+    [ids],
+  )
+  return new Map(rows.map(({ id, code }) => [id, code]))
+}
