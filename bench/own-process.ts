@@ -1,6 +1,7 @@
-/** Processes started by the bench. They end with it, whatever happens. */
+/** Processes started by the bench, and their ports. They end with it, whatever happens. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { addAbortListener, once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { stopSignal } from '../src/stop-signal.ts'
@@ -124,4 +125,14 @@ function interrupted(): Promise<never> {
 /** Reports what is running, on standard error. */
 export function say(what: string): void {
   process.stderr.write(`${what}\n`)
+}
+
+/** A port of the loopback address on which nothing listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
 }

@@ -1,6 +1,5 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { loadMasterKey } from './auth/master-key.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { startConsole } from './console/start-console.ts'
@@ -10,6 +9,7 @@ import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
 import { RunningStreams } from './http/stream/running-streams.ts'
 import { RunningAttempts } from './jobs/running-attempts.ts'
+import { listen } from './listen.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { openConnections } from './start/connections.ts'
@@ -141,29 +141,8 @@ async function listenAhead(config: Config, parts: { log: Log; telemetry: Telemet
   const opened = Promise.withResolvers<App>()
   const fetch = async (...request: Parameters<App['fetch']>) => (await opened.promise).fetch(...request)
   const server = createListener(fetch, parts, timing.listener)
-  return { server, url: await listen(server, config), answerWith: opened.resolve }
-}
-
-function listen(server: Server, config: Config): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)))
-  server.listen(config.port, config.host, () => {
-    const { port } = server.address() as AddressInfo
-    resolve(urlOf(config.host, port))
-  })
-  return promise
-}
-
-function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
-  const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} of ${host} is in use: stop the program that listens there, or set PORT (0 picks a free one)`,
-    EACCES: `This user may not open port ${port}: set PORT to 1024 or more`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine: set HOST`,
-    ENOTFOUND: `${host} is not an address of this machine: set HOST`,
-  }
-  return new Error(reasons[error.code ?? ''] ?? `Cannot listen on ${host}:${port}: ${error.message}`, {
-    cause: error,
-  })
+  const port = await listen(server, config, { port: 'PORT', host: 'HOST' })
+  return { server, url: urlOf(config.host, port), answerWith: opened.resolve }
 }
 
 /** @returns whether all responses ended by themselves */

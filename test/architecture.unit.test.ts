@@ -37,6 +37,7 @@ const ground = [
   ...agreed,
   'config.ts',
   'errors.ts',
+  'listen.ts',
   'log.ts',
   'stop-signal.ts',
   'timing.ts',

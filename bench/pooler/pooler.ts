@@ -6,7 +6,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -15,7 +14,7 @@ import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
 import { type Dataset, makeDataDir, openDataset } from '../dataset.ts'
 import { startUsage } from '../measure.ts'
 import { readOptions } from '../options.ts'
-import { project, runBench, say, startProcess } from '../own-process.ts'
+import { freePort, project, runBench, say, startProcess } from '../own-process.ts'
 import { describeMachine, machineLine } from '../report/results.ts'
 import { alignedTable } from '../report/table.ts'
 import { measure, type Way, wayOver } from '../rounds.ts'
@@ -157,13 +156,4 @@ async function startBouncer(
   const url = new URL(dataset.ownerUrl)
   Object.assign(url, { username: login.name, password: login.password, port: String(port) })
   return { url: url.href, pid: child.pid! }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }

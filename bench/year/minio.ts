@@ -1,15 +1,13 @@
 /** MinIO for the bench, if .ci/run has built it: on a free port of this machine, in a temporary folder. */
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { StoreSettings } from '../../src/store/store.ts'
-import { type OwnProcess, startProcess } from '../own-process.ts'
+import { freePort, type OwnProcess, startProcess } from '../own-process.ts'
 
 const program = fileURLToPath(new URL('../../.cache/bin/minio', import.meta.url))
 
@@ -69,13 +67,4 @@ async function answering(endpoint: string, minio: OwnProcess): Promise<void> {
     await Promise.race([delay(100), minio.failed])
   }
   throw new Error(`MinIO did not start at ${endpoint} within half a minute`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,8 +1,8 @@
 /** Node's server around the console, on a port of its own. */
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { urlOf } from '../config.ts'
+import { listen } from '../listen.ts'
 import type { ListenerTiming } from '../timing.ts'
 
 type Fetch = Parameters<typeof getRequestListener>[0]
@@ -28,29 +28,12 @@ export async function listenForStaff(
     getRequestListener(fetch),
   )
   server.setTimeout(timing.idleMs)
-  const url = await listen(server, host, port)
+  const bound = await listen(server, { host, port }, { port: 'CONSOLE_PORT', host: 'CONSOLE_HOST' })
   const close = async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     server.close(() => resolve())
     server.closeAllConnections()
     await promise
   }
-  return { url, close }
-}
-
-function listen(server: Server, host: string, port: number): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  server.once('error', (error: NodeJS.ErrnoException) => {
-    const reasons: Record<string, string> = {
-      EADDRINUSE: `Port ${port} of ${host} is in use: stop the program that listens there, or set CONSOLE_PORT`,
-      EACCES: `This user may not open port ${port}: set CONSOLE_PORT to 1024 or more`,
-      EADDRNOTAVAIL: `${host} is not an address of this machine: set CONSOLE_HOST`,
-      ENOTFOUND: `${host} is not an address of this machine: set CONSOLE_HOST`,
-    }
-    const reason =
-      reasons[error.code ?? ''] ?? `The console cannot listen on ${host}:${port}: ${error.message}`
-    reject(new Error(reason, { cause: error }))
-  })
-  server.listen(port, host, () => resolve(urlOf(host, (server.address() as AddressInfo).port)))
-  return promise
+  return { url: urlOf(host, bound), close }
 }

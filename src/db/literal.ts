@@ -1,4 +1,4 @@
-/** SQL literals, for statements without bind parameters (COPY). */
+/** Parts of SQL texts: literals, for statements without bind parameters (COPY), and times as text. */
 import { isId } from './id.ts'
 
 /**
@@ -20,4 +20,9 @@ export function idLiteral(id: string): string {
 /** Of ids, as an array of bigint. */
 export function idArrayLiteral(ids: readonly string[]): string {
   return `'{${ids.map(idLiteral).join(',')}}'::bigint[]`
+}
+
+/** A column of times as text: ISO 8601 to the second, in UTC, `2026-01-31T08:00:00Z`. */
+export function utc(column: string): string {
+  return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 }

@@ -7,6 +7,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase, Pool } from 'pg'
+import { utc } from '../db/literal.ts'
 import type { FileNotes } from '../exports/render/file-options.ts'
 import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
 import type { JobState } from './job.ts'
@@ -116,8 +117,6 @@ export interface ExportView {
   /** ISO 8601, UTC: the end of the hour in which the same trigger returns this export. */
   answersUntil: string
 }
-
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
 // One second after the hour, because the format cuts fractions off. Exports made before files could be compressed have
 // no bytes and hash of the file: those of its content are.

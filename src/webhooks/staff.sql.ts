@@ -2,10 +2,9 @@
  * What staff commands show of subscriptions and deliveries, and the statements of replays. As the owner of the tables.
  */
 import type { ClientBase, Pool } from 'pg'
+import { utc } from '../db/literal.ts'
 import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
-
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
 export interface SubscriptionRecord {
   id: string

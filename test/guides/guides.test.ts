@@ -1,7 +1,6 @@
 /** Every command and every program in the guides for partners, run as it stands there, in the order of the page. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -9,6 +8,7 @@ import { isOutput, type Step, stepsOf } from '../support/guides/blocks.ts'
 import { type Shell, startShell } from '../support/guides/shell.ts'
 import { isInstalled, missingFor } from '../support/guides/tools.ts'
 import { environment } from '../support/process.ts'
+import { freePort } from '../support/servers/pgbouncer.ts'
 import { request } from '../support/service.ts'
 import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
 import { until } from '../support/until.ts'
@@ -66,14 +66,6 @@ afterEach(async () => {
 })
 
 afterAll(() => stage?.close())
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as { port: number }
-  await new Promise((done) => server.close(done))
-  return port
-}
 
 const filled = (text: string) =>
   blanks.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)

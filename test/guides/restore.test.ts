@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -16,6 +15,7 @@ import { exercices, fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { environment } from '../support/process.ts'
 import { type OwnDatabase, startOwnDatabase } from '../support/servers/own-database.ts'
+import { freePort } from '../support/servers/pgbouncer.ts'
 import { withDatabase } from '../support/servers/server.ts'
 import { startTestService, testMasterKey } from '../support/service.ts'
 
@@ -128,14 +128,6 @@ async function honoured(url: string): Promise<number[]> {
 }
 
 let restoredUrl: string
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as { port: number }
-  await new Promise((done) => server.close(done))
-  return port
-}
 
 async function expectSame(ownerUrl: string, conditional: number[]): Promise<void> {
   let statuses: number[] = []

@@ -1,5 +1,5 @@
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
-import { textLiteral } from '../../db/literal.ts'
+import { textLiteral, utc } from '../../db/literal.ts'
 import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
 import type { extendedEntryColumns, extendedMovementColumns } from '../../formats/mad/filed.ts'
@@ -70,7 +70,7 @@ const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
     'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
   comment: 'e.comment',
   created_epoch: "date_part('epoch', e.created_at)::bigint",
-  created_utc: `to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`,
+  created_utc: utc('e.created_at'),
   created_on: `(e.created_at at time zone ${textLiteral(timeZone)})::date`,
   accounted_at: 'e.accounted_at',
   attachments: 'e.attachments',

@@ -1,6 +1,6 @@
 /** GET /metrics, on a port of its own: nothing of partners reaches it, and nothing else is served there. */
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '../../listen.ts'
 
 export interface MetricsListener {
   port: number
@@ -28,12 +28,9 @@ export async function listenForScrapes(
       (error: Error) => end(outgoing, 500, `The metrics could not be collected: ${error.message}\n`),
     )
   })
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)))
-  server.listen(port, host, resolve)
-  await promise
+  const bound = await listen(server, { host, port }, { port: 'METRICS_PORT', host: 'METRICS_HOST' })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: bound,
     close: () =>
       new Promise((closed) => {
         server.close(() => closed())
@@ -48,15 +45,4 @@ function end(outgoing: ServerResponse, status: number, text: string): void {
     'Cache-Control': 'no-store',
   })
   outgoing.end(text)
-}
-
-function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  const reasons: Record<string, string> = {
-    EADDRINUSE: `Port ${port} of ${host} is in use: stop the program that listens there, or set METRICS_PORT (0 picks a free one)`,
-    EACCES: `This user may not open port ${port}: set METRICS_PORT to 1024 or more`,
-    EADDRNOTAVAIL: `${host} is not an address of this machine: set METRICS_HOST`,
-    ENOTFOUND: `${host} is not an address of this machine: set METRICS_HOST`,
-  }
-  const reason = reasons[error.code ?? ''] ?? `Cannot listen for metrics on ${host}:${port}: ${error.message}`
-  return new Error(reason, { cause: error })
 }

@@ -1,7 +1,6 @@
 /** What the console shows of third parties and their tokens, as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
-
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+import { utc } from '../../../db/literal.ts'
 
 /** Times are ISO 8601, UTC. */
 export interface Partner {

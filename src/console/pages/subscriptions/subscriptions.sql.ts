@@ -3,9 +3,8 @@
  * may have failed a million deliveries.
  */
 import type { ClientBase, Pool } from 'pg'
+import { utc } from '../../../db/literal.ts'
 import { firstMatch, positions } from '../../../webhooks/sequence/numbering.sql.ts'
-
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
 
 export const subscriptionStates = ['enabled', 'failing', 'paused', 'disabled', 'no address'] as const
 export type SubscriptionState = (typeof subscriptionStates)[number]
