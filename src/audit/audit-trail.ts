@@ -4,7 +4,7 @@
  *
  * While the database is away the rows wait. Beyond `limits.auditRowsMax` they are only counted, and a row with the
  * count follows when the database is back: nothing is lost silently. A batch whose answer was lost is sent again under
- * the same number, and the database appends it once.
+ * the same number, and the database appends it once. Of a batch that it refuses for its content, each row is sent alone.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -38,6 +38,8 @@ export class AuditTrail {
   /** Not known to be appended. */
   #sent: Batch | undefined
   #batches = 0
+  /** Rows of a batch that was refused for its content, which are sent one by one: only some of them are bad. */
+  #apart: object[] = []
   #appending: Promise<void> | undefined
   #reportedAt = Number.NEGATIVE_INFINITY
 
@@ -49,7 +51,11 @@ export class AuditTrail {
 
   /** Rows that are not known to be appended. */
   get waiting(): number {
-    return this.#rows.length + (this.#sent?.rows.length ?? 0) + (this.#lost ? 1 : 0)
+    return this.#waitingRows + (this.#lost ? 1 : 0)
+  }
+
+  get #waitingRows(): number {
+    return this.#rows.length + this.#apart.length + (this.#sent?.rows.length ?? 0)
   }
 
   record(request: AnsweredRequest): void {
@@ -62,13 +68,13 @@ export class AuditTrail {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#appending
-    const rows = this.#rows.length + (this.#sent?.rows.length ?? 0) + (this.#lost?.rows ?? 0)
+    const rows = this.#waitingRows + (this.#lost?.rows ?? 0)
     if (rows > 0) this.#log('audit.lost', { rows })
   }
 
   async #appendAll(): Promise<void> {
     while (this.waiting > 0) {
-      await this.#pause(limits.auditAppendMs)
+      if (this.#apart.length === 0) await this.#pause(limits.auditAppendMs)
       if (await this.#appendBatch()) continue
       if (this.#closing.signal.aborted) break
       await this.#pause(retryMs)
@@ -87,19 +93,21 @@ export class AuditTrail {
       this.#report(error)
       if (!isRefusedForItsContent(error)) return false
       // It would be refused for ever, and everything after it would wait.
-      this.#lose(rows.length, new Date())
+      if (rows.length === 1) this.#lose(1, new Date())
+      else this.#apart = rows
       this.#sent = undefined
       return true
     }
   }
 
   #nextBatch(): Batch {
-    const rows: object[] = this.#rows.splice(0, batchRowsMax).map(columnsOf)
-    if (this.#rows.length === 0 && this.#lost) {
+    this.#batches += 1
+    const isApart = this.#apart.length > 0
+    const rows = isApart ? this.#apart.splice(0, 1) : this.#rows.splice(0, batchRowsMax).map(columnsOf)
+    if (!isApart && this.#rows.length === 0 && this.#lost) {
       rows.push(columnsOfLost(this.#lost))
       this.#lost = undefined
     }
-    this.#batches += 1
     return { sender: this.#sender, number: this.#batches, rows }
   }
 

@@ -103,11 +103,12 @@ test('a process that ends while the database is away logs how many rows it loses
 test('rows that the database refuses for their content are counted, and do not hold up others', async () => {
   const trail = new AuditTrail(service, () => {})
   trail.record({ ...request('content-0'), details: null as unknown as string })
+  trail.record(request('content-beside'))
   trail.record({ ...request('content-1'), act: 'a NUL \0 is no text' })
   await until(() => trail.waiting === 0)
   trail.record(request('content-2'))
   await trail.close()
-  expect(await idsOf('content-')).toEqual(['content-2'])
+  expect(await idsOf('content-')).toEqual(['content-beside', 'content-2'])
   const [, lost] = await listAudit(owner, { most: 2 })
   expect(JSON.parse(lost!.details)).toMatchObject({ rows: 2 })
 })
