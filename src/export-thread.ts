@@ -7,7 +7,7 @@ import { createPool, type PoolOptions } from './db/pool.ts'
 import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
 import type { SentTask } from './exports/run/task.ts'
-import { ExportSources, type ReplicaNews, type ThreadNews } from './exports/sources/export-sources.ts'
+import { ExportSources, lookConnections, type ReplicaNews, type ThreadNews } from './exports/sources/export-sources.ts'
 import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-thread.ts'
 import { noTelemetry } from './telemetry/telemetry.ts'
 import { ThreadTelemetry } from './telemetry/thread-telemetry.ts'
@@ -22,8 +22,11 @@ const { database, replica } = settings
 
 const openPool = (
   address: Address,
-  options: Pick<PoolOptions, 'applicationName' | 'kept' | 'connectMs' | 'firstAnswerMs'>,
-) => createPool(address, { max: 2 * settings.exportsPerThread, telemetry, ...options })
+  options: Pick<PoolOptions, 'max' | 'applicationName' | 'kept' | 'connectMs' | 'firstAnswerMs'>,
+) => createPool(address, { telemetry, ...options })
+
+/** Two connections for each export that the thread runs at once. */
+const ofExports = 2 * settings.exportsPerThread
 
 /**
  * Pools live as long as the thread. Two connections open at once and stay open, which saves 20 ms for an export after a
@@ -31,12 +34,14 @@ const openPool = (
  */
 const kept = 2
 const mainPool = openPool(database, {
+  max: ofExports,
   applicationName: 'grandlivre export',
   firstAnswerMs: limits.exportWaitMs,
   ...(replica ? {} : { kept }),
 })
 const replicaParts = replica && {
   pool: openPool(replica.address, {
+    max: ofExports + lookConnections,
     applicationName: 'grandlivre replica',
     kept,
     connectMs: replica.timing.silentMs,

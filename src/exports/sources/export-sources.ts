@@ -26,7 +26,14 @@ export interface ThreadNews {
   replica: ReplicaNews & { threadId: number }
 }
 
+/**
+ * Connections with which a thread looks whether a replica that it has left is fit again. Those of exports may all be in
+ * use for hours, and a look that waited for one would find the replica silent.
+ */
+export const lookConnections = 2
+
 export interface ReplicaParts {
+  /** Has `lookConnections` more than the exports of the thread use. */
   pool: pg.Pool
   timing: ReplicaTiming
   /** Called when the thread leaves the replica, for another reason too, and when it reads it again. */

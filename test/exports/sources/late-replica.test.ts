@@ -1,7 +1,9 @@
 /** What exports show while the replica that they read is late. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
+import { slowReader } from '../../support/download.ts'
 import { downloadFile, ended, trigger } from '../../support/full-export.ts'
+import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
 import {
   exportConnections,
@@ -13,7 +15,8 @@ import { until } from '../../support/until.ts'
 
 let stage: ReplicatedStage
 beforeAll(async () => {
-  stage = await setReplicatedStage()
+  // One export may use all connections.
+  stage = await setReplicatedStage({ exportThreads: 1, exportsPerThread: 1 })
 })
 afterAll(() => stage?.close())
 afterEach(async () => {
@@ -98,6 +101,29 @@ test('an export waits for a replica that is late by a moment, and reads it', asy
   await stage.standby.resumeReplay()
   expect(versionOf(await answer)).toBe(version)
   expect(stage.logged('replica.left').filter((line) => line.includes('after'))).toEqual([])
+})
+
+test('a replica that was late is found fit while exports use all their connections', async () => {
+  await addLargeExercice(stage.staff.client, 8_000)
+  const folder = { schemaId: '100', firmId: '110', folderId: '114' }
+  await createFolder(stage.staff.client, { schemaId: '100', firmId: '110', id: '114', name: 'Late' })
+  await fillLedger(stage.staff.client, { ...folder, label: 'late', thirdPartyId: stage.thirdPartyId })
+  await stage.standby.catchUp()
+  await stage.standby.pauseReplay()
+  await stage.onPrimary('update grandlivre.accounts set name = name where folder_id = 114')
+  const left = stage.logged('replica.left').length
+  expect((await stage.get(`/mad/movements?${year}`, { ...stage.firm, 'society-id': '114' })).status).toBe(200)
+  // The ledger of this folder has not changed, so its exports still read the replica.
+  const url = `${stage.service.url}/api/v1/mad/movements?version=1.0.0&idExercice=${largeExercice}`
+  const reader = await slowReader(url, stage.company)
+  onTestFinished(() => {
+    reader.message.destroy()
+  })
+  const regained = stage.logged('replica.regained').length
+  await stage.standby.resumeReplay()
+  await until(() => stage.logged('replica.regained').length > regained)
+  const reasons = stage.logged('replica.left').map((line) => JSON.parse(line).reason)
+  expect(reasons.slice(left)).toEqual(['behind'])
 })
 
 test('a replica that was left before a failover is fit again after it', async () => {
