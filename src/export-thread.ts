@@ -7,7 +7,12 @@ import { createPool, type PoolOptions } from './db/pool.ts'
 import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
 import type { SentTask } from './exports/run/task.ts'
-import { ExportSources, lookConnections, type ReplicaNews, type ThreadNews } from './exports/sources/export-sources.ts'
+import {
+  ExportSources,
+  lookConnections,
+  type ReplicaNews,
+  type ThreadNews,
+} from './exports/sources/export-sources.ts'
 import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-thread.ts'
 import { noTelemetry } from './telemetry/telemetry.ts'
 import { ThreadTelemetry } from './telemetry/thread-telemetry.ts'

@@ -73,7 +73,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const masterKey = await loadMasterKey(config)
   const connections = openConnections(stack, { urls, config, timing, telemetry, log })
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
-  observeStanding(telemetry, pool)
+  const standing = observeStanding(telemetry, pool)
   const bound = database && (await options.prepare?.(database, masterKey))
   const { server, url, answerWith } = await listenAhead(config, { log, telemetry }, timing)
   let drained = true
@@ -110,7 +110,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const streams = new RunningStreams()
   const services = { ...parts, requestSlots, notifications, waitingReads, audit, readiness, streams }
   const app = createApp(services)
-  const staffConsole = await startConsole({ services, urls, isAway: away !== undefined, attempts, timing })
+  const isAway = away !== undefined
+  const staffConsole = await startConsole({ services, urls, isAway, attempts, standing, timing })
   stack.defer(async () => staffConsole?.close())
   bound?.(url)
   const start = () => startBackground({ ...parts, attempts, direct, directUrl, timing })

@@ -7,7 +7,7 @@ import type { RunningAttempts } from '../jobs/running-attempts.ts'
 import type { Timing } from '../timing.ts'
 import { checkOwner } from './access/owner.sql.ts'
 import { createConsole } from './console-app.ts'
-import { History } from './history/history.ts'
+import { History, type LatestStanding } from './history/history.ts'
 import { listenForStaff } from './listener.ts'
 import { Viewers } from './live.ts'
 import { pagesOf } from './pages.ts'
@@ -24,6 +24,7 @@ export interface ConsoleNeeds {
   /** The server cannot be reached, so the login is not checked. */
   isAway: boolean
   attempts: RunningAttempts
+  standing: LatestStanding
   timing: Timing
 }
 
@@ -32,7 +33,7 @@ export interface ConsoleNeeds {
  * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
  */
 export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole | undefined> {
-  const { services, urls, attempts, timing } = needs
+  const { services, urls, attempts, standing, timing } = needs
   const address = services.config.console
   if (!address) return undefined
   await using stack = new AsyncDisposableStack()
@@ -42,7 +43,7 @@ export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole 
   })
   stack.defer(() => owner.end())
   if (!needs.isAway) await checkOwner(owner)
-  const history = new History({ streams: services.streams, attempts, owner })
+  const history = new History({ streams: services.streams, attempts, standing })
   stack.defer(() => history.close())
   const closing = new AbortController()
   const viewers = new Viewers(closing.signal)

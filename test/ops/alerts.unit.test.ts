@@ -81,6 +81,30 @@ test.each([
   expect(uses.flatMap(unknownIn)).toEqual([])
 })
 
+/** A metric of an expression with the labels that it chooses. */
+function selectorsIn(expression: string): { series: string; labels: string[] }[] {
+  return [...expression.matchAll(/(\w+)\{([^}]*)\}/g)].map(([, series, matchers]) => ({
+    series: series!,
+    labels: [...matchers!.matchAll(/(\w+)(?:=|!=|=~|!~)"/g)].map(([, label]) => label!),
+  }))
+}
+
+test('the dashboard tells apart what alerts tell apart', () => {
+  const shown = usesInDashboard().map(({ expression }) => expression)
+  const tells = (expression: string, series: string, label: string) =>
+    new RegExp(`\\b${series}\\b`).test(expression) &&
+    (new RegExp(`\\bby \\([^)]*\\b${label}\\b`).test(expression) ||
+      selectorsIn(expression).some((each) => each.series === series && each.labels.includes(label)))
+  const chosen = usesInRules().flatMap(({ expression }) =>
+    selectorsIn(expression).flatMap(({ series, labels }) => labels.map((label) => [series, label] as const)),
+  )
+  expect(chosen.length).toBeGreaterThan(10)
+  const missing = chosen.filter(
+    ([series, label]) => !ofPrometheus.includes(label) && !shown.some((each) => tells(each, series, label)),
+  )
+  expect(missing).toEqual([])
+})
+
 test('the dashboard shows every metric', () => {
   const text = read('ops/grafana/grandlivre.json')
   const missing = (Object.keys(metrics) as MetricName[]).filter(

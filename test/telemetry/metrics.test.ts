@@ -1,6 +1,7 @@
 /** What a scrape shows after one of each thing, from the whole service. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -166,6 +167,26 @@ test('every metric of the table is shown, but for those that nothing here can ha
       const known = metric && [...metrics[metric].labels].map((label) => label.replaceAll('.', '_'))
       expect(known, name).toEqual(expect.arrayContaining(Object.keys(labels).filter((key) => key !== 'le')))
     }
+})
+
+test('alerts choose among values of labels that a scrape has', async () => {
+  const rules = await readFile('ops/prometheus/alerts.yml', 'utf8')
+  const [first, second] = await Promise.all([scrape(), metricsOf(webhooks.service)])
+  const has = (name: string, label: string, value: string) =>
+    [first, second].some((samples) => sumOf(samples, name, { [label]: value }) !== undefined)
+  const chosen = [...rules.matchAll(/(\w+)\{([^}]*)\}/g)].flatMap(([, name, matchers]) =>
+    [...matchers!.matchAll(/(\w+)(?:=|!=|=~|!~)"([^"]*)"/g)].flatMap(([, label, values]) =>
+      values!.split('|').map((value) => [name!, label!, value] as const),
+    ),
+  )
+  expect(chosen.length).toBeGreaterThan(15)
+  // Prometheus names the job. There is no replica here, and not every status.
+  const others = /^(?:job|http_response_status_code)$/
+  const isReplica = (value: string) => value === 'replica' || value === 'grandlivre replica'
+  const unknown = chosen.filter(
+    ([name, label, value]) => !others.test(label) && !isReplica(value) && !has(name, label, value),
+  )
+  expect(unknown).toEqual([])
 })
 
 test('promtool finds nothing to say about the text but that OpenTelemetry calls counts counts', async ({

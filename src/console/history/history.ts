@@ -1,9 +1,7 @@
 /** What the charts of the process show: a sample every ten seconds for an hour, while the console runs. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Pool } from 'pg'
 import type { RunningStreams } from '../../http/stream/running-streams.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
-import { readDelays } from './delays.sql.ts'
 import { Ring, sampleEveryMs } from './ring.ts'
 
 export const seriesNames = [
@@ -16,6 +14,7 @@ export const seriesNames = [
   'eventLoop',
   'firstByte',
   'queuedExport',
+  /** Of those whose receiver does not fail. */
   'delivery',
 ] as const
 export type SeriesName = (typeof seriesNames)[number]
@@ -26,7 +25,13 @@ const resolutionMs = 20
 export interface HistoryParts {
   streams: RunningStreams
   attempts: RunningAttempts
-  owner: Pool
+  standing: LatestStanding
+}
+
+/** How long the oldest full export and the oldest delivery have waited, as metrics say; undefined if not known now. */
+export interface LatestStanding {
+  queue: { latest(): Promise<{ ageSeconds: number } | undefined> }
+  deliveries: { latest(): Promise<{ oldestSeconds: number } | undefined> }
 }
 
 export class History {
@@ -52,8 +57,9 @@ export class History {
   }
 
   async sample(): Promise<void> {
+    const { standing } = this.#parts
     // A database that cannot be reached leaves a gap in its curves.
-    const delays = await readDelays(this.#parts.owner).catch(() => undefined)
+    const [queue, deliveries] = await Promise.all([standing.queue.latest(), standing.deliveries.latest()])
     const [before, now] = [this.#last, this.#counted()]
     this.#last = now
     // An attempt that begins again on the main database counts from 0 again.
@@ -65,8 +71,8 @@ export class History {
       // A sample is the nanoseconds between two timers.
       eventLoop: Math.max(0, this.#eventLoop.percentile(99) / 1e9 - resolutionMs / 1e3),
       firstByte: (this.#parts.streams.takeSlowestFirstByteMs() ?? Number.NaN) / 1000,
-      queuedExport: delays?.queuedExport ?? Number.NaN,
-      delivery: delays?.delivery ?? Number.NaN,
+      queuedExport: queue?.ageSeconds ?? Number.NaN,
+      delivery: deliveries?.oldestSeconds ?? Number.NaN,
     })
     this.#eventLoop.reset()
   }

@@ -78,7 +78,10 @@ function charts(history: History): Html[] {
     {
       title: 'Oldest that waits',
       show: seconds,
-      curves: [curve('full export in the queue', 'queuedExport'), curve('delivery', 'delivery')],
+      curves: [
+        curve('full export in the queue', 'queuedExport'),
+        curve('delivery to a receiver that works', 'delivery'),
+      ],
     },
     { title: 'Memory', show: bytes, curves: [curve('resident', 'memory')] },
     { title: 'Event-loop delay', show: seconds, curves: [curve('99th percentile', 'eventLoop')] },

@@ -4,9 +4,16 @@ import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { ObservedGauge } from '../../telemetry/metrics.ts'
 import { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
-import { boundStatements, readDeliveryStanding, readQueueStanding } from './standing.sql.ts'
+import { type DeliveryStanding, readDeliveryStanding } from '../../webhooks/standing.sql.ts'
+import { boundStatements, type QueueStanding, readQueueStanding } from './standing.sql.ts'
 
-export function observeStanding(telemetry: Telemetry, database: Pool): void {
+/** The same readings as those of the gauges, for the charts of the console. */
+export interface StandingReadings {
+  queue: Reading<QueueStanding>
+  deliveries: Reading<DeliveryStanding>
+}
+
+export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool): StandingReadings {
   const queue = new Reading(() => inTransaction(database, bounded(readQueueStanding)))
   const deliveries = new Reading(() => whileDelivering(database, bounded(readDeliveryStanding)))
   const observe = <Standing>(
@@ -31,6 +38,7 @@ export function observeStanding(telemetry: Telemetry, database: Pool): void {
       labels: { state },
     })),
   )
+  return { queue, deliveries }
 }
 
 /** These are connections of requests, so no statement may keep one. */

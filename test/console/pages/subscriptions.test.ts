@@ -1,9 +1,9 @@
 /** What staff see of subscriptions and events in the console, and what they do with them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readDelays } from '../../../src/console/history/delays.sql.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
+import { readDeliveryStanding } from '../../../src/webhooks/standing.sql.ts'
 import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
 import { type Staff, signInStaff } from '../../support/console/staff.ts'
@@ -205,7 +205,11 @@ test('what waits for a disconnected partner is no delay', async () => {
   )
   const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
   const day = 86_400
-  expect((await readDelays(owner)).delivery).toBeGreaterThanOrEqual(day)
+  const lateness = async () => (await inTransaction(owner, readDeliveryStanding)).oldestFailingSeconds
+  expect(await lateness()).toBeGreaterThanOrEqual(day)
+  const lateBy = async () =>
+    /<dt>Late by<\/dt>\s*<dd>([^<]*)</.exec((await staff.open(`/subscriptions/${id}`)).text)![1]
+  expect(await lateBy()).toBe('1 d 0 h')
   const connect = (at: string) =>
     client.query(
       `update grandlivre.third_parties set disconnected_at = ${at}, disconnected_reason = ${at === 'null' ? at : "'late'"}
@@ -213,7 +217,8 @@ test('what waits for a disconnected partner is no delay', async () => {
       [stage.thirdPartyId],
     )
   await connect('now()')
-  expect((await readDelays(owner)).delivery).toBeLessThan(day)
+  expect(await lateness()).toBeLessThan(day)
+  expect(await lateBy()).toBe('nothing')
   await connect('null')
   await owner.end()
 })

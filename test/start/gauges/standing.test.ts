@@ -1,40 +1,49 @@
-/** How late deliveries are, on a real database. */
+/** The gauges of queue and deliveries, on a real database. */
 import { expect, type TestContext, test } from 'vitest'
+import { History } from '../../../src/console/history/history.ts'
+import { exportQueue, queueSchema } from '../../../src/db/migrations/queue-schema.ts'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
-import { boundStatements, readDeliveryStanding } from '../../../src/start/gauges/standing.sql.ts'
+import { RunningStreams } from '../../../src/http/stream/running-streams.ts'
+import { RunningAttempts } from '../../../src/jobs/running-attempts.ts'
+import { boundStatements } from '../../../src/start/gauges/standing.sql.ts'
+import { observeStanding } from '../../../src/start/gauges/standing-gauges.ts'
+import type { Observation } from '../../../src/telemetry/telemetry.ts'
 import { documentEvent, stageOf } from '../../support/stages/webhooks.ts'
 
 async function standingStage(context: TestContext) {
   const stage = await stageOf(context)
   const pool = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
   context.onTestFinished(() => pool.end())
-  const standing = () => whileDelivering(pool, readDeliveryStanding)
-  return { stage, pool, standing }
+  return { stage, pool }
 }
 
-test('events that no dispatcher has collected are late, for those that receive them', async (context) => {
-  const { stage, standing } = await standingStage(context)
-  await stage.subscribe('/folder', { folderIds: ['27002'] })
-  const all = await stage.subscribe('/all')
-  const none = { oldestSeconds: 0, oldestFailingSeconds: 0 }
-  expect(await standing()).toMatchObject(none)
+test('the chart of the console shows what the gauges say', async (context) => {
+  const { stage, pool } = await standingStage(context)
+  const [working, failing] = [await stage.subscribe('/working'), await stage.subscribe('/failing')]
   await stage.publish([documentEvent('a')])
-  await stage.sql(`update events set created_at = now() - interval '1 hour'`)
-  expect((await standing()).oldestSeconds).toBeGreaterThan(3_500)
-  await stage.sql(`update subscriptions set failing_since = now() where id = $1`, [all])
-  const failing = await standing()
-  expect(failing.oldestSeconds).toBe(0)
-  expect(failing.oldestFailingSeconds).toBeGreaterThan(3_500)
+  await stage.sql(`update events set created_at = now() - interval '1 day'`)
+  await stage.sql(`update subscriptions set last_success_at = now() - interval '1 hour' where id = $1`, [
+    working,
+  ])
+  await stage.sql('update subscriptions set failing_since = now() where id = $1', [failing])
   await stage.sql(
-    `update subscriptions set failing_since = null, last_success_at = now() - interval '1 minute' where id = $1`,
-    [all],
+    `insert into ${queueSchema}.job (name, start_after) values ($1, now() - interval '2 hours')`,
+    [exportQueue],
   )
-  const { oldestSeconds } = await standing()
-  expect(oldestSeconds).toBeGreaterThan(50)
-  expect(oldestSeconds).toBeLessThan(1_000)
-  // The other one selects no such event.
-  await stage.sql('delete from subscriptions where id = $1', [all])
-  expect(await standing()).toMatchObject(none)
+  const gauges = new Map<string, () => Promise<Observation[]> | Observation[]>()
+  const standing = observeStanding({ observe: (gauge, read) => void gauges.set(gauge, read) }, pool)
+  const parts = { streams: new RunningStreams(), attempts: new RunningAttempts(), standing }
+  const history = new History(parts)
+  context.onTestFinished(() => history.close())
+  await history.sample()
+  const late = await gauges.get('grandlivre.delivery.oldest_undelivered')!()
+  const byState = Object.fromEntries(late.map(({ labels, value }) => [labels!['state'], value]))
+  expect(Math.floor(byState['enabled']! / 3_600)).toBe(1)
+  expect(Math.floor(byState['failing']! / 3_600)).toBe(24)
+  expect(history.values('delivery').at(-1)).toBe(byState['enabled'])
+  const [age] = await gauges.get('grandlivre.export.queue.age')!()
+  expect(Math.floor(age!.value / 3_600)).toBe(2)
+  expect(history.values('queuedExport').at(-1)).toBe(age!.value)
 })
 
 test('a statement for a gauge ends after a second, and gives its connection back', async (context) => {

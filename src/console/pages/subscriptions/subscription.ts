@@ -4,6 +4,7 @@ import { inTransaction } from '../../../db/pool.ts'
 import { type DeliveryState, deliveryStates } from '../../../webhooks/dispatch/delivery.ts'
 import { countNumbers, oldestNumber, readNumbered } from '../../../webhooks/sequence/numbered.sql.ts'
 import { type DeliveryRecord, listDeliveries } from '../../../webhooks/staff.sql.ts'
+import { readLateness } from '../../../webhooks/standing.sql.ts'
 import { duration, facts, integer, table, time } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { idOf, onceForm } from '../parts/forms.ts'
@@ -39,20 +40,18 @@ export const subscriptionPage: Page = {
     const { id } = found
     const state = stateIn(context)
     const before = beforeIn(context)
-    const { unnumbered, numberedWaiting, oldestAt, deliveries } = await inTransaction(
-      context.owner,
-      async (client) => ({
-        unnumbered: await countUnnumbered(client, id),
-        numberedWaiting: await countNumbers(client, id, found.collected),
-        oldestAt: await readOldest(client, found),
-        deliveries: await listDeliveries(client, {
-          subscriptionId: id,
-          state,
-          ...(before === undefined ? {} : { before }),
-          most: deliveriesMax + 1,
-        }),
+    const { deliveries, ...waiting } = await inTransaction(context.owner, async (client) => ({
+      unnumbered: await countUnnumbered(client, id),
+      numberedWaiting: await countNumbers(client, id, found.collected),
+      oldestAt: await readOldest(client, found),
+      lateSeconds: await readLateness(client, id),
+      deliveries: await listDeliveries(client, {
+        subscriptionId: id,
+        state,
+        ...(before === undefined ? {} : { before }),
+        most: deliveriesMax + 1,
       }),
-    )
+    }))
     const { rows, last } = pageOf(deliveries, deliveriesMax)
     const heads = [
       'Id',
@@ -67,7 +66,7 @@ export const subscriptionPage: Page = {
     return html`<h1>Subscription ${id}</h1>
 ${notice(context)}
 ${subscriptionFacts(context, found)}
-${lag(context, found, { unnumbered, numberedWaiting, oldestAt })}
+${lag(context, found, waiting)}
 ${acts(context, found)}
 <form method="get" action="/console/subscriptions/${id}" class="filter">
 ${field('Deliveries in the state', choice('state', deliveryStates, state, 'any'))}<button>Show</button>
@@ -120,12 +119,14 @@ interface Waiting {
   numberedWaiting: number
   /** Of the first of them that is kept: epoch milliseconds. */
   oldestAt: number | undefined
+  /** As metrics and their alert count; undefined if nothing is to be sent. */
+  lateSeconds: number | undefined
 }
 
 function lag(
   context: PageContext,
   { numbered, collected, pending, pendingSince, failed }: ShownSubscription,
-  { unnumbered, numberedWaiting, oldestAt }: Waiting,
+  { unnumbered, numberedWaiting, oldestAt, lateSeconds }: Waiting,
 ): Html {
   const since = [pendingSince, oldestAt, unnumbered.since].find((each) => each !== null && each !== undefined)
   const oldest =
@@ -138,6 +139,7 @@ function lag(
     ['Events that wait for a delivery', count],
     ['Deliveries that wait', pending > pendingMax ? `more than ${pendingMax}` : String(pending)],
     ['Oldest undelivered', oldest],
+    ['Late by', lateSeconds === undefined ? 'nothing' : duration(lateSeconds * 1000)],
     ['Last number given', integer(numbered)],
     ['Last number in a delivery', integer(collected)],
     ['Failed deliveries', failedOf({ failed })],
