@@ -1,11 +1,10 @@
 /** The demo as a newcomer runs it, on an embedded database of its own. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { environment } from './support/process.ts'
+import { environment, runNode } from './support/process.ts'
 import { until } from './support/until.ts'
 
 let folder: string
@@ -31,15 +30,10 @@ function demo(...words: string[]): Promise<[number | null, string | null]> {
   // Its commands use the folder of the demo, not one that the reader has chosen elsewhere.
   const env = { ...environment, DATA_DIR: join(folder, 'data'), PORT: '0', GRANDLIVRE_SOCIETY: '1' }
   const argv = ['src/demo.ts', '--out', join(folder, 'out'), ...words]
-  child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  output = { out: '', error: '' }
-  child.stdout!.on('data', (chunk) => {
-    output.out += chunk
-  })
-  child.stderr!.on('data', (chunk) => {
-    output.error += chunk
-  })
-  return once(child, 'close') as Promise<[number | null, string | null]>
+  const run = runNode(argv, env)
+  child = run.child
+  output = run.output
+  return run.ended
 }
 
 test('the demo succeeds, and names exactly the files that it wrote', async () => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, get, type IncomingMessage } from 'node:http'
@@ -12,7 +12,7 @@ import type { SeededFolder } from '../../src/sample/seed.ts'
 import { startService } from '../../src/start.ts'
 import { seededYear } from '../support/ledgers/seeded-year.ts'
 import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
-import { environment } from '../support/process.ts'
+import { environment, runNode } from '../support/process.ts'
 import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, testMasterKey } from '../support/service.ts'
@@ -64,15 +64,7 @@ async function start(settings: Record<string, string> = {}) {
     ...noRateLimit,
     ...settings,
   }
-  const child = spawn(process.execPath, ['src/main.ts'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const output = { out: '', error: '' }
-  child.stdout.on('data', (chunk) => {
-    output.out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    output.error += chunk
-  })
-  return { child, output, ended: once(child, 'close') as Promise<[number | null, string | null]> }
+  return runNode(['src/main.ts'], env)
 }
 
 async function listening(output: { out: string }, child: ChildProcess): Promise<string> {

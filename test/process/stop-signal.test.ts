@@ -1,5 +1,5 @@
 /** What ends a program from outside lets it end properly, and its embedded database with it. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
-import { environment, startProcess } from '../support/process.ts'
+import { environment, runNode, startProcess } from '../support/process.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
 import { ask } from '../support/stages/embedded-stage.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
@@ -35,15 +35,10 @@ afterEach(async () => {
 
 function run(...words: string[]): Promise<[number | null, string | null]> {
   const env = { ...environment, DATA_DIR: dataDir, PORT: '0' }
-  child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  output = { out: '', error: '' }
-  child.stdout!.on('data', (chunk) => {
-    output.out += chunk
-  })
-  child.stderr!.on('data', (chunk) => {
-    output.error += chunk
-  })
-  return once(child, 'close') as Promise<[number | null, string | null]>
+  const running = runNode(words, env)
+  child = running.child
+  output = running.output
+  return running.ended
 }
 
 /**

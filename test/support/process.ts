@@ -16,6 +16,28 @@ export const environment = {
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
 }
 
+/** A program that collects what it prints. */
+export interface RunningProgram {
+  child: ChildProcess
+  /** Grows. */
+  output: { out: string; error: string }
+  /** Exit code and signal. */
+  ended: Promise<[number | null, string | null]>
+}
+
+/** Runs Node, by default in the checkout. @param env all of it: begin with `environment` */
+export function runNode(words: string[], env: NodeJS.ProcessEnv, cwd?: string): RunningProgram {
+  const child = spawn(process.execPath, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = { out: '', error: '' }
+  child.stdout.on('data', (chunk) => {
+    output.out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output.error += chunk
+  })
+  return { child, output, ended: once(child, 'close') as RunningProgram['ended'] }
+}
+
 export interface RunningService {
   url: string
   /** Whether it has logged that event, of that export if given. */
@@ -60,21 +82,12 @@ export async function startProcess(
   })
   const env = { ...environment, ...serviceSettings, ...settings, ...pooled?.environment }
   const program = ['test/support/service-main.ts', JSON.stringify(timing)]
-  const child = spawn(process.execPath, program, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let out = ''
-  let errors = ''
-  child.stdout.on('data', (chunk) => {
-    out += chunk
-  })
-  child.stderr.on('data', (chunk) => {
-    errors += chunk
-  })
-  const ended = once(child, 'close') as Promise<[number | null, string | null]>
+  const { child, output, ended } = runNode(program, env, root)
   void ended.then(() => pooled?.end())
-  const lines = () => out.split('\n')
+  const lines = () => output.out.split('\n')
   await until(() => lines().some((line) => line.includes('service.listening')) || child.exitCode !== null)
   const listening = lines().find((line) => line.includes('service.listening'))
-  if (!listening) throw new Error(`The service did not start: ${errors}`)
+  if (!listening) throw new Error(`The service did not start: ${output.error}`)
   return {
     url: JSON.parse(listening).url,
     child,
