@@ -8,13 +8,13 @@ import type { Context } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import { limits } from '../config.ts'
 import type { ConsoleEdge } from './access/edge.ts'
-import { Refusal } from './page.ts'
 
 /** Proxies close connections on which nothing moves. */
 const quietMsMax = 15_000
 
-/** After which a browser connects again. */
+/** After which a browser connects again; where too many watch, later. */
 const reconnectMs = 1_000
+const fullMs = 15_000
 
 export class Viewers {
   #count = 0
@@ -27,11 +27,13 @@ export class Viewers {
 
   /**
    * @param render the content now; undefined ends the stream, and the browser asks again. Never rejects
-   * @throws {Refusal} 503 if too many browsers watch
+   *   If too many browsers watch, the page stays as it is and says so
    */
   watch(c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response {
-    if (this.#count >= limits.consoleViewersMax)
-      throw new Refusal(503, 'Too many pages are kept up to date: close some, or reload this one.')
+    if (this.#count >= limits.consoleViewersMax) {
+      const data = 'Not up to date: too many pages are. Close some, or reload this one.'
+      return copiedNowhere(streamSSE(c, (stream) => stream.writeSSE({ event: 'full', data, retry: fullMs })))
+    }
     this.#count += 1
     const left = new AbortController()
     const ended = AbortSignal.any([this.#closing, left.signal])
@@ -55,8 +57,12 @@ export class Viewers {
         this.#count -= 1
       }
     })
-    // Hono lets browsers keep a copy of streams.
-    answer.headers.set('Cache-Control', 'no-store')
-    return answer
+    return copiedNowhere(answer)
   }
+}
+
+/** Hono lets browsers keep a copy of streams. */
+function copiedNowhere(answer: Response): Response {
+  answer.headers.set('Cache-Control', 'no-store')
+  return answer
 }

@@ -12,6 +12,12 @@ import { listenForStaff } from './listener.ts'
 import { Viewers } from './live.ts'
 import { pagesOf } from './pages.ts'
 
+/**
+ * How long a statement of the console may take; they take milliseconds. Otherwise a page would look up to date while the
+ * database is silent.
+ */
+const answerMs = 10_000
+
 export interface StartedConsole {
   /** `http://127.0.0.1:9090/console` */
   url: string
@@ -40,6 +46,7 @@ export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole 
   const owner = createOwnerPool(urls.ownerUrl, {
     max: limits.consoleConnectionsMax,
     applicationName: 'grandlivre console',
+    answerMs,
   })
   stack.defer(() => owner.end())
   if (!needs.isAway) await checkOwner(owner)

@@ -84,6 +84,8 @@ export interface PoolOptions {
    * `limits.databaseConnectMs`.
    */
   firstAnswerMs?: number
+  /** How long each statement may take, so that a server that is silent holds no caller. Absent: any time. */
+  answerMs?: number
   telemetry?: DatabaseTelemetry
 }
 
@@ -124,6 +126,7 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
     max: options.max,
     min: options.kept ?? 0,
     application_name: options.applicationName,
+    ...(options.answerMs === undefined ? {} : { query_timeout: options.answerMs }),
     ...(options.telemetry ? { telemetry: options.telemetry } : {}),
     ...(options.connectMs === undefined ? {} : { connectionTimeoutMillis: options.connectMs }),
   })

@@ -11,8 +11,11 @@ function listen() {
     next.innerHTML = data
     adapt(main, next)
   })
+  source.addEventListener('full', ({ data }) => {
+    lost.textContent = data
+  })
   source.addEventListener('error', () => {
-    lost.textContent = 'No longer up to date: waiting for the service.'
+    lost.textContent ||= 'No longer up to date: waiting for the service.'
     // Closed for good: the session has ended, or the page is gone. Otherwise the browser connects again by itself.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 1000)
   })

@@ -1,0 +1,87 @@
+/** What becomes of a page that is kept up to date. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertKey } from '../../src/auth/console/keys.sql.ts'
+import { sha256 } from '../../src/auth/secrets.ts'
+import { limits } from '../../src/config.ts'
+import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
+import { until } from '../support/until.ts'
+
+let stage: ConsoleStage
+/** The last test stops it. */
+let isStopped = false
+
+beforeAll(async () => {
+  stage = await setConsoleStage()
+  await stage.staff.client.query('set search_path = grandlivre')
+})
+afterAll(async () => {
+  if (!isStopped) await stage?.close()
+})
+
+interface Watching {
+  /** What has arrived so far. */
+  text: string
+  hasEnded: boolean
+  leave(): void
+}
+
+async function watch(cookie: string): Promise<Watching> {
+  const leaving = new AbortController()
+  const headers = { Cookie: cookie, Accept: 'text/event-stream' }
+  const answer = await stage.ask('/console', { headers, signal: leaving.signal })
+  expect(answer.status).toBe(200)
+  const watching: Watching = { text: '', hasEnded: false, leave: () => leaving.abort() }
+  const read = async () => {
+    for await (const chunk of answer.body!.pipeThrough(new TextDecoderStream())) watching.text += chunk
+  }
+  void read()
+    .catch(() => {})
+    .finally(() => {
+      watching.hasEnded = true
+    })
+  await until(() => watching.text !== '')
+  return watching
+}
+
+test('a page is kept up to date until its session expires, its key is revoked or its owner signs out', async () => {
+  await insertKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
+  const cookies = [await stage.signIn(), await stage.signIn(), await stage.signIn('glv_console_of_bob')]
+  const [expiring, leaving, staying] = await Promise.all(cookies.map((cookie) => watch(cookie)))
+  const { client } = stage.staff
+  await client.query('update console_sessions set expires_at = now() where session_hash = $1', [
+    sha256(cookies[0]!.split('=')[1]!),
+  ])
+  await until(() => expiring!.hasEnded)
+  await stage.post(cookies[1]!, '/console/sign-out')
+  await until(() => leaving!.hasEnded)
+  expect(staying!.hasEnded).toBe(false)
+  await client.query(`update console_keys set revoked_at = now() where name = 'bob'`)
+  await until(() => staying!.hasEnded)
+  const again = await stage.ask('/console', {
+    headers: { Cookie: cookies[2]!, Accept: 'text/event-stream' },
+  })
+  expect(again.status).toBe(401)
+})
+
+test('a page that is one too many says so and stays as it is, until another is closed', async () => {
+  const cookie = await stage.signIn()
+  const open = Array.from({ length: limits.consoleViewersMax }, () => watch(cookie))
+  const watching = await Promise.all(open)
+  const full = await watch(cookie)
+  await until(() => full.hasEnded)
+  expect(full.text).toMatch(/^event: full\ndata: Not up to date: too many pages are.*\nretry: 15000\n\n$/)
+  watching[0]!.leave()
+  await until(async () => {
+    const next = await watch(cookie)
+    next.leave()
+    return next.text.includes('event: content')
+  })
+  for (const each of watching) each.leave()
+})
+
+test('a process that stops ends the pages that are open, and waits for none of them', async () => {
+  const watching = await watch(await stage.signIn())
+  isStopped = true
+  await stage.close()
+  await until(() => watching.hasEnded)
+})
