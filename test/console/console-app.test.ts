@@ -1,4 +1,6 @@
 /** What the console answers to requests, wherever they come from. */
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertKey, revokeKey } from '../../src/auth/console/keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
@@ -87,6 +89,17 @@ test('a session ends after twelve hours', async () => {
     hash,
   ])
   expect((await stage.ask('/console', { headers: { Cookie: old } })).status).toBe(303)
+})
+
+test('a request to another name that leads here is refused, signed in or not', async () => {
+  const answerOf = async (host: string) => {
+    const headers = { Cookie: cookie, Host: host }
+    const [answer] = await once(get(`${stage.origin}/console`, { headers, agent: false }), 'response')
+    answer.resume()
+    return answer.statusCode
+  }
+  expect(await answerOf('evil.example.com')).toBe(421)
+  expect(await answerOf(new URL(stage.origin).host)).toBe(200)
 })
 
 test('a form without the token of its session, or from elsewhere, does nothing', async () => {

@@ -50,6 +50,7 @@ async function seen(where: { service: ExportStage['service'] }, is: (samples: Sa
 
 test('a streamed export is counted by its rows, bytes and stages, and its request by the template of its route', async () => {
   const before = await scrape()
+  const began = performance.now()
   const answer = await download(movementsUrl(stage.service.url, { idExercice: '12' }), stage.company)
   const rows = Number(answer.trailers['x-row-count'])
   const labels = { grandlivre_export_kind: 'movements', grandlivre_export_format: 'json' }
@@ -65,6 +66,15 @@ test('a streamed export is counted by its rows, bytes and stages, and its reques
   expect(grown('grandlivre_export_ended_total', { outcome: 'done' })).toBe(1)
   for (const grandlivre_export_stage of ['wait', 'snapshot', 'first_row', 'render', 'send'])
     expect(grown('grandlivre_export_duration_seconds_count', { grandlivre_export_stage })).toBe(1)
+  // Two connections at most work on it at once, and each stage is a part of the request.
+  const seconds = (performance.now() - began) / 1_000
+  expect(grown('http_server_request_duration_seconds_sum', route)).toBeLessThan(seconds)
+  expect(grown('grandlivre_export_duration_seconds_sum', {})).toBeLessThan(2 * seconds)
+  const statements = { db_operation_name: 'select' }
+  const each =
+    grown('db_client_operation_duration_seconds_sum', statements) /
+    grown('db_client_operation_duration_seconds_count', statements)
+  expect(each).toBeLessThan(seconds)
 })
 
 test('what is wrong with a request is counted by its code, and no path, id or token becomes a label', async () => {

@@ -26,6 +26,18 @@ test('a reading that fails is absent, and is tried again', async () => {
   expect(await reading.latest()).toBe(2)
 })
 
+test('a reading that fails later is absent, too: the value before it would be shown forever', async () => {
+  let [isAway, now] = [false, 0]
+  const read = () => {
+    if (isAway) throw new Error('the database is away')
+    return 1
+  }
+  const reading = new Reading(read, () => now)
+  expect(await reading.latest()).toBe(1)
+  ;[isAway, now] = [true, 2_000]
+  expect(await reading.latest()).toBeUndefined()
+})
+
 test('a reading that never comes keeps nobody waiting, and is not begun twice', async () => {
   let reads = 0
   const reading = new Reading(

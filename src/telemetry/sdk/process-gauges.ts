@@ -7,14 +7,17 @@ const resolutionMs = 20
 /** A window at least this long is shown, then the next one begins, however many scrapers there are. */
 const windowMs = 5_000
 
-/** @returns what ends the sampling */
-export function watchProcess(instruments: Instruments): () => void {
+/** @param everyMs how long a window is at least. @returns what ends the sampling */
+export function watchProcess(
+  instruments: Pick<Instruments, 'gauge' | 'observedCounter'>,
+  everyMs = windowMs,
+): () => void {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
   histogram.enable()
   let shown = { p50: 0, p99: 0, max: 0 }
   let began = performance.now()
   const delays = () => {
-    if (performance.now() - began >= windowMs && histogram.count > 0) {
+    if (performance.now() - began >= everyMs && histogram.count > 0) {
       // A sample is the time between two timers.
       const seconds = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - resolutionMs / 1e3)
       const [p50, p99, max] = [histogram.percentile(50), histogram.percentile(99), histogram.max].map(seconds)

@@ -1,0 +1,27 @@
+import { availableParallelism } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { watchProcess } from '../../src/telemetry/sdk/process-gauges.ts'
+import type { Observation } from '../../src/telemetry/telemetry.ts'
+
+test('what the process takes is in seconds and bytes', async () => {
+  const read = new Map<string, () => Observation[]>()
+  const add = (name: string, reader: () => Observation[]) => void read.set(name, reader)
+  const began = performance.now()
+  onTestFinished(watchProcess({ gauge: add, observedCounter: add }, 0))
+  const value = (name: string) => read.get(name)!().reduce((sum, each) => sum + each.value, 0)
+  await delay(50)
+  const blocked = performance.now() + 300
+  while (performance.now() < blocked);
+  await delay(50)
+  const longest = value('nodejs.eventloop.delay.max')
+  expect(longest).toBeGreaterThan(0.2)
+  expect(longest).toBeLessThan((performance.now() - began) / 1_000)
+  // Of the whole life of the process, in which it used at least what this test did.
+  const processor = value('process.cpu.time')
+  expect(processor).toBeGreaterThan(0.1)
+  expect(processor).toBeLessThan(process.uptime() * availableParallelism())
+  const memory = value('process.memory.usage')
+  expect(memory).toBeGreaterThan(10 * 2 ** 20)
+  expect(memory).toBeLessThan(2 ** 36)
+})
