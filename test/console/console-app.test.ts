@@ -54,7 +54,12 @@ test('the cookie is for this console alone, and behind https for https alone', a
 test('every answer forbids scripts and styles from elsewhere, frames and copies', async () => {
   for (const path of ['/console/sign-in', '/console', '/console/nowhere', '/console/assets/console.js']) {
     const { headers } = await stage.ask(path, { headers: { Cookie: cookie } })
-    expect(headers.get('content-security-policy'), path).toContain("default-src 'none'; script-src 'self'")
+    expect(headers.get('content-security-policy'), path).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    )
+    expect(headers.get('x-frame-options'), path).toBe('DENY')
+    expect(headers.get('referrer-policy'), path).toBe('same-origin')
     expect(headers.get('cache-control'), path).toBe('no-store')
     expect(headers.get('x-content-type-options'), path).toBe('nosniff')
   }

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/auth/console/keys.sql.ts'
+import { limits } from '../../src/config.ts'
 import { isChromiumInstalled, openChromium } from '../support/browser/chromium.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
 import { movementsUrl, slowReader } from '../support/download.ts'
@@ -194,6 +195,20 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
       expect.stringContaining('a request to http'),
       expect.stringContaining('403'),
     ])
+  })
+
+  test('says so where too many pages are kept up to date', async () => {
+    await page.goto(`${stage.origin}/console/folders`)
+    const leaving = new AbortController()
+    const headers = { Cookie: await stage.signIn(), Accept: 'text/event-stream' }
+    // More than are accepted: pages of the tests before may not have left yet.
+    const others = Array.from({ length: 2 * limits.consoleViewersMax }, () =>
+      stage.ask('/console', { headers, signal: leaving.signal }),
+    )
+    await Promise.all(others)
+    await page.goto(`${stage.origin}/console`)
+    await page.getByText('Not up to date: too many pages are.').waitFor()
+    leaving.abort()
   })
 
   test('shows the sign-in page once the key is revoked', async () => {
