@@ -21,7 +21,8 @@ export class DatabaseAway extends Error {
 export function refusalOf(name: string, error: unknown): string {
   // If a name has several addresses, Node reports the reason for each, without a message of its own.
   const reasons = error instanceof AggregateError ? error.errors : [error]
-  return `The server of ${name} refuses the connection: ${reasons.map((reason: Error) => reason.message).join('; ')}`
+  const messages = reasons.map((reason) => (withRemedy(reason) as Error).message)
+  return `The server of ${name} refuses the connection: ${messages.join('; ')}`
 }
 
 /**
@@ -48,20 +49,67 @@ export function errorClassOf(error: unknown): DatabaseErrorClass | undefined {
 }
 
 /**
- * A pooler reports everything as SQLSTATE 08P01: outages of its own or of the server, and, with these words, what waiting
- * does not mend: a login or a database that it does not know.
+ * What poolers report, in the words of PgBouncer, and what operators do about it. It gives all of it SQLSTATE 08P01, like
+ * a lost connection. The first that matches counts: a pooler that may not log in quotes the server.
  */
-export function isPoolerRefusal(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    codeOf(error) === '08P01' &&
-    /no such (user|database)|authentication failed|not allowed/.test(error.message)
-  )
+const poolerReports = [
+  {
+    says: /no such database/,
+    isLasting: true,
+    remedy:
+      'The pooler has no database of that name: add it to [databases] of PgBouncer, or correct the address.',
+  },
+  {
+    says: /no such user|authentication failed|login rejected|not allowed/,
+    isLasting: true,
+    remedy:
+      'The login or its password is wrong: compare the address with auth_file or auth_query of PgBouncer, and both with ' +
+      'the role in PostgreSQL.',
+  },
+  {
+    says: /no more connections allowed|client connections exceeded/,
+    isFull: true,
+    remedy:
+      'The pooler takes no more clients: raise max_client_conn of PgBouncer, or lower EXPORTS_PER_THREAD, ' +
+      'EXPORT_THREADS or the number of processes.',
+  },
+  {
+    says: /query_wait_timeout/,
+    isFull: true,
+    remedy:
+      'No session of the pooler became free in time: raise default_pool_size of PgBouncer, or lower EXPORTS_PER_THREAD.',
+  },
+  {
+    says: /server login has been failing|cannot connect to server|server_login_retry/,
+    remedy:
+      'The pooler does not reach PostgreSQL: check that the server runs and accepts its connections, and that host and ' +
+      'port in [databases] of PgBouncer lead to it. The log of PgBouncer has the reason.',
+  },
+]
+
+function poolerReportOf(
+  error: unknown,
+): { isLasting?: boolean; isFull?: boolean; remedy: string } | undefined {
+  if (!(error instanceof Error) || codeOf(error) !== '08P01') return undefined
+  return poolerReports.find(({ says }) => says.test(error.message))
 }
 
-/** It has no session left, or takes no more clients. */
-function isPoolerFull(error: Error): boolean {
-  return codeOf(error) === '08P01' && /query_wait_timeout|no more connections allowed/.test(error.message)
+/** Whether a pooler refuses what waiting does not mend: a login or a database that it does not know. */
+export function isPoolerRefusal(error: unknown): boolean {
+  return poolerReportOf(error)?.isLasting === true
+}
+
+const silentRemedy =
+  'The database did not answer in time, or a pooler had no session for the statement: check that the server answers, and ' +
+  'raise default_pool_size of PgBouncer or lower EXPORTS_PER_THREAD if all its sessions are taken.'
+
+/** The same error, for the log, with what operators do about it where a pooler reports it or may be the cause. */
+function withRemedy(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof AppError) return error
+  const isSilent = error.message === 'Query read timeout'
+  const remedy = isSilent ? silentRemedy : poolerReportOf(error)?.remedy
+  if (remedy === undefined || error.message.endsWith(remedy)) return error
+  return Object.assign(new Error(`${error.message}. ${remedy}`), isSilent ? {} : { code: codeOf(error) })
 }
 
 /** As /readyz names it. */
@@ -78,10 +126,11 @@ export function missingOf(error: unknown): string | undefined {
   if (asUnsafeConnection(error) instanceof UnsafeConnection) return 'a safe connection to the database'
   const code = codeOf(error)
   if (code === '53100') return 'disk space of the database'
-  const isFull = code === '53300' || isPoolerFull(error) || /^timeout exceeded/.test(error.message)
+  const isFull = code === '53300' || poolerReportOf(error)?.isFull || /^timeout exceeded/.test(error.message)
   if (isFull) return aFreeConnection
   if (code.startsWith('53')) return 'resources of the database'
-  return isConnectionLoss(error) ? theDatabase : undefined
+  // Our statements never cause the latter: a pooler passes on that the server no longer accepts its login or database.
+  return isConnectionLoss(error) || /^(28|3D)/.test(code) ? theDatabase : undefined
 }
 
 /** Whether the database, and not what reads it, is the cause: its connection is lost or refused, or it reports an error. */
@@ -94,7 +143,7 @@ export function unavailable(cause: unknown): AppError {
   return new AppError('ERR-UNAVAILABLE', {
     headers: { 'Retry-After': '5' },
     missing: missingOf(cause) ?? theDatabase,
-    cause,
+    cause: withRemedy(cause),
   })
 }
 

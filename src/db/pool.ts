@@ -20,8 +20,16 @@ const rollbackMs = 1_000
  */
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
 
-/** Responses and files contain days as PostgreSQL prints them, and its administrator may have set another style. */
-export const ourSettings = '-c search_path=grandlivre -c datestyle=ISO'
+/**
+ * Responses and files contain days as PostgreSQL prints them, and its administrator may have set another style.
+ *
+ * A session keeps its locks, and counts for max_connections, until the server notices that its client is gone. If the
+ * machine of the client or the network failed, nothing says so, and PostgreSQL would notice after two hours; with these
+ * settings after a minute.
+ */
+export const ourSettings =
+  '-c search_path=grandlivre -c datestyle=ISO ' +
+  '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3'
 
 /**
  * The client of every pool. It listens for `error` as long as it lives: a connection that is lost emits it, whether a

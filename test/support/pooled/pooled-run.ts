@@ -7,6 +7,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import { startPgBouncer } from '../servers/pgbouncer.ts'
+import { until } from '../until.ts'
 
 let isPooledRun = process.env['TEST_POOLER'] === '1'
 
@@ -35,8 +36,18 @@ export interface PooledAddress {
   end(): Promise<void>
 }
 
-/** Services of this process by the database that they use directly. */
-const running = new Map<string, number>()
+/** A service of this process. */
+interface Running {
+  /** The database that it uses directly; undefined if that was away when the service started. */
+  database: string | undefined
+}
+const running = new Set<Running>()
+
+/**
+ * How long sessions that a process has left may take to end. A server that hung, or a proxy that was frozen, hears of it
+ * only afterwards, when their successors are there already.
+ */
+const endingMs = 10_000
 
 /**
  * Starts a pooler in front of a server, and creates its login there.
@@ -98,7 +109,8 @@ export async function throughPooler(settings: {
   if (!isPooledRun || databaseUrl === undefined || directDatabaseUrl !== undefined) return undefined
   const main = await openPooledAddress(databaseUrl)
   const exports = exportDatabaseUrl === undefined ? undefined : await openPooledAddress(exportDatabaseUrl)
-  running.set(databaseUrl, (running.get(databaseUrl) ?? 0) + 1)
+  const service: Running = { database: await databaseAt(databaseUrl).catch(() => undefined) }
+  running.add(service)
   return {
     settings: { databaseUrl: main.url, directDatabaseUrl: databaseUrl, exportDatabaseUrl: exports?.url },
     environment: {
@@ -106,27 +118,59 @@ export async function throughPooler(settings: {
       DIRECT_DATABASE_URL: databaseUrl,
       ...(exports ? { EXPORT_DATABASE_URL: exports.url } : {}),
     },
-    check: () => checkSessions(databaseUrl, (running.get(databaseUrl) ?? 1) * directMax),
+    check: () => checkSessions(databaseUrl),
     end: async () => {
-      running.set(databaseUrl, running.get(databaseUrl)! - 1)
+      running.delete(service)
       await Promise.all([main.end(), exports?.end()])
     },
   }
 }
 
-async function checkSessions(url: string, most: number): Promise<void> {
+/** Names a database whatever proxies lead to it. */
+async function databaseAt(url: string): Promise<string> {
+  const [row] = await ask(url, `select concat_ws(' ', inet_server_port(), current_database()) as database`)
+  return row.database
+}
+
+/** The service may be one whose database is away: then there is nothing to count. */
+async function checkSessions(url: string): Promise<void> {
+  const database = await databaseAt(url).catch(() => undefined)
+  if (database === undefined) return
+  const sharing = [...running].filter((service) => (service.database ?? database) === database)
+  const most = sharing.length * directMax
+  const deadline = Date.now() + endingMs
+  let found = await readSessions(url)
+  await until(async () => {
+    if (found.direct.length <= most || Date.now() > deadline) return true
+    found = await readSessions(url)
+    return false
+  })
+  if (found.locks > 0) throw new Error(`${found.locks} advisory locks are left in sessions of the pooler`)
+  if (found.direct.length <= most) return
+  throw new Error(
+    `${found.direct.length} sessions of the server itself, and not at most ${most}: ${found.direct.join(', ')}`,
+  )
+}
+
+interface Sessions {
+  /** Names of those that lead to the server itself. */
+  direct: string[]
+  /** Advisory locks in sessions that the pooler shares. */
+  locks: number
+}
+
+async function readSessions(url: string): Promise<Sessions> {
   const [found] = await ask(
     url,
     `select
-       (select count(*)::int from pg_stat_activity where datname = current_database() and usename <> '${pooledLogin.name}'
+       (select coalesce(array_agg(application_name order by 1), '{}') from pg_stat_activity
+        where datname = current_database() and usename <> '${pooledLogin.name}'
           and application_name in (${directNames.map((name) => `'grandlivre ${name}'`).join(', ')})) as direct,
        (select count(*)::int from pg_locks join pg_stat_activity using (pid)
         where datname = current_database() and usename = '${pooledLogin.name}' and locktype = 'advisory'
           and state = 'idle') as locks`,
-  ).catch(() => [{ direct: 0, locks: 0 }])
-  const { direct, locks } = found as { direct: number; locks: number }
-  if (locks > 0) throw new Error(`${locks} advisory locks are left in sessions of the pooler`)
-  if (direct > most) throw new Error(`${direct} connections to the server itself, and not at most ${most}`)
+  ).catch(() => [{ direct: [], locks: 0 }])
+  return found
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
