@@ -99,16 +99,18 @@ export function isPoolerRefusal(error: unknown): boolean {
   return poolerReportOf(error)?.isLasting === true
 }
 
+/** Of pg itself. A pooler that has no session, or does not reach the server, is silent at first. */
+const silence = /^(Query read timeout|Connection terminated due to connection timeout|timeout expired)$/
 const silentRemedy =
-  'The database did not answer in time, or a pooler had no session for the statement: check that the server answers, and ' +
-  'raise default_pool_size of PgBouncer or lower EXPORTS_PER_THREAD if all its sessions are taken.'
+  'The database did not answer in time: check that the server runs and answers. If there is a pooler, check that it reaches ' +
+  'the server; if all its sessions are taken, raise default_pool_size of PgBouncer or lower EXPORTS_PER_THREAD.'
 
 /** The same error, for the log, with what operators do about it where a pooler reports it or may be the cause. */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error
-  const isSilent = error.message === 'Query read timeout'
+  const isSilent = silence.test(error.message)
   const remedy = isSilent ? silentRemedy : poolerReportOf(error)?.remedy
-  if (remedy === undefined || error.message.endsWith(remedy)) return error
+  if (remedy === undefined) return error
   return Object.assign(new Error(`${error.message}. ${remedy}`), isSilent ? {} : { code: codeOf(error) })
 }
 

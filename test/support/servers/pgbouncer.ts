@@ -2,10 +2,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { databaseUser } from '../../../src/db/embedded/programs.ts'
 import { until } from '../until.ts'
 
@@ -17,6 +16,14 @@ export interface PgBouncerOptions {
   sessions?: number
   /** By default, a free one. */
   port?: number
+  /** Clients that it takes. */
+  clients?: number
+  /** How long a client may wait for a session. */
+  waitSeconds?: number
+  /** The only database that it knows. By default, any. */
+  knownDatabase?: string
+  /** Of PostgreSQL. By default, that of the first URL. */
+  serverPort?: number
 }
 
 export interface PgBouncer {
@@ -40,14 +47,12 @@ export function warnIfPoolerIsMissing(): void {
 }
 
 /** @param databaseUrls a URL for each login that may connect */
-export async function startPgBouncer(
-  databaseUrls: string[],
-  { poolMode, dropsOptions, sessions = 60, port: fixedPort }: PgBouncerOptions,
-): Promise<PgBouncer> {
+export async function startPgBouncer(databaseUrls: string[], options: PgBouncerOptions): Promise<PgBouncer> {
+  const { poolMode, dropsOptions, sessions = 60, clients = 2_000, waitSeconds = 120 } = options
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-pgbouncer-'))
   await chmod(folder, 0o755)
-  const port = fixedPort ?? (await freePort())
-  const { hostname, port: serverPort } = new URL(databaseUrls[0]!)
+  const port = options.port ?? (await freePort())
+  const server = new URL(databaseUrls[0]!)
   const logins = databaseUrls.map((url) => new URL(url))
   await writeFile(
     join(folder, 'logins.txt'),
@@ -56,7 +61,7 @@ export async function startPgBouncer(
   await writeFile(
     join(folder, 'pgbouncer.ini'),
     `[databases]
-* = host=${hostname} port=${serverPort}
+${options.knownDatabase ?? '*'} = host=${server.hostname} port=${options.serverPort ?? server.port}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
@@ -65,7 +70,8 @@ auth_type = plain
 auth_file = ${join(folder, 'logins.txt')}
 pool_mode = ${poolMode}
 default_pool_size = ${sessions}
-max_client_conn = 2000
+max_client_conn = ${clients}
+query_wait_timeout = ${waitSeconds}
 server_login_retry = 1
 ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
 `,
@@ -81,7 +87,7 @@ ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
     url.port = String(port)
     return url.href
   }
-  await untilListening(child, through(databaseUrls[0]!))
+  await untilListening(child, port)
   return {
     through,
     stop: async () => {
@@ -92,23 +98,21 @@ ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
   }
 }
 
-async function untilListening(child: ChildProcess, url: string): Promise<void> {
+async function untilListening(child: ChildProcess, port: number): Promise<void> {
   let errors = ''
   child.stderr?.on('data', (chunk) => {
     errors += chunk
   })
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`PgBouncer did not start: ${errors}`)
-    const client = new pg.Client({ connectionString: url })
-    client.on('error', () => {})
+    const socket = connect(port, '127.0.0.1')
     try {
-      await client.connect()
+      await once(socket, 'connect')
       return true
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return false
-      throw error
+    } catch {
+      return false
     } finally {
-      await client.end()
+      socket.destroy()
     }
   })
 }

@@ -1,0 +1,164 @@
+/**
+ * What PgBouncer itself refuses, in its own words: operators get cause and remedy, at the start and in the log, and
+ * callers 503 with Retry-After.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDatabaseOfService } from '../../src/db/database.ts'
+import { DatabaseAway } from '../../src/db/outage.ts'
+import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { ensurePooledLogin, withLogin } from '../support/pooled/pooled-run.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import {
+  freePort,
+  isPgBouncerInstalled,
+  type PgBouncerOptions,
+  startPgBouncer,
+} from '../support/servers/pgbouncer.ts'
+import { type Answer, request, startTestService, type TestService } from '../support/service.ts'
+import { keyInfo } from '../support/stages/caller-stage.ts'
+import { until } from '../support/until.ts'
+
+interface Refusal {
+  what: string
+  /** The words of PgBouncer. */
+  says: RegExp
+  /** What the operator reads after them. */
+  remedy: string
+  /** Waiting does not mend it, so the service does not start. */
+  isLasting: boolean
+  options: Partial<PgBouncerOptions>
+  /** Its auth_file has another login. */
+  hasOtherLogin?: true
+  /** How a client of the test uses up what there is. */
+  taken?: string
+}
+
+const refusals: Refusal[] = [
+  {
+    what: 'a database that it does not know',
+    says: /no such database: test_/,
+    remedy: 'add it to [databases] of PgBouncer',
+    isLasting: true,
+    options: { knownDatabase: 'other' },
+  },
+  {
+    what: 'a login that it does not know',
+    says: /no such user|authentication failed/,
+    remedy: 'compare the address with auth_file or auth_query of PgBouncer',
+    isLasting: true,
+    options: {},
+    hasOtherLogin: true,
+  },
+  {
+    what: 'more clients than max_client_conn',
+    says: /no more connections allowed \(max_client_conn\)/,
+    remedy: 'raise max_client_conn of PgBouncer',
+    isLasting: false,
+    options: { clients: 1 },
+    taken: 'select',
+  },
+  {
+    what: 'a client that has waited for query_wait_timeout',
+    says: /query_wait_timeout/,
+    remedy: 'raise default_pool_size of PgBouncer',
+    isLasting: false,
+    options: { sessions: 1, waitSeconds: 1 },
+    taken: 'begin',
+  },
+  {
+    // Older ones keep clients waiting. Newer ones refuse them.
+    what: 'clients, or is silent, while it does not reach the server',
+    says: /connection timeout|timeout expired|server login has been failing/,
+    remedy: 'check that it reaches the server',
+    isLasting: false,
+    options: { serverPort: 1 },
+  },
+]
+
+let database: TestDatabase
+let staff: Staff
+let headers: Record<string, string>
+let port: number
+let service: TestService
+let stopPooler: () => Promise<void>
+
+beforeAll(async () => {
+  if (!isPgBouncerInstalled) return
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  const secret = await staff.thirdParty('ONE')
+  headers = credentials(await staff.token('ONE', 'api', folders.first), secret)
+  await ensurePooledLogin(database.ownerUrl)
+  port = await freePort()
+  await startPooler()
+  service = await startTestService({ ownerUrl: pooledUrl() }, { directDatabaseUrl: database.ownerUrl })
+})
+
+afterAll(async () => {
+  await service?.stop()
+  await stopPooler?.()
+  await staff?.end()
+  await database?.drop()
+})
+
+const pooledUrl = (): string => Object.assign(new URL(withLogin(database.ownerUrl)), { port }).href
+
+async function startPooler(refusal?: Refusal): Promise<void> {
+  await stopPooler?.()
+  const login = refusal?.hasOtherLogin ? 'stranger' : undefined
+  const url = new URL(withLogin(database.ownerUrl))
+  const logins = [login === undefined ? url.href : Object.assign(url, { username: login }).href]
+  const options = { poolMode: 'transaction', dropsOptions: false, port, ...refusal?.options } as const
+  stopPooler = (await startPgBouncer(logins, options)).stop
+}
+
+/** A client of the test that is there first. */
+async function take(refusal: Refusal): Promise<pg.Client | undefined> {
+  if (refusal.taken === undefined) return undefined
+  const client = new pg.Client({ connectionString: pooledUrl() })
+  client.on('error', () => {})
+  // The connections of the service may take the place while they try again.
+  await until(() =>
+    client.connect().then(
+      () => true,
+      () => false,
+    ),
+  )
+  await client.query(refusal.taken)
+  return client
+}
+
+describe.skipIf(!isPgBouncerInstalled)('PgBouncer refuses', () => {
+  test.each(refusals)('$what', async (refusal) => {
+    const { says, remedy, isLasting } = refusal
+    const ask = (): Promise<Answer> => request(service.url + keyInfo, headers)
+    await until(async () => (await ask()).status === 200)
+    await startPooler(refusal)
+    const client = await take(refusal)
+    const before = service.lines.length
+    const failed = () =>
+      service.lines
+        .slice(before)
+        .find((line) => line.includes('request.failed') && says.test(line) && line.includes(remedy))
+    const settings = { dataDir: '', databaseUrl: pooledUrl(), directDatabaseUrl: database.ownerUrl }
+    const starting = openDatabaseOfService(settings).catch((error: Error) => error)
+    const answers: Answer[] = []
+    await until(async () => {
+      answers.push(await ask())
+      return failed() !== undefined
+    })
+    for (const { status, headers, body } of answers) {
+      expect([status, body.error.code]).toEqual([503, 'ERR-UNAVAILABLE'])
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(JSON.stringify(body)).not.toMatch(/pgbouncer|pooler|web|query_wait/i)
+    }
+    const start = await starting
+    expect(String(start)).toMatch(/The server of DATABASE_URL refuses the connection: /)
+    expect(String(start)).toMatch(says)
+    expect(String(start)).toContain(remedy)
+    expect(start instanceof DatabaseAway).toBe(!isLasting)
+    await client?.end()
+    await startPooler()
+  })
+})
