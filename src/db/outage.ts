@@ -82,8 +82,8 @@ const poolerReports = [
   {
     says: /server login has been failing|cannot connect to server|server_login_retry/,
     remedy:
-      'The pooler does not reach PostgreSQL: check that the server runs and accepts its connections, and that host and ' +
-      'port in [databases] of PgBouncer lead to it. The log of PgBouncer has the reason.',
+      'The pooler cannot log in to PostgreSQL: check that the server runs, that host and port in [databases] of PgBouncer ' +
+      'lead to it, and that name and password in its auth_file are those of the role. The log of PgBouncer has the reason.',
   },
 ]
 

@@ -136,12 +136,16 @@ export function isQueueFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'Task queue is at limit'
 }
 
-/** No thread was free in time, or too many exports wait already. */
-export function noThreadFree(cause?: unknown): AppError {
+/** No thread was free in time, or too many exports wait already. The cause says to operators what to do. */
+export function noThreadFree(): AppError {
+  const cause = new Error(
+    'All export threads are busy, and exports that wait for them have waited too long or are too many: raise EXPORT_THREADS ' +
+      'or EXPORTS_PER_THREAD, or start another process.',
+  )
   return new AppError('ERR-UNAVAILABLE', { headers: { 'Retry-After': '10' }, cause })
 }
 
 export function asAppError(error: unknown): Error {
-  if (isQueueFull(error)) return noThreadFree(error)
+  if (isQueueFull(error)) return noThreadFree()
   return error instanceof Error ? error : new Error('the export thread failed', { cause: error })
 }

@@ -43,19 +43,24 @@ export class WaitingTasks implements TaskQueue {
 
   push(task: Task): void {
     this.#tasks.push(task)
+    this.#limitWait(task)
+  }
+
+  /** Returns a task for which no thread had a slot. The first to wait comes this way only. */
+  unshift(task: Task): void {
+    this.#tasks.unshift(task)
+    this.#limitWait(task)
+  }
+
+  #limitWait(task: Task): void {
     const waiting = waitingOf(task)
-    if (!waiting) return
+    if (!waiting || this.#timers.has(task)) return
     const tooLate = () => {
       const isWaiting = this.#tasks.includes(task)
       this.remove(task)
       if (isWaiting) waiting.refuse()
     }
     this.#timers.set(task, setTimeout(tooLate, this.#waitMs).unref())
-  }
-
-  /** Returns a task for which no thread had a slot. */
-  unshift(task: Task): void {
-    this.#tasks.unshift(task)
   }
 
   remove(task: Task): void {

@@ -67,6 +67,13 @@ const refusals: Refusal[] = [
     taken: 'begin',
   },
   {
+    what: 'clients while the server refuses its login',
+    says: /server login has been failing/,
+    remedy: 'name and password in its auth_file are those of the role',
+    isLasting: false,
+    options: { serverPassword: 'another' },
+  },
+  {
     // Older ones keep clients waiting. Newer ones refuse them.
     what: 'clients, or is silent, while it does not reach the server',
     says: /connection timeout|timeout expired|server login has been failing/,
@@ -141,8 +148,6 @@ describe.skipIf(!isPgBouncerInstalled)('PgBouncer refuses', () => {
       service.lines
         .slice(before)
         .find((line) => line.includes('request.failed') && says.test(line) && line.includes(remedy))
-    const settings = { dataDir: '', databaseUrl: pooledUrl(), directDatabaseUrl: database.ownerUrl }
-    const starting = openDatabaseOfService(settings).catch((error: Error) => error)
     const answers: Answer[] = []
     await until(async () => {
       answers.push(await ask())
@@ -153,7 +158,8 @@ describe.skipIf(!isPgBouncerInstalled)('PgBouncer refuses', () => {
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
       expect(JSON.stringify(body)).not.toMatch(/pgbouncer|pooler|web|query_wait/i)
     }
-    const start = await starting
+    const settings = { dataDir: '', databaseUrl: pooledUrl(), directDatabaseUrl: database.ownerUrl }
+    const start = await openDatabaseOfService(settings).catch((error: Error) => error)
     expect(String(start)).toMatch(/The server of DATABASE_URL refuses the connection: /)
     expect(String(start)).toMatch(says)
     expect(String(start)).toContain(remedy)

@@ -36,10 +36,15 @@ export interface Fence<Shown = unknown> {
   beginMs: number
 }
 
-/** No two connections became free in time. */
+/** No two connections became free in time. The cause says to operators what to do. */
 export class NotAdmitted extends AppError {
   constructor() {
+    const cause = new Error(
+      'No two sessions of the database were free for an export in time: raise default_pool_size of PgBouncer, or lower ' +
+        'EXPORTS_PER_THREAD.',
+    )
     super('ERR-UNAVAILABLE', {
+      cause,
       message:
         'More exports are running than the database has connections for; repeat the request after a pause',
       headers: { 'Retry-After': '10' },
