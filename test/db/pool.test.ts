@@ -49,6 +49,22 @@ test('options are added to those of the address, in an encoding that psql reads,
   ])
 })
 
+test('a session whose client is gone without a word ends within a minute', async () => {
+  const other = createPool(database.serviceUrl, { max: 1, applicationName: 'keepalives' })
+  const { rows } = await other.query(
+    `select name, setting::int from pg_settings where name ~ '^tcp_keepalives' order by name`,
+  )
+  await other.end()
+  const settings = Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+  const {
+    tcp_keepalives_count: count,
+    tcp_keepalives_idle: idle,
+    tcp_keepalives_interval: interval,
+  } = settings
+  expect(idle).toBeGreaterThan(0)
+  expect(idle + count * interval).toBeLessThanOrEqual(60)
+})
+
 test('dates are year-month-day, whatever the date style of the server', async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1)
   await pool.query(`alter database ${name} set datestyle = 'German'`)
