@@ -2,7 +2,14 @@
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { UnsafeConnection } from '../../src/db/check-connection.ts'
-import { DatabaseAway, missingOf, unavailable, unavailableIfMissing } from '../../src/db/outage.ts'
+import {
+  aFreeConnection,
+  DatabaseAway,
+  missingOf,
+  theDatabase,
+  unavailable,
+  unavailableIfMissing,
+} from '../../src/db/outage.ts'
 import { AppError } from '../../src/errors.ts'
 
 function failure(code: string): Error {
@@ -20,6 +27,9 @@ test.each([
   ['57P04', 'the database'],
   ['57P05', 'the database'],
   ['08006', 'the database'],
+  // What a pooler passes on when the server refuses its login or no longer has the database.
+  ['28P01', 'the database'],
+  ['3D000', 'the database'],
   ['ECONNREFUSED', 'the database'],
 ])('%s lacks %s, and is 503 with Retry-After', (code, missing) => {
   const error = unavailableIfMissing(failure(code))
@@ -44,6 +54,22 @@ test('a pool without a free connection, an unsafe connection and a lost one are 
   const refusal = new Error('unsupported startup parameter: options')
   for (const unsafe of [new UnsafeConnection(['because']), Object.assign(refusal, { code: '08P01' })])
     expect(missingOf(unavailable(unsafe))).toBe('a safe connection to the database')
+})
+
+test.each([
+  ['no such database: books', '[databases]', theDatabase],
+  ['no such user: web', 'auth_file', theDatabase],
+  ['password authentication failed', 'auth_file', theDatabase],
+  ['no more connections allowed (max_client_conn)', 'max_client_conn', aFreeConnection],
+  ['client connections exceeded (max_db_client_connections)', 'max_client_conn', aFreeConnection],
+  ['query_wait_timeout', 'default_pool_size', aFreeConnection],
+  ['server login has been failing, cached error: connect failed (server_login_retry)', 'runs', theDatabase],
+])('"%s" of a pooler has its remedy in the log, and not in the answer', (words, remedy, missing) => {
+  const error = unavailable(Object.assign(new Error(words), { code: '08P01' }))
+  expect([error.status, error.missing, error.message.includes(words)]).toEqual([503, missing, false])
+  const { message } = error.cause as Error
+  expect(message.startsWith(`${words}. `)).toBe(true)
+  expect(message.slice(words.length)).toContain(remedy)
 })
 
 test('a server with several addresses is reported with the reason of each', async () => {
