@@ -67,13 +67,6 @@ const refusals: Refusal[] = [
     taken: 'begin',
   },
   {
-    what: 'clients while the server refuses its login',
-    says: /server login has been failing/,
-    remedy: 'name and password in its auth_file are those of the role',
-    isLasting: false,
-    options: { serverPassword: 'another' },
-  },
-  {
     // Older ones keep clients waiting. Newer ones refuse them.
     what: 'clients, or is silent, while it does not reach the server',
     says: /connection timeout|timeout expired|server login has been failing/,
@@ -123,15 +116,16 @@ async function startPooler(refusal?: Refusal): Promise<void> {
 /** A client of the test that is there first. */
 async function take(refusal: Refusal): Promise<pg.Client | undefined> {
   if (refusal.taken === undefined) return undefined
-  const client = new pg.Client({ connectionString: pooledUrl() })
-  client.on('error', () => {})
-  // The connections of the service may take the place while they try again.
-  await until(() =>
-    client.connect().then(
+  // The connections of the service may take the place while they try again. A client connects only once.
+  let client = new pg.Client()
+  await until(async () => {
+    client = new pg.Client({ connectionString: pooledUrl() })
+    client.on('error', () => {})
+    return client.connect().then(
       () => true,
       () => false,
-    ),
-  )
+    )
+  })
   await client.query(refusal.taken)
   return client
 }

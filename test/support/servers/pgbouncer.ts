@@ -24,8 +24,6 @@ export interface PgBouncerOptions {
   knownDatabase?: string
   /** Of PostgreSQL. By default, that of the first URL. */
   serverPort?: number
-  /** With which it logs in to PostgreSQL. By default, that of the client. */
-  serverPassword?: string
 }
 
 export interface PgBouncer {
@@ -55,8 +53,6 @@ export async function startPgBouncer(databaseUrls: string[], options: PgBouncerO
   await chmod(folder, 0o755)
   const port = options.port ?? (await freePort())
   const server = new URL(databaseUrls[0]!)
-  const asLogin =
-    options.serverPassword === undefined ? '' : ` user=${server.username} password=${options.serverPassword}`
   const logins = databaseUrls.map((url) => new URL(url))
   await writeFile(
     join(folder, 'logins.txt'),
@@ -65,7 +61,7 @@ export async function startPgBouncer(databaseUrls: string[], options: PgBouncerO
   await writeFile(
     join(folder, 'pgbouncer.ini'),
     `[databases]
-${options.knownDatabase ?? '*'} = host=${server.hostname} port=${options.serverPort ?? server.port}${asLogin}
+${options.knownDatabase ?? '*'} = host=${server.hostname} port=${options.serverPort ?? server.port}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
