@@ -2,7 +2,8 @@
  * The name of a file decides which of five projects runs it:
  *
  * - `*.unit.test.ts`: needs only its own process, no server. `npm run test:unit` runs these alone.
- * - `*.slow.test.ts`: waits for real seconds, or kills processes; only `npm run test:slow` runs these.
+ * - `*.slow.test.ts`: waits for real seconds, kills or stops processes and servers, or costs more than ten seconds of
+ *   processor time for what few changes touch; only `npm run test:slow` runs these.
  * - `*.pipeline.test.ts`: runs a data pipeline with hundreds of packages; only `npm run test:examples` runs these.
  * - `*.alone.test.ts`: measures its own process, which no other file may have used.
  * - any other `*.test.ts`: uses the servers of the run. It has its own database on the PostgreSQL of the run,

@@ -1,4 +1,4 @@
-/** What `npm start` shows on a terminal. What it writes elsewhere: stop-signal.test.ts. */
+/** What `npm start` shows on a terminal. What it writes elsewhere: stop-signal.slow.test.ts. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'

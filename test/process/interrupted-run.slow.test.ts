@@ -22,7 +22,7 @@ test.concurrent.each([
   // Tests with a server of their own beside that of the run.
   const run = spawn(
     process.execPath,
-    ['node_modules/vitest/vitest.mjs', 'run', '--project', 'service', 'test/db/database.test.ts'],
+    ['node_modules/vitest/vitest.mjs', 'run', '--project', 'slow', 'test/db/database.slow.test.ts'],
     { cwd: project, env: { PATH: process.env['PATH'], TMPDIR: temporary }, detached: true, stdio: 'ignore' },
   )
   try {
