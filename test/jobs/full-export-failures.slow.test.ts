@@ -52,6 +52,25 @@ test.concurrent('an export fails when its process is killed in the last attempt'
   await until(async () => (await stage.stored()).length === 0)
 })
 
+test.concurrent('the file of a killed process is removed even if its export was cancelled meanwhile', {
+  timeout,
+}, async (context) => {
+  const scene = await stageOf(context)
+  const { service, gate } = await scene.startGatedProcess()
+  const id = await scene.begin(service)
+  await scene.readUpTo(0.3, gate, service, id)
+  await service.kill()
+  expect(await scene.stored()).toHaveLength(1)
+  await scene.sql(
+    `update grandlivre.exports set state = 'failed', finished_at = now(), reason = 'reason' where id = $1`,
+    [id],
+  )
+  await scene.noticeSilence([id])
+  const successor = await scene.start()
+  await until(async () => (await scene.stored()).length === 0)
+  expect(successor.logged('export.started', id)).toBe(false)
+})
+
 test.concurrent('a frozen process that lost its export cannot finish it', {
   timeout,
 }, async (context) => {

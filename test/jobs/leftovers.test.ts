@@ -104,26 +104,6 @@ test('an ended export keeps only the file that its row names, and any other expo
   expect(await stored()).toEqual([...running, done[1], stranger, ...unknown].sort())
 })
 
-test('the file of a killed process is removed even if its export was cancelled meanwhile', async ({
-  onTestFinished,
-}) => {
-  const scene = await setFailingStage()
-  onTestFinished(() => scene.close())
-  const { service, gate } = await scene.startGatedProcess()
-  const id = await scene.begin(service)
-  await scene.readUpTo(0.3, gate, service, id)
-  await service.kill()
-  expect(await scene.stored()).toHaveLength(1)
-  await scene.sql(
-    `update grandlivre.exports set state = 'failed', finished_at = now(), reason = 'reason' where id = $1`,
-    [id],
-  )
-  await scene.noticeSilence([id])
-  const successor = await scene.start()
-  await until(async () => (await scene.stored()).length === 0)
-  expect(successor.logged('export.started', id)).toBe(false)
-})
-
 /** Begins an export that waits for a lock while it reads, until the test ends the transaction. */
 async function beginHeldExport({ onTestFinished }: TestContext) {
   const scene = await setFailingStage()

@@ -1,4 +1,4 @@
-/** Full exports in CSV and Parquet over HTTP: files, refusals, a service without the package, and processes killed. */
+/** Full exports in CSV and Parquet over HTTP: files, refusals, and a service without the package. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
@@ -8,14 +8,12 @@ import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { flatFile } from '../../support/fixtures/flat-bytes.ts'
-import { askParquet, isRunning, parquetWriters } from '../../support/fixtures/parquet.ts'
+import { askParquet } from '../../support/fixtures/parquet.ts'
 import { ended, type JobAnswer, trigger } from '../../support/full-export.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { startProcess } from '../../support/process.ts'
 import { request } from '../../support/service.ts'
 import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
-import { setFailingStage } from '../../support/stages/failing-stage.ts'
-import { until } from '../../support/until.ts'
 
 let stage: ExportStage
 
@@ -188,72 +186,3 @@ async function checkoutWithout(scope: string): Promise<string> {
     if (name !== scope) await symlink(join(here, 'node_modules', name), join(root, 'node_modules', name))
   return root
 }
-
-describe('an export in Parquet', () => {
-  const hold = 'begin; lock table grandlivre.accounts in access exclusive mode'
-
-  /** The only process that writes Parquet for that one. */
-  async function writerOf(pid: number): Promise<number> {
-    let found: number[] = []
-    await until(async () => {
-      found = await parquetWriters(pid)
-      return found.length === 1
-    })
-    return found[0]!
-  }
-
-  test('whose program is killed succeeds at the next attempt, and fails with a reason after the last', async ({
-    onTestFinished,
-  }) => {
-    const stage = await setFailingStage({ movements: 200 })
-    onTestFinished(() => stage.close())
-    const service = await stage.start()
-    await stage.sql(hold)
-    for (const deaths of [1, 3]) {
-      const { body } = await trigger(service.url, stage.headers, { format: 'PARQUET' })
-      for (let attempt = 1; attempt <= deaths; attempt++) {
-        const pid = await writerOf(process.pid)
-        process.kill(pid, 'SIGKILL')
-        await until(async () => !(await isRunning(pid)))
-      }
-      if (deaths === 1) await writerOf(process.pid)
-      await stage.sql('commit')
-      const job = await ended(service.url, stage.headers, body.id)
-      if (deaths === 1) expect(job).toMatchObject({ status: 'DONE', rows: 200 })
-      else
-        expect(job.reason).toMatch(
-          /^The program that writes Parquet files failed\. A new export may succeed; format=CSV has the same rows\./,
-        )
-      expect(await stage.stored()).toHaveLength(1)
-      await stage.sql('update grandlivre.exports set latest = false')
-      await stage.sql(hold)
-    }
-  })
-
-  test('leaves no process when the service is killed', async ({ onTestFinished }) => {
-    const stage = await setFailingStage({ movements: 200 })
-    onTestFinished(() => stage.close())
-    const service = await stage.startProcess()
-    await stage.sql(hold)
-    await trigger(service.url, stage.headers, { format: 'PARQUET' })
-    const pid = await writerOf(service.child.pid!)
-    await service.kill()
-    await until(async () => !(await isRunning(pid)))
-    await stage.sql('commit')
-  })
-
-  test('leaves no process when the service stops', async ({ onTestFinished }) => {
-    const stage = await setFailingStage({ movements: 200 })
-    onTestFinished(() => stage.close())
-    const service = await stage.startProcess()
-    await stage.sql(hold)
-    const { body } = await trigger(service.url, stage.headers, { format: 'PARQUET' })
-    const pid = await writerOf(service.child.pid!)
-    service.child.kill('SIGTERM')
-    expect(await service.ended).toEqual([0, null])
-    expect(await isRunning(pid)).toBe(false)
-    await stage.sql('commit')
-    const successor = await stage.start()
-    expect((await ended(successor.url, stage.headers, body.id)).status).toBe('DONE')
-  })
-})
