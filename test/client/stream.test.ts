@@ -15,7 +15,7 @@ let movements: Buffer
 let entries: Buffer
 
 beforeAll(async () => {
-  stage = await setClientStage(15_000)
+  stage = await setClientStage(9_000)
   ;({ exercice } = stage)
   movements = await stage.source(`/mad/movements?version=1.0.0&idExercice=${exercice}`)
   entries = await stage.source(`/mad/entries?version=1.0.0&idExercice=${exercice}`)

@@ -8,6 +8,9 @@ import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
 
 const { importRows, pool } = fecImports()
 
+/** Random changes, one after another; `npm run test:random` makes 20. */
+const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 4)
+
 interface Written {
   version: string
   /** By id: the transaction that wrote the row, and what tells it to a reader. */
@@ -216,7 +219,7 @@ test('after any changes the ledger is that of a fresh import', async () => {
     [16, 17].map((at) => ({ ...ledger[at]!, EcritureNum: String(number), EcritureLib: `Écriture ${number}` }))
   let entries = [...Array(40).keys()].map(rowsOf)
   await importRows(entries.flat())
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     const former = await written()
     for (let change = 0; change < 3; change += 1) {
       const at = randomInt(entries.length)
@@ -306,7 +309,7 @@ test('whatever lines change, without numbers and balances too, the ledger is tha
       .toSorted()
   let rows = withBalance(Array.from({ length: 30 }, anyLine))
   await importRows(rows)
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     for (let change = randomInt(4); change >= 0; change -= 1) {
       const at = randomInt(rows.length)
       const others = rows.toSpliced(at, 1)

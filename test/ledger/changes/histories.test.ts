@@ -3,7 +3,7 @@
  * the answer to `since`, is byte for byte the second, and the digests of its blocks are those of the service. Through the
  * whole service, beside imports into the same schema.
  *
- * `npm test` compares 200 pairs of moments; `npm run test:histories` 10,000 over 500 histories (HISTORIES). A failure
+ * `npm test` compares 100 pairs of moments; `npm run test:histories` 10,000 over 500 histories (HISTORIES). A failure
  * names its seed: SEED=7 repeats that history alone.
  */
 import { createHash } from 'node:crypto'
@@ -29,7 +29,7 @@ import { createTenants, credentials, folders, type Staff } from '../../support/l
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
-const histories = Number(process.env['HISTORIES'] ?? 4)
+const histories = Number(process.env['HISTORIES'] ?? 2)
 /** The folder into which others import meanwhile. */
 const importedId = '9999'
 const onlySeed = process.env['SEED']
