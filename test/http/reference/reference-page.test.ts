@@ -1,4 +1,4 @@
-/** /docs over HTTP; reference-in-browser.test.ts has what a reader sees. */
+/** /docs over HTTP; reference-in-browser.slow.test.ts has what a reader sees. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readDemoCredentials } from '../../../src/http/reference/demo-credentials.ts'
 import { type Answer, request } from '../../support/service.ts'
