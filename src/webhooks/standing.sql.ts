@@ -5,7 +5,7 @@ import { firstMatch, positions } from './sequence/numbering.sql.ts'
 
 /** After that the connection is given up: a server that is silent ends no statement. */
 const answerMs = 2_000
-/** Subscriptions that are searched for events, and at most so many of their schemas. */
+/** How many subscriptions are searched for events, and how many schemas of all of them together. */
 const searchedMax = 200
 
 /**

@@ -62,7 +62,7 @@ export function shortened(rules: string, factor: number): string {
     .replaceAll(/\[(\d+)([smh])\]/g, (_, number, unit) => `[${shorter(number, unit)}]`)
     .replaceAll(/offset (\d+)([smh])$/gm, (_, number, unit) => `offset ${shorter(number, unit)}`)
     .replaceAll(
-      /(_(?:age|undelivered)_seconds\) > )(\d+)/g,
+      /(_(?:age|undelivered)_seconds(?:\{[^}]*\})?\) > )(\d+)/g,
       (_, text, age) => `${text}${Number(age) / factor}`,
     )
 }
