@@ -41,6 +41,8 @@ export class AuditTrail {
   /** Rows of a batch that was refused for its content, which are sent one by one: only some of them are bad. */
   #apart: object[] = []
   #appending: Promise<void> | undefined
+  /** When rows began to wait, or the last of them were appended. */
+  #advancedAt = 0
   #reportedAt = Number.NEGATIVE_INFINITY
 
   /** @param database connects as the service role */
@@ -52,6 +54,11 @@ export class AuditTrail {
   /** Rows that are not known to be appended. */
   get waiting(): number {
     return this.#waitingRows + (this.#lost ? 1 : 0)
+  }
+
+  /** Seconds in which rows waited and the database took none. 0 if none waits. */
+  get stalledSeconds(): number {
+    return this.waiting === 0 ? 0 : (performance.now() - this.#advancedAt) / 1_000
   }
 
   get #waitingRows(): number {
@@ -73,6 +80,7 @@ export class AuditTrail {
   }
 
   async #appendAll(): Promise<void> {
+    this.#advancedAt = performance.now()
     while (this.waiting > 0) {
       if (this.#apart.length === 0) await this.#pause(limits.auditAppendMs)
       if (await this.#appendBatch()) continue
@@ -87,6 +95,7 @@ export class AuditTrail {
     const { rows } = this.#sent
     try {
       await appendRequests(this.#database, this.#sent)
+      this.#advancedAt = performance.now()
       this.#sent = undefined
       return true
     } catch (error) {

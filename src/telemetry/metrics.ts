@@ -256,6 +256,12 @@ export const metrics = {
     description: 'Rows of the audit that are not written yet.',
     labels: [],
   },
+  'grandlivre.audit.stalled': {
+    kind: 'gauge',
+    unit: 's',
+    description: 'Time in which rows of the audit waited and the database took none.',
+    labels: [],
+  },
 } as const satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof metrics

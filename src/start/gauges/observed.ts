@@ -25,7 +25,7 @@ export interface ObservedParts {
   /** Connects as the service role. */
   database: Pool
   readiness: Readiness
-  audit: Pick<AuditTrail, 'waiting'>
+  audit: Pick<AuditTrail, 'waiting' | 'stalledSeconds'>
   telemetry: Pick<Telemetry, 'observe'>
   log: Log
 }
@@ -40,6 +40,7 @@ export function observe(parts: ObservedParts): void {
   const certificates = new Certificates(endpointsOf(config), timing.certificatesMs, log)
   telemetry.observe('grandlivre.certificate.expiry', () => certificates.observe())
   telemetry.observe('grandlivre.audit.waiting', () => [{ value: audit.waiting }])
+  telemetry.observe('grandlivre.audit.stalled', () => [{ value: audit.stalledSeconds }])
 }
 
 /** With a pooler, DATABASE_URL says whether that answers, and DIRECT_DATABASE_URL whether the database does. */

@@ -37,7 +37,7 @@ function gauges(needs: Need[], config: Partial<Config> = {}): Gauges {
     timing: { certificatesMs: 1_000 },
     database: pool,
     readiness: new Readiness(needs, async () => {}, 0),
-    audit: { waiting: 7 },
+    audit: { waiting: 7, stalledSeconds: 2 },
     telemetry: { observe: (gauge, reader) => void Object.assign(read, { [gauge]: reader }) },
     log: () => {},
   })
@@ -62,6 +62,7 @@ test('each need is 1 or 0, and without a pooler there is no gauge of one', async
   expect(await readyIn(read)).toEqual({ database: 1, store: 0, connections: 1, requests: 1 })
   expect(await read['grandlivre.pooler.ready']!()).toEqual([])
   expect(await read['grandlivre.audit.waiting']!()).toEqual([{ value: 7 }])
+  expect(await read['grandlivre.audit.stalled']!()).toEqual([{ value: 2 }])
 })
 
 test('with a pooler, the direct address says whether the database answers, and the other one whether the pooler does', async () => {
