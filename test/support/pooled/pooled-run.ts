@@ -118,7 +118,7 @@ export async function throughPooler(settings: {
       DIRECT_DATABASE_URL: databaseUrl,
       ...(exports ? { EXPORT_DATABASE_URL: exports.url } : {}),
     },
-    check: () => checkSessions(databaseUrl),
+    check: () => checkSessions(service, databaseUrl),
     end: async () => {
       running.delete(service)
       await Promise.all([main.end(), exports?.end()])
@@ -133,10 +133,12 @@ async function databaseAt(url: string): Promise<string> {
 }
 
 /** The service may be one whose database is away: then there is nothing to count. */
-async function checkSessions(url: string): Promise<void> {
+async function checkSessions(service: Running, url: string): Promise<void> {
   const database = await databaseAt(url).catch(() => undefined)
   if (database === undefined) return
-  const sharing = [...running].filter((service) => (service.database ?? database) === database)
+  // A standby may have taken the place of the server since the start.
+  service.database = database
+  const sharing = [...running].filter((each) => (each.database ?? database) === database)
   const most = sharing.length * directMax
   const deadline = Date.now() + endingMs
   let found = await readSessions(url)
