@@ -1,7 +1,8 @@
 /**
- * `npm run bench:telemetry`: what metrics and traces cost. Two services on the same database take turns: one tells
- * nothing, the other is scraped every second and sends metrics and traces to a collector. Each round measures exports of
- * a year and small requests, and compares the two.
+ * `npm run bench:telemetry`: what metrics and traces cost. Two services on the same database take turns: one collects
+ * nothing, the other is scraped every second and sends metrics and traces to a collector.
+ * Each round measures exports of a year and small requests, and compares the two. With `--against FOLDER` the first is that
+ * of another checkout: one from before the audit, which cannot be switched off, shows what all three cost.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
@@ -15,6 +16,7 @@ import { type ServiceProcess, startServiceProcess, yearUrl } from '../service-pr
 import { measureLatency } from '../small/latency.ts'
 import { median } from '../statistics.ts'
 
+/** Operators scrape every 15 seconds: this costs more than theirs. */
 const scrapeEveryMs = 1_000
 /** The first free one would be unknown to the bench. */
 const metricsPort = 19_464
@@ -37,17 +39,18 @@ interface Side {
 
 runBench(async (stack) => {
   const usage =
-    'npm run bench:telemetry -- [--movements 600000] [--rounds 10] [--exports 5] [--requests 1000]'
-  const options = readOptions(usage, ['movements', 'rounds', 'exports', 'requests'])
+    'npm run bench:telemetry -- [--movements 600000] [--rounds 10] [--exports 5] [--requests 1000] [--against <another checkout>]'
+  const options = readOptions(usage, ['movements', 'rounds', 'exports', 'requests', 'against'])
   const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
   const rounds = options.wholeNumber('rounds', 10, 1, 100)
   const repeated = {
     exports: options.wholeNumber('exports', 5, 1, 100),
     requests: options.wholeNumber('requests', 1_000, 1, 100_000),
   }
+  const against = options.text('against')
   const dataset = await openDataset(movements, stack)
   const endWatch = watchMachine(dataset.databasePid)
-  const sides = await startSides(dataset.dataDir, stack)
+  const sides = await startSides(dataset.dataDir, against, stack)
   // Round 0 warms up.
   for (let round = 0; round <= rounds; round++)
     // Who comes second finds a warmer machine.
@@ -63,21 +66,28 @@ runBench(async (stack) => {
   const results = { at: new Date().toISOString(), machine, load, movements, ...repeated }
   const named = Object.fromEntries(sides.map(({ name, rounds: measured }) => [name, measured]))
   return [
-    `What metrics and traces cost, ${results.at.slice(0, 10)}`,
+    `What ${against === undefined ? 'metrics and traces' : 'metrics, traces and the audit'} cost, ${results.at.slice(0, 10)}`,
     machineLine(machine),
     ...loadLines(load),
     ...alignedTable(tableOf(sides)),
     '',
     `Medians of ${rounds} rounds in turns, each of ${repeated.exports} exports of a year and ${repeated.requests} key/info.`,
     'The last line is the median of the differences of each round.',
-    writeResult(`telemetry-${movements}.json`, { ...results, rounds: named }),
+    writeResult(`telemetry-${against === undefined ? '' : 'audit-'}${movements}.json`, {
+      ...results,
+      rounds: named,
+    }),
   ]
 })
 
-async function startSides(dataDir: string, stack: AsyncDisposableStack): Promise<Side[]> {
+async function startSides(
+  dataDir: string,
+  against: string | undefined,
+  stack: AsyncDisposableStack,
+): Promise<Side[]> {
   const collector = await startListener(script('./telemetry/collector.ts'), { env: {} })
   stack.defer(collector.stop)
-  const off = await startServiceProcess(dataDir)
+  const off = await startServiceProcess(dataDir, {}, against)
   stack.defer(off.stop)
   const on = await startServiceProcess(dataDir, {
     METRICS_PORT: String(metricsPort),
@@ -90,7 +100,7 @@ async function startSides(dataDir: string, stack: AsyncDisposableStack): Promise
   scrape(scraping.signal).catch(() => {})
   return [
     // The start of the second has replaced the token of the first.
-    { name: 'off', service: { ...off, headers: on.headers }, rounds: [] },
+    { name: against === undefined ? 'off' : 'before', service: { ...off, headers: on.headers }, rounds: [] },
     { name: 'on', service: on, rounds: [] },
   ]
 }
