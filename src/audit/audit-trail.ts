@@ -37,6 +37,8 @@ export class AuditTrail {
   #lost: Lost | undefined
   /** Not known to be appended. */
   #sent: Batch | undefined
+  /** What the last row of `#sent` reports. */
+  #reported: Lost | undefined
   #batches = 0
   /** Rows of a batch that was refused for its content, which are sent one by one: only some of them are bad. */
   #apart: object[] = []
@@ -75,6 +77,7 @@ export class AuditTrail {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#appending
+    if (this.#sent) this.#sent.rows = this.#takeBackReport(this.#sent.rows)
     const rows = this.#waitingRows + (this.#lost?.rows ?? 0)
     if (rows > 0) this.#log('audit.lost', { rows })
   }
@@ -102,19 +105,30 @@ export class AuditTrail {
       this.#report(error)
       if (!isRefusedForItsContent(error)) return false
       // It would be refused for ever, and everything after it would wait.
-      if (rows.length === 1) this.#lose(1, new Date())
-      else this.#apart = rows
       this.#sent = undefined
-      return true
+      const requests = this.#takeBackReport(rows)
+      if (rows.length === 1 && requests.length === 1) this.#lose(1, (rows[0] as AnsweredRequest).at)
+      else this.#apart = requests
+      return requests.length > 0
     }
+  }
+
+  /** The count of lost rows is kept until its own row is appended. @returns the rows of requests */
+  #takeBackReport(rows: object[]): object[] {
+    if (!this.#reported) return rows
+    const { rows: lost, from, to } = this.#reported
+    this.#reported = undefined
+    this.#lost = { rows: lost + (this.#lost?.rows ?? 0), from, to: this.#lost?.to ?? to }
+    return rows.slice(0, -1)
   }
 
   #nextBatch(): Batch {
     this.#batches += 1
     const isApart = this.#apart.length > 0
     const rows = isApart ? this.#apart.splice(0, 1) : this.#rows.splice(0, batchRowsMax).map(columnsOf)
-    if (!isApart && this.#rows.length === 0 && this.#lost) {
-      rows.push(columnsOfLost(this.#lost))
+    this.#reported = !isApart && this.#rows.length === 0 ? this.#lost : undefined
+    if (this.#reported) {
+      rows.push(columnsOfLost(this.#reported))
       this.#lost = undefined
     }
     return { sender: this.#sender, number: this.#batches, rows }

@@ -31,7 +31,7 @@ export class Viewers {
    */
   watch(c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response {
     if (this.#count >= limits.consoleViewersMax) {
-      const data = 'Not up to date: too many pages are. Close some, or reload this one.'
+      const data = 'Not kept up to date: too many pages are open. Close some, or reload this one.'
       return copiedNowhere(streamSSE(c, (stream) => stream.writeSSE({ event: 'full', data, retry: fullMs })))
     }
     this.#count += 1

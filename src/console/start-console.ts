@@ -13,7 +13,7 @@ import { Viewers } from './live.ts'
 import { pagesOf } from './pages.ts'
 
 /**
- * How long a statement of the console may take; they take milliseconds. Otherwise a page would look up to date while the
+ * How long a statement of the console may take; each takes some tenths of a second at most. Otherwise a page would look up to date while the
  * database is silent.
  */
 const answerMs = 10_000

@@ -77,7 +77,8 @@ const poolerReports = [
     says: /query_wait_timeout/,
     isFull: true,
     remedy:
-      'No session of the pooler became free in time: raise default_pool_size of PgBouncer, or lower EXPORTS_PER_THREAD.',
+      'No session of the pooler became free in time: raise default_pool_size of PgBouncer, or lower EXPORTS_PER_THREAD. If ' +
+      'the log of PgBouncer says that it cannot connect, PostgreSQL is the cause.',
   },
   {
     says: /server login has been failing|cannot connect to server|server_login_retry/,
@@ -111,7 +112,8 @@ function withRemedy(error: unknown): unknown {
   const isSilent = silence.test(error.message)
   const remedy = isSilent ? silentRemedy : poolerReportOf(error)?.remedy
   if (remedy === undefined) return error
-  return Object.assign(new Error(`${error.message}. ${remedy}`), isSilent ? {} : { code: codeOf(error) })
+  const explained = new Error(`${error.message}. ${remedy}`, { cause: error })
+  return Object.assign(explained, isSilent ? {} : { code: codeOf(error) })
 }
 
 /** As /readyz names it. */

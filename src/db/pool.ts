@@ -25,7 +25,7 @@ export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 
  *
  * A session keeps its locks, and counts for max_connections, until the server notices that its client is gone. If the
  * machine of the client or the network failed, nothing says so, and PostgreSQL would notice after two hours; with these
- * settings after a minute.
+ * settings after a minute, unless it is sending: then the kernel gives up after some fifteen (`net.ipv4.tcp_retries2`).
  */
 export const ourSettings =
   '-c search_path=grandlivre -c datestyle=ISO ' +

@@ -46,7 +46,7 @@ export class WaitingTasks implements TaskQueue {
     this.#limitWait(task)
   }
 
-  /** Returns a task for which no thread had a slot. The first to wait comes this way only. */
+  /** Piscina puts a task that waits back with this; the first to wait comes without `push`. */
   unshift(task: Task): void {
     this.#tasks.unshift(task)
     this.#limitWait(task)

@@ -18,9 +18,16 @@ export async function replayFailedDeliveries(
   now: number,
 ): Promise<number> {
   await lockReceiving(client, subscriptionId)
-  const schemaIds = await replayFailed(client, subscriptionId, now)
-  for (const schemaId of new Set(schemaIds)) await notifyEvents(client, schemaId)
-  return schemaIds.length
+  const schemaIds = new Set<string>()
+  let deliveries = 0
+  for (let after: string | null = '0'; after !== null; ) {
+    const replayed = await replayFailed(client, subscriptionId, after, now)
+    for (const schemaId of replayed.schemaIds) schemaIds.add(schemaId)
+    deliveries += replayed.deliveries
+    after = replayed.last
+  }
+  for (const schemaId of schemaIds) await notifyEvents(client, schemaId)
+  return deliveries
 }
 
 /**

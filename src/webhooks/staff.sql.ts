@@ -174,25 +174,43 @@ export async function lockReplayed(
   return rows[0]
 }
 
+/** Failed deliveries of one statement: there may be a million, and a statement of the console has ten seconds. */
+const replayedMax = 10_000
+
+export interface Replayed {
+  deliveries: number
+  schemaIds: string[]
+  /** The next are after this one. */
+  last: string | null
+}
+
 /**
- * Makes its failed deliveries pending again, with their stored bodies; the retry table starts over.
+ * Makes the first of its failed deliveries pending again, with their stored bodies; the retry table starts over.
+ * @param after the id of a delivery
  * @param now epoch milliseconds
- * @returns the schema of each
  */
 export async function replayFailed(
   client: ClientBase,
   subscriptionId: string,
+  after: string,
   now: number,
-): Promise<string[]> {
-  const { rows } = await client.query<{ schemaId: string }>(
-    `update grandlivre.deliveries
-     set state = 'pending', is_replay = true, attempts_before_replay = attempts, finished_at = null,
-         next_attempt_at = to_timestamp($2 / 1000.0)
-     where subscription_id = $1 and state = 'failed'
-     returning schema_id as "schemaId"`,
-    [subscriptionId, now],
+): Promise<Replayed> {
+  const { rows } = await client.query<Replayed>(
+    `with first as (
+       select schema_id, id from grandlivre.deliveries
+       where subscription_id = $1 and state = 'failed' and id > $2 order by id limit ${replayedMax}
+     ), replayed as (
+       update grandlivre.deliveries as d
+       set state = 'pending', is_replay = true, attempts_before_replay = attempts, finished_at = null,
+           next_attempt_at = to_timestamp($3 / 1000.0)
+       from first where d.schema_id = first.schema_id and d.id = first.id
+       returning d.schema_id, d.id
+     )
+     select count(*)::int as deliveries, coalesce(array_agg(distinct schema_id::text), '{}') as "schemaIds", max(id) as last
+     from replayed`,
+    [subscriptionId, after, now],
   )
-  return rows.map((row) => row.schemaId)
+  return rows[0]!
 }
 
 /**

@@ -12,8 +12,9 @@ const searchedMax = 200
  * What waits for subscriptions that receive, as `waiting`: which subscription, and the time from which it counts.
  *
  * A subscription has one pending delivery besides its replays. Without one, its next event is searched, as dispatchers
- * do: otherwise nothing would be late while no dispatcher works. Of events that have numbers already, as after a reader
- * has asked for them, the first run says when they happened, to one of its events. The search is bounded to the
+ * do: otherwise nothing would be late while no dispatcher works. For events that have numbers already, because a reader
+ * asked for them, the time is that of the first or last event of their first run, found in the index: a run has at most
+ * 1,000 numbers. The search is bounded to the
  * subscriptions that received something last, which miss it first.
  *
  * The time begins with the last success of the subscription if that is later: a receiver that works through old events
@@ -34,7 +35,8 @@ const waitingOf = (condition: string) => `receiving as materialized (
     from searched s cross join lateral (
       select schema_id, case when first_sequence > s.collected then first_event else last_event end as event_id
       from sequence_runs
-      where subscription_id = s.id and last_sequence > s.collected and s.numbered > s.collected
+      where subscription_id = s.id and last_sequence > s.collected and first_sequence > s.collected - 1000
+        and s.numbered > s.collected
       order by first_sequence limit 1
     ) as r
   ), unnumbered as materialized (

@@ -115,6 +115,23 @@ test('rows that the database refuses for their content are counted, and do not h
   expect(JSON.parse(lost!.details)).toMatchObject({ rows: 2 })
 })
 
+test('while the database refuses every row, the count of lost ones is kept, and closing ends', async () => {
+  const logged: unknown[] = []
+  const trail = new AuditTrail(
+    service,
+    (event, fields) => void logged.push(event === 'audit.lost' ? fields : event),
+  )
+  await owner.query('alter table audit_rows add constraint refuses_all check (false) not valid')
+  try {
+    for (const id of ['one', 'two', 'three']) trail.record(request(id))
+    await until(() => trail.waiting === 1)
+    await trail.close()
+  } finally {
+    await owner.query('alter table audit_rows drop constraint refuses_all')
+  }
+  expect(logged).toEqual(['audit.waiting', { rows: 3 }])
+})
+
 test('a batch that is sent again is appended once', async () => {
   const rows = [{ at: new Date(), act: 'GET /', details: '{}', request_id: 'twice-0', outcome: 'sent' }]
   const batch = { sender: randomUUID(), number: 1, rows }

@@ -207,7 +207,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     )
     await Promise.all(others)
     await page.goto(`${stage.origin}/console`)
-    await page.getByText('Not up to date: too many pages are.').waitFor()
+    await page.getByText('Not kept up to date: too many pages are open.').waitFor()
     leaving.abort()
   })
 

@@ -69,7 +69,9 @@ test('a page that is one too many says so and stays as it is, until another is c
   const watching = await Promise.all(open)
   const full = await watch(cookie)
   await until(() => full.hasEnded)
-  expect(full.text).toMatch(/^event: full\ndata: Not up to date: too many pages are.*\nretry: 15000\n\n$/)
+  expect(full.text).toMatch(
+    /^event: full\ndata: Not kept up to date: too many pages are open.*\nretry: 15000\n\n$/,
+  )
   watching[0]!.leave()
   await until(async () => {
     const next = await watch(cookie)
@@ -80,7 +82,14 @@ test('a page that is one too many says so and stays as it is, until another is c
 })
 
 test('a process that stops ends the pages that are open, and waits for none of them', async () => {
-  const watching = await watch(await stage.signIn())
+  const cookie = await stage.signIn()
+  let watching = await watch(cookie)
+  // The server has yet to notice that the pages before have left.
+  await until(async () => {
+    if (watching.text.includes('event: content')) return true
+    watching = await watch(cookie)
+    return false
+  })
   isStopped = true
   await stage.close()
   await until(() => watching.hasEnded)

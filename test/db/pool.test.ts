@@ -49,7 +49,7 @@ test('options are added to those of the address, in an encoding that psql reads,
   ])
 })
 
-test('a session whose client is gone without a word ends within a minute', async () => {
+test('a session asks for keepalives that notice a silent client within a minute', async () => {
   const other = createPool(database.serviceUrl, { max: 1, applicationName: 'keepalives' })
   const { rows } = await other.query(
     `select name, setting::int from pg_settings where name ~ '^tcp_keepalives' order by name`,
