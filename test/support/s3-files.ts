@@ -1,16 +1,18 @@
 /** A bucket for the exports of a stage, which its services reach through a proxy. */
 import { basename } from 'node:path'
 import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
+import { type ObjectStore, StoreError } from '../../src/store/store.ts'
 import { type S3Proxy, startS3Proxy } from './servers/s3-proxy.ts'
 import type { S3Server } from './servers/s3-servers.ts'
 import type { Files } from './stages/failing-stage.ts'
 import { openS3Stage, quickRetries } from './stages/store-stage.ts'
+import { until } from './until.ts'
 
 export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3Proxy }> {
   const proxy = await startS3Proxy(server.endpoint)
   // Bypasses the proxy, so that the test sees the bucket whatever the services see.
   const { store, settings } = openS3Stage(server)
-  await store.check()
+  await until(() => isReachable(store))
   const { bucket, region, accessKey, secretKey } = settings as S3Settings
   const client = createClient(settings as S3Settings, server.endpoint, quickRetries)
   return {
@@ -30,5 +32,16 @@ export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3
       const unfinished = uploads.map(({ key }) => `${basename(key)} (unfinished)`)
       return [...finished.map(({ key }) => basename(key)), ...unfinished]
     },
+  }
+}
+
+/** A server that has just started may answer a first request and reset the next. @throws {StoreError} that will not pass */
+async function isReachable(store: ObjectStore): Promise<boolean> {
+  try {
+    await store.check()
+    return true
+  } catch (error) {
+    if (error instanceof StoreError && error.retryable) return false
+    throw error
   }
 }
