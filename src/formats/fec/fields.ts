@@ -17,25 +17,23 @@ export function parseAmount(text: string, decimals = 2): bigint | undefined {
   return sign === '-' ? -units : units
 }
 
-/** Forms of a day, and where year, month and day of the month are in each. */
+/** No text has two of these forms. */
 const dayForms = {
-  YYYYMMDD: { pattern: /^(19|20)\d{6}$/, year: 0, month: 4, day: 6 },
-  'DD/MM/YYYY': { pattern: /^\d\d\/\d\d\/(19|20)\d\d$/, year: 6, month: 3, day: 0 },
-  'YYYY-MM-DD': { pattern: /^(19|20)\d\d-\d\d-\d\d$/, year: 0, month: 5, day: 8 },
+  YYYYMMDD: /^(?<year>(?:19|20)\d\d)(?<month>\d\d)(?<day>\d\d)$/,
+  'DD/MM/YYYY': /^(?<day>\d\d)\/(?<month>\d\d)\/(?<year>(?:19|20)\d\d)$/,
+  'YYYY-MM-DD': /^(?<year>(?:19|20)\d\d)-(?<month>\d\d)-(?<day>\d\d)$/,
 }
 export type DayForm = keyof typeof dayForms
+/** That of the standard first. */
+export const dayFormNames = Object.keys(dayForms) as DayForm[]
 
-/** The form of a text that looks like a day, whether it is one of the calendar or not. */
-export function dayFormOf(text: string): DayForm | undefined {
-  return (Object.keys(dayForms) as DayForm[]).find((form) => dayForms[form].pattern.test(text))
-}
-
-/** `20230131` (or the same day in another form) as `2023-01-31`, if there is such a day. */
-export function parseDay(text: string, form: DayForm = 'YYYYMMDD'): string | undefined {
-  const { pattern, year, month, day } = dayForms[form]
-  if (!pattern.test(text)) return undefined
-  const found = `${text.slice(year, year + 4)}-${text.slice(month, month + 2)}-${text.slice(day, day + 2)}`
-  return isDay(found) ? found : undefined
+/** `20230131` (or the same day in another form) as `2023-01-31`, if there is such a day, with its form. */
+export function parseDay(text: string): { day: string; form: DayForm } | undefined {
+  for (const form of dayFormNames) {
+    const { year, month = '', day = '' } = dayForms[form].exec(text)?.groups ?? {}
+    const found = `${year}-${month}-${day}`
+    if (isDay(found)) return { day: found, form }
+  }
 }
 
 /** Whether `YYYY-MM-DD` is a day of the calendar. */

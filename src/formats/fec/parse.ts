@@ -77,7 +77,8 @@ const lineBytesMax = 64 * 1024
  * @param findings what else the caller learns of the file
  * @param problems may be shared with checks of the caller, so that all problems are reported together; the caller then
  *   ends with `problems.throwIfAny()`. Batches leave out lines with a problem.
- * @throws {FecError} for a malformed header, as soon as there are 20 problems, or at the end
+ * @throws {FecError} for a malformed header, as soon as there are 20 problems, or at the end, which also tells the days
+ *   that are none or have another form than their column
  */
 export async function* parseFec(
   bytes: AsyncIterable<Uint8Array>,
@@ -105,6 +106,10 @@ export async function* parseFec(
     if (batch.length > 0) yield batch
   }
   if (reader === undefined || !reader.any) problems.add(1, 'file', '', 'the file has no line of a ledger')
+  // The column with the fewest first: one that fills the report would hide the others.
+  const ofDays = [...findings.dayColumns].map(([column, days]) => ({ column, problems: days.problems() }))
+  for (const days of ofDays.toSorted((one, other) => one.problems.length - other.problems.length))
+    for (const { line, value, message } of days.problems) problems.add(line, days.column, value, message)
   problems.throwIfAny()
 }
 
@@ -264,10 +269,8 @@ class LineReader {
   }
 
   #day(column: DayColumnName): string | undefined {
-    const text = this.#text(column)
-    const days = this.dayColumns.get(column)!
-    const day = days.read(text)
-    if (day === undefined) this.#refuse(column, text, days.expected)
+    const day = this.dayColumns.get(column)!.read(this.#text(column), this.#number)
+    if (day === undefined) this.#valid = false
     return day
   }
 

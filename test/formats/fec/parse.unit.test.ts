@@ -1,7 +1,7 @@
 /** The FEC parser: every form of the same ledger gives the same lines, and every error states its position. */
 import { createReadStream } from 'node:fs'
 import iconv from 'iconv-lite'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../../src/formats/fec/encoding.ts'
 import { parseAmount, standardAmount } from '../../../src/formats/fec/fields.ts'
 import { FecFindings, type FecLine, parseFec } from '../../../src/formats/fec/parse.ts'
@@ -119,14 +119,15 @@ test('up to 20 problems are reported at once, in the order of the file', async (
   const wrong = ledger.map((row, at) => ({
     ...row,
     ...(at % 2 === 0 && { Debit: '?' }),
-    PieceDate: '20239999',
+    PieceDate: '',
+    Idevise: 'dollars',
   }))
   const problems = await problemsOf(fecFile(wrong))
   expect(problems).toHaveLength(20)
   expect(problems.slice(0, 3)).toMatchObject([
     { line: 2, column: 'Debit' },
-    { line: 2, column: 'PieceDate' },
-    { line: 3, column: 'PieceDate' },
+    { line: 2, column: 'Idevise' },
+    { line: 3, column: 'Idevise' },
   ])
 })
 
@@ -190,12 +191,66 @@ test('days may have another form in a whole column, and a time after them, which
   const { lines, findings } = await parseWith(fecFile(ledger, { write: asWritten }))
   expect(lines).toEqual(await parse(fecFile(ledger)))
   expect(findings.droppedTimes).toEqual(new Map([['ValidDate', 11]]))
-  const mixed = fecFile(ledger, {
-    write: (value, column) => (value === '20230131' ? value : asWritten(value, column)),
+})
+
+describe('the form of a column of days', () => {
+  const slashed = (day: string) => `${day.slice(6)}/${day.slice(4, 6)}/${day.slice(0, 4)}`
+  const dated = (days: Record<number, FecRow>) => fecFile(ledger.map((row, at) => ({ ...row, ...days[at] })))
+  const expected = 'a day written YYYYMMDD is expected, as'
+
+  test('is that of most of its days: the others are problems, wherever they are', async () => {
+    for (const at of [0, 13, 26]) {
+      const day = slashed(ledger[at]!['EcritureDate']!)
+      expect(await problemsOf(dated({ [at]: { EcritureDate: day } }))).toEqual([
+        {
+          ...{ line: at + 2, column: 'EcritureDate', value: day },
+          message: `${expected} 26 of the 27 days of this column are`,
+        },
+      ])
+    }
+    // Where half of them are so, those of the standard are right.
+    const half = ledger
+      .slice(0, 2)
+      .map((row, at) => ({ ...row, ...(at === 0 && { PieceDate: '01/01/2023' }) }))
+    expect(await problemsOf(fecFile(half))).toMatchObject([{ line: 2, column: 'PieceDate' }])
+    const others = fecFile(ledger, {
+      write: (value, column) => (column !== 'EcritureDate' || value === '20230331' ? value : slashed(value)),
+    })
+    expect(await problemsOf(others)).toMatchObject([
+      {
+        line: 18,
+        value: '20230331',
+        message: expect.stringMatching(/^a day written DD\/MM\/YYYY .*; also in line 19$/),
+      },
+    ])
   })
-  const [problem] = await problemsOf(mixed)
-  expect(problem).toMatchObject({ line: 5, column: 'EcritureDate', value: '20230131' })
-  expect(problem!.message).toContain('DD/MM/YYYY, as the days before it in this column')
+
+  test('leaves room for other problems: each odd or invalid day is named once, with its lines', async () => {
+    const days: Record<number, FecRow> = { 0: { EcritureDate: '01/01/2023' }, 26: { Debit: '?' } }
+    for (let at = 1; at < 26; at += 1) days[at] = { ValidDate: '20230230' }
+    for (let at = 1; at < 12; at += 1) days[at]!['EcritureDate'] = '2023-01-31'
+    const after = `${expected} 15 of the 27 days of this column are`
+    expect(await problemsOf(dated(days))).toEqual([
+      { line: 2, column: 'EcritureDate', value: '01/01/2023', message: after },
+      {
+        ...{ line: 3, column: 'ValidDate', value: '20230230' },
+        message: 'a day of the calendar written YYYYMMDD is expected; also in lines 4, 5, 6, 7 and 20 more',
+      },
+      {
+        ...{ line: 3, column: 'EcritureDate', value: '2023-01-31' },
+        message: `${after}; also in lines 4, 5, 6, 7 and 6 more`,
+      },
+      { line: 28, column: 'Debit', value: '?', message: expect.any(String) },
+    ])
+  })
+
+  test('does not let one column fill the report before the odd day of another', async () => {
+    const days: Record<number, FecRow> = { 26: { PieceDate: '31/12/2023' } }
+    for (let at = 0; at < 25; at += 1) days[at] = { ValidDate: `202302${at + 40}` }
+    const problems = await problemsOf(dated(days))
+    expect(problems).toHaveLength(20)
+    expect(problems.at(-1)).toMatchObject({ line: 28, column: 'PieceDate', value: '31/12/2023' })
+  })
 })
 
 test.each([

@@ -23,5 +23,5 @@ export function readFileName(path: string): FecFileName {
   const [, digits, day = ''] = /^(\d+)FEC(\d{8})/i.exec(stem) ?? []
   const isUnknown = digits !== undefined && /^0+$/.test(digits)
   const siren = digits !== undefined && /^\d{9}$/.test(digits) && !isUnknown ? digits : undefined
-  return { stem, siren, reference: isUnknown ? stem : digits, end: parseDay(day) }
+  return { stem, siren, reference: isUnknown ? stem : digits, end: parseDay(day)?.day }
 }
