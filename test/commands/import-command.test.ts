@@ -106,6 +106,34 @@ test('an import says what it kept apart from the movements, and --drafts what aw
   ])
 })
 
+test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
+  'an import reads amounts and dates in other forms, and counts them (%s)',
+  async (encoding) => {
+    const blank = encoding === 'utf8' ? '\u202f' : '\u00a0'
+    const forms: Record<string, string> = {
+      ...{ '100,00': `1${blank}100,00`, '120,00': '1 120,00', '20,00': '20,00', '-60,00': '60,00-' },
+      ...{ '500,00': '500,00', '20230101': '1/1/2023', '20230131': '31/1/2023', '20230301': '01/03/2023' },
+    }
+    const form = (value: string, column: string) => {
+      if (/^(Debit|Credit)$/.test(column)) return forms[value] ?? value
+      const [year, month, day] = [value.slice(0, 4), value.slice(4, 6), value.slice(6)]
+      return column === 'EcritureDate' ? (forms[value] ?? `${day}/${month}/${year}`) : value
+    }
+    const file = await written('123456789FEC20231231.txt', fecFile(ledger, { encoding, write: form }))
+    const { code, out, error } = await importFec(file)
+    expect([code, error]).toEqual([0, ''])
+    const lines = out.split('\n')
+    expect(lines[3]).toBe('Debit 5965.00, credit 5965.00')
+    expect(lines.slice(lines.findIndex((line) => line.includes('401000FIT')) + 1, lines.indexOf(''))).toEqual(
+      [
+        '8 amounts with blanks between thousands, such as 1 500,00',
+        '2 amounts with the minus at the end, such as 1,00-',
+        '6 dates in EcritureDate with a day or month of one digit, such as 5/1/2025',
+      ],
+    )
+  },
+)
+
 test('the problems of a refused file are on stderr, one per line, with exit code 1', async () => {
   const file = await written('123456789FEC20231231.txt', fecFile(changed(5, 'Debit', '20,0O')))
   const { code, out, error } = await importFec(file)

@@ -46,7 +46,11 @@ async function outcome(imported: FecImported): Promise<object> {
     filedColumns: imported.filedColumns,
     mixedCurrencyEntries: imported.mixedCurrencyEntries,
     unknownPaymentLines: imported.unknownPaymentLines,
-    droppedTimes: Object.fromEntries(imported.droppedTimes),
+    droppedTimes: Object.fromEntries(
+      [...imported.findings.dayColumns].flatMap(([name, { droppedTimes: count }]) =>
+        count > 0 ? [[name, count]] : [],
+      ),
+    ),
     accounts: accounts.map(({ number, name, filed, party }) =>
       `${number} ${name} (${filed}) ${party ?? ''}`.trim(),
     ),

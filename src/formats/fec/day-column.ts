@@ -47,6 +47,16 @@ export class DayColumn {
     return parsed?.day
   }
 
+  /** How many days, or their months, have one digit. */
+  get shortDays(): number {
+    return this.#days
+      .entries()
+      .reduce(
+        (sum, [text, { form, count }]) => sum + (form !== 'YYYYMMDD' && text.length < 10 ? count : 0),
+        0,
+      )
+  }
+
   /** Texts that are no day, and days in another form than most: each once, with its first line. */
   problems(): Omit<FecProblem, 'column'>[] {
     const counts = new Map<DayForm, number>(dayFormNames.map((form) => [form, 0]))
@@ -73,5 +83,5 @@ function alsoIn(lines: number[], more: number): string {
 
 /** Programs that pad with zeros write these if there is no day, some of them with a time. */
 export function isNoDay(text: string): boolean {
-  return /^(?:0*|00\/00\/0000|0000-00-00)(?:[ T][0:.]+)?$/.test(text)
+  return /^(?:0*|0?0\/0?0\/0000|0000-0?0-0?0)(?:[ T][0:.]+)?$/.test(text)
 }

@@ -17,11 +17,23 @@ export function parseAmount(text: string, decimals = 2): bigint | undefined {
   return sign === '-' ? -units : units
 }
 
-/** No text has two of these forms. */
+/**
+ * An amount with blanks between its thousands (`1 500,00`: always three digits, blanks of one kind) or a minus at its end
+ * (`1,00-`) in the form that `parseAmount` takes. Any other text is returned as it is.
+ */
+export function plainAmount(text: string): string {
+  const groups = /^([+-]?)(\d*|[1-9]\d{0,2}(?:([ \u00a0\u202f])\d{3})(?:\3\d{3})*)([.,]\d*)?(-?)$/
+  const [, sign, whole = '', , fraction = '', minus] = groups.exec(text) ?? []
+  return sign === undefined || (sign && minus)
+    ? text
+    : `${minus || sign}${whole.replace(/\D/g, '')}${fraction}`
+}
+
+/** No text has two of these forms. Days and months of one digit may be without their zero. */
 const dayForms = {
   YYYYMMDD: /^(?<year>(?:19|20)\d\d)(?<month>\d\d)(?<day>\d\d)$/,
-  'DD/MM/YYYY': /^(?<day>\d\d)\/(?<month>\d\d)\/(?<year>(?:19|20)\d\d)$/,
-  'YYYY-MM-DD': /^(?<year>(?:19|20)\d\d)-(?<month>\d\d)-(?<day>\d\d)$/,
+  'DD/MM/YYYY': /^(?<day>\d\d?)\/(?<month>\d\d?)\/(?<year>(?:19|20)\d\d)$/,
+  'YYYY-MM-DD': /^(?<year>(?:19|20)\d\d)-(?<month>\d\d?)-(?<day>\d\d?)$/,
 }
 export type DayForm = keyof typeof dayForms
 /** That of the standard first. */
@@ -31,7 +43,7 @@ export const dayFormNames = Object.keys(dayForms) as DayForm[]
 export function parseDay(text: string): { day: string; form: DayForm } | undefined {
   for (const form of dayFormNames) {
     const { year, month = '', day = '' } = dayForms[form].exec(text)?.groups ?? {}
-    const found = `${year}-${month}-${day}`
+    const found = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
     if (isDay(found)) return { day: found, form }
   }
 }

@@ -17,7 +17,7 @@ import {
 } from './columns.ts'
 import { DayColumn, isNoDay } from './day-column.ts'
 import { decodeLines, type FecEncoding } from './encoding.ts'
-import { parseAmount, parseCurrency, parseSide, standardAmount } from './fields.ts'
+import { parseAmount, parseCurrency, parseSide, plainAmount, standardAmount } from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
 
 /** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
@@ -56,18 +56,21 @@ export interface FecLine {
   further: readonly string[]
 }
 
+const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRglt'] as const
+type DayColumnName = (typeof dayColumns)[number]
+
 /** What a pass over a file finds beside its lines: the names of further columns before the first, the rest after all. */
 export class FecFindings {
   furtherColumns: readonly string[] = []
   /** Columns of a cash basis (DateRglt and so on) and further ones, in the order of the file. */
   columnsBeyondStandard: readonly string[] = []
-  dayColumns: ReadonlyMap<string, DayColumn> = new Map()
-
-  /** By column, how many of its days had a time after them. */
-  get droppedTimes(): ReadonlyMap<string, number> {
-    const counts = [...this.dayColumns].map(([name, { droppedTimes }]) => [name, droppedTimes] as const)
-    return new Map(counts.filter(([, count]) => count > 0))
-  }
+  /** Each has its counts of what was read in another form. */
+  readonly dayColumns: ReadonlyMap<FecColumn, DayColumn> = new Map(
+    dayColumns.map((column) => [column, new DayColumn()]),
+  )
+  /** Amounts such as `1 500,00`, and such as `1,00-`. */
+  groupedAmounts = 0
+  trailingMinuses = 0
 }
 
 /** A longer line is not one of a FEC: real lines have a few hundred bytes. */
@@ -94,10 +97,9 @@ export async function* parseFec(
       number += 1
       if (reader === undefined) {
         const header = parseHeader(text)
-        reader = new LineReader(header, problems)
+        reader = new LineReader(header, problems, findings)
         findings.furtherColumns = header.further.map(({ name }) => name)
         findings.columnsBeyondStandard = columnsBeyondStandard(header)
-        findings.dayColumns = reader.dayColumns
         continue
       }
       const line = isBlank(text) ? undefined : reader.read(number, text)
@@ -156,14 +158,12 @@ function isBlank(line: string): boolean {
   return text === '' || text === '\x1a'
 }
 
-const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRglt'] as const
-type DayColumnName = (typeof dayColumns)[number]
 const noFurther: readonly string[] = []
 
 class LineReader {
   readonly #header: FecHeader
   readonly #problems: FecProblems
-  readonly dayColumns = new Map<FecColumn, DayColumn>(dayColumns.map((column) => [column, new DayColumn()]))
+  readonly #findings: FecFindings
   /** The limit of each column that the file has. */
   readonly #bounds: { column: string; position: number; max: number }[]
   #number = 0
@@ -172,8 +172,9 @@ class LineReader {
   /** Whether there was any line, valid or not. */
   any = false
 
-  constructor(header: FecHeader, problems: FecProblems) {
+  constructor(header: FecHeader, problems: FecProblems, findings: FecFindings) {
     this.#header = header
+    this.#findings = findings
     this.#bounds = [
       ...(Object.entries(header.position) as [FecColumn, number][])
         .filter(([, position]) => position >= 0)
@@ -228,7 +229,7 @@ class LineReader {
       further: this.#further(),
     }
     if (!this.#valid) return undefined
-    if (inCurrency !== '') line.amountInCurrencyAsFiled = standardAmount(inCurrency)
+    if (inCurrency !== '') line.amountInCurrencyAsFiled = standardAmount(plainAmount(inCurrency))
     return line
   }
 
@@ -269,7 +270,7 @@ class LineReader {
   }
 
   #day(column: DayColumnName): string | undefined {
-    const day = this.dayColumns.get(column)!.read(this.#text(column), this.#number)
+    const day = this.#findings.dayColumns.get(column)!.read(this.#text(column), this.#number)
     if (day === undefined) this.#valid = false
     return day
   }
@@ -281,14 +282,22 @@ class LineReader {
 
   #amount(column: FecColumn, decimals = 2): bigint {
     const text = this.#text(column)
-    const amount = parseAmount(text, decimals)
+    const amount = parseAmount(text, decimals) ?? this.#amountInOtherForm(text, decimals)
     if (amount === undefined)
       this.#refuse(
         column,
         text,
-        `an amount such as 1234,56 is expected, with at most 15 digits before the comma and ${decimals} after it`,
+        `an amount such as 1234,56 or 1 234,56 is expected, with at most 15 digits before the comma and ${decimals} after it`,
       )
     return amount ?? 0n
+  }
+
+  #amountInOtherForm(text: string, decimals: number): bigint | undefined {
+    const amount = parseAmount(plainAmount(text), decimals)
+    if (amount === undefined) return undefined
+    if (text.endsWith('-')) this.#findings.trailingMinuses += 1
+    if (/\s/.test(text)) this.#findings.groupedAmounts += 1
+    return amount
   }
 
   #debitAndCredit(): { debit: bigint; credit: bigint } {

@@ -84,8 +84,8 @@ export interface FecImported extends LoadCounts {
   auxiliaryLines: ReadonlyMap<string, number>
   /** Columns beyond the 18 of the standard, in the order of the file. */
   filedColumns: readonly string[]
-  /** By column, how many days had a time after them. */
-  droppedTimes: ReadonlyMap<string, number>
+  /** Counts of what was read in another form than the standard's. */
+  findings: FecFindings
   /** What was written, if the exercice held a ledger before. */
   replacement: Replacement | undefined
   /** Exercices of the folder that an earlier version imported, which kept less. */
@@ -151,7 +151,7 @@ async function load(
     throw new Error(fileChanged)
   const replacement = isReplaced ? await replaceByDifference(client, target, survey.lines) : undefined
   const { isScattered } = replacement ?? counts
-  const { columnsBeyondStandard: filedColumns, droppedTimes } = findings
+  const { columnsBeyondStandard: filedColumns } = findings
   await fileExercice(client, folder, exerciceId, { columns: filedColumns, isScattered })
   await publishImport(client, {
     schemaId,
@@ -173,7 +173,7 @@ async function load(
     renumberedAccounts: dimensions.renumberedAccounts,
     auxiliaryLines: survey.auxiliaryLines,
     filedColumns,
-    droppedTimes,
+    findings,
     earlierImports: await findEarlierImports(client, folder),
   }
 }

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../../src/formats/fec/encoding.ts'
-import { parseAmount, standardAmount } from '../../../src/formats/fec/fields.ts'
+import { parseAmount, plainAmount, standardAmount } from '../../../src/formats/fec/fields.ts'
 import { FecFindings, type FecLine, parseFec } from '../../../src/formats/fec/parse.ts'
 import { FecError, FecProblems } from '../../../src/formats/fec/problem.ts'
 import {
@@ -66,6 +66,32 @@ test('a line has the values of its columns', async () => {
   })
   expect(lines[11]).toMatchObject({ description: 'Vente "spéciale" \\ août', debit: 60_000n })
   expect(lines[14]).toMatchObject({ thirdPartyName: 'Müller', debit: -6000n, credit: 0n })
+})
+
+test('amounts and days in other forms are counted', async () => {
+  const same = { PieceDate: '1/12/2023', DateLet: '0/0/0000', Montantdevise: '1\u00a0000.0-' }
+  const rows: FecRow[] = ledger.slice(0, 4).map((row) => ({ ...row, ...same }))
+  rows[0]!['Debit'] = '12 345 678,5'
+  rows[0]!['Credit'] = '0,00-'
+  rows[1]!['Debit'] = '-1\u202f500'
+  rows[2]!['Debit'] = ',5-'
+  rows[3]!['PieceDate'] = '01/2/2023 10:30'
+  const { lines, findings } = await parseWith(fecFile(rows))
+  expect(lines.map(({ debit }) => debit)).toEqual([1_234_567_850n, -150_000n, -50n, 0n])
+  expect(lines.map(({ pieceDate }) => pieceDate)).toEqual([
+    '2023-12-01',
+    '2023-12-01',
+    '2023-12-01',
+    '2023-02-01',
+  ])
+  expect(lines[0]).toMatchObject({
+    letteredOn: undefined,
+    amountInCurrency: -1_000_000n,
+    amountInCurrencyAsFiled: '-1000,0',
+  })
+  expect(findings).toMatchObject({ groupedAmounts: 6, trailingMinuses: 6 })
+  expect(findings.dayColumns.get('PieceDate')).toMatchObject({ shortDays: 4, droppedTimes: 1 })
+  expect(findings.dayColumns.get('EcritureDate')).toMatchObject({ shortDays: 0 })
 })
 
 test.each(Object.entries(forms))('%s gives the same lines', async (_, form) => {
@@ -190,7 +216,8 @@ test('days may have another form in a whole column, and a time after them, which
   }
   const { lines, findings } = await parseWith(fecFile(ledger, { write: asWritten }))
   expect(lines).toEqual(await parse(fecFile(ledger)))
-  expect(findings.droppedTimes).toEqual(new Map([['ValidDate', 11]]))
+  const counts = [...findings.dayColumns].map(([column, { droppedTimes }]) => [column, droppedTimes])
+  expect(Object.fromEntries(counts)).toMatchObject({ EcritureDate: 0, DateLet: 0, ValidDate: 11 })
 })
 
 describe('the form of a column of days', () => {
@@ -328,8 +355,36 @@ test.each([
   ['1.234,56', undefined],
   ['1e3', undefined],
   ['0x10', undefined],
+  ['1 500,00', 150_000n],
+  ['1\u00a0500,00', 150_000n],
+  ['1\u202f500.5', 150_050n],
+  ['-12 345 678', -1_234_567_800n],
+  ['+999 999 999 999 999,99', 99_999_999_999_999_999n],
+  ['1 500,00-', -150_000n],
+  ['1,00-', -100n],
+  ['012-', -1200n],
+  ['1 5 00,00', undefined],
+  ['15 00,00', undefined],
+  ['1 50,00', undefined],
+  ['1 5000,00', undefined],
+  ['1500 000,00', undefined],
+  ['0 500,00', undefined],
+  ['1  500,00', undefined],
+  ['1 500\u00a0000,00', undefined],
+  ['1 500,00 -', undefined],
+  ['1 500,0 0', undefined],
+  ['1,000 000', undefined],
+  ['- 1,00', undefined],
+  ['1\t500,00', undefined],
+  ['--1', undefined],
+  ['1--', undefined],
+  ['-1,00-', undefined],
+  ['+1,00-', undefined],
+  ['1,00+', undefined],
+  ['1-,00', undefined],
+  [' -', undefined],
 ])('the amount "%s" is %s hundredths (undefined: refused)', (text, expected) => {
-  expect(parseAmount(text)).toBe(expected)
+  expect(parseAmount(plainAmount(text))).toBe(expected)
 })
 
 test.skipIf(!haveRealLedgers).each(realLedgers)(

@@ -101,6 +101,15 @@ export const forms: Record<string, FecForm> = {
       isAmount(column) ? value.replace(/\d+/, (whole) => whole.padStart(13, '0')) : value,
   },
   'decimal points': { write: (value, column) => (isAmount(column) ? value.replace(',', '.') : value) },
+  'minuses at the end': {
+    write: (value, column) => (/^-\d/.test(value) && column !== 'EcritureLib' ? `${value.slice(1)}-` : value),
+  },
+  'days and months of one digit': {
+    write: (value, column) =>
+      /Date/.test(column)
+        ? value.replace(/^(....)(..)(..)$/, (_, year, month, day) => `${+day}/${+month}/${year}`)
+        : value,
+  },
   'three decimals that end in zero': { write: (value, column) => (isAmount(column) ? `${value}0` : value) },
   'an empty field instead of zero': {
     write: (value, column, each) =>
@@ -251,7 +260,23 @@ export const refusals: Record<string, Refusal> = {
   'no date': refusedField(5, 'EcritureDate', ''),
   'an invalid amount': refusedField(5, 'Debit', '20,0O'),
   'an amount with three decimals': refusedField(5, 'Debit', '20,001'),
-  'an amount with a thousands separator': refusedField(5, 'Debit', '1 020,00'),
+  'an amount whose blanks are not between thousands': refusedField(5, 'Debit', '1 0 20,00'),
+  'an amount with two minuses': refusedField(5, 'Debit', '--20,00'),
+  'an amount with a minus before its comma': refusedField(5, 'Debit', '20-,00'),
+  'a day that its month does not have': {
+    file: fecFile(changed(5, 'PieceDate', '31/2/2023'), {
+      write: (value, column) =>
+        column === 'PieceDate' ? value.replace(/^(....)(..)(..)$/, '$3/$2/$1') : value,
+    }),
+    ...{ line: 7, column: 'PieceDate', value: '31/2/2023' },
+  },
+  'a month before its day': {
+    file: fecFile(changed(5, 'PieceDate', '5/13/2023'), {
+      write: (value, column) =>
+        column === 'PieceDate' ? value.replace(/^(....)(..)(..)$/, '$3/$2/$1') : value,
+    }),
+    ...{ line: 7, column: 'PieceDate', value: '5/13/2023' },
+  },
   'an amount too large for the ledger': refusedField(5, 'Debit', '1000000000000000,00'),
   'both debit and credit': { ...refusedField(5, 'Credit', '1,00'), column: 'Debit', value: '20,00 / 1,00' },
   'neither debit nor credit': {
