@@ -134,6 +134,24 @@ test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
   },
 )
 
+test('an import says which columns it took for those of the regulation', async () => {
+  const names: Record<string, string> = { JournalLib: 'JournalLibelle', CompteLib: 'CompteLibelle' }
+  Object.assign(names, { CompAuxLib: 'CompAuxLibelle', EcritureLet: 'lettragepiece', Idevise: 'CodeDevise' })
+  const nameOf = (column: string) => names[column] ?? column
+  const file = await written('123456789FEC20231231.txt', fecFile(ledger, { nameOf }))
+  const { code, out } = await importFec(file)
+  expect(code).toBe(0)
+  expect(out.split('\n')).toContain(
+    'Columns under another name: JournalLibelle is JournalLib, CompteLibelle is CompteLib, ' +
+      'CompAuxLibelle is CompAuxLib, lettragepiece is EcritureLet, CodeDevise is Idevise',
+  )
+  // Beside the column itself such a name is that of another one.
+  const further = fecFile(ledger, { columns: [...columns, 'CompteLibelle'] })
+  const kept = await importFec(await written('987654321FEC20231231.txt', further))
+  expect(kept.out).toContain('Columns beyond the 18 of the standard, kept by name: CompteLibelle\n')
+  expect(kept.out).not.toContain('another name')
+})
+
 test('the problems of a refused file are on stderr, one per line, with exit code 1', async () => {
   const file = await written('123456789FEC20231231.txt', fecFile(changed(5, 'Debit', '20,0O')))
   const { code, out, error } = await importFec(file)

@@ -51,7 +51,7 @@ function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
   const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
-  const { groupedAmounts, trailingMinuses, dayColumns } = imported.findings
+  const { renamedColumns: renamed, groupedAmounts, trailingMinuses, dayColumns } = imported.findings
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const sentences: [count: number, sentence: string][] = [
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
@@ -88,6 +88,10 @@ function departures(imported: FecImported): string[] {
       `${counted(payments, 'line')} with a ModeRglt that is none of the six modes of payment: kept as filed, not shown`,
     ],
     [attachments, `Attachments of movements: ${attachments.toLocaleString('en')}`],
+    [
+      renamed.length,
+      `Columns under another name: ${renamed.map(({ name, column }) => `${name} is ${column}`).join(', ')}`,
+    ],
     [groupedAmounts, `${counted(groupedAmounts, 'amount')} with blanks between thousands, such as 1 500,00`],
     [trailingMinuses, `${counted(trailingMinuses, 'amount')} with the minus at the end, such as 1,00-`],
     ...[...dayColumns].map(([column, { shortDays }]): [number, string] => [

@@ -57,10 +57,15 @@ const misspellings: ReadonlyMap<string, FecColumn> = new Map([
   ['ecrturelet', 'EcritureLet'],
   ['ecriturelettrage', 'EcritureLet'],
   ['datelettrage', 'DateLet'],
+  ['lettragepiece', 'EcritureLet'],
+  ['journallibelle', 'JournalLib'],
+  ['comptelibelle', 'CompteLib'],
   ['compteauxnum', 'CompAuxNum'],
   ['compteauxlib', 'CompAuxLib'],
+  ['compauxlibelle', 'CompAuxLib'],
   ['libelle', 'EcritureLib'],
   ['montantdevises', 'Montantdevise'],
+  ['codedevise', 'Idevise'],
   ['devise', 'Idevise'],
   ['iddevise', 'Idevise'],
   ['datereglement', 'DateRglt'],
@@ -80,6 +85,8 @@ export interface FecHeader {
   position: Record<FecColumn, number>
   /** The columns that no rule names, in the order of the file. Their names differ from those above and each other. */
   further: { name: string; position: number }[]
+  /** The columns that the file calls otherwise, in its order. */
+  renamed: { name: string; column: FecColumn }[]
 }
 
 /**
@@ -106,7 +113,7 @@ export function parseHeader(line: string): FecHeader {
   if (names.length > columnsMax)
     problems.add(1, 'header', '', `at most ${columnsMax} columns are expected, this file has ${names.length}`)
   problems.throwIfAny()
-  const { position, further } = placeColumns(names, problems)
+  const { position, further, renamed } = placeColumns(names, problems)
   for (const column of [...alwaysThere, ...amountColumnsOf(position)])
     if (position[column] < 0) problems.add(1, 'header', '', `the column ${column} is missing`)
   const strays = amountColumns.filter(
@@ -115,12 +122,16 @@ export function parseHeader(line: string): FecHeader {
   for (const column of strays)
     problems.add(1, 'header', column, 'either Debit and Credit or Montant and Sens, not columns of both')
   problems.throwIfAny()
-  return { separator, fieldCount: names.length, position, further }
+  return { separator, fieldCount: names.length, position, further, renamed }
 }
 
-function placeColumns(names: string[], problems: FecProblems): Pick<FecHeader, 'position' | 'further'> {
+function placeColumns(
+  names: string[],
+  problems: FecProblems,
+): Pick<FecHeader, 'position' | 'further' | 'renamed'> {
   const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
   const further: FecHeader['further'] = []
+  const renamed: FecHeader['renamed'] = []
   const ownNames = new Set(names.map((name) => columnNamed.get(name.toLowerCase())))
   for (const [index, name] of names.entries()) {
     const key = name.toLowerCase()
@@ -140,7 +151,10 @@ function placeColumns(names: string[], problems: FecProblems): Pick<FecHeader, '
       // Copied, because a slice of a decoded chunk would keep the whole chunk in memory.
       else further.push({ name: Buffer.from(name).toString(), position: index })
     } else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} appears twice`)
-    else position[column] = index
+    else {
+      position[column] = index
+      if (column === other) renamed.push({ name, column })
+    }
   }
   // Beside Debit and Credit they say nothing of their own; programs sort by Sens.
   if (position.Debit >= 0 && position.Credit >= 0)
@@ -149,7 +163,7 @@ function placeColumns(names: string[], problems: FecProblems): Pick<FecHeader, '
       further.push({ name: column, position: position[column] })
       position[column] = -1
     }
-  return { position, further: further.toSorted((one, other) => one.position - other.position) }
+  return { position, further: further.toSorted((one, other) => one.position - other.position), renamed }
 }
 
 /** Columns of a cash basis and further ones, in the order of the file. */

@@ -64,6 +64,7 @@ export class FecFindings {
   furtherColumns: readonly string[] = []
   /** Columns of a cash basis (DateRglt and so on) and further ones, in the order of the file. */
   columnsBeyondStandard: readonly string[] = []
+  renamedColumns: FecHeader['renamed'] = []
   /** Each has its counts of what was read in another form. */
   readonly dayColumns: ReadonlyMap<FecColumn, DayColumn> = new Map(
     dayColumns.map((column) => [column, new DayColumn()]),
@@ -99,6 +100,7 @@ export async function* parseFec(
         const header = parseHeader(text)
         reader = new LineReader(header, problems, findings)
         findings.furtherColumns = header.further.map(({ name }) => name)
+        findings.renamedColumns = header.renamed
         findings.columnsBeyondStandard = columnsBeyondStandard(header)
         continue
       }

@@ -126,6 +126,13 @@ export const forms: Record<string, FecForm> = {
   'misspelt names': {
     nameOf: (column) => ({ EcritureLet: 'EcrtureLet', Montantdevise: 'MontantDevise' })[column] ?? column,
   },
+  'names of other programs': {
+    nameOf: (column) =>
+      ({
+        ...{ JournalLib: 'JournalLibelle', CompteLib: 'CompteLibelle', CompAuxLib: 'CompAuxLibelle' },
+        ...{ EcritureLet: 'LettragePiece', Idevise: 'CodeDevise' },
+      })[column] ?? column,
+  },
   'columns of a cash-basis ledger': {
     columns: [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient'],
   },
