@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CommandResult, cli, startCli } from '../support/cli.ts'
-import { changed, columns, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
+import { changed, columns, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 
@@ -134,13 +134,17 @@ test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
   },
 )
 
-test('an import says which columns it took for those of the regulation', async () => {
+test('an import says which columns it took for those of the regulation, and how many lines it read without quotes', async () => {
   const names: Record<string, string> = { JournalLib: 'JournalLibelle', CompteLib: 'CompteLibelle' }
   Object.assign(names, { CompAuxLib: 'CompAuxLibelle', EcritureLet: 'lettragepiece', Idevise: 'CodeDevise' })
   const nameOf = (column: string) => names[column] ?? column
-  const file = await written('123456789FEC20231231.txt', fecFile(ledger, { nameOf }))
+  const file = await written(
+    '123456789FEC20231231.txt',
+    fecFile(ledger, { nameOf, ...forms['quotes in all lines but the first'] }),
+  )
   const { code, out } = await importFec(file)
   expect(code).toBe(0)
+  expect(out.split('\n')).toContain('27 lines with all fields in quotes, read without them')
   expect(out.split('\n')).toContain(
     'Columns under another name: JournalLibelle is JournalLib, CompteLibelle is CompteLib, ' +
       'CompAuxLibelle is CompAuxLib, lettragepiece is EcritureLet, CodeDevise is Idevise',

@@ -51,7 +51,13 @@ function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
   const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
-  const { renamedColumns: renamed, groupedAmounts, trailingMinuses, dayColumns } = imported.findings
+  const {
+    renamedColumns: renamed,
+    quotedLines,
+    groupedAmounts,
+    trailingMinuses,
+    dayColumns,
+  } = imported.findings
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const sentences: [count: number, sentence: string][] = [
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
@@ -92,6 +98,7 @@ function departures(imported: FecImported): string[] {
       renamed.length,
       `Columns under another name: ${renamed.map(({ name, column }) => `${name} is ${column}`).join(', ')}`,
     ],
+    [quotedLines, `${counted(quotedLines, 'line')} with all fields in quotes, read without them`],
     [groupedAmounts, `${counted(groupedAmounts, 'amount')} with blanks between thousands, such as 1 500,00`],
     [trailingMinuses, `${counted(trailingMinuses, 'amount')} with the minus at the end, such as 1,00-`],
     ...[...dayColumns].map(([column, { shortDays }]): [number, string] => [

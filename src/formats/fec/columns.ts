@@ -1,4 +1,5 @@
 /** The columns of a FEC, and the first line, which names, separates and orders them. */
+import { quotedFields } from './fields.ts'
 import { type StandardColumn, standardColumns } from './lines/standard-columns.ts'
 import { FecError, FecProblems } from './problem.ts'
 
@@ -79,6 +80,8 @@ const byteOrderMark = /^(?:\uFEFF|ï»¿|´╗┐)/
 
 export interface FecHeader {
   separator: string
+  /** Whether all names are in quotes: then the fields of all lines have to be. */
+  isQuoted: boolean
   /** Fields of a line. A trailing separator adds a blank one. */
   fieldCount: number
   /** Index of each column, from 0; -1 if the file does not have it. */
@@ -97,15 +100,14 @@ export function parseHeader(line: string): FecHeader {
   const separator = ['\t', '|', ';'].toSorted(
     (one, other) => line.split(other).length - line.split(one).length,
   )[0]!
-  const names = line
-    .replace(byteOrderMark, '')
-    .split(separator)
-    .map((name) => name.trim())
+  const text = line.replace(byteOrderMark, '')
+  const quoted = quotedFields(text, separator)
+  const names = (quoted ?? text.split(separator)).map((name) => name.trim())
   if (names.length > 1 && names.at(-1) === '') names.pop()
   // Said once: each column would be missing.
   if (!names.some((name) => columnNamed.has(name.toLowerCase()))) {
     const message =
-      'the first line must name the columns (JournalCode, ...), without quotes, separated by tab, | or ;'
+      'the first line must name the columns (JournalCode, ...), all or none in quotes, separated by tab, | or ;'
     throw new FecError([{ line: 1, column: 'header', value: line.trim().slice(0, 60), message }])
   }
 
@@ -122,7 +124,7 @@ export function parseHeader(line: string): FecHeader {
   for (const column of strays)
     problems.add(1, 'header', column, 'either Debit and Credit or Montant and Sens, not columns of both')
   problems.throwIfAny()
-  return { separator, fieldCount: names.length, position, further, renamed }
+  return { separator, isQuoted: quoted !== undefined, fieldCount: names.length, position, further, renamed }
 }
 
 function placeColumns(

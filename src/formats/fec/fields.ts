@@ -1,5 +1,26 @@
 /** Parses the fields of a FEC. Each function returns undefined for a value that it does not recognise. */
 
+/** A field in quotes, or a blank one, with the blanks around it. */
+const quotedField = / *(?:"([^"]*(?:""[^"]*)*)")?[ \r]*/y
+
+/**
+ * The fields of a line without their quotes, if all but blank ones have some: then separators inside belong to a field,
+ * and two quotes stand for one (RFC 4180).
+ */
+export function quotedFields(line: string, separator: string): string[] | undefined {
+  // Nearly always.
+  if (!line.includes('"')) return undefined
+  const fields: string[] = []
+  for (let at = 0; ; at += 1) {
+    quotedField.lastIndex = at
+    const [whole, text = ''] = quotedField.exec(line)!
+    fields.push(text.replaceAll('""', '"'))
+    at += whole.length
+    if (at === line.length) return fields
+    if (line[at] !== separator) return undefined
+  }
+}
+
 /**
  * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. A comma or point, a sign and leading
  * zeros are accepted; further decimals only if they are zeros, because nothing here rounds. At most 15 digits before

@@ -17,7 +17,7 @@ import {
 } from './columns.ts'
 import { DayColumn, isNoDay } from './day-column.ts'
 import { decodeLines, type FecEncoding } from './encoding.ts'
-import { parseAmount, parseCurrency, parseSide, plainAmount, standardAmount } from './fields.ts'
+import { parseAmount, parseCurrency, parseSide, plainAmount, quotedFields, standardAmount } from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
 
 /** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
@@ -69,6 +69,8 @@ export class FecFindings {
   readonly dayColumns: ReadonlyMap<FecColumn, DayColumn> = new Map(
     dayColumns.map((column) => [column, new DayColumn()]),
   )
+  /** Lines whose fields are all in quotes. */
+  quotedLines = 0
   /** Amounts such as `1 500,00`, and such as `1,00-`. */
   groupedAmounts = 0
   trailingMinuses = 0
@@ -191,9 +193,16 @@ class LineReader {
     this.any = true
     this.#number = number
     this.#valid = true
-    this.#fields = text.split(this.#header.separator)
+    const { separator, isQuoted } = this.#header
+    const quoted = quotedFields(text, separator)
+    if (quoted !== undefined) this.#findings.quotedLines += 1
+    else if (isQuoted) {
+      this.#refuse('line', text.trim(), 'all fields are expected in quotes, as in the header')
+      return undefined
+    }
+    this.#fields = quoted ?? text.split(separator)
     if (!this.#hasAllFields()) {
-      const separators = { '\t': 'tabs', '|': '"|"', ';': '";"' }[this.#header.separator]
+      const separators = { '\t': 'tabs', '|': '"|"', ';': '";"' }[separator]
       const { fieldCount } = this.#header
       const expected = `as in the header, ${fieldCount} fields separated by ${separators} are expected`
       this.#refuse('line', text.trim(), `${expected}, this line has ${this.#fields.length}`)

@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs'
 import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../../src/formats/fec/encoding.ts'
-import { parseAmount, plainAmount, standardAmount } from '../../../src/formats/fec/fields.ts'
 import { FecFindings, type FecLine, parseFec } from '../../../src/formats/fec/parse.ts'
 import { FecError, FecProblems } from '../../../src/formats/fec/problem.ts'
 import {
@@ -66,6 +65,20 @@ test('a line has the values of its columns', async () => {
   })
   expect(lines[11]).toMatchObject({ description: 'Vente "spéciale" \\ août', debit: 60_000n })
   expect(lines[14]).toMatchObject({ thirdPartyName: 'Müller', debit: -6000n, credit: 0n })
+})
+
+test('fields that are all in quotes may have the separator in them; of others the quotes stay', async () => {
+  const text = '"Dupont"; Martin; ""'
+  const quote = (value: string) => `"${value.replaceAll('"', '""')}"`
+  const { lines, findings } = await parseWith(
+    fecFile(changed(0, 'EcritureLib', text), { separator: ';', nameOf: quote, write: quote }),
+  )
+  expect(lines[0]).toMatchObject({ description: text, debit: 0n, credit: 30_000n, letteringCode: '' })
+  expect(lines).toHaveLength(ledger.length)
+  expect(findings).toMatchObject({ quotedLines: ledger.length })
+  const some = await parseWith(fecFile(changed(0, 'EcritureLib', '"Dupont ""et"" fils"')))
+  expect(some.lines[0]!.description).toBe('"Dupont ""et"" fils"')
+  expect(some.findings).toMatchObject({ quotedLines: 0 })
 })
 
 test('amounts and days in other forms are counted', async () => {
@@ -281,16 +294,6 @@ describe('the form of a column of days', () => {
 })
 
 test.each([
-  ['-100,00', '-100,00'],
-  ['+0050.5', '50,5'],
-  [',250', '0,250'],
-  ['7,', '7'],
-  ['000', '0'],
-])('the amount %s is %s in the standard', (text, standard) => {
-  expect(standardAmount(text)).toBe(standard)
-})
-
-test.each([
   ['an accent in the last line only, UTF-8', 'Facture réglée', 'utf8', 'utf-8'],
   ['no accent at all', 'Facture', 'utf8', 'utf-8'],
   ['accents', 'Report à nouveau, réglé', 'cp850', 'cp850'],
@@ -335,56 +338,6 @@ test('lines in another encoding and truncated characters damage nothing around t
   const read = await parse(Buffer.concat([bytes.subarray(0, end), bytes.subarray(end + 1)]))
   expect(read[3]).toMatchObject({ description: 'Réglé – 12 â‚', thirdPartyName: "Société Générale d'été" })
   expect(read.toSpliced(3, 1)).toEqual(whole.toSpliced(3, 1))
-})
-
-test.each([
-  ['0', 0n],
-  ['0,01', 1n],
-  ['-0.01', -1n],
-  ['+12,5', 1250n],
-  [',5', 50n],
-  ['0000012,30', 1230n],
-  ['90071992547409,93', 9_007_199_254_740_993n],
-  ['999999999999999,99', 99_999_999_999_999_999n],
-  ['1,2300', 123n],
-  [`${'0'.repeat(60)},01`, 1n],
-  ['', undefined],
-  ['-', undefined],
-  [',', undefined],
-  ['1,234', undefined],
-  ['1.234,56', undefined],
-  ['1e3', undefined],
-  ['0x10', undefined],
-  ['1 500,00', 150_000n],
-  ['1\u00a0500,00', 150_000n],
-  ['1\u202f500.5', 150_050n],
-  ['-12 345 678', -1_234_567_800n],
-  ['+999 999 999 999 999,99', 99_999_999_999_999_999n],
-  ['1 500,00-', -150_000n],
-  ['1,00-', -100n],
-  ['012-', -1200n],
-  ['1 5 00,00', undefined],
-  ['15 00,00', undefined],
-  ['1 50,00', undefined],
-  ['1 5000,00', undefined],
-  ['1500 000,00', undefined],
-  ['0 500,00', undefined],
-  ['1  500,00', undefined],
-  ['1 500\u00a0000,00', undefined],
-  ['1 500,00 -', undefined],
-  ['1 500,0 0', undefined],
-  ['1,000 000', undefined],
-  ['- 1,00', undefined],
-  ['1\t500,00', undefined],
-  ['--1', undefined],
-  ['1--', undefined],
-  ['-1,00-', undefined],
-  ['+1,00-', undefined],
-  ['1,00+', undefined],
-  ['1-,00', undefined],
-  [' -', undefined],
-])('the amount "%s" is %s hundredths (undefined: refused)', (text, expected) => {
-  expect(parseAmount(plainAmount(text))).toBe(expected)
 })
 
 test.skipIf(!haveRealLedgers).each(realLedgers)(

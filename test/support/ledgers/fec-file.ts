@@ -126,6 +126,16 @@ export const forms: Record<string, FecForm> = {
   'misspelt names': {
     nameOf: (column) => ({ EcritureLet: 'EcrtureLet', Montantdevise: 'MontantDevise' })[column] ?? column,
   },
+  'all fields in quotes': {
+    nameOf: (column) => `"${column}"`,
+    write: (value) => `"${value.replaceAll('"', '""')}"`,
+  },
+  'quotes, padded, and none around empty fields': {
+    ...{ separator: ';', lineEnd: '\r\r\n', trailingSeparator: true, byteOrderMark: true },
+    nameOf: (column) => ` "${column}" `,
+    write: (value) => (value === '' ? ' ' : ` " ${value.replaceAll('"', '""')} " `),
+  },
+  'quotes in all lines but the first': { write: (value) => `"${value.replaceAll('"', '""')}"` },
   'names of other programs': {
     nameOf: (column) =>
       ({
@@ -245,14 +255,28 @@ export const refusals: Record<string, Refusal> = {
     column: 'header',
     value: 'Bonjour',
   },
-  'a header in quotes': {
-    file: fecFile(ledger, { nameOf: (column) => `"${column}"` }),
+  'a header partly in quotes': {
+    file: fecFile(ledger, { nameOf: (column) => (column === 'PieceRef' ? `"${column}"` : column) }),
     line: 1,
     column: 'header',
-    value: columns
-      .map((column) => `"${column}"`)
-      .join('\t')
-      .slice(0, 60),
+    value: '',
+  },
+  'a line without quotes below a header in quotes': {
+    file: fecFile(ledger.slice(0, 1), { nameOf: (column) => `"${column}"` }),
+    line: 2,
+    column: 'line',
+    value: 'AN\tÀ nouveaux\t1\t20230101\t101000\tCapital\t\t\tRAN\t20230101\tRepor...',
+  },
+  'a field without quotes below a header in quotes': {
+    file: fecFile(ledger, {
+      nameOf: (column) => `"${column}"`,
+      write: (value) => (value === '-100,00' ? value : `"${value.replaceAll('"', '""')}"`),
+    }),
+    ...{
+      line: 11,
+      column: 'line',
+      value: '"HA"\t"Achats"\t"9"\t"20230202"\t"401000"\t"Fournisseurs"\t"F.IT"\t...',
+    },
   },
   'a line of more than 64 KiB': {
     file: fecFile(changed(5, 'JournalCode', `${' '.repeat(65_536)}HA`)),
