@@ -172,8 +172,8 @@ export class Books {
   /** The full name is derived; a file of another program may have nothing else. */
   #checkAddress(address: FileAddress | null | undefined): void {
     if (!address) return
-    const { fullName } = addressItem(addressOf(address))
-    if (address.fullName !== fullName || address.fullname !== fullName) this.fullNames += 1
+    const given = address.fullName ?? address.fullname
+    if (given !== null && given !== addressItem(addressOf(address)).fullName) this.fullNames += 1
   }
 
   #takePayment(item: FileItem): void {

@@ -1,6 +1,6 @@
 /** What an import of a MAD file takes, and what it tells. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
 import { madBytes } from '../../support/imports/mad-bytes.ts'
@@ -59,6 +59,67 @@ test('the golden file comes out as it went in, but for what tells of the export 
   for (const { additionalProducerProperties } of senders)
     additionalProducerProperties.source.thirdParty = null
   expect(again.data).toEqual(expected.data)
+})
+
+describe('what the schema of a folder does not require may be absent', () => {
+  const { contact, address } = file.data.accountingFolder
+  const optional: [member: string, within: (folder: File) => File][] = [
+    ...['reference', 'SIRET'].map((name): [string, (folder: File) => File] => [name, (folder) => folder]),
+    ...Object.keys(contact).map((name): [string, (folder: File) => File] => [
+      name,
+      (folder) => folder.contact,
+    ]),
+    ...Object.keys(address).map((name): [string, (folder: File) => File] => [
+      name,
+      (folder) => folder.address,
+    ]),
+  ]
+  const outcomeOf = async (change: (data: File) => void) => {
+    const changed = structuredClone(file)
+    change(changed.data)
+    const imported = await stage.importMad(JSON.stringify(changed), { renumber: true })
+    const { data }: File = JSON.parse((await madBytes(stage.service, imported)).toString())
+    return { folder: data.accountingFolder, fullNames: imported.fullNames }
+  }
+
+  test('each member alone: the same as null', async () => {
+    for (const [member, within] of optional) {
+      const absent = await outcomeOf(({ accountingFolder }) => delete within(accountingFolder)[member])
+      const none = await outcomeOf(({ accountingFolder }) => (within(accountingFolder)[member] = null))
+      expect(absent, member).toEqual(none)
+      // The full name is made of the parts, which may be absent, too.
+      if (!/^fullname$/i.test(member)) expect(within(absent.folder)[member], member).toBeNull()
+    }
+  })
+
+  test('all of them, with addresses of companies and employees that are empty', async () => {
+    const { folder } = await outcomeOf((data) => {
+      const { name, capital, RCS } = data.accountingFolder
+      data.accountingFolder = { name, capital, RCS, address: {}, contact: {} }
+      for (const { company, employee } of data.accounts)
+        for (const party of [company, employee]) if (party?.address) party.address = {}
+    })
+    expect(folder).toMatchObject({ reference: null, SIRET: null, contact: { mail: null } })
+    expect(new Set(Object.values(folder.address))).toEqual(new Set([null]))
+  })
+
+  const { fullName } = address
+  test.each<[what: string, names: File, fullNames: number]>([
+    ['fullName alone', { fullName }, 0],
+    ['fullname alone', { fullname: fullName }, 0],
+    ['one of them null', { fullName: null, fullname: fullName }, 0],
+    ['neither', {}, 0],
+    ['both null', { fullName: null, fullname: null }, 0],
+    ['one that is not made of the parts', { fullname: 'Ailleurs' }, 1],
+    ['both alike, not made of the parts', { fullName: 'Ailleurs', fullname: 'Ailleurs' }, 1],
+  ])('the full name: %s', async (_, names, fullNames) => {
+    expect(fullName).toMatch(/./)
+    const outcome = await outcomeOf(({ accountingFolder }) => {
+      const { fullName: _one, fullname: _other, ...parts } = accountingFolder.address
+      accountingFolder.address = { ...parts, ...names }
+    })
+    expect(outcome).toMatchObject({ fullNames, folder: { address: { fullName, fullname: fullName } } })
+  })
 })
 
 test('what is not of the format, and senders that are not registered, are counted', async () => {

@@ -216,6 +216,17 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     changed((data) => (data.banks[0].journal.type = 'CAISSE')),
     'data.banks[0].journal.type "CAISSE": BANQUE is expected',
   ],
+  'two full names that differ': [
+    changed(({ accountingFolder: { address } }) => {
+      address.fullName = '1 rue A'
+      address.fullname = '2 rue B'
+    }),
+    'data.accountingFolder.address.fullname "2 rue B": fullName is "1 rue A": both spellings mean the same',
+  ],
+  'a folder without a name': [
+    changed(({ accountingFolder }) => delete accountingFolder.name),
+    'data.accountingFolder.name: missing: a text is expected',
+  ],
   'an account number in lower case': [
     changed((data) => (data.accounts[0].number = 'abc')),
     'data.accounts[0].number "abc": an account number is expected',

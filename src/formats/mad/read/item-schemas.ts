@@ -18,6 +18,8 @@ const text = z
     'a text without NUL and half characters is expected',
   )
 const textOrNull = text.nullable()
+/** Of a member that may be absent, which means the same as null (docs/spec/imports.md#mad-files). */
+const textIfAny = textOrNull.default(null)
 
 /** An index of PostgreSQL takes at most 2,704 bytes. */
 const code = text.max(255, 'a code of at most 255 characters is expected')
@@ -69,16 +71,20 @@ const account = object({ producerId: id, number: text, name: text })
 const accountOrNull = account.nullable()
 
 const address = object({
-  addressNumber: textOrNull,
-  addressComplement: textOrNull,
-  postalCode: textOrNull,
-  streetName: textOrNull,
-  streetType: textOrNull,
-  locatingIndex: textOrNull,
-  fullName: textOrNull,
-  fullname: textOrNull,
-  city: textOrNull,
-  country: textOrNull,
+  addressNumber: textIfAny,
+  addressComplement: textIfAny,
+  postalCode: textIfAny,
+  streetName: textIfAny,
+  streetType: textIfAny,
+  locatingIndex: textIfAny,
+  fullName: textIfAny,
+  fullname: textIfAny,
+  city: textIfAny,
+  country: textIfAny,
+}).superRefine(({ fullName, fullname }, context) => {
+  if (fullName === null || fullname === null || fullName === fullname) return
+  const message = `fullName is "${fullName.slice(0, 60)}": both spellings mean the same, give one of them`
+  context.addIssue({ code: 'custom', path: ['fullname'], message, input: fullname })
 })
 
 const siren = z
@@ -88,17 +94,17 @@ const siren = z
 
 export const accountingFolder = object({
   name: text,
-  reference: textOrNull,
+  reference: textIfAny,
   address,
   contact: object({
-    firstName: textOrNull,
-    lastName: textOrNull,
-    phoneNumber: textOrNull,
-    mobilePhoneNumber: textOrNull,
-    mail: textOrNull,
+    firstName: textIfAny,
+    lastName: textIfAny,
+    phoneNumber: textIfAny,
+    mobilePhoneNumber: textIfAny,
+    mail: textIfAny,
   }),
   RCS: object({ producerId: text, name: text }),
-  SIRET: siren,
+  SIRET: siren.default(null),
   capital: money,
 })
 
