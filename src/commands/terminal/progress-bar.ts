@@ -38,13 +38,19 @@ export interface FileProgress {
   lines: number
 }
 
-/** Shows each step of reading a file, with its own rate. @param unit what `lines` counts */
+/**
+ * Shows each step of reading a file, with its own rate. An import that begins again shows nothing until it is further than
+ * before. @param unit what `lines` counts
+ */
 export function showFileProgress(bar: ProgressBar, unit = 'lines'): (progress: FileProgress) => void {
   let current = ''
   let started = 0
+  let furthest = 0
   return ({ step, bytes, bytesTotal, lines }) => {
     const now = performance.now()
-    if (step !== current) [current, started] = [step, now]
+    if (step !== current) [current, started, furthest] = [step, now, 0]
+    if (bytes < furthest) return
+    furthest = bytes
     const megabytes = [bytes, bytesTotal].map((count) => (count / 1e6).toFixed(1)).join(' of ')
     const rate = Math.round((lines / Math.max(now - started, 1)) * 1000).toLocaleString('en')
     bar.show(bytes / bytesTotal, `${step}: ${megabytes} MB, ${rate} ${unit}/s`)

@@ -13,13 +13,13 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type pg from 'pg'
-import { inTransaction } from '../../db/pool.ts'
 import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
 import { FecFindings, type FecLine, parseFec } from '../../formats/fec/parse.ts'
 import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
+import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
 import { analyzeLedger, fileExercice, findEarlierImports } from './import-fec.sql.ts'
@@ -114,7 +114,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   survey.end()
 
   const isPeriodInferred = knownPeriod === undefined
-  const imported = await inTransaction(pool, async (client) => {
+  const imported = await inImportTransaction(pool, async (client) => {
     const loaded = await load(client, survey, requested, options, (findings) => read('loading', findings))
     const imported = { ...loaded, encoding, period, isPeriodInferred }
     await options.record?.(client, imported)

@@ -7,7 +7,6 @@
  * the first problem nothing more is loaded, and the check goes on to find further ones.
  */
 import type pg from 'pg'
-import { inTransaction } from '../../db/pool.ts'
 import { printable } from '../../formats/fec/problem.ts'
 import { addressOf } from '../../formats/mad/read/item-schemas.ts'
 import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
@@ -15,6 +14,7 @@ import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
 import { ImportRefused } from '../import/import-refused.ts'
+import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
 import { publishImport } from '../publish-import.ts'
@@ -86,8 +86,10 @@ export async function importMad(pool: pg.Pool, options: MadImportOptions): Promi
   const imported = await refusing(async () => {
     const problems = new FileProblems()
     const books = await readBooks(options, bytesTotal, problems)
+    const unknown = new Map(problems.unknown)
     return refusingTwice(options.file, () =>
-      inTransaction(pool, async (client) => {
+      inImportTransaction(pool, async (client) => {
+        problems.unknown = new Map(unknown)
         const loaded = await load(client, options, bytesTotal, books)
         await options.record?.(client, loaded)
         return loaded

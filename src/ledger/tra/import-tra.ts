@@ -7,7 +7,6 @@
  * After the first problem nothing more is loaded, and the check goes on to find further ones.
  */
 import type pg from 'pg'
-import { inTransaction } from '../../db/pool.ts'
 import { printable } from '../../formats/fec/problem.ts'
 import { TraCheck } from '../../formats/tra/check/check.ts'
 import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
@@ -16,6 +15,7 @@ import { layouts } from '../../formats/tra/layouts/layouts.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
 import { ImportRefused } from '../import/import-refused.ts'
+import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize, readSource } from '../import/source-file.ts'
 import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
 import { publishImport } from '../publish-import.ts'
@@ -72,7 +72,7 @@ const problemsShown = 20
  */
 export async function importTra(pool: pg.Pool, options: TraImportOptions): Promise<TraImported> {
   const bytesTotal = await fileSize(options.file)
-  const imported = await inTransaction(pool, async (client) => {
+  const imported = await inImportTransaction(pool, async (client) => {
     const loaded = await new TraImport(client, options, bytesTotal).run()
     await options.record?.(client, loaded)
     return loaded

@@ -22,7 +22,7 @@ export type Path = readonly PropertyKey[]
 export class FileProblems {
   readonly found: FileProblem[] = []
   /** How often members occur that are not of the format, by their path without positions. */
-  readonly unknown = new Map<string, number>()
+  unknown = new Map<string, number>()
 
   get isFull(): boolean {
     return this.found.length >= problemsMax

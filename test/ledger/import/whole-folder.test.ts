@@ -1,8 +1,8 @@
 /** The folder that an import of a MAD or TRA file fills. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { readFixture } from '../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../support/imports/import-stage.ts'
-import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
+import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { ledgerContent, rowCounts } from '../../support/ledgers/ledger-content.ts'
 
 const text = readFixture('ledger.mad.json').toString('utf8')
 const file = JSON.parse(text)

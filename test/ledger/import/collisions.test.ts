@@ -1,0 +1,179 @@
+/**
+ * Imports beside writers in SQL that lock rows before the folder, which triggers and other programs do: the database ends
+ * the import as the victim of a deadlock, and it begins again.
+ */
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { showFileProgress } from '../../../src/commands/terminal/progress-bar.ts'
+import { importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { type FecRow, fecFile, ledger } from '../../support/ledgers/fec-file.ts'
+import { ledgerContent, rowCounts } from '../../support/ledgers/ledger-content.ts'
+import { until } from '../../support/until.ts'
+
+let stage: ImportStage
+
+beforeEach(async () => {
+  stage = await setImportStage()
+  // The import is the one that looks for a deadlock, soon after it has begun to wait.
+  const client = new pg.Client({ connectionString: stage.database.ownerUrl })
+  await client.connect()
+  await client.query(
+    `do $$ begin execute format('alter database %I set deadlock_timeout = 200', current_database()); end $$`,
+  )
+  await client.end()
+})
+
+afterEach(() => stage.close())
+
+interface Imported {
+  folderId: string
+}
+type Import = (folderId?: string) => Promise<Imported>
+
+const file = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
+for (const exercice of file.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
+const mad = JSON.stringify(file)
+for (const entry of file.data.entries) for (const movement of entry.movements) movement.description = 'Avant'
+const formerMad = JSON.stringify(file)
+const tra = Buffer.from(
+  readFixture('ledger.tra')
+    .toString('latin1')
+    .replaceAll(/^(\*{3}EXO.{19})CDE(.*)$/gm, '$1OUV$2'),
+  'latin1',
+)
+const described = (text: string) => ledger.map((row): FecRow => ({ ...row, EcritureLib: text }))
+const nextYear = ledger
+  .filter((row) => row['JournalCode'] !== 'AN')
+  .map((row): FecRow => ({ ...row, EcritureDate: '20240410', ValidDate: '', DateLet: '', EcritureLet: '' }))
+const fec = async (rows: readonly FecRow[], end: string, replace: boolean, folderId?: string) =>
+  importFec(stage.owner, {
+    file: await stage.written(fecFile(rows), `123456789FEC${end}.txt`),
+    replace,
+    ...(folderId !== undefined && { folderId }),
+  })
+
+const imports: Record<string, { first: Import; second: Import; rows: 'movements' | 'accounts' }> = {
+  'fec --replace': {
+    first: () => fec(described('Avant'), '20231231', false),
+    second: (folderId) => fec(described('Après'), '20231231', true, folderId),
+    rows: 'movements',
+  },
+  'fec into a new exercice': {
+    first: () => fec(ledger, '20231231', false),
+    second: (folderId) => fec(nextYear, '20241231', false, folderId),
+    rows: 'accounts',
+  },
+  'mad --replace': {
+    first: () => stage.importMad(formerMad),
+    second: (folderId) => stage.importMad(mad, { folderId: folderId!, replace: true }),
+    rows: 'movements',
+  },
+  'tra --replace': {
+    first: () => stage.importTra(tra),
+    second: (folderId) => stage.importTra(tra, { folderId: folderId!, replace: true }),
+    rows: 'movements',
+  },
+}
+
+/** Each holds rows that the import writes or refers to; the one that it waits for asks for the folder, which it holds. */
+async function collide(count: number, table: string, folderId: string, run: () => Promise<unknown>) {
+  const writers: { client: pg.Client; pid: number; waits?: Promise<unknown> }[] = []
+  const { rows } = await stage.owner.query(
+    `select id from grandlivre.${table} where folder_id = $1 order by id`,
+    [folderId],
+  )
+  const share = Math.ceil(rows.length / count)
+  for (let at = 0; at < count; at += 1) {
+    const client = new pg.Client({ connectionString: stage.database.ownerUrl, application_name: 'a\tbooker' })
+    await client.connect()
+    const ids = rows.slice(at * share, (at + 1) * share).map(({ id }) => id)
+    await client.query(`set deadlock_timeout = '20s'; begin`)
+    await client.query(`select from grandlivre.${table} where folder_id = $1 and id = any ($2) for update`, [
+      folderId,
+      ids,
+    ])
+    const { rows: own } = await client.query('select pg_backend_pid() as pid')
+    writers.push({ client, pid: own[0].pid })
+  }
+  let hasEnded = false
+  const outcome = Promise.allSettled([run().finally(() => (hasEnded = true))])
+  for (let collisions = 0; collisions < count; collisions += 1) {
+    let blocking: number[] = []
+    await until(async () => {
+      const { rows } = await stage.owner.query(
+        `select pg_blocking_pids(pid) as pids from pg_stat_activity
+         where datname = current_database() and application_name = 'import test' and pid <> pg_backend_pid()`,
+      )
+      blocking = rows.flatMap(({ pids }) => pids)
+      return hasEnded || writers.some(({ pid, waits }) => waits === undefined && blocking.includes(pid))
+    })
+    const writer = writers.find(({ pid, waits }) => waits === undefined && blocking.includes(pid))
+    if (writer === undefined) break
+    writer.waits = writer.client.query(
+      `select from grandlivre.folders where id = ${folderId} for no key update; commit`,
+    )
+    await writer.waits
+  }
+  const [result] = await outcome
+  for (const { client } of writers) await client.end()
+  return { result, writers: writers.map(({ pid }) => pid) }
+}
+
+const idsAside = (content: string[]) => content.map((entry) => entry.replaceAll(/"20\d\d-[^"]*Z"/g, ''))
+
+test.each(Object.entries(imports))('%s begins again after three deadlocks', async (_, each) => {
+  const { folderId } = await each.first()
+  const { result } = await collide(3, each.rows, folderId, () => each.second(folderId))
+  expect(result).toMatchObject({ status: 'fulfilled', value: { folderId } })
+  const content = await ledgerContent(stage.owner, folderId)
+  // What the same imports make where nobody else writes.
+  const other = await setImportStage()
+  const used = stage
+  stage = other
+  const alone = await each.first()
+  await each.second(alone.folderId)
+  expect(idsAside(content)).toEqual(idsAside(await ledgerContent(other.owner, alone.folderId)))
+  stage = used
+  await other.close()
+})
+
+test.each(Object.entries(imports))('%s gives up after the fourth, and says with whom', async (_, each) => {
+  const { folderId } = await each.first()
+  const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
+  const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
+  expect(result!.status).toBe('rejected')
+  const { message } = (result as PromiseRejectedResult).reason as Error
+  expect(message).toMatch(
+    /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a.*booker\), over rows of \w+\. Import again once/,
+  )
+  expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
+  expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
+  const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
+  expect(rows).toEqual([])
+})
+
+test('members that the format does not have are counted once, however often an import begins', async () => {
+  const { folderId } = await imports['mad --replace']!.first()
+  const more = mad.replaceAll('"lettering":{"state"', '"vat":1,"lettering":{"state"')
+  const { result } = await collide(2, 'movements', folderId, () =>
+    stage.importMad(more, { folderId, replace: true }),
+  )
+  const { value } = result as PromiseFulfilledResult<Awaited<ReturnType<ImportStage['importMad']>>>
+  expect(value.unknownMembers).toEqual(
+    new Map([['data.entries[].movements[].vat', more.split('"vat":1').length - 1]]),
+  )
+})
+
+test('progress is shown once, however often an import begins', () => {
+  const shown: string[] = []
+  const show = showFileProgress({ show: (_, text) => shown.push(text), clear: () => {} })
+  for (const bytes of [0, 1e6, 2e6, 0, 1e6, 3e6]) show({ step: 'loading', bytes, bytesTotal: 3e6, lines: 0 })
+  expect(shown.map((text) => text.split(',')[0])).toEqual([
+    'loading: 0.0 of 3.0 MB',
+    'loading: 1.0 of 3.0 MB',
+    'loading: 2.0 of 3.0 MB',
+    'loading: 3.0 of 3.0 MB',
+  ])
+})
