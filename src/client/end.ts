@@ -1,4 +1,7 @@
-/** Where a proxy or the runtime shows no trailers: whether anything comes after the last line. */
+/** What the end of a stream proves: its trailers, or that nothing comes after the last line. */
+import type { Hash } from 'node:crypto'
+import { clientError } from './errors.ts'
+import type { Answer } from './http/answer.ts'
 import { type QueryValue, type Requests, requireType } from './requests.ts'
 
 export interface EndQuestion {
@@ -29,4 +32,29 @@ export async function askEnd(
     if (text.length > 2) break
   }
   return { isEnd: text.trim() === '[]', cursor: answer.headers['x-ledger-cursor'] }
+}
+
+export function hasBothTrailers(answer: Answer): boolean {
+  const { 'x-row-count': rows, 'x-content-sha256': sha256 } = answer.trailers()
+  return rows !== undefined && sha256 !== undefined
+}
+
+/**
+ * @param hash of the body, if its digest was asked for
+ * @returns whether the trailers prove the body; not if they did not come
+ * @throws {GrandlivreError} NOT-PROVEN if one is another, or if the rows came without the digest: a count says nothing of
+ *   the bytes, and what removes one trailer may have changed them
+ */
+export function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined): boolean {
+  const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
+  const fail = (message: string) =>
+    clientError('NOT-PROVEN', message, { requestId: answer.headers['x-request-id'] })
+  if (rowsSent !== undefined && rowsSent !== String(rows))
+    throw fail(`${rows} rows arrived, and the trailer X-Row-Count says ${rowsSent}`)
+  if (!hash) return rowsSent !== undefined
+  if (sha256Sent !== undefined && sha256Sent !== hash.digest('hex'))
+    throw fail('What arrived differs from the trailer X-Content-SHA256')
+  if (rowsSent !== undefined && sha256Sent === undefined)
+    throw fail('The trailer X-Row-Count came without X-Content-SHA256, so what arrived cannot be proven')
+  return rowsSent !== undefined
 }

@@ -4,7 +4,7 @@
  */
 import { createHash, type Hash } from 'node:crypto'
 import { BlockCheck, type Blocks, rowsOf } from './blocks.ts'
-import { askEnd } from './end.ts'
+import { agreesWithTrailers, askEnd, hasBothTrailers } from './end.ts'
 import { clientError, GrandlivreError } from './errors.ts'
 import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
 import { cut, isLost } from './http/connection.ts'
@@ -41,6 +41,8 @@ export interface ResumePoint {
   rows: number
 }
 
+type Proof = 'trailers' | 'blocks' | 'rows' | 'end'
+
 export interface Progress {
   /** Items given out, and those before `resume`. */
   readonly rows: number
@@ -56,11 +58,12 @@ export interface Progress {
   /** Names the state of the ledger that the stream shows. */
   readonly cursor?: string
   /**
-   * Undefined until the end. After a cut, `trailers` are those of the last part, and the rows of all parts were compared
-   * with the blocks. `blocks` without `proof: 'blocks'`: where trailers turned out to be missing, the rows alone were
-   * compared. `end`: of entries without trailers, the service had nothing after the last one.
+   * Undefined until the end. `trailers`: one answer brought everything, and its row count and SHA-256 are those of the
+   * trailers. `blocks`: every line was compared with the digests of the ledger. The others prove that nothing is missing,
+   * and not each byte: `rows`, of movements that came in several parts or without trailers, that there are as many as in
+   * the blocks; `end`, of such entries, that the service had nothing after the last one.
    */
-  readonly provedBy?: 'trailers' | 'blocks' | 'end'
+  readonly provedBy?: Proof
 }
 
 /** Items of a selection, in order. To be read once, by its chunks or as its items. */
@@ -119,6 +122,8 @@ export class Transfer<Item> implements LedgerStream<Item> {
   /** The last line given out, and before that the id to resume after. */
   #last: Uint8Array | string | undefined
   #check: BlockCheck | undefined
+  /** Rows that came before the check, and have no digest that proves them. */
+  #checkedFrom = 0
   /** All rows of the selection, once it matters. */
   #total: number | undefined
 
@@ -238,7 +243,8 @@ export class Transfer<Item> implements LedgerStream<Item> {
     this.#total = rowsOf(blocks)
     if (!this.#provesByBlocks) return
     try {
-      this.#check = new BlockCheck(blocks, this.progress.rows)
+      this.#checkedFrom = this.progress.rows
+      this.#check = new BlockCheck(blocks, this.#checkedFrom)
     } catch (error) {
       answer.discard()
       throw error
@@ -287,28 +293,20 @@ export class Transfer<Item> implements LedgerStream<Item> {
    * What proves that the whole stream is there, now that an answer has ended properly.
    * @throws {unknown} a loss, if more is to come
    */
-  async #prove(
-    answer: Answer,
-    rows: number,
-    restBytes: number,
-    hash: Hash | undefined,
-  ): Promise<'trailers' | 'blocks' | 'end'> {
-    const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
-    const requestId = answer.headers['x-request-id']
-    const fail = (message: string) => clientError('NOT-PROVEN', message, { requestId })
-    if (rowsSent !== undefined) {
-      if (Number(rowsSent) !== rows || restBytes > 0)
-        throw fail(`${rows} rows arrived, and the trailer X-Row-Count says ${rowsSent}`)
-      if (hash && sha256Sent !== undefined && hash.digest('hex') !== sha256Sent)
-        throw fail('What arrived differs from the trailer X-Content-SHA256')
-      if (this.#total !== undefined && this.progress.rows !== this.#total)
-        throw fail(`${this.progress.rows} rows arrived in all parts, and the ledger has ${this.#total}`)
-      if (!this.#check) return 'trailers'
-    } else if (!this.#check) withoutTrailers.add(this.#requests)
+  async #prove(answer: Answer, rows: number, restBytes: number, hash: Hash | undefined): Promise<Proof> {
+    const { blocks } = this.#source
+    const all = this.progress.rows
+    // Whatever they say: where one is missing, beginning again has to prove by blocks.
+    if (!this.#check && !hasBothTrailers(answer)) withoutTrailers.add(this.#requests)
+    const isCounted = agreesWithTrailers(answer, rows, hash)
+    if (isCounted && this.#total !== undefined && all !== this.#total)
+      throw clientError('NOT-PROVEN', `${all} rows arrived in all parts, and the ledger has ${this.#total}`)
     if (restBytes > 0) throw cut('The body ended in the middle of a line')
-    if (this.#check?.isComplete) return 'blocks'
+    if (this.#check?.isComplete) return this.#checkedFrom === 0 ? 'blocks' : 'rows'
     if (this.#check) throw cut('The body ended before the last movement')
-    return this.#source.blocks ? this.#proveByRows(this.#source.blocks) : this.#proveEnd()
+    if (isCounted && rows === all) return 'trailers'
+    if (blocks) return this.#proveByRows(blocks)
+    return isCounted ? 'end' : this.#proveEnd()
   }
 
   /** Asks what comes after the last item. */
@@ -327,7 +325,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
     return 'end'
   }
 
-  async #proveByRows(readBlocks: () => Promise<Blocks>): Promise<'blocks'> {
+  async #proveByRows(readBlocks: () => Promise<Blocks>): Promise<'rows'> {
     const { progress } = this
     if (this.#total === undefined) {
       const { blocks, cursor } = await readBlocks()
@@ -337,7 +335,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
         )
       this.#total = rowsOf(blocks)
     }
-    if (progress.rows === this.#total) return 'blocks'
+    if (progress.rows === this.#total) return 'rows'
     if (progress.rows < this.#total) throw cut('The body ended before the last movement')
     throw clientError('NOT-PROVEN', `${progress.rows} rows arrived, and the ledger has ${this.#total}`)
   }

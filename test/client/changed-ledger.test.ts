@@ -261,6 +261,20 @@ test('a bit that is wrong in changes is found at their end', async () => {
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
 })
 
+const sha256 = 'x-content-sha256'
+test.each([
+  ['whose SHA-256 was dropped', { dropped: [sha256] }],
+  ['whose SHA-256 was dropped, and with one bit that is wrong', { dropped: [sha256], at: 20_000 }],
+  ['whose row count is another one', { changed: { 'x-row-count': '1' } }],
+])('changes %s are not proven', async (_, fault) => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  stage.proxy.fault = () => ({ kind: 'trailers', ...fault })
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
+})
+
 test('changes that are not read are let go', async () => {
   const ledger = stage.ledger()
   const { cursor } = await ledger.blocks({ exercice })

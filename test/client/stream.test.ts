@@ -81,8 +81,8 @@ test.each(spoilt)('with %s, four answers that %s at random places', async (encod
   const { rows, restarts, provedBy } = stream.progress
   expect([rows, stream.progress.bytes, restarts]).toEqual([rowsOf(movements), bytes.length, 0])
   expect(left).toEqual([])
-  // A body that ends early has no trailers: from then on lines are compared with blocks.
-  expect(provedBy).toBe(kind === 'end' ? 'blocks' : 'trailers')
+  // No digest came for the parts that were cut, only the rows of all parts could be compared.
+  expect(provedBy).toBe('rows')
 })
 
 describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
@@ -93,14 +93,14 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
     spoil(faults)
     const stream = stage.ledger().entries({ exercice }, { encoding })
     expect((await bytesOf(stream)).equals(entries), JSON.stringify(faults)).toBe(true)
-    expect(stream.progress.provedBy).toBe('trailers')
+    expect(stream.progress.provedBy).toBe('end')
   })
 
-  test('a way without trailers: blocks prove movements, a question after the last one proves entries', async () => {
+  test('a way without trailers: rows, then blocks prove movements, a question after the last one proves entries', async () => {
     stage.proxy.fault = () => ({ kind: 'noTrailers' })
     const ledger = stage.ledger()
     const all: [LedgerStream<unknown>, Buffer, string][] = [
-      [ledger.movements({ exercice }, { encoding }), movements, 'blocks'],
+      [ledger.movements({ exercice }, { encoding }), movements, 'rows'],
       [ledger.movements({ exercice }, { encoding }), movements, 'blocks'],
       [ledger.entries({ exercice }, { encoding }), entries, 'end'],
     ]
@@ -161,7 +161,7 @@ describe.each(['trailers', 'blocks'] as const)('proof by %s', (proof) => {
     const resume = { after: idOf(lines.at(-1)!), etag: first.progress.etag!, rows: lines.length }
     const second = stage.ledger().movements({ exercice }, { proof, resume })
     expect(Buffer.concat([start, await bytesOf(second)]).equals(movements)).toBe(true)
-    expect(second.progress).toMatchObject({ rows: rowsOf(movements), connections: 1, provedBy: proof })
+    expect(second.progress).toMatchObject({ rows: rowsOf(movements), connections: 1, provedBy: 'rows' })
   })
 
   test('finds that an earlier process kept another number of rows', async () => {
@@ -170,6 +170,56 @@ describe.each(['trailers', 'blocks'] as const)('proof by %s', (proof) => {
     const resume = { after, etag: first.progress.etag!, rows: 9 }
     const second = stage.ledger().movements({ exercice }, { proof, resume, encoding: 'identity' })
     expect(await errorOf(bytesOf(second))).toMatchObject({ code: 'NOT-PROVEN' })
+  })
+})
+
+describe('trailers that a proxy drops or changes', () => {
+  const [rowCount, sha256] = ['x-row-count', 'x-content-sha256'] as const
+  const zeros = '0'.repeat(64)
+  /** By what movements and entries are proven; undefined: not at all. */
+  const ways: [string, { dropped?: string[]; changed?: Record<string, string> }, (string | undefined)[]][] = [
+    ['the SHA-256 is dropped', { dropped: [sha256] }, [undefined, undefined]],
+    ['the row count is dropped', { dropped: [rowCount] }, ['rows', 'end']],
+    ['the SHA-256 is another one', { changed: { [sha256]: zeros } }, [undefined, undefined]],
+    [
+      'only another SHA-256 comes',
+      { dropped: [rowCount], changed: { [sha256]: zeros } },
+      [undefined, undefined],
+    ],
+    ['the row count is another one', { changed: { [rowCount]: '1' } }, [undefined, undefined]],
+  ]
+  describe.each(ways)('%s', (_, fault, proofs) => {
+    test.each(['movements', 'entries'] as const)('of %s', async (streamed) => {
+      spoil([{ kind: 'trailers', ...fault }])
+      const ledger = stage.ledger()
+      const stream = ledger[streamed]({ exercice }, { encoding: 'identity' })
+      const error = await errorOf(bytesOf(stream))
+      const provedBy = proofs[streamed === 'movements' ? 0 : 1]
+      expect(stream.progress.provedBy).toBe(provedBy)
+      if (provedBy === undefined) expect(error).toMatchObject({ code: 'NOT-PROVEN' })
+      else expect(error).toBeUndefined()
+    })
+  })
+
+  test('one digit is another one and its SHA-256 is dropped: refused, and found by blocks from then on', async () => {
+    const at = movements.indexOf('"debit":') + '"debit":'.length
+    for (const streamed of ['movements', 'entries'] as const) {
+      const ledger = stage.ledger()
+      const fault: Fault = { kind: 'trailers', dropped: [sha256], at }
+      spoil([fault, fault])
+      const first = ledger[streamed]({ exercice }, { encoding: 'identity' })
+      expect(await errorOf(bytesOf(first))).toMatchObject({
+        code: 'NOT-PROVEN',
+        message: expect.stringContaining('X-Row-Count came without X-Content-SHA256'),
+      })
+      const second = ledger[streamed]({ exercice }, { encoding: 'identity' })
+      expect(await errorOf(bytesOf(second))).toMatchObject({ code: 'NOT-PROVEN' })
+      expect([first.progress.provedBy, second.progress.provedBy]).toEqual([undefined, undefined])
+      if (streamed === 'entries') continue
+      const third = ledger.movements({ exercice }, { encoding: 'identity' })
+      expect((await bytesOf(third)).equals(movements)).toBe(true)
+      expect(third.progress.provedBy).toBe('blocks')
+    }
   })
 })
 

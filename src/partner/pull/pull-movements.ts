@@ -157,7 +157,7 @@ async function receive(
   return {
     ...{ rows: progress.rows, bytes: writer.contentBytes, sha256: hash?.digest('hex'), cursor },
     ...{ provedBy: 'trailers', wireBytes, connections },
-    isProven: hash !== undefined && provedBy === 'trailers' && connections === 1,
+    isProven: hash !== undefined && provedBy === 'trailers',
   }
 }
 

@@ -96,6 +96,12 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
   })
 })
 
+/** The first answer with movements is spoilt. */
+function spoiltOnce(fault: Fault) {
+  const faults = [fault]
+  return (path: string) => (isStream(path) ? faults.shift() : undefined)
+}
+
 function sizeAndHash(path: string) {
   const bytes = readFileSync(path)
   return { size: bytes.length, fileSha256: createHash('sha256').update(bytes).digest('hex') }
@@ -135,6 +141,15 @@ describe('an answer that is spoiled', () => {
     const source = await stage.source()
     expect(await pullThrough([{ kind: 'noTrailers' }])).toMatchObject({ ...source, provedBy: 'blocks' })
     expect(await factsOfFile(out)).toEqual(source)
+  })
+
+  test('by one bit, with a row count and without its SHA-256: it is pulled again, and proven by blocks', async () => {
+    stage.proxy.fault = spoiltOnce({ kind: 'trailers', dropped: ['x-content-sha256'], at: 300_000 })
+    const { code, out: printed, error } = await grandlivre(stage.proxied, words())
+    expect([code, error]).toEqual([0, expect.stringContaining('cannot be proven: beginning anew')])
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+    expect(printed).toContain('Whole:   the file was compared with the blocks of the ledger')
+    expect(printed).not.toContain('row count and SHA-256')
   })
 
   test('by one bit: it is pulled again, and after five attempts there is no file', async () => {

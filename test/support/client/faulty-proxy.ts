@@ -11,6 +11,8 @@ export type Fault =
   | { kind: 'end'; afterBytes: number }
   /** The whole body, without trailers. */
   | { kind: 'noTrailers' }
+  /** The whole body, with some trailers dropped or of another value, and one bit wrong at a place. */
+  | { kind: 'trailers'; dropped?: string[]; changed?: Record<string, string>; at?: number }
   /** One bit of the byte at this place of the body is another one. */
   | { kind: 'flip'; at: number }
   /** The connection is reset before an answer. */
@@ -80,8 +82,8 @@ function relay(response: IncomingMessage, answer: ServerResponse, fault: Fault |
   response.on('data', (chunk: Buffer) => {
     const left = fault && 'afterBytes' in fault ? fault.afterBytes - sent : chunk.length
     const part = Buffer.from(chunk.subarray(0, Math.max(0, left)))
-    if (fault?.kind === 'flip' && fault.at >= sent && fault.at < sent + chunk.length)
-      part[fault.at - sent]! ^= 1
+    const wrong = fault && 'at' in fault ? fault.at : -1
+    if (wrong >= sent && wrong < sent + chunk.length) part[wrong - sent]! ^= 1
     sent += part.length
     if (part.length === chunk.length) {
       if (answer.write(part)) return
@@ -98,7 +100,11 @@ function relay(response: IncomingMessage, answer: ServerResponse, fault: Fault |
   })
   response.on('end', () => {
     if (isSpoiled) return
-    const { trailers } = response
+    let trailers = { ...response.trailers }
+    if (fault?.kind === 'trailers') {
+      trailers = { ...trailers, ...fault.changed }
+      for (const name of fault.dropped ?? []) delete trailers[name]
+    }
     if (fault?.kind !== 'noTrailers' && Object.keys(trailers).length > 0)
       answer.addTrailers(trailers as Record<string, string>)
     answer.end()
