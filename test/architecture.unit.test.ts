@@ -32,7 +32,7 @@ const rooms = [
   'ground',
 ]
 /** What service and package must agree on. */
-const agreed = ['error-codes.ts', 'webhook-delivery.ts']
+const agreed = ['error-codes.ts', 'printable.ts', 'webhook-delivery.ts']
 const ground = [
   ...agreed,
   'config.ts',
@@ -144,7 +144,7 @@ test('formats know neither the database nor the network', () => {
   expect(
     offenders((file) =>
       roomOf(file.path) === 'formats'
-        ? importsOf(file).filter((target) => !target.startsWith('formats/'))
+        ? importsOf(file).filter((target) => !target.startsWith('formats/') && target !== 'printable.ts')
         : [],
     ),
   ).toEqual([])
@@ -210,6 +210,13 @@ test('only entry points use the environment, the terminal and the exit code of t
   const elsewhere = ({ path, text }: SourceFile) =>
     (text.match(uses) ?? []).filter((use) => !processUses.get(path)?.includes(use))
   expect(offenders((file) => (roomOf(file.path) === 'entry' ? [] : elsewhere(file)))).toEqual([])
+})
+
+test('command lines write to the terminal in one room, which makes texts of others safe', () => {
+  const writes = /\b(?:out|err|output|input)\.write\(/g
+  const elsewhere = ({ path, text }: SourceFile) =>
+    /^(?:commands|partner)\/(?!terminal\/)/.test(path) ? (text.match(writes) ?? []) : []
+  expect(offenders(elsewhere)).toEqual([])
 })
 
 test('examples stand for programs of partners: they import nothing from src', () => {

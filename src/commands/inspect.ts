@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
 import { type Command, CommanderError } from 'commander'
-import { printable } from '../formats/fec/problem.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
 import { readSource } from '../ledger/import/source-file.ts'
+import { printLines } from './terminal/lines.ts'
 import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
@@ -32,7 +32,7 @@ async function inspectTra(terminal: Terminal, file: string): Promise<void> {
   )
   bar.clear()
   const lines = summary.lines === 0 ? problems(summary) : report(summary)
-  terminal.out.write(`${lines.map(printable).join('\n')}\n`)
+  printLines(terminal.out, lines)
   if (summary.problemCount > 0) throw new CommanderError(1, 'inspect.problems', 'The file has problems')
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { latestMigration } from '../db/migrations/migrate.ts'
 import { readVersion } from '../db/migrations/version.sql.ts'
+import { printLines } from './terminal/lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -15,7 +16,7 @@ export function addMigrateCommand(program: Command, terminal: Terminal): void {
         const ours = await latestMigration()
         const standing =
           version === ours ? 'that of this code' : `which this code, of version ${ours}, can use`
-        terminal.out.write(`The database is at version ${version}, ${standing}.\n`)
+        printLines(terminal.out, [`The database is at version ${version}, ${standing}.`])
       }),
     )
 }

@@ -11,6 +11,8 @@ import { addMigrateCommand } from './migrate.ts'
 import { addConsoleCommands } from './operators/console-key.ts'
 import { addPartnerCommands } from './partner.ts'
 import { addSeedCommand } from './seed.ts'
+import { printLines } from './terminal/lines.ts'
+import { createProgressBar } from './terminal/progress-bar.ts'
 import type { Output, Terminal } from './terminal/terminal.ts'
 import { addTokenCommands } from './token.ts'
 import { addWebhookCommands } from './webhook.ts'
@@ -30,9 +32,8 @@ export async function runCli(argv: string[], terminal: Terminal): Promise<number
   } catch (error) {
     // Help, wrong arguments or problems of a file: already printed.
     if (error instanceof CommanderError) return error.exitCode
-    // Replaces a progress bar.
-    if (err.isTTY) err.write('\r\x1b[K')
-    err.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    createProgressBar(err).clear()
+    printLines(err, linesOf(error instanceof Error ? error.message : String(error)))
     return error instanceof Interruption ? error.exitCode : 1
   }
 }
@@ -45,8 +46,8 @@ export function commandsOf(terminal: Terminal): Command {
     .showHelpAfterError('(--help lists the commands and options)')
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => out.write(text),
-      writeErr: (text) => err.write(text),
+      writeOut: (text) => printLines(out, linesOf(text)),
+      writeErr: (text) => printLines(err, linesOf(text)),
       getOutHelpWidth: () => widthOf(out),
       getErrHelpWidth: () => widthOf(err),
     })
@@ -64,6 +65,10 @@ export function commandsOf(terminal: Terminal): Command {
   addMaintenanceCommand(program, terminal)
   addFailoverCommand(program, terminal)
   return program
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n')
 }
 
 /** Commander's default width if the output is not a terminal. */

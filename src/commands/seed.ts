@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { movementsMax, movementsMin, type SeededFolder, seed } from '../sample/seed.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { printLines } from './terminal/lines.ts'
 import { nextSteps } from './terminal/next-steps.ts'
 import { createProgressBar } from './terminal/progress-bar.ts'
 import type { Terminal } from './terminal/terminal.ts'
@@ -49,7 +50,7 @@ async function seedFolder(
         recordAct(client, { act: 'seed', schemaId, folderId, details: { movements, replace } }),
       onLoaded: (folder) => {
         bar.clear()
-        terminal.out.write(`${report(folder, (performance.now() - started) / 1000, config).join('\n')}\n`)
+        printLines(terminal.out, report(folder, (performance.now() - started) / 1000, config))
       },
     })
   })

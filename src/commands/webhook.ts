@@ -6,6 +6,7 @@ import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
+import { excerptOf } from '../printable.ts'
 import { enableByStaff } from '../webhooks/change.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import { countNumbers, oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
@@ -315,7 +316,7 @@ async function deliveries(
       each.firstSequence === null ? '' : `${each.firstSequence}-${each.lastSequence}`,
       `${each.state}${each.isReplay ? ', replayed' : ''}`,
       String(each.attempts),
-      each.status === null ? oneLine(each.error ?? '') : String(each.status),
+      each.status === null ? excerptOf(each.error ?? '') : String(each.status),
       each.createdAt,
       each.finishedAt ?? `next ${each.nextAttemptAt}`,
     ])
@@ -335,16 +336,11 @@ async function attempts(terminal: Terminal, id: string, delivery: string): Promi
       each.at,
       each.status === null ? '' : String(each.status),
       `${each.latencyMs} ms`,
-      oneLine(each.error ?? ''),
-      oneLine(each.answer?.toString('utf8') ?? ''),
+      excerptOf(each.error ?? ''),
+      excerptOf(each.answer?.toString('utf8') ?? ''),
     ])
     return table(['NUMBER', 'AT', 'STATUS', 'AFTER', 'ERROR', 'ANSWER'], rows)
   })
-}
-
-/** A receiver's response must not control the terminal. */
-function oneLine(text: string): string {
-  return text.slice(0, 200).replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
 }
 
 function unknown(id: string): Error {

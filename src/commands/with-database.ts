@@ -8,6 +8,7 @@ import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
+import { printLines } from './terminal/lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
@@ -70,7 +71,7 @@ export function asOwner(
 ): Promise<void> {
   return withDatabase(terminal, async ({ pool, config }) => {
     const lines = await inTransaction(pool, (client) => run(client, config))
-    terminal.out.write(lines.map((line) => `${line}\n`).join(''))
+    printLines(terminal.out, lines)
   })
 }
 

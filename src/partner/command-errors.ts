@@ -1,15 +1,23 @@
 /** The errors that commands throw. Errors of the service and the network are GrandlivreErrors. */
 
 /** The command line is wrong: exit code 2. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  /** Lines below the message: what may be meant. */
+  readonly choices: readonly string[]
+
+  constructor(message: string, choices: readonly string[] = []) {
+    super(message)
+    this.choices = choices
+  }
+}
 
 /** A command failed, and the user can do something about it: exit code 1. */
 export class Failure extends Error {
-  /** What to do. */
-  readonly remedy: string | undefined
+  /** What to do, in lines. */
+  readonly remedy: readonly string[]
 
-  constructor(message: string, remedy?: string, options?: ErrorOptions) {
+  constructor(message: string, remedy: string | readonly string[] = [], options?: ErrorOptions) {
     super(message, options)
-    this.remedy = remedy
+    this.remedy = [remedy].flat()
   }
 }

@@ -26,7 +26,7 @@ export async function folderOf(
   const [only, ...others] = societies
   if (only !== undefined && others.length === 0) return only.id
   if (only === undefined) throw new Failure('The firm of the token has no folder')
-  throw new Failure('The token opens several folders', [...listed(societies), howToChoose].join('\n'))
+  throw new Failure('The token opens several folders', [...listed(societies), howToChoose])
 }
 
 export const howToChoose =

@@ -56,7 +56,7 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
     return exitCodes.done
   }
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
-    terminal.print(overview())
+    for (const line of overview()) terminal.print(line)
     return first === undefined ? exitCodes.wrongUsage : exitCodes.done
   }
   try {
@@ -64,7 +64,7 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
     return exitCodes.done
   } catch (error) {
     if (signal.aborted) {
-      terminal.note(`Interrupted.${error instanceof Failure && error.remedy ? ` ${error.remedy}` : ''}`)
+      terminal.note(['Interrupted.', ...(error instanceof Failure ? error.remedy : [])].join(' '))
       return exitCodes.interrupted
     }
     for (const line of linesOf(error, words, env)) terminal.note(line)
@@ -77,7 +77,11 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
 async function runCommand(words: string[], { env, terminal, signal }: Surroundings): Promise<void> {
   const { command, rest } = findCommand(words, commands)
   const { values, positionals } = parseWords(command, rest)
-  if (values['help']) return terminal.print(`${command.usage.trim()}\n${commonUsage.trimEnd()}`)
+  if (values['help']) {
+    const usage = `${command.usage.trim()}\n${commonUsage.trimEnd()}`
+    for (const line of usage.split('\n')) terminal.print(line)
+    return
+  }
   const access = () => findAccess(env, textOf(values, 'society'))
   const call: Call = {
     values,
@@ -97,7 +101,7 @@ async function runCommand(words: string[], { env, terminal, signal }: Surroundin
   await command.run(call)
 }
 
-function overview(): string {
+function overview(): string[] {
   const width = Math.max(...commands.map(({ name }) => name.length))
   return [
     'Usage: grandlivre <command> [options]',
@@ -109,13 +113,13 @@ function overview(): string {
     '',
     'grandlivre <command> --help shows the options of a command.',
     'Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.',
-  ].join('\n')
+  ]
 }
 
 /** The message, what to do, and the id by which the operators find the request. */
 function linesOf(error: unknown, words: string[], env: NodeJS.ProcessEnv): string[] {
-  if (error instanceof UsageError) return [error.message, ...hintOf(words)]
-  if (error instanceof Failure) return [error.message, ...(error.remedy ? [error.remedy] : [])]
+  if (error instanceof UsageError) return [error.message, ...error.choices, ...hintOf(words)]
+  if (error instanceof Failure) return [error.message, ...error.remedy]
   if (error instanceof GrandlivreError)
     return [
       `${error.message} (${error.code})`,

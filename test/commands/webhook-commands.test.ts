@@ -187,7 +187,7 @@ test('a failed delivery is listed with its attempts, and replayed unchanged', as
   const deliveries = await run('webhook', 'deliveries', id, '--state', 'failed')
   const [, delivery] = deliveries.match(/^(\d+) +100 +2 \(\d+ to \d+\) +1-2 +failed +1 +410 /m)!
   const attempts = await run('webhook', 'attempts', id, delivery!)
-  expect(attempts).toMatch(/^1 +20[^ ]+Z +410 +\d+ ms +[^\n]*\[2Jgone +away$/m)
+  expect(attempts).toMatch(/^1 +20[^ ]+Z +410 +\d+ ms +[^\n]*\\x1b\[2Jgone \\u202eaway$/m)
   for (const character of ['\u001b', '\u202e']) expect(attempts).not.toContain(character)
 
   // A replay starts the retries anew, even if they were used up.

@@ -5,8 +5,8 @@ import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKey } from '../../auth/master-key.ts'
 import { listThirdParties } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
-import { printable } from '../../formats/fec/problem.ts'
 import { checkId, checkMost } from '../terminal/check-id.ts'
+import { printLines } from '../terminal/lines.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
 import { table } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -63,11 +63,10 @@ async function list(terminal: Terminal, { folder, partner, from, to, most: mostT
       'DETAILS',
       'HASH',
     ]
-    // Selections contain texts of callers.
     return table(
       heading,
       rows.map((row) => cellsOf(row, codes)),
-    ).map(printable)
+    )
   })
 }
 
@@ -120,7 +119,7 @@ async function verify(terminal: Terminal, { anchor: anchorText }: { anchor?: str
       return verifyAudit(client, { masterKey, anchor, onProgress })
     })
     bar.clear()
-    terminal.out.write(`${reportOf(verification, anchor).join('\n')}\n`)
+    printLines(terminal.out, reportOf(verification, anchor))
     if (verification.problem) throw new CommanderError(1, 'audit.problem', verification.problem)
   })
 }

@@ -1,6 +1,5 @@
 /** What the command `import fec` prints: what was loaded, and everything that is not as the file has it. */
 import type { Config } from '../../config.ts'
-import { printable } from '../../formats/fec/problem.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { FecImported } from '../../ledger/fec/import-fec.ts'
 import type { RowCounts } from '../../ledger/fec/replace/replace.sql.ts'
@@ -17,7 +16,7 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     counted(imported.journals, 'journal'),
     `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
   ]
-  const lines = [
+  return [
     `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
     `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
     loaded.join(', '),
@@ -27,8 +26,6 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     ...departures(imported),
     ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
-  // Names come from the file or the folder.
-  return lines.map(printable)
 }
 
 function replaced({ replacement }: FecImported): string[] {

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
+import { printLines } from '../terminal/lines.ts'
 import { createProgressBar, showFileProgress } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
@@ -65,9 +66,7 @@ async function importFile(terminal: Terminal, file: string, { folder, ...options
         }),
       onLoaded: (imported) => {
         bar.clear()
-        terminal.out.write(
-          `${fecReport(imported, (performance.now() - started) / 1000, config).join('\n')}\n`,
-        )
+        printLines(terminal.out, fecReport(imported, (performance.now() - started) / 1000, config))
       },
     })
   })

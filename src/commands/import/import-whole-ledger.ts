@@ -2,10 +2,10 @@
 import { statSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { ClientBase, Pool } from 'pg'
-import { printable } from '../../formats/fec/problem.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
 import { checkLine } from '../terminal/check-line.ts'
+import { printLines } from '../terminal/lines.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
 import { createProgressBar, type FileProgress, showFileProgress } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -94,8 +94,7 @@ export async function importWholeLedger<Imported extends WholeLedger>(
           ...told(imported),
           ...(last === undefined ? [] : nextSteps(config, imported.folderId, last.id)),
         ]
-        // Names come from the file.
-        terminal.out.write(`${lines.map(printable).join('\n')}\n`)
+        printLines(terminal.out, lines)
       },
     })
   })

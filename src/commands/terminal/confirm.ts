@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { printLines } from './lines.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
@@ -7,7 +8,7 @@ import type { Terminal } from './terminal.ts'
  */
 export async function confirm({ input, err }: Terminal, warning: readonly string[]): Promise<void> {
   if (!input?.isTTY || !err.isTTY) throw new Error('There is no terminal to ask on. Repeat it with --yes')
-  err.write(warning.map((line) => `${line}\n`).join(''))
+  printLines(err, warning)
   const lines = createInterface({ input, output: err })
   const { promise: closed, resolve } = Promise.withResolvers<string>()
   // Ctrl-C or Ctrl-D.

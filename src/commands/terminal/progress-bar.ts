@@ -1,4 +1,5 @@
 /** Progress of a command: on a terminal one line that is redrawn, elsewhere a line every few seconds. */
+import { printable } from '../../printable.ts'
 import type { Output } from './terminal.ts'
 
 const redrawMs = 100
@@ -21,8 +22,8 @@ export function createProgressBar(out: Output): ProgressBar {
       shown = now
       const bar = '#'.repeat(Math.floor(share * barCharacters)).padEnd(barCharacters, '.')
       // A line that wraps could not be redrawn.
-      const line = `[${bar}] ${text}`.slice(0, (out.columns || 80) - 1)
-      out.write(out.isTTY ? `\r\x1b[K${line}` : `${text}\n`)
+      const line = `[${bar}] ${printable(text)}`.slice(0, (out.columns || 80) - 1)
+      out.write(out.isTTY ? `\r\x1b[K${line}` : `${printable(text)}\n`)
     },
     clear() {
       if (out.isTTY) out.write('\r\x1b[K')

@@ -1,6 +1,9 @@
+import { printable } from '../../printable.ts'
+
 /** Rows under a heading, in columns as wide as their longest value. */
 export function table(heading: string[], rows: string[][]): string[] {
-  const lines = [heading, ...rows]
+  // Before the columns are measured: texts of others may grow when they are printed.
+  const lines = [heading, ...rows].map((row) => row.map(printable))
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))
   return lines.map((line) =>
     line

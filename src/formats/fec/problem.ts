@@ -1,4 +1,5 @@
 /** Problems of a FEC, described so that its author can find and correct them. */
+import { printable } from '../../printable.ts'
 
 export interface FecProblem {
   /** 1-based, as editors count: the header is line 1. */
@@ -28,13 +29,6 @@ export class FecError extends Error {
     this.name = 'FecError'
     this.problems = problems
   }
-}
-
-/** Escapes control characters, which a terminal would obey. */
-export function printable(value: string): string {
-  return value.replace(/\p{Cc}/gu, (character) =>
-    character === '\t' ? '\\t' : `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  )
 }
 
 const valueCharactersMax = 60

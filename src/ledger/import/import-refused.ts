@@ -1,4 +1,4 @@
-import { printable } from '../../formats/fec/problem.ts'
+import { printable } from '../../printable.ts'
 
 /** A file that was not imported, with its problems, a line each. */
 export class ImportRefused extends Error {

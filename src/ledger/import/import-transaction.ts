@@ -16,7 +16,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
-import { printable } from '../../formats/fec/problem.ts'
+import { printable } from '../../printable.ts'
 import { applicationNames } from './other-writers.sql.ts'
 
 /** Deadlocks after which an import begins again. */

@@ -1,6 +1,6 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
-import { printable } from '../../formats/fec/problem.ts'
+import { printable } from '../../printable.ts'
 import { rememberLedger } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
 import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'

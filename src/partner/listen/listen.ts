@@ -1,7 +1,7 @@
 /** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
 import { readFileSync } from 'node:fs'
 import type { Notification } from '../../client/api/items.ts'
-import { onOneLine, quoted } from '../answer-text.ts'
+import { quoted } from '../answer-text.ts'
 import { type Call, type Command, textOf } from '../command.ts'
 import { UsageError } from '../command-errors.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -165,6 +165,6 @@ function isAccepted(status: number | null): boolean {
 function lineOf(event: Notification, sequence: number, how: string): string {
   const { name, operation, data, webhookId, createdAt } = event
   const time = new Date(createdAt).toLocaleTimeString('en-GB')
-  const id = onOneLine(String('id' in data ? data.id : webhookId))
+  const id = 'id' in data ? data.id : webhookId
   return `${time}  ${name} ${operation} ${id}  #${sequence}  ${how}`
 }

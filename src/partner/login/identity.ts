@@ -36,10 +36,7 @@ export async function identify(
   const wanted = chosen ?? (target.type === 'api' ? String(target.societyId) : undefined)
   const society = societies.find(({ id }) => id === wanted) ?? null
   if (chosen !== undefined && society === null)
-    throw new Failure(
-      `The token does not open the folder ${chosen}`,
-      ['It opens:', ...listed(societies)].join('\n'),
-    )
+    throw new Failure(`The token does not open the folder ${chosen}`, ['It opens:', ...listed(societies)])
   const header = (name: string) => Number(answer.headers[name])
   return {
     baseUrl: requests.baseUrl,

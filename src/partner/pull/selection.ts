@@ -100,11 +100,9 @@ export async function findExercice(word: string, requests: Requests, signal: Abo
   const found = matching(word, exercices)
   if (found.length === 1) return found[0]!
   if (found.length > 1)
-    throw new UsageError(
-      [`--exercice ${word} may mean any of these; give the id of one:`, ...found.map(lineOf)].join('\n'),
-    )
+    throw new UsageError(`--exercice ${word} may mean any of these; give the id of one:`, found.map(lineOf))
   if (exercices.length === 0) throw new Failure('The folder has no exercice')
-  throw new Failure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(lineOf)].join('\n'))
+  throw new Failure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(lineOf)])
 }
 
 /** An id before all else, so that a program that gives one always gets it; then a name, then a year. */

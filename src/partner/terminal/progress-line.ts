@@ -1,4 +1,5 @@
 /** How far a command is: on a terminal one line that is redrawn, elsewhere a plain line every few seconds. */
+import { printable } from '../../printable.ts'
 import type { Output } from './streams.ts'
 
 const redrawMs = 100
@@ -21,9 +22,10 @@ export function createProgressLine(out: Output, now: () => number): ProgressLine
     show(text, done) {
       if (now() - shownAt < (out.isTTY ? redrawMs : lineMs)) return
       shownAt = now()
-      if (!out.isTTY) return void out.write(`${text}\n`)
+      const line = printable(text)
+      if (!out.isTTY) return void out.write(`${line}\n`)
       // A line that wraps could not be redrawn.
-      out.write(clearLine + `${barOf(done)}${text}`.slice(0, (out.columns || widthDefault) - 1))
+      out.write(clearLine + `${barOf(done)}${line}`.slice(0, (out.columns || widthDefault) - 1))
       isDrawn = true
     },
     clear() {

@@ -1,10 +1,14 @@
-/** Where a command prints: results on standard output, everything else on standard error. */
+/**
+ * Where a command prints: results on standard output, everything else on standard error. Whatever it prints is made safe
+ * here, so a command passes on texts of others as they are.
+ */
+import { printable, printableJson } from '../../printable.ts'
 import { createProgressLine } from './progress-line.ts'
 import { createQuestions } from './questions.ts'
 import type { Input, Output } from './streams.ts'
 
 export interface Terminal {
-  /** A line of the result, on standard output. */
+  /** One line of the result, on standard output. */
   print(line: string): void
   /** A result as one line of JSON, on standard output. */
   json(value: unknown): void
@@ -52,9 +56,9 @@ export function createTerminal({ input, out, err, interrupt, now }: Streams): Te
     output.write(`${line}\n`)
   }
   return {
-    print: (line) => write(out, line),
-    json: (value) => write(out, JSON.stringify(value)),
-    note: (line) => write(err, line),
+    print: (line) => write(out, printable(line)),
+    json: (value) => write(out, printableJson(value)),
+    note: (line) => write(err, printable(line)),
     progress: progress.show,
     endProgress: progress.clear,
     isInteractive,

@@ -235,7 +235,7 @@ describe('the doctor names', () => {
     expect(findings[0]!.found).toMatch(
       /The ping is accepted, but delivery \d+ with the events 1-1 was answered with 500/,
     )
-    expect(findings[0]!.found).toContain(': out of order')
+    expect(findings[0]!.found).toContain(': out of\u0007 order')
   })
 
   test('a disabled subscription, first what disabled it, and enables it when that is mended', async () => {
