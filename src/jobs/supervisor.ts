@@ -49,6 +49,9 @@ export interface SupervisorParts {
 /** Tells telemetry how an attempt ended; `cancelled` also if another process has claimed the export. */
 type Report = (ended: ExportOutcome) => void
 
+/** Failures that say nothing of other exports. */
+const ownCauses: Failure['cause'][] = ['folder', 'unsupported']
+
 export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #closing = new AbortController()
@@ -71,18 +74,24 @@ export class Supervisor {
     await this.#parts.queue.stopClaiming()
   }
 
-  async #work(claimed: ClaimedEntry): Promise<void> {
+  /** @returns false if it lacked something that the next export may lack, too */
+  async #work(claimed: ClaimedEntry): Promise<boolean> {
     const { database, log } = this.#parts
     const { schemaId, exportId } = claimed.entry
-    if (this.#closing.signal.aborted)
-      return inTenant(database, schemaId, (client) => claimed.requeue(client, 0))
+    if (this.#closing.signal.aborted) {
+      await inTenant(database, schemaId, (client) => claimed.requeue(client, 0))
+      return false
+    }
     const job = await inTenant(database, schemaId, (client) => claimExport(client, claimed.entry))
     // It has ended: the process that seemed dead finished it, or it was cancelled.
-    if (!job) return this.#clear({ schemaId, exportId })
+    if (!job) {
+      await this.#clear({ schemaId, exportId })
+      return true
+    }
     const claim: Claim = { schemaId, exportId, attempt: job.attempt }
     const started = performance.now()
     log('export.started', claim)
-    const startedAt = Date.now()
+    const claimedAt = Date.now()
     const attempt = this.#start(claim, job)
     const unlist = this.#parts.attempts.begin(claim, attempt)
     const watch = this.#watch(claim, attempt, claimed.lost)
@@ -90,24 +99,27 @@ export class Supervisor {
     unlist()
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
-    const report: Report = (ended) => this.#report(job, claimed, { ended, outcome, startedAt })
-    if ('stored' in outcome) return this.#finish(claim, outcome, ms, report)
-    if (this.#closing.signal.aborted) return this.#requeue(claim, claimed, 'stopping', report)
-    if (isLost) return this.#requeue(claim, claimed, 'lost', report)
+    const report: Report = (ended) => this.#report(job, claimed, { ended, outcome, claimedAt })
+    if ('stored' in outcome) await this.#finish(claim, outcome, ms, report)
+    else if (this.#closing.signal.aborted) await this.#requeue(claim, claimed, 'stopping', report)
+    else if (isLost) await this.#requeue(claim, claimed, 'lost', report)
     // What has not begun has not ended.
-    if ('noThread' in outcome) return this.#requeue(claim, claimed, 'noThread', () => {})
-    if ('noConnections' in outcome) return this.#requeue(claim, claimed, 'noConnections', () => {})
-    await this.#fail(claim, job, outcome.failed, claimed.isLast, report)
+    else if ('noThread' in outcome) await this.#requeue(claim, claimed, 'noThread', () => {})
+    else if ('noConnections' in outcome) await this.#requeue(claim, claimed, 'noConnections', () => {})
+    else await this.#fail(claim, job, outcome.failed, claimed.isLast, report)
+    return 'stored' in outcome || isLost || ('failed' in outcome && ownCauses.includes(outcome.failed.cause))
   }
 
   #report(
     { format }: ClaimedExport,
-    { entry: { trace, requestId } }: ClaimedEntry,
-    { ended, outcome, startedAt }: { ended: ExportOutcome; outcome: AttemptOutcome; startedAt: number },
+    { entry: { trace, requestId }, waitedSeconds: queue }: ClaimedEntry,
+    { ended, outcome, claimedAt }: { ended: ExportOutcome; outcome: AttemptOutcome; claimedAt: number },
   ): void {
     const { rows, bytes } = 'stored' in outcome ? outcome.stored : { rows: 0, bytes: 0 }
-    const facts = 'noThread' in outcome ? undefined : outcome.facts
+    const measured = 'noThread' in outcome ? undefined : outcome.facts
+    const facts = measured && { ...measured, stages: { queue, ...measured.stages } }
     const what = { kind: 'folder', format: format.toLowerCase(), outcome: ended, rows, bytes }
+    const startedAt = claimedAt - queue * 1_000
     this.#parts.telemetry.exportEnded({ ...what, startedAt, facts, trace, requestId })
   }
 
@@ -215,12 +227,13 @@ export class Supervisor {
     await this.#clear(claim)
   }
 
-  async #endDeadLetter({ schemaId, exportId, requestId }: QueueEntry): Promise<void> {
+  async #endDeadLetter({ schemaId, exportId, requestId }: QueueEntry): Promise<true> {
     const { database, log } = this.#parts
     const reason = reasonOf('died', requestId)
     const ended = await inTenant(database, schemaId, (client) => end(client, { schemaId, exportId }, reason))
     if (ended) log('export.abandoned', { schemaId, exportId, requestId })
     await this.#clear({ schemaId, exportId })
+    return true
   }
 
   /** Removes what the attempts at an ended export left. The end stands even if the store fails. */

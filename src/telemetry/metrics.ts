@@ -61,7 +61,7 @@ export const metrics = {
     kind: 'histogram',
     unit: 's',
     description:
-      'Seconds of an export by stage: wait for a thread, snapshot, first_row, then render with send or store in turns.',
+      'Seconds of an export by stage: queue until a process claims it (full exports), wait for a thread, snapshot, first_row, then render with send or store in turns.',
     labels: ['grandlivre.export.stage'],
     buckets: stageSeconds,
   },
@@ -74,7 +74,8 @@ export const metrics = {
   'grandlivre.export.queue.age': {
     kind: 'gauge',
     unit: 's',
-    description: 'Age of the oldest full export that no process has claimed and that may be claimed.',
+    description:
+      'How long the oldest full export that may be claimed has waited for a process, a thread and connections.',
     labels: [],
   },
   'grandlivre.export.queue.length': {

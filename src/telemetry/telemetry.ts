@@ -52,8 +52,11 @@ export interface DatabaseTelemetry {
   replicaFellBack(reason: FallbackReason): void
 }
 
-/** Parts of an export, in their order. `render` and `send`, or `render` and `store`, take turns by chunk. */
-export const exportStages = ['wait', 'snapshot', 'first_row', 'render', 'send', 'store'] as const
+/**
+ * Parts of an export, in their order. Only a full export has `queue`, until a process claims it. `render` and `send`, or
+ * `render` and `store`, take turns by chunk.
+ */
+export const exportStages = ['queue', 'wait', 'snapshot', 'first_row', 'render', 'send', 'store'] as const
 export type ExportStage = (typeof exportStages)[number]
 
 /** Seconds of each stage that an export had. */

@@ -112,6 +112,8 @@ test('a full export goes on with the trace of its trigger', async () => {
   await until(() => named(id, 'export folder') !== undefined)
   expect(named(id, 'export folder')!.parentId).toBe(named(id, 'GET /api/v1/mad/all')!.spanId)
   expect(named(id, 'export folder')!.attributes).toMatchObject({ outcome: 'done' })
+  // It begins with its time in the queue.
+  expect(named(id, 'export queue')!.parentId).toBe(named(id, 'export folder')!.spanId)
 })
 
 test('metrics arrive with the names and units of OpenTelemetry', async () => {

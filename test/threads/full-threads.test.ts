@@ -45,13 +45,14 @@ test('a full export that finds no free thread waits for one, and uses up no atte
   const job = await ended(service.url, company, body.id)
   expect(job.status).toBe('DONE')
   expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
-  // All attempts are left, and every requeue was delayed.
+  // All attempts are left, every requeue was delayed, and all know since when the export waits.
   const { rows } = await client.query(
-    `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused
+    `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused,
+       (data ->> 'since')::timestamptz = min(date_trunc('milliseconds', start_after)) over () as "waitsSince"
      from pgboss.job where data ->> 'exportId' = $1 order by created_on`,
     [body.id, pollSeconds],
   )
   expect(rows.length).toBeGreaterThanOrEqual(5)
   for (const [i, row] of rows.entries())
-    expect(row).toEqual({ retry_count: 0, retry_limit: 2, paused: i > 0 })
+    expect(row).toEqual({ retry_count: 0, retry_limit: 2, paused: i > 0, waitsSince: i > 0 ? true : null })
 })

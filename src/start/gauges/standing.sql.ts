@@ -18,7 +18,7 @@ export async function boundStatements(client: ClientBase): Promise<void> {
 export interface QueueStanding {
   /** Full exports that no process has claimed. */
   length: number
-  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. */
+  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. A claim in vain counts. */
   ageSeconds: number
 }
 
@@ -27,8 +27,8 @@ export async function readQueueStanding(client: ClientBase): Promise<QueueStandi
   const { rows } = await client.query<QueueStanding>({
     name: 'queue-standing',
     text: `select count(*)::int as length,
-        coalesce(extract(epoch from now() - min(start_after) filter (where start_after <= now())), 0)::float8
-          as "ageSeconds"
+        coalesce(extract(epoch from now() - min(coalesce((data ->> 'since')::timestamptz, start_after))
+          filter (where start_after <= now() or data ? 'since')), 0)::float8 as "ageSeconds"
       from ${queueSchema}.job
       where name = $1 and state < 'active' and not blocked`,
     values: [exportQueue],

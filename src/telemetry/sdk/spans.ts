@@ -109,6 +109,7 @@ export class Spans {
       this.#tracer.startSpan(`export ${name}`, { startTime: at, attributes }, parent).end(until)
       at = until
     }
+    if (stages.queue !== undefined) stage('queue', startedAt + stages.queue * 1_000)
     for (const name of ['wait', 'snapshot', 'first_row'] as const)
       stage(name, Math.min(at + (stages[name] ?? 0) * 1_000, endedAt))
     const seconds = Object.entries(stages).filter(([name]) => ['render', 'send', 'store'].includes(name))

@@ -2,10 +2,10 @@
 import { expect, type TestContext, test } from 'vitest'
 import { History } from '../../../src/console/history/history.ts'
 import { exportQueue, queueSchema } from '../../../src/db/migrations/queue-schema.ts'
-import { createPool, whileDelivering } from '../../../src/db/pool.ts'
+import { createPool, inTransaction, whileDelivering } from '../../../src/db/pool.ts'
 import { RunningStreams } from '../../../src/http/stream/running-streams.ts'
 import { RunningAttempts } from '../../../src/jobs/running-attempts.ts'
-import { boundStatements } from '../../../src/start/gauges/standing.sql.ts'
+import { boundStatements, readQueueStanding } from '../../../src/start/gauges/standing.sql.ts'
 import { observeStanding } from '../../../src/start/gauges/standing-gauges.ts'
 import type { Observation } from '../../../src/telemetry/telemetry.ts'
 import { documentEvent, stageOf } from '../../support/stages/webhooks.ts'
@@ -44,6 +44,22 @@ test('the chart of the console shows what the gauges say', async (context) => {
   const [age] = await gauges.get('grandlivre.export.queue.age')!()
   expect(Math.floor(age!.value / 3_600)).toBe(2)
   expect(history.values('queuedExport').at(-1)).toBe(age!.value)
+})
+
+test('an export that is claimed in vain again and again keeps its age', async (context) => {
+  const { stage, pool } = await standingStage(context)
+  const waiting = JSON.stringify({ since: new Date(Date.now() - 3_600_000).toISOString() })
+  // Paused until its next claim; the other one is to be retried later.
+  await stage.sql(
+    `insert into ${queueSchema}.job (name, start_after, data)
+     values ($1, now() + interval '2 seconds', $2), ($1, now() + interval '8 seconds', '{}')`,
+    [exportQueue, waiting],
+  )
+  const standing = await inTransaction(pool, readQueueStanding)
+  expect(standing.length).toBe(2)
+  expect(Math.floor(standing.ageSeconds / 60)).toBe(60)
+  await stage.sql(`delete from ${queueSchema}.job where data ? 'since'`)
+  expect((await inTransaction(pool, readQueueStanding)).ageSeconds).toBe(0)
 })
 
 test('a statement for a gauge ends after a second, and gives its connection back', async (context) => {
