@@ -6,7 +6,7 @@
 import { resolve } from 'node:path'
 import { movementsMax } from '../../src/sample/seed.ts'
 import { makeDataDir, openDataset } from '../dataset.ts'
-import { readOptions } from '../options.ts'
+import { against as anotherCheckout, readOptions, wholeNumber } from '../options.ts'
 import { project, runBench } from '../own-process.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { startServiceProcess } from '../service-process.ts'
@@ -19,14 +19,13 @@ import { measureWaits } from './waits.ts'
 const movementsMin = 10_000
 
 runBench(async (stack) => {
-  const usage =
-    'npm run bench:changes -- [--movements 600000] [--rounds 5] [--loads 3] [--waiting 1000] [--against <another checkout>]'
-  const options = readOptions(usage, ['movements', 'rounds', 'loads', 'waiting', 'against'])
-  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
-  const rounds = options.wholeNumber('rounds', 5, 1, 100)
-  const loads = options.wholeNumber('loads', 3, 1, 100)
-  const waiting = options.wholeNumber('waiting', 1_000, 1, 1_000)
-  const against = options.text('against')
+  const { movements, rounds, loads, waiting, against } = readOptions('npm run bench:changes', {
+    movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
+    rounds: wholeNumber('rounds of deltas', 5, [1, 100]),
+    loads: wholeNumber('loads of a ledger', 3, [1, 100]),
+    waiting: wholeNumber('requests that wait', 1_000, [1, 1_000]),
+    against: anotherCheckout,
+  })
 
   // Seeded for this run, because it changes the ledger.
   const dataset = await openDataset(movements, stack, await makeDataDir(stack))

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
 import { type Dataset, openDataset } from '../dataset.ts'
 import { drain } from '../drain.ts'
-import { readOptions } from '../options.ts'
+import { only, readOptions, wholeNumber } from '../options.ts'
 import { runBench, say } from '../own-process.ts'
 import { barsOf } from '../report/bars.ts'
 import { loadLines, watchMachine } from '../report/machine.ts'
@@ -52,12 +52,13 @@ const loads: Load[] = [
 ])
 
 runBench(async (stack) => {
-  const usage = 'npm run bench:memory -- [--movements 600000] [--starts 10] [--times 1] [--only <name>]'
-  const options = readOptions(usage, ['movements', 'starts', 'times', 'only'])
-  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
-  const starts = options.wholeNumber('starts', 10, 1, 1_000)
-  const times = options.wholeNumber('times', 1, 1, 100)
-  const chosen = options.chosen('only', loads)
+  const { movements, starts, times, ...options } = readOptions('npm run bench:memory', {
+    movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
+    starts: wholeNumber('starts of the service for each row', 10, [1, 1_000]),
+    times: wholeNumber('how often each start repeats the exports', 1, [1, 100]),
+    only,
+  })
+  const chosen = options.only.of(loads)
 
   const dataset = await openDataset(movements, stack)
   const endWatch = watchMachine(dataset.databasePid)

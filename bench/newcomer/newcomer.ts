@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readOptions } from '../options.ts'
 import { project, runBench, say } from '../own-process.ts'
 import { type Load, loadLines } from '../report/machine.ts'
 import { describeMachine, type Machine, machineLine, writeResult } from '../report/results.ts'
@@ -26,6 +27,7 @@ const goals = {
 const targetS = 120
 
 runBench(async (stack) => {
+  readOptions('npm run bench:newcomer', {})
   const [atStart = 0] = loadavg()
   const work = await mkdtemp(join(tmpdir(), 'grandlivre-newcomer-'))
   stack.defer(() => rm(work, { recursive: true, force: true }))

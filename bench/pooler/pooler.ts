@@ -13,7 +13,7 @@ import { databaseUser } from '../../src/db/embedded/programs.ts'
 import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
 import { type Dataset, makeDataDir, openDataset } from '../dataset.ts'
 import { startUsage } from '../measure.ts'
-import { readOptions } from '../options.ts'
+import { against as anotherCheckout, readOptions, wholeNumber } from '../options.ts'
 import { freePort, project, runBench, say, startProcess } from '../own-process.ts'
 import { describeMachine, machineLine } from '../report/results.ts'
 import { alignedTable } from '../report/table.ts'
@@ -30,11 +30,11 @@ interface Measured {
 }
 
 runBench(async (stack) => {
-  const usage = 'npm run bench:pooler -- [--movements 600000] [--rounds 10] [--against <another checkout>]'
-  const options = readOptions(usage, ['movements', 'rounds', 'against'])
-  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
-  const rounds = options.wholeNumber('rounds', 10, 1, 1_000)
-  const against = options.text('against')
+  const { movements, rounds, against } = readOptions('npm run bench:pooler', {
+    movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
+    rounds: wholeNumber('rounds', 10, [1, 1_000]),
+    against: anotherCheckout,
+  })
   const dataset = await openDataset(movements, stack)
   const bouncer = await startBouncer(dataset, stack)
   const path = `${movementsPath}&idExercice=${dataset.year.exerciceId}`

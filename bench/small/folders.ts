@@ -9,7 +9,7 @@ import { vacuumLedger } from '../../src/sample/seed.sql.ts'
 import { movementsMin } from '../../src/sample/seed.ts'
 import { drain } from '../drain.ts'
 import { startUsage } from '../measure.ts'
-import { readOptions } from '../options.ts'
+import { against, only, readOptions, wholeNumber } from '../options.ts'
 import { runBench, say, script, startListener } from '../own-process.ts'
 import { loadLines, watchMachine } from '../report/machine.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
@@ -39,18 +39,19 @@ interface Running {
 }
 
 runBench(async (stack) => {
-  const usage =
-    'npm run bench:folders -- [--folders 2000] [--movements 2000] [--clients 32] [--rounds 3] [--only "4 processes"] [--against <another checkout>]'
-  const options = readOptions(usage, ['folders', 'movements', 'clients', 'rounds', 'only', 'against'])
-  const folders = options.wholeNumber('folders', 2_000, 1, 100_000)
-  const movements = options.wholeNumber('movements', 2_000, movementsMin, 100_000)
-  const clients = options.wholeNumber('clients', 32, 1, 1_000)
-  const rounds = options.wholeNumber('rounds', 3, 1, 100)
-  const counts = options.chosen('only', processCounts)
+  const { folders, movements, clients, rounds, ...options } = readOptions('npm run bench:folders', {
+    folders: wholeNumber('folders', 2_000, [1, 100_000]),
+    movements: wholeNumber('movements of each', 2_000, [movementsMin, 100_000]),
+    clients: wholeNumber('clients at once', 32, [1, 1_000]),
+    rounds: wholeNumber('rounds', 3, [1, 100]),
+    only,
+    against,
+  })
+  const counts = options.only.of(processCounts)
   const processes = Math.max(...counts.map(({ count }) => count))
 
   const running: Running[] = []
-  for (const candidate of await makeCandidates(movements, options.text('against'), stack))
+  for (const candidate of await makeCandidates(movements, options.against, stack))
     running.push(await startOnCopies(candidate, folders, processes, stack))
   const readers = await startListener(script('./small/readers.ts'), { env: {} })
   stack.defer(readers.stop)

@@ -4,7 +4,7 @@
  * takes turns with this one.
  */
 import { movementsMin } from '../../src/sample/seed.ts'
-import { readOptions } from '../options.ts'
+import { against, readOptions, wholeNumber } from '../options.ts'
 import { runBench } from '../own-process.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { tableOf } from '../report/table.ts'
@@ -14,16 +14,15 @@ import { databaseOf, makeCandidates } from './candidate.ts'
 import { measureLatency } from './latency.ts'
 
 runBench(async (stack) => {
-  const usage =
-    'npm run bench:small -- [--movements 2000] [--requests 200] [--rounds 5] [--against <another checkout>]'
-  const options = readOptions(usage, ['movements', 'requests', 'rounds', 'against'])
-  const movements = options.wholeNumber('movements', 2_000, movementsMin, 100_000)
-  const requests = options.wholeNumber('requests', 200, 1, 100_000)
-  const rounds = options.wholeNumber('rounds', 5, 1, 100)
-  const against = options.text('against')
+  const { movements, requests, rounds, ...options } = readOptions('npm run bench:small', {
+    movements: wholeNumber('movements of the folder', 2_000, [movementsMin, 100_000]),
+    requests: wholeNumber('exports of a round', 200, [1, 100_000]),
+    rounds: wholeNumber('rounds', 5, [1, 100]),
+    against,
+  })
 
   const measured = []
-  for (const candidate of await makeCandidates(movements, against, stack)) {
+  for (const candidate of await makeCandidates(movements, options.against, stack)) {
     const service = await startServiceProcess(candidate.dataDir, {}, candidate.checkout)
     stack.defer(service.stop)
     const { name } = candidate

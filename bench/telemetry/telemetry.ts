@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
 import { openDataset } from '../dataset.ts'
-import { readOptions } from '../options.ts'
+import { against as anotherCheckout, readOptions, wholeNumber } from '../options.ts'
 import { runBench, script, startListener } from '../own-process.ts'
 import { loadLines, watchMachine } from '../report/machine.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
@@ -38,16 +38,13 @@ interface Side {
 }
 
 runBench(async (stack) => {
-  const usage =
-    'npm run bench:telemetry -- [--movements 600000] [--rounds 10] [--exports 5] [--requests 1000] [--against <another checkout>]'
-  const options = readOptions(usage, ['movements', 'rounds', 'exports', 'requests', 'against'])
-  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
-  const rounds = options.wholeNumber('rounds', 10, 1, 100)
-  const repeated = {
-    exports: options.wholeNumber('exports', 5, 1, 100),
-    requests: options.wholeNumber('requests', 1_000, 1, 100_000),
-  }
-  const against = options.text('against')
+  const { movements, rounds, against, ...repeated } = readOptions('npm run bench:telemetry', {
+    movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
+    rounds: wholeNumber('rounds', 10, [1, 100]),
+    exports: wholeNumber('exports of a year in a round', 5, [1, 100]),
+    requests: wholeNumber('key/info of a round', 1_000, [1, 100_000]),
+    against: anotherCheckout,
+  })
   const dataset = await openDataset(movements, stack)
   const endWatch = watchMachine(dataset.databasePid)
   const sides = await startSides(dataset.dataDir, against, stack)

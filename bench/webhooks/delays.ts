@@ -4,6 +4,7 @@
  * start`, on the embedded database; the subscribers are a separate process on the same machine.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { readOptions } from '../options.ts'
 import { runBench, say } from '../own-process.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { median } from '../statistics.ts'
@@ -18,6 +19,7 @@ const subscribers = { healthy: 30, fail: 10, hang: 5, slow: 5 } as const
 const pace = { events: 10_000, perTransaction: 5, everyMs: 20, healthy: subscribers.healthy }
 
 runBench(async (stack) => {
+  readOptions('npm run bench:webhooks', {})
   const stage = await openWebhookStage(stack)
   const perSecond: number[] = []
   // Round 0 warms up.

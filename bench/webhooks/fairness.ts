@@ -3,7 +3,7 @@
  * alone, then beside thousands of subscriptions of another one to the same events, whose receivers are slow
  * or hang.
  */
-import { readOptions } from '../options.ts'
+import { readOptions, wholeNumber } from '../options.ts'
 import { runBench } from '../own-process.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
 import { openWebhookStage } from './stage.ts'
@@ -13,13 +13,11 @@ import { measureStream, streamLine } from './stream.ts'
 const pace = { events: 1_000, perTransaction: 1, everyMs: 30, healthy: 3 }
 
 runBench(async (stack) => {
-  const usage = 'npm run bench:fairness -- [--sluggish 1000] [--hang 3000]'
-  const options = readOptions(usage, ['sluggish', 'hang'])
   // Subscriptions of the greedy third party.
-  const crowd = {
-    sluggish: options.wholeNumber('sluggish', 1_000, 0, 100_000),
-    hang: options.wholeNumber('hang', 3_000, 0, 100_000),
-  }
+  const crowd = readOptions('npm run bench:fairness', {
+    sluggish: wholeNumber('receivers of the other third party that take 0.9 s', 1_000, [0, 100_000]),
+    hang: wholeNumber('its receivers that hang', 3_000, [0, 100_000]),
+  })
   const stage = await openWebhookStage(stack)
   const run = async (name: string) => {
     await stage.subscribe('HEALTHY', 'healthy', pace.healthy)

@@ -6,7 +6,7 @@
 import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
 import { type Dataset, openDataset } from '../dataset.ts'
 import { startUsage } from '../measure.ts'
-import { readOptions } from '../options.ts'
+import { only, readOptions, wholeNumber } from '../options.ts'
 import { runBench } from '../own-process.ts'
 import { type Peer, peers } from '../peers/peers.ts'
 import { loadLines, watchMachine } from '../report/machine.ts'
@@ -37,12 +37,15 @@ interface Measured {
 }
 
 runBench(async (stack) => {
-  const usage =
-    'npm run bench -- [--movements 600000] [--rounds 5] [--large 3000000] [--only <name of a row>]'
-  const options = readOptions(usage, ['movements', 'rounds', 'large', 'only'])
-  const movements = options.wholeNumber('movements', 600_000, movementsMin, movementsMax)
-  const rounds = options.wholeNumber('rounds', 5, 1, 100)
-  const large = options.wholeNumber('large', movementsMin, movementsMin, movementsMax)
+  const { movements, rounds, large, ...options } = readOptions('npm run bench', {
+    movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
+    rounds: wholeNumber('rounds', 5, [1, 100]),
+    large: wholeNumber('movements of a larger folder, whose year is measured, too', undefined, [
+      movementsMin,
+      movementsMax,
+    ]),
+    only,
+  })
 
   const dataset = await openDataset(movements, stack)
   const endWatch = watchMachine(dataset.databasePid)
@@ -50,7 +53,12 @@ runBench(async (stack) => {
   stack.defer(service.stop)
   const idle = beforeFirstRequest(service, dataset.databasePid)
   const [ours, files] = [waysOfService(service, dataset.year), everyFile(dataset.year)]
-  const chosen = options.chosen('only', [...ours, ...peers, ...files, ...tools])
+  const chosen = options.only.of<Way | Peer | FileToMake | (typeof tools)[number]>([
+    ...ours,
+    ...peers,
+    ...files,
+    ...tools,
+  ])
   const isChosen = (row: (typeof chosen)[number]) => chosen.includes(row)
   const { sections, checked } = await measureChosen(
     dataset,
@@ -61,26 +69,25 @@ runBench(async (stack) => {
       peers: peers.filter(isChosen),
       files: files.filter(isChosen),
       tools: tools.filter(isChosen),
-      isWhole: options.text('only') === undefined,
+      isWhole: options.only.all,
     },
     rounds,
     stack,
   )
-  if (options.text('only') === undefined) sections['before the first request'] = [idle]
-  if (options.text('large') !== undefined)
+  if (options.only.all) sections['before the first request'] = [idle]
+  if (large !== undefined)
     sections[`a year of a folder of ${large.toLocaleString('en')}`] = await measureLarge(large, stack)
 
   const machine = describeMachine(dataset.postgresVersion)
   const load = endWatch()
   const results = { at: new Date().toISOString(), machine, load, movements, checked, sections }
   const file = `movements-${movements}`
-  const written =
-    options.text('only') === undefined
-      ? [
-          writeResult(`${file}.json`, results),
-          writeResult(`${file}.svg`, pictureOfYear(machine, sections['a year']!)),
-        ]
-      : ['Nothing is written to bench/results with --only.']
+  const written = options.only.all
+    ? [
+        writeResult(`${file}.json`, results),
+        writeResult(`${file}.svg`, pictureOfYear(machine, sections['a year']!)),
+      ]
+    : ['Nothing is written to bench/results with --only.']
   return [
     `A year of a folder of ${movements.toLocaleString('en')} movements, ${results.at.slice(0, 10)}`,
     machineLine(machine),
