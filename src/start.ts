@@ -1,6 +1,6 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
 import type { Server } from 'node:http'
-import { loadMasterKey } from './auth/master-key.ts'
+import { keyCheck, loadMasterKey } from './auth/master-key.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { startConsole } from './console/start-console.ts'
 import { checkExportAddress, type Database, exportAddress } from './db/database.ts'
@@ -64,7 +64,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   checkTiming(timing)
   const { telemetry, metricsUrl, close: closeTelemetry } = await startTelemetry(config, timing.telemetry, log)
   stack.defer(closeTelemetry)
-  const { database, urls, away } = await openUnlessAway(config)
+  const opening = { check: await keyCheck(config) }
+  const { database, urls, away } = await openUnlessAway(config, opening)
   stack.defer(async () => database?.close())
   const { service, directUrl } = urls
   const exportsFrom = exportAddress(config, service)
@@ -94,7 +95,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     timeZone: config.timeZone,
   })
   stack.defer(() => threads.destroy())
-  const needs = await needsOf({ config, database: pool, direct, store, threads, telemetry })
+  const needs = await needsOf({ config, masterKey, database: pool, direct, store, threads, telemetry })
   const replica =
     replicaAddress &&
     new ReplicaWatch({ main: pool, address: replicaAddress, threads, timing: timing.replica, telemetry, log })
@@ -116,7 +117,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   bound?.(url)
   const start = () => startBackground({ ...parts, attempts, direct, directUrl, timing })
   const pauseMs = timing.databaseAwayMs
-  const background = await startWhenOpen({ config, away, readiness, pauseMs, log, start })
+  const background = await startWhenOpen({ config, opening, away, readiness, pauseMs, log, start })
   answerWith(app)
   // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {

@@ -3,6 +3,7 @@ import { constants, userInfo } from 'node:os'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit-row.ts'
 import { recordStaffAct } from '../audit/staff-act.sql.ts'
+import { keyCheck } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
@@ -38,10 +39,11 @@ export interface Opened {
  */
 export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig(terminal.env)
+  const check = await keyCheck(config)
   const stop = terminal.stop()
   const { promise: interruption, reject } = Promise.withResolvers<never>()
   addAbortListener(stop, () => reject(new Interruption(stop.reason)))
-  const opening = openDatabase(config)
+  const opening = openDatabase(config, { check })
   let pool: Pool | undefined
   let interrupted = false
   try {

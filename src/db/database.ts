@@ -23,7 +23,7 @@ import { type Config, limits } from '../config.ts'
 import { type Address, asAddress } from './address.ts'
 import { type Actor, connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
 import { startEmbeddedDatabase } from './embedded/embedded.ts'
-import { checkServerVersion, checkVersion, migrate } from './migrations/migrate.ts'
+import { checkServerVersion, checkVersion, type MigrateOptions, migrate } from './migrations/migrate.ts'
 import { DatabaseAway, isConnectionLoss, isPoolerRefusal, refusalOf } from './outage.ts'
 import { keepAlive, withOurSettings, withStartupOptions } from './pool.ts'
 
@@ -42,6 +42,9 @@ export interface Database extends DatabaseUrls {
   close(): Promise<void>
 }
 
+/** What the owner of the process has to say when a database is opened. */
+export type Opening = Pick<MigrateOptions, 'check'>
+
 type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, 'directDatabaseUrl'>>
 
 /**
@@ -49,12 +52,12 @@ type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, '
  * @throws {DatabaseAway} if the server cannot be reached
  * @throws {Error} if the database does not start, does not fit the code or is not safe to use, with the remedy
  */
-export async function openDatabase(config: Settings): Promise<Database> {
+export async function openDatabase(config: Settings, opening: Opening = {}): Promise<Database> {
   const urls = urlsOfServer(config)
-  if (urls) return openServer(urls, settingOf(config), async () => {})
+  if (urls) return openServer(urls, settingOf(config), async () => {}, opening)
   const embedded = await startEmbeddedDatabase({ dataDir: config.dataDir })
   try {
-    await migrate(embedded.ownerUrl)
+    await migrate(embedded.ownerUrl, opening)
   } catch (error) {
     await embedded.stop()
     throw error
@@ -67,10 +70,10 @@ export async function openDatabase(config: Settings): Promise<Database> {
  * For the service: checks the address of requests, too.
  * @throws {Error} as `openDatabase`
  */
-export async function openDatabaseOfService(config: Settings): Promise<Database> {
+export async function openDatabaseOfService(config: Settings, opening: Opening = {}): Promise<Database> {
   const urls = urlsOfServer(config)
-  if (!urls?.service.isPooled) return openDatabase(config)
-  return openServer(urls, settingOf(config), () => checkPooledAddress(urls))
+  if (!urls?.service.isPooled) return openDatabase(config, opening)
+  return openServer(urls, settingOf(config), () => checkPooledAddress(urls), opening)
 }
 
 /** Undefined for the embedded database. */
@@ -164,6 +167,7 @@ async function openServer(
   urls: DatabaseUrls,
   setting: string,
   checkRequests: () => Promise<void>,
+  opening: Opening,
 ): Promise<Database> {
   const { ownerUrl, directUrl } = urls
   const checkDirect = () => checkServiceAddress(asAddress(directUrl), setting)
@@ -177,9 +181,9 @@ async function openServer(
       await checkServerVersion(client, setting)
       await refuseStandby(client, setting)
       const mayMigrate = await mayMigrateHere(client)
-      if (mayMigrate) applied = await migrate(ownerUrl, { setting })
+      if (mayMigrate) applied = await migrate(ownerUrl, { setting, ...opening })
       await ensureMembership(client, setting)
-      if (!mayMigrate) await checkVersion(directUrl, setting)
+      if (!mayMigrate) await checkVersion(directUrl, { setting, ...opening })
     } finally {
       await client.end()
     }

@@ -738,7 +738,9 @@ CREATE TABLE service_state (
   cursor_key bytea DEFAULT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) NOT NULL,
   rendering text DEFAULT '0'::text NOT NULL,
   compacted_until timestamp with time zone,
+  key_fingerprint bytea,
   CONSTRAINT service_state_pkey PRIMARY KEY (one),
+  CONSTRAINT service_state_key_fingerprint_check CHECK (length(key_fingerprint) = 32),
   CONSTRAINT service_state_one_check CHECK (one)
 );
 
@@ -912,6 +914,21 @@ exception when lock_not_available then
 end $function$
 ;
 REVOKE ALL ON FUNCTION activate(bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.adopt_master_key(of_key bytea)
+ RETURNS bytea
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ UPDATE service_state SET key_fingerprint = adopt_master_key.of_key
+   WHERE (service_state.key_fingerprint IS NULL);
+ SELECT service_state.key_fingerprint
+    FROM service_state;
+END
+;
+REVOKE ALL ON FUNCTION adopt_master_key(bytea) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION adopt_master_key(bytea) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.adopt_rendering(of_process text)
  RETURNS void
@@ -1458,6 +1475,33 @@ CREATE OR REPLACE FUNCTION grandlivre.lock_log_of_changes()
  LANGUAGE sql
 RETURN pg_advisory_xact_lock(hashtextextended('grandlivre log of changes'::text, (0)::bigint))
 ;
+
+CREATE OR REPLACE FUNCTION grandlivre.master_key_standing()
+ RETURNS TABLE(fingerprint bytea, newest_secret bytea)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ SELECT s.key_fingerprint,
+         CASE
+             WHEN (s.key_fingerprint IS NULL) THEN ( SELECT k.secret_encrypted
+                FROM ( SELECT third_party_secrets.secret_encrypted,
+                         third_party_secrets.created_at
+                        FROM third_party_secrets
+                     UNION ALL
+                      SELECT signing_secrets.secret_encrypted,
+                         signing_secrets.created_at
+                        FROM signing_secrets) k
+               WHERE (k.secret_encrypted <> '\x'::bytea)
+               ORDER BY k.created_at DESC
+              LIMIT 1)
+             ELSE NULL::bytea
+         END AS "case"
+    FROM service_state s;
+END
+;
+REVOKE ALL ON FUNCTION master_key_standing() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION master_key_standing() TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.next_ledger_version(of_schema bigint, of_folder bigint)
  RETURNS bigint

@@ -1,5 +1,6 @@
 /** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
+import { checkAdopted } from '../auth/master-key.ts'
 import { type Config, limits } from '../config.ts'
 import type { Address } from '../db/address.ts'
 import { checkConnection } from '../db/check-connection.ts'
@@ -16,6 +17,7 @@ import type { Threads } from '../threads/pool.ts'
 
 export interface NeedsParts {
   config: Config
+  masterKey: Buffer
   /** Connects as the service role. */
   database: Pool
   /** Connects to the server of that database itself. */
@@ -26,7 +28,7 @@ export interface NeedsParts {
 }
 
 export async function needsOf(parts: NeedsParts): Promise<Need[]> {
-  const { config, database, direct, store, threads, telemetry } = parts
+  const { config, masterKey, database, direct, store, threads, telemetry } = parts
   const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
   const files = observedStore(store, (request) => telemetry.storeRequestEnded(request))
@@ -37,6 +39,7 @@ export async function needsOf(parts: NeedsParts): Promise<Need[]> {
       check: async () => {
         await checkPool(database, isPooled)
         await checkVersion(database, version)
+        await checkAdopted(database, masterKey)
       },
     },
     { name: 'the store of files', label: 'store', check: () => files.check() },

@@ -7,7 +7,13 @@
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { type Database, type DatabaseUrls, openDatabaseOfService, urlsOfServer } from '../db/database.ts'
+import {
+  type Database,
+  type DatabaseUrls,
+  type Opening,
+  openDatabaseOfService,
+  urlsOfServer,
+} from '../db/database.ts'
 import { DatabaseAway, isConnectionLoss } from '../db/outage.ts'
 import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
@@ -18,9 +24,9 @@ export type Opened = { urls: DatabaseUrls } & (
 )
 
 /** @throws {Error} as `openDatabaseOfService` does, except for an unreachable server */
-export async function openUnlessAway(config: Config): Promise<Opened> {
+export async function openUnlessAway(config: Config, opening: Opening): Promise<Opened> {
   try {
-    const database = await openDatabaseOfService(config)
+    const database = await openDatabaseOfService(config, opening)
     return { database, urls: database }
   } catch (error) {
     const urls = urlsOfServer(config)
@@ -35,6 +41,7 @@ export interface Closable {
 
 export interface Waiting {
   config: Config
+  opening: Opening
   away: DatabaseAway | undefined
   readiness: Readiness
   /** Pause between two attempts. */
@@ -71,14 +78,12 @@ export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
   }
 }
 
-async function tryUntilOpen(
-  { config, readiness, pauseMs, log, start }: Waiting,
-  stopped: AbortSignal,
-): Promise<Closable | undefined> {
+async function tryUntilOpen(waiting: Waiting, stopped: AbortSignal): Promise<Closable | undefined> {
+  const { readiness, pauseMs, log, start } = waiting
   let reported = performance.now()
   while (await passes(pauseMs, stopped)) {
     try {
-      if (!(await opens(config, stopped))) return undefined
+      if (!(await opens(waiting, stopped))) return undefined
       const started = await start()
       readiness.open()
       return started
@@ -93,10 +98,10 @@ async function tryUntilOpen(
 }
 
 /** Resolves to false if the process stops first: a migration may wait half a minute for another process. */
-async function opens(config: Config, stopped: AbortSignal): Promise<boolean> {
+async function opens({ config, opening }: Waiting, stopped: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _heard = addAbortListener(stopped, () => resolve(false))
-  return await Promise.race([openDatabaseOfService(config).then(() => true), promise])
+  return await Promise.race([openDatabaseOfService(config, opening).then(() => true), promise])
 }
 
 /** Resolves to false if the process stops first. */

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,8 @@ import { createLog } from '../../src/log.ts'
 import { type StartOptions, startService } from '../../src/start.ts'
 import { throughPooler } from './pooled/pooled-run.ts'
 
-export const testMasterKey = randomBytes(32)
+/** The same in all tests of a run: databases that one has filled are copied for others, with the fingerprint of their key. */
+export const testMasterKey = createHash('sha256').update('the master key of tests').digest()
 
 export interface TestService {
   url: string

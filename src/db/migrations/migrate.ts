@@ -50,6 +50,11 @@ export interface MigrateOptions {
   lockMs?: number
   /** The setting with the address, for errors. */
   setting?: string
+  /**
+   * Refuses a database that this process must not change. It is asked before the first migration and, if there are any,
+   * again at the end of their transaction.
+   */
+  check?: (client: pg.ClientBase) => Promise<void>
 }
 
 /**
@@ -59,7 +64,12 @@ export interface MigrateOptions {
  *   process keeps the lock, with the remedy
  */
 export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
-  const { folder, lockMs = limits.migrationLockMs, setting = 'DATABASE_URL' } = options
+  const {
+    folder,
+    lockMs = limits.migrationLockMs,
+    setting = 'DATABASE_URL',
+    check = async () => {},
+  } = options
   const files = await readSchemaFiles(folder)
   return withClient(ownerUrl, 'owner', async (client) => {
     await checkServerVersion(client, setting)
@@ -67,9 +77,15 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
     await createMigrationsTable(client)
     const applied = await appliedMigrations(client)
     refuseContracted(applied, files)
+    await check(client)
     if (newestOf(applied) > files.version) return []
     const missing = missingVersions(applied, files)
-    if (missing.length > 0) await apply(client, missing, files)
+    if (missing.length > 0) {
+      await client.query('begin')
+      await apply(client, missing, files)
+      await check(client)
+      await client.query('commit')
+    }
     await letServiceRoleIn(client)
     await installQueue(client)
     return missing
@@ -80,15 +96,18 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
  * For a login that may not migrate.
  * @throws {Error} if a migration is missing, or the database needs newer code, with the remedy
  */
-export async function checkVersion(url: string, setting = 'DATABASE_URL'): Promise<void> {
+export async function checkVersion(url: string, options: MigrateOptions = {}): Promise<void> {
+  const { setting = 'DATABASE_URL', check } = options
   const files = await readSchemaFiles()
   const applied = await withClient<AppliedMigration[]>(url, 'service', async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
       `select to_regclass('grandlivre.migrations') is not null as found`,
     )
-    return rows[0]?.found ? appliedMigrations(client) : []
+    const versions = rows[0]?.found ? await appliedMigrations(client) : []
+    refuseContracted(versions, files)
+    if (missingVersions(versions, files).length === 0) await check?.(client)
+    return versions
   })
-  refuseContracted(applied, files)
   if (missingVersions(applied, files).length === 0) return
   throw new Error(
     `The database is at version ${newestOf(applied)} and this code needs ${files.version}, ` +
@@ -111,10 +130,10 @@ function missingVersions(applied: readonly AppliedMigration[], { migrations }: S
   return migrations.map((_, index) => index + 1).filter((version) => !found.has(version))
 }
 
+/** In the transaction of its caller. */
 async function apply(client: pg.Client, versions: number[], files: SchemaFiles): Promise<void> {
   let name = ''
   try {
-    await client.query('begin')
     for (const version of versions) {
       const migration = files.migrations[version - 1]!
       name = migration.name
@@ -126,7 +145,6 @@ async function apply(client: pg.Client, versions: number[], files: SchemaFiles):
       await client.query(definitions.sql)
     }
     await recordMigration(client, versions)
-    await client.query('commit')
   } catch (error) {
     // The caller closes the connection, which rolls back.
     throw new Error(`${name} failed, and nothing was applied: ${(error as Error).message}`, { cause: error })

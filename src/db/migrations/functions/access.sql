@@ -73,3 +73,29 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
 
 revoke all on function enter from public;
 grant execute on function enter to grandlivre_service;
+
+-- What the database knows of MASTER_KEY: the fingerprint that was adopted or, until then, the secret that was stored last.
+create or replace function master_key_standing() returns table (fingerprint bytea, newest_secret bytea)
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    select s.key_fingerprint, case when s.key_fingerprint is null then (
+      select k.secret_encrypted from (
+        select secret_encrypted, created_at from third_party_secrets
+        union all select secret_encrypted, created_at from signing_secrets
+      ) k where k.secret_encrypted <> '' order by k.created_at desc limit 1) end
+    from service_state s;
+  end;
+
+revoke all on function master_key_standing from public;
+grant execute on function master_key_standing to grandlivre_service;
+
+-- Adopts a key where none has been. Returns the fingerprint that counts from now on: of two that come at once, the first.
+create or replace function adopt_master_key(of_key bytea) returns bytea
+  language sql volatile security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    update service_state set key_fingerprint = of_key where key_fingerprint is null;
+    select key_fingerprint from service_state;
+  end;
+
+revoke all on function adopt_master_key from public;
+grant execute on function adopt_master_key to grandlivre_service;
