@@ -30,6 +30,11 @@ export interface LogEvents {
   /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */
   'service.waiting': { error: unknown }
   'service.listening': { url: string; pid: number }
+  /** Each step of migrating the database. */
+  'migration.began': { doing: string; file: string }
+  'migration.ended': { doing: string; file: string; ms: number }
+  /** The start waits for something else before it opens the database. */
+  'database.waiting': { doing: string }
   'service.stopping': { signal: string }
   'service.stopped': { drained: boolean }
   /** One per request, when its response has ended or was cut off. */
@@ -122,6 +127,9 @@ export interface LogEvents {
 const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
   'service.waiting': 'error',
   'service.listening': 'info',
+  'migration.began': 'info',
+  'migration.ended': 'info',
+  'database.waiting': 'warn',
   'service.stopping': 'info',
   'service.stopped': 'info',
   'request.ended': 'info',

@@ -4,7 +4,7 @@ import { keyCheck, loadMasterKey } from './auth/master-key.ts'
 import { type Config, limits, urlOf } from './config.ts'
 import { startConsole } from './console/start-console.ts'
 import { checkExportAddress, type Database, exportAddress } from './db/database.ts'
-import { createApp } from './http/app.ts'
+import { createApp, createOpeningApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
 import { RunningStreams } from './http/stream/running-streams.ts'
@@ -16,7 +16,7 @@ import { openConnections } from './start/connections.ts'
 import { observe } from './start/gauges/observed.ts'
 import { observeStanding } from './start/gauges/standing-gauges.ts'
 import { beginExport, needsOf } from './start/needs.ts'
-import { openUnlessAway, startWhenOpen } from './start/open-database.ts'
+import { OpeningSteps, openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { ReplicaWatch } from './start/replica.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
@@ -46,8 +46,8 @@ export interface StartOptions {
   /** Default: `defaultTiming`. */
   timing?: Timing
   /**
-   * Runs once the database is open. The function it returns is called with the service's URL as soon as the port is
-   * bound, before the first response.
+   * Runs once the database is open. The function it returns is called with the service's URL before the first response
+   * but those of probes.
    */
   prepare?: (database: Database, masterKey: Buffer) => Promise<(url: string) => void>
 }
@@ -64,7 +64,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
   checkTiming(timing)
   const { telemetry, metricsUrl, close: closeTelemetry } = await startTelemetry(config, timing.telemetry, log)
   stack.defer(closeTelemetry)
-  const opening = { check: await keyCheck(config) }
+  const steps = new OpeningSteps(log)
+  const listening = await listenFirst(stack, config, { log, telemetry, timing, steps })
+  const { url } = listening
+  const opening = { check: await keyCheck(config), onStep: steps.onStep }
   const { database, urls, away } = await openUnlessAway(config, opening)
   stack.defer(async () => database?.close())
   const { service, directUrl } = urls
@@ -76,14 +79,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
   const standing = observeStanding(telemetry, pool)
   const bound = database && (await options.prepare?.(database, masterKey))
-  const { server, url, answerWith } = await listenAhead(config, { log, telemetry }, timing)
-  let drained = true
-  const stopServing = async () => {
+  const stopServing = () => {
     notifications.stopWaiting()
-    drained = (await drain(server, timing.drainMs)) && drained
+    return listening.stop()
   }
   stack.defer(stopServing)
-  // Links to files contain the port, which is known only once it is bound if PORT is 0. Earlier requests wait.
+  // Links to files contain the port, which is known only once it is bound if PORT is 0.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
   const threads = createThreads(config.exportThreads, telemetry, {
@@ -101,7 +102,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     new ReplicaWatch({ main: pool, address: replicaAddress, threads, timing: timing.replica, telemetry, log })
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
-  const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [])
+  const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
   observe({ config, timing, database: pool, readiness, audit, telemetry, log })
   const deliveries = postPartsOf(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
@@ -118,7 +119,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const start = () => startBackground({ ...parts, attempts, direct, directUrl, timing })
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, opening, away, readiness, pauseMs, log, start })
-  answerWith(app)
+  listening.answerWith(app)
   // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {
     await Promise.all([stopServing(), background.close()])
@@ -131,20 +132,38 @@ export async function startService(config: Config, options: StartOptions = {}): 
     metricsUrl,
     close: async () => {
       await running.disposeAsync()
-      return drained
+      return listening.drained()
     },
   }
 }
 
 type App = ReturnType<typeof createApp>
 
-/** Binds the port. Requests wait for `answerWith`. */
-async function listenAhead(config: Config, parts: { log: Log; telemetry: Telemetry }, timing: Timing) {
-  const opened = Promise.withResolvers<App>()
-  const fetch = async (...request: Parameters<App['fetch']>) => (await opened.promise).fetch(...request)
+/** Binds the port. Until `answerWith`, probes are told what the start is at, and all other requests that it is not ready. */
+async function listenFirst(
+  stack: AsyncDisposableStack,
+  config: Config,
+  parts: { log: Log; telemetry: Telemetry; timing: Timing; steps: OpeningSteps },
+) {
+  const { timing, steps } = parts
+  let app: Pick<App, 'fetch'> = createOpeningApp(parts, () => steps.doing() ?? 'starting')
+  const fetch = (...request: Parameters<App['fetch']>) => app.fetch(...request)
   const server = createListener(fetch, parts, timing.listener)
   const port = await listen(server, config, { port: 'PORT', host: 'HOST' })
-  return { server, url: urlOf(config.host, port), answerWith: opened.resolve }
+  let drained = true
+  const stop = async () => {
+    drained = (await drain(server, timing.drainMs)) && drained
+  }
+  stack.defer(stop)
+  return {
+    url: urlOf(config.host, port),
+    answerWith: (ready: App) => {
+      app = ready
+    },
+    stop,
+    /** Whether all responses ended by themselves. */
+    drained: () => drained,
+  }
 }
 
 /** @returns whether all responses ended by themselves */

@@ -7,6 +7,7 @@ import { keyCheck } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
+import type { OnStep } from '../db/migrations/migrate.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { printLines } from './terminal/lines.ts'
@@ -43,7 +44,7 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
   const stop = terminal.stop()
   const { promise: interruption, reject } = Promise.withResolvers<never>()
   addAbortListener(stop, () => reject(new Interruption(stop.reason)))
-  const opening = openDatabase(config, { check })
+  const opening = openDatabase(config, { check, onStep: sayWait(terminal) })
   let pool: Pool | undefined
   let interrupted = false
   try {
@@ -63,6 +64,14 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
     if (!interrupted) await pool?.end()
     // On your own server this would wait for another process that is migrating. The embedded server must be stopped.
     if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
+  }
+}
+
+/** Migrations are silent: a command that waits for one would look stuck. */
+function sayWait({ err }: Terminal): OnStep {
+  return (doing, file) => {
+    if (file === undefined) err.write(`${doing}\n`)
+    return () => {}
   }
 }
 

@@ -43,7 +43,7 @@ export interface Database extends DatabaseUrls {
 }
 
 /** What the owner of the process has to say when a database is opened. */
-export type Opening = Pick<MigrateOptions, 'check'>
+export type Opening = Pick<MigrateOptions, 'check' | 'onStep'>
 
 type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, 'directDatabaseUrl'>>
 

@@ -4,7 +4,7 @@
  *   request id -> (404, 405) -> caller, rate, folder -> parameters -> body -> request slot -> answer
  */
 import { OpenAPIHono } from '@hono/zod-openapi'
-import type { Context, MiddlewareHandler } from 'hono'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { AppError } from '../errors.ts'
 import { authenticate, identified } from './authenticate.ts'
 import { readBody } from './body.ts'
@@ -75,6 +75,24 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
     app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {
       throw methodNotAllowed(path)
     })
+  return app
+}
+
+/**
+ * While the database is opened, and migrated where it must be: the process is up, and not ready.
+ * @param doing in the words of /readyz
+ */
+export function createOpeningApp(
+  parts: Pick<Services, 'log' | 'telemetry'>,
+  doing: () => string,
+): Hono<Edge> {
+  const app = new Hono<Edge>()
+  app.onError((error, c) => answerError(error, c, parts))
+  app.use(acceptRequestId({ ...parts, audit: { record: () => {} } }))
+  app.get('/healthz', (c) => c.json({ status: 'up' }))
+  app.all('*', ({ req }) => {
+    throw new AppError('ERR-UNAVAILABLE', req.path === '/readyz' ? { message: `Not ready: ${doing()}` } : {})
+  })
   return app
 }
 

@@ -84,10 +84,10 @@ const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
 export function answerError(
   thrown: Error,
   c: Context<Edge>,
-  { log, readiness }: Pick<Services, 'log' | 'readiness'>,
+  { log, readiness }: Pick<Services, 'log'> & { readiness?: Services['readiness'] },
 ): Response {
   const error = asAppError(thrown)
-  readiness.recordFailure(error)
+  readiness?.recordFailure(error)
   const requestId = c.get('requestId')
   // A failure caused by a client that disconnected is not a fault, and its answer has no reader.
   const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed

@@ -46,6 +46,7 @@ export class Readiness {
   readonly #remembered = new Map<string, { at: number; error: unknown }>()
   /** Why requests are not accepted yet; undefined if they are. */
   #closedBy: unknown
+  readonly #doing: () => string | undefined
   #checking: Promise<ReadinessResult> | undefined
 
   /**
@@ -53,13 +54,16 @@ export class Readiness {
    * @param begin does the first step of an export, on its own connections
    * @param missingMs the minimum time for which a failed request is remembered
    * @param replaceable needs whose place something else takes
+   * @param doing what the opening of the database is at, as /readyz names it
    */
   constructor(
     needs: readonly Need[],
     begin: () => Promise<void>,
     missingMs: number,
     replaceable: readonly Need[] = [],
+    doing: () => string | undefined = () => undefined,
   ) {
+    this.#doing = doing
     this.#needs = needs
     this.#replaceable = replaceable
     this.#beginExport = begin
@@ -121,7 +125,10 @@ export class Readiness {
     if (error !== undefined) {
       const setting = error instanceof DatabaseAway ? error.setting : 'DATABASE_URL'
       const label = setting === 'DIRECT_DATABASE_URL' ? 'direct' : 'database'
-      return { missing: [missingNeed(`the database of ${setting}`, label, error)], degraded: [] }
+      return {
+        missing: [missingNeed(this.#doing() ?? `the database of ${setting}`, label, error)],
+        degraded: [],
+      }
     }
     const [missing, degraded] = await Promise.all([
       missingOfAll(this.#needs),

@@ -14,9 +14,36 @@ import {
   openDatabaseOfService,
   urlsOfServer,
 } from '../db/database.ts'
+import type { OnStep } from '../db/migrations/migrate.ts'
 import { DatabaseAway, isConnectionLoss } from '../db/outage.ts'
 import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
+
+/** What the opening of the database is at, for the log and for probes. */
+export class OpeningSteps {
+  #step: { doing: string; began: number } | undefined
+  readonly #log: Log
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  readonly onStep: OnStep = (doing, file) => {
+    const step = { doing, began: performance.now() }
+    this.#step = step
+    if (file === undefined) this.#log('database.waiting', { doing })
+    else this.#log('migration.began', { doing, file })
+    return () => {
+      this.#step = undefined
+      const ms = Math.round(performance.now() - step.began)
+      if (file !== undefined) this.#log('migration.ended', { doing, file, ms })
+    }
+  }
+
+  /** `migrating, step 3 of 7, 12 s`; undefined between two steps. */
+  readonly doing = (): string | undefined =>
+    this.#step && `${this.#step.doing}, ${Math.floor((performance.now() - this.#step.began) / 1_000)} s`
+}
 
 export type Opened = { urls: DatabaseUrls } & (
   | { database: Database; away?: undefined }

@@ -43,6 +43,14 @@ const lockNotAvailable = '55P03'
 /** Since PostgreSQL 16 `set role` needs a grant of its own, and the statements below use its syntax. */
 const serverVersionMin = 160_000
 
+/**
+ * Hears of what may take long while a database is opened: `migrating, step 3 of 7` with its file, or what it waits for.
+ * @returns to be called at the end
+ */
+export type OnStep = (doing: string, file?: string) => () => void
+
+const silently: OnStep = () => () => {}
+
 export interface MigrateOptions {
   /** Folder of the numbered files, with a slash at its end. */
   folder?: string
@@ -55,6 +63,7 @@ export interface MigrateOptions {
    * again at the end of their transaction.
    */
   check?: (client: pg.ClientBase) => Promise<void>
+  onStep?: OnStep
 }
 
 /**
@@ -69,25 +78,28 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
     lockMs = limits.migrationLockMs,
     setting = 'DATABASE_URL',
     check = async () => {},
+    onStep = silently,
   } = options
   const files = await readSchemaFiles(folder)
   return withClient(ownerUrl, 'owner', async (client) => {
     await checkServerVersion(client, setting)
-    await lockMigrations(client, lockMs)
+    await lockMigrations(client, lockMs, onStep)
     await createMigrationsTable(client)
     const applied = await appliedMigrations(client)
     refuseContracted(applied, files)
     await check(client)
     if (newestOf(applied) > files.version) return []
     const missing = missingVersions(applied, files)
+    const count = missing.length + files.functions.length + 1
+    const step = inSteps(count, missing.length > 0 ? onStep : silently)
     if (missing.length > 0) {
       await client.query('begin')
-      await apply(client, missing, files)
+      await apply(client, missing, files, step)
       await check(client)
       await client.query('commit')
     }
     await letServiceRoleIn(client)
-    await installQueue(client)
+    await step('the tables of the queue', () => installQueue(client))
     return missing
   })
 }
@@ -130,19 +142,31 @@ function missingVersions(applied: readonly AppliedMigration[], { migrations }: S
   return migrations.map((_, index) => index + 1).filter((version) => !found.has(version))
 }
 
+type Step = (name: string, run: () => Promise<unknown>) => Promise<void>
+
+/** Announces each step of a migration. */
+function inSteps(count: number, onStep: OnStep): Step {
+  let number = 0
+  return async (name, run) => {
+    number += 1
+    const ended = onStep(`migrating, step ${number} of ${count}`, name)
+    await run().finally(ended)
+  }
+}
+
 /** In the transaction of its caller. */
-async function apply(client: pg.Client, versions: number[], files: SchemaFiles): Promise<void> {
+async function apply(client: pg.Client, versions: number[], files: SchemaFiles, step: Step): Promise<void> {
   let name = ''
   try {
     for (const version of versions) {
       const migration = files.migrations[version - 1]!
       name = migration.name
-      await client.query(migration.sql)
+      await step(name, () => client.query(migration.sql))
       await client.query('insert into migrations (version, name) values ($1, $2)', [version, name])
     }
     for (const definitions of files.functions) {
       name = definitions.name
-      await client.query(definitions.sql)
+      await step(name, () => client.query(definitions.sql))
     }
     await recordMigration(client, versions)
   } catch (error) {
@@ -214,7 +238,12 @@ export async function checkServerVersion(client: pg.Client, setting: string): Pr
  * A lock of the session, not of a transaction: it spans the transactions of all migrations.
  * @throws {Error} naming its holder if it is not free in time
  */
-async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> {
+async function lockMigrations(client: pg.Client, lockMs: number, onStep: OnStep): Promise<void> {
+  const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+    migrationLock,
+  ])
+  if (rows[0]?.locked) return
+  const ended = onStep('waiting for another process that migrates')
   try {
     await client.query(`set lock_timeout = ${lockMs}`)
     await client.query('select pg_advisory_lock($1)', [migrationLock])
@@ -227,6 +256,8 @@ async function lockMigrations(client: pg.Client, lockMs: number): Promise<void> 
         'end it: select pg_terminate_backend(<process>)',
       { cause: error },
     )
+  } finally {
+    ended()
   }
 }
 

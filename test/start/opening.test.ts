@@ -1,0 +1,129 @@
+/** What probes and other requests are told while a process opens its database. */
+import { createServer } from 'node:http'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { migrate } from '../../src/db/migrations/migrate.ts'
+import { listen } from '../../src/listen.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { startProxy } from '../support/servers/proxy.ts'
+import { request, startTestService } from '../support/service.ts'
+import { ask } from '../support/stages/embedded-stage.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+/** Holds up the migration that lets the database know its key. */
+let holder: pg.Client
+/** Where the services will listen. */
+let urls: string[]
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  await ask(
+    database.ownerUrl,
+    `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea);
+     alter table grandlivre.service_state drop column key_fingerprint;
+     delete from grandlivre.migrations where version = 13`,
+  )
+  holder = new pg.Client({ connectionString: database.ownerUrl })
+  await holder.connect()
+  await holder.query('begin; lock table grandlivre.service_state in access share mode')
+  urls = []
+})
+afterEach(async () => {
+  await holder.end()
+  await database.drop()
+})
+
+/** Settings with a port that is free. */
+async function onFreePort(): Promise<{ port: number }> {
+  const server = createServer()
+  const port = await listen(server, { host: '127.0.0.1', port: 0 }, { port: 'PORT', host: 'HOST' })
+  server.close()
+  urls.push(`http://127.0.0.1:${port}`)
+  return { port }
+}
+
+const readiness = async (url: string) => {
+  const { status, body } = await request(`${url}/readyz`).catch(() => ({ status: 0, body: undefined }))
+  return [status, body?.error?.message ?? body?.status]
+}
+const isAt = (url: string, text: RegExp) =>
+  until(async () => {
+    const [status, message] = await readiness(url)
+    return status === 503 && text.test(message)
+  })
+const eventsOf = (lines: string[], event: string) =>
+  lines.map((line) => JSON.parse(line)).filter((line) => line.event === event)
+
+test('a process that migrates, and one that waits for it, answer probes, and 503 to all else', async () => {
+  const migrating = startTestService(database, await onFreePort())
+  await isAt(urls[0]!, /^Not ready: migrating, step 1 of \d+, \d+ s$/)
+  const waiting = startTestService(database, await onFreePort())
+  await isAt(urls[1]!, /^Not ready: waiting for another process that migrates, \d+ s$/)
+  // It counts the seconds of the step.
+  await isAt(urls[0]!, /^Not ready: migrating, step 1 of \d+, [1-9]\d* s$/)
+  for (const url of urls) {
+    expect(await request(`${url}/healthz`)).toMatchObject({ status: 200, body: { status: 'up' } })
+    for (const [path, method] of [
+      ['/api/v1/key/info', 'GET'],
+      ['/api/v1/mad/movements', 'HEAD'],
+      ['/api/v1/webhook', 'POST'],
+      ['/files/any', 'GET'],
+      ['/docs', 'GET'],
+      ['/nowhere', 'GET'],
+    ] as const) {
+      const { status, headers, body } = await request(url + path, {}, method)
+      expect([path, status, headers.get('retry-after')]).toEqual([path, 503, '5'])
+      if (method !== 'HEAD') expect(body.error.code).toBe('ERR-UNAVAILABLE')
+    }
+  }
+  await holder.query('rollback')
+  const services = await Promise.all([migrating, waiting])
+  try {
+    for (const { url } of services) expect(await readiness(url)).toEqual([200, 'ready'])
+    const [lines, linesOfWaiting] = services.map((service) => service.lines) as [string[], string[]]
+    const began = eventsOf(lines, 'migration.began')
+    expect(began.map(({ doing }) => doing)).toEqual(
+      began.map((_, index) => `migrating, step ${index + 1} of ${began.length}`),
+    )
+    expect(began[0].file).toBe('0013_master_key.expand.sql')
+    const ended = eventsOf(lines, 'migration.ended')
+    expect(ended.map(({ doing, file }) => [doing, file])).toEqual(
+      began.map(({ doing, file }) => [doing, file]),
+    )
+    // The first was seen to take more than a second.
+    expect(ended[0].ms).toBeGreaterThan(1_000)
+    for (const { ms } of ended) expect(ms).toBeTypeOf('number')
+    expect(eventsOf(linesOfWaiting, 'database.waiting')).toMatchObject([
+      { level: 'warn', doing: 'waiting for another process that migrates' },
+    ])
+    expect(eventsOf(linesOfWaiting, 'migration.began')).toEqual([])
+  } finally {
+    for (const service of services) await service.stop()
+  }
+})
+
+test('so does a process whose database came back while it waited', async () => {
+  const proxy = await startProxy(database.ownerUrl)
+  await proxy.cut()
+  const service = await startTestService({ ownerUrl: proxy.url })
+  try {
+    expect(await readiness(service.url)).toEqual([503, 'Not ready: the database of DATABASE_URL'])
+    await proxy.restore()
+    await isAt(service.url, /^Not ready: migrating, step 1 of \d+, \d+ s$/)
+    expect((await request(`${service.url}/api/v1/key/info`)).status).toBe(503)
+    await holder.query('rollback')
+    await until(async () => (await readiness(service.url))[0] === 200)
+  } finally {
+    await service.stop()
+    await proxy.cut()
+  }
+})
+
+test('a database that is up to date is opened without a step', async () => {
+  await holder.query('rollback')
+  await migrate(database.ownerUrl)
+  const service = await startTestService(database)
+  await service.stop()
+  expect(service.lines.join('')).not.toMatch(/migration\.|database\.waiting/)
+})
