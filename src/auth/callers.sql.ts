@@ -64,16 +64,14 @@ export async function authenticateCaller(
   return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
 }
 
-/**
- * As `authenticateCaller`, but counts and activates nothing. For staff commands, which connect as the owner of the
- * tables.
- */
+/** As `authenticateCaller`, but counts and activates nothing. */
 export async function findCaller(
-  owner: ClientBase,
+  database: Pool | ClientBase,
   secretHash: Buffer,
   tokenHash: Buffer,
 ): Promise<CallerFacts | undefined> {
-  const { rows } = await owner.query('select * from grandlivre.caller($1, $2)', [secretHash, tokenHash])
+  const text = 'select * from grandlivre.caller($1, $2)'
+  const { rows } = await database.query(lookUp({ name: 'caller', text, values: [secretHash, tokenHash] }))
   return rows[0] && callerFacts(rows[0])
 }
 

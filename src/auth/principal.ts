@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/id.ts'
 import { AppError } from '../errors.ts'
-import type { Authentication, CallerFacts, RateWindow } from './callers.sql.ts'
+import type { CallerFacts } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
 /** An authenticated caller: its token and secret belong together. Ids are decimal digits. */
@@ -18,12 +18,6 @@ export interface Principal {
   firmId: string
   /** The folder of a company token; null for a firm token, which names a folder with each request. */
   folderId: string | null
-}
-
-/** A caller whose token is known and whose request is counted. */
-export interface KnownCaller {
-  caller: CallerFacts
-  window: RateWindow
 }
 
 export interface Credentials {
@@ -44,15 +38,12 @@ export function readCredentials(authorization: string | undefined, secret: strin
 
 /**
  * Checks 3 and 4: the secret belongs to a third party, and the token to the same one.
+ * @returns the caller, whose token is known
  * @throws {AppError} ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND
  */
-export function knownCaller(
-  credentials: Credentials,
-  authentication: Authentication | undefined,
-): KnownCaller {
-  if (!authentication) throw new AppError('ERR-INVALID-SECRET')
-  const { caller, window } = authentication
-  if (window) return { caller, window }
+export function knownCaller(credentials: Credentials, caller: CallerFacts | undefined): CallerFacts {
+  if (!caller) throw new AppError('ERR-INVALID-SECRET')
+  if (caller.token) return caller
   throw new AppError(
     credentials.token.startsWith('glv_firm_') ? 'ERR-FIRM-TOKEN-NOT-FOUND' : 'ERR-API-TOKEN-NOT-FOUND',
   )

@@ -129,7 +129,9 @@ async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Resp
     throw new Refusal(404, 'This page is not kept up to date.')
   const content = async () => {
     try {
-      return (await sessionOf(c, parts.owner)) ? String(await page.render(context)) : undefined
+      const main = String(await page.render(context))
+      // Asked last: nothing that happened after the session had ended is shown.
+      return (await sessionOf(c, parts.owner)) ? main : undefined
     } catch (error) {
       parts.services.log('console.failed', { path: c.req.path, error })
       return undefined

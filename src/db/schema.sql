@@ -1119,6 +1119,7 @@ BEGIN ATOMIC
 END
 ;
 REVOKE ALL ON FUNCTION caller(bytea,bytea) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION caller(bytea,bytea) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.coarsened(exact int8multirange)
  RETURNS int8multirange

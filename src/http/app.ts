@@ -3,10 +3,11 @@
  *
  *   request id -> (404, 405) -> caller, rate, folder -> parameters -> body -> request slot -> answer
  */
+import { strict as assert } from 'node:assert'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { AppError } from '../errors.ts'
-import { authenticate, identified } from './authenticate.ts'
+import { authenticate, authenticateAgain, identified } from './authenticate.ts'
 import { readBody } from './body.ts'
 import { answerError } from './errors.ts'
 import { queryError } from './query.ts'
@@ -104,11 +105,37 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const caller = { ...call, principal: identified(c), body }
   const facts = c.get('audited')
   if (facts) facts.selection = { ...(route.recorded?.(query) ?? (query as object)), ...c.req.param() }
-  if (route.scope === 'token') return route.answer(caller)
-  const folderId = c.get('folderId')!
-  const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
-  if (!route.waits?.(query)) await slot.acquire()
-  return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
+  const waits = route.waits?.(query) ?? false
+  const give = async () => {
+    if (route.scope === 'token') return route.answer(caller)
+    const folderId = c.get('folderId')!
+    const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
+    if (!waits) await slot.acquire()
+    return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
+  }
+  return waits ? giveIfStillAllowed(give, c, () => authenticateAgain(route, c, services)) : give()
+}
+
+/**
+ * The answer of a request that waits, or its error, unless its caller is refused by now. The caller is looked up after
+ * the state that the answer shows was fixed, so nothing that is committed after a revocation is sent.
+ */
+async function giveIfStillAllowed(
+  give: () => Promise<Response>,
+  c: Context<Edge>,
+  check: () => Promise<void>,
+): Promise<Response> {
+  // From now on Hono gives each answer a copy of the headers: the refusal has none of the answer that is dropped.
+  assert(c.res)
+  const [answer] = await Promise.allSettled([give()])
+  try {
+    await check()
+  } catch (error) {
+    if (answer.status === 'fulfilled') await answer.value.body?.cancel()
+    throw error
+  }
+  if (answer.status === 'rejected') throw answer.reason
+  return answer.value
 }
 
 function methodNotAllowed(path: string): AppError {

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { AnswerFacts } from '../audit/answer-facts.ts'
-import { authenticateCaller, type CallerFacts, type RateWindow } from '../auth/callers.sql.ts'
+import { authenticateCaller, type CallerFacts, findCaller, type RateWindow } from '../auth/callers.sql.ts'
 import {
   authorize,
   folderOf,
@@ -33,7 +33,8 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
         sha256(credentials.token),
         services.config.rateLimit.windowMs,
       )
-      const { caller, window } = knownCaller(credentials, authentication)
+      const caller = knownCaller(credentials, authentication?.caller)
+      const window = authentication!.window!
       showRate(c, window, services.config.rateLimit.requests)
       // Without a row for what is beyond the limit, a caller cannot fill the audit.
       if (window.requests <= services.config.rateLimit.requests) c.set('audited', factsOf(caller, route))
@@ -44,6 +45,18 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
     }
     await next()
   }
+}
+
+/**
+ * Checks the caller of a request again, without counting it: its token may have been revoked, its third party
+ * disconnected, or its folder have left the firm since.
+ * @throws {AppError} as `authenticate`
+ */
+export async function authenticateAgain(route: Route, c: Context<Edge>, services: Services): Promise<void> {
+  const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
+  const hashes = [sha256(credentials.secret), sha256(credentials.token)] as const
+  const caller = knownCaller(credentials, await findCaller(services.database, ...hashes))
+  await findFolder(c, route, services, authorize(caller, route))
 }
 
 /** The principal of a call that went through `authenticate`. */

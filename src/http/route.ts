@@ -88,7 +88,10 @@ interface Declaration<Query extends z.ZodObject, Call> {
   headers?: z.ZodObject
   /** Successful answers by status. The same errors are added to every route. */
   answers: RouteConfig['responses']
-  /** Whether the request may wait for a change. It then holds no slot until the answer takes one, in turn. */
+  /**
+   * Whether the request may wait for a change. It then holds no slot until the answer takes one, in turn, and its caller
+   * is checked again. The state that the answer shows is fixed when `answer` returns.
+   */
   waits?(query: z.output<Query>): boolean
   /** The query as the audit keeps it, if it may name content of books. */
   recorded?(query: z.output<Query>): object

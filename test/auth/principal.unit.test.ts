@@ -76,8 +76,8 @@ describe('the order of the checks', () => {
     ['glv_firm_x', 'ERR-FIRM-TOKEN-NOT-FOUND'],
     ['anything', 'ERR-API-TOKEN-NOT-FOUND'],
   ])('an unknown token %s comes before the disconnection: %s', (token, code) => {
-    const found = { caller: { ...everythingWrong, token: null }, window: undefined }
-    expect(codeOf(() => knownCaller({ token, secret: 's' }, found))).toBe(code)
+    const caller = { ...everythingWrong, token: null }
+    expect(codeOf(() => knownCaller({ token, secret: 's' }, caller))).toBe(code)
   })
 
   test('a disconnection, with its reason, comes before the level', () => {

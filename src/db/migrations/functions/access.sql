@@ -21,6 +21,7 @@ create or replace function caller(secret_hash bytea, token_hash bytea)
   end;
 
 revoke all on function caller from public;
+grant execute on function caller to grandlivre_service;
 
 -- Marks a token as activated. Its trigger writes an event, which waits for the lock on the events of the schema: up to
 -- 5 s during a seed of 500,000 movements. All tenants share the few connections of a process, so eight such calls

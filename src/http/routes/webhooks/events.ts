@@ -35,6 +35,7 @@ export const subscriptionEvents = tokenRoute({
     'number still kept. With wait, the request is held until there is an event after the number.',
   query,
   params: subscriptionId,
+  waits: ({ wait = 0 }) => wait > 0,
   answers: {
     200: {
       description:
