@@ -523,6 +523,8 @@ CREATE TABLE folders (
   CONSTRAINT folders_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
   CONSTRAINT folders_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id)
 );
+CREATE TRIGGER first_ledger_change AFTER INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
+CREATE TRIGGER first_ledger_version BEFORE INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
 CREATE TRIGGER ledger_version BEFORE UPDATE ON folders FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.* AND old.ledger_version = new.ledger_version) EXECUTE FUNCTION advance_own_ledger_version();
 CREATE CONSTRAINT TRIGGER publish_ledger_change AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.ledger_version <> new.ledger_version) EXECUTE FUNCTION publish_ledger_change();
 ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
@@ -1094,6 +1096,24 @@ CREATE OR REPLACE FUNCTION grandlivre.audit_hash(previous bytea, of_row audit_ro
 RETURN sha256(convert_to((array_to_json(ARRAY[encode(previous, 'hex'::text), ((of_row).number)::text, (EXTRACT(epoch FROM (of_row).at))::text, ((of_row).third_party_id)::text, ((of_row).token_id)::text, (of_row).staff, (of_row).act, ((of_row).schema_id)::text, ((of_row).folder_id)::text, (of_row).request_id, (of_row).details, ((of_row).rows)::text, ((of_row).bytes)::text, (of_row).sha256, (of_row).cursor, (of_row).outcome, (of_row).code]))::text, 'UTF8'::name))
 ;
 REVOKE ALL ON FUNCTION audit_hash(bytea,audit_rows) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.begin_ledger()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  if tg_when = 'BEFORE' then
+    new.ledger_version := nextval('ledger_versions');
+    return new;
+  end if;
+  insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+    values (new.schema_id, new.id, new.ledger_version, 'forgotten', '{}');
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION begin_ledger() FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea)
  RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean)

@@ -50,6 +50,26 @@ test.each([3, lastWithoutFunctions])(
   },
 )
 
+test('a folder of an earlier version keeps its cursors; a new one refuses those from before it', async () => {
+  await copyVersionsUpTo(lastWithoutFunctions)
+  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  const insertFolder = (id: number) =>
+    ask(`insert into grandlivre.folders (schema_id, id, firm_id, name) values (1, ${id}, 2, 'Folder')`)
+  await ask(`insert into grandlivre.schemas (schema_id, name) values (1, 'Tenant')`)
+  await ask(`insert into grandlivre.firms (schema_id, id, name) values (1, 2, 'Firm')`)
+  await insertFolder(3)
+  await migrate(database.ownerUrl)
+  await insertFolder(4)
+  const refusals = await ask(
+    `select f.id::int, c.refusal from set_config('grandlivre.schema_id', '1', false), grandlivre.folders f
+     cross join grandlivre.read_ledger_cursor(grandlivre.ledger_cursor(1, f.id, 0, 'x'), 1, f.id, 'x') c order by f.id`,
+  )
+  expect(refusals).toEqual([
+    { id: 3, refusal: null },
+    { id: 4, refusal: 'forgotten' },
+  ])
+})
+
 test('the log of changes is set up while exports read the ledger', async () => {
   await migrate(database.ownerUrl)
   const migration = await readFile(join(shipped, '0009_ledger_changes.sql'), 'utf8')

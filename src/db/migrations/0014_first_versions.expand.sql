@@ -1,1 +1,7 @@
--- functions: sha256 7f732a5474826f6ab6550e705d30a7f6cb34c257a68615328ecdce7c5ac51cec
+-- A folder refuses the cursors of an earlier one with its id (functions/changes.sql). Those of folders that are there stay
+-- good.
+create or replace function begin_ledger() returns trigger language plpgsql as 'begin return null; end';
+create trigger first_ledger_version before insert on folders for each row execute function begin_ledger();
+create trigger first_ledger_change after insert on folders for each row execute function begin_ledger();
+
+-- functions: sha256 50b1f04ec005b91b7c307e9efea9b056e0c8258bf550f2b420bff1723093420b

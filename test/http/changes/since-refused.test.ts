@@ -1,7 +1,9 @@
 /** Which cursors and requests for changes are refused, with which status and code. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { renderingOf } from '../../../src/ledger/changes/cursor.sql.ts'
+import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { download, movementsUrl } from '../../support/download.ts'
+import { fillLedger } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 
@@ -100,6 +102,56 @@ describe('a cursor', () => {
     await sql(`delete from ledger_changes where kind = 'forgotten'`)
   })
 })
+
+test('a folder that is made again with the id of one that is gone honours nothing of that one', async () => {
+  const again = { ...folders.sameFirm, name: 'Made again', label: 'again', thirdPartyId: stage.thirdPartyId }
+  const signed = { ...stage.firm, 'society-id': again.folderId }
+  const { rows } = await stage.staff.client.query('select id from grandlivre.exercices where folder_id = 112')
+  const query = { idExercice: rows[0].id }
+  const paths = ['movements', 'entries', 'accounts', 'accountingFolder']
+  const askAll = (headers = {}) =>
+    Promise.all(paths.map((path) => ask(path.startsWith('a') ? {} : query, { ...signed, ...headers }, path)))
+  const cursors = new Set<string>()
+  const deleteAndMake = async () => {
+    await deleteFolder(again.folderId)
+    await createFolder(stage.staff.client, { ...again, id: again.folderId })
+    // Empty, and with its ledger.
+    cursors.add(await cursorAt('ledger_version', again))
+    await fillLedger(stage.staff.client, again)
+    cursors.add(await cursorAt('ledger_version', again))
+  }
+  await deleteAndMake()
+  const [firstEmpty] = cursors
+  const before = await askAll()
+  await deleteAndMake()
+  expect(cursors.size).toBe(4)
+  for (const since of [firstEmpty!, ...before.map(({ headers }) => headers['x-ledger-cursor'] as string)])
+    for (const path of ['movements', 'entries'])
+      expect(await outcome({ ...query, since }, signed, path), since).toEqual(expired)
+  const etags = before.map(({ headers }) => headers['etag']).join(', ')
+  expect((await askAll({ 'If-None-Match': etags })).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const own = await cursorAt('ledger_version', again)
+  expect((await ask({ ...query, since: own }, signed)).status).toBe(200)
+})
+
+/** With all that is in it. */
+async function deleteFolder(id: string): Promise<void> {
+  await sql(`do $$
+    declare folder_table regclass;
+    begin
+      for pass in 1..20 loop
+        for folder_table in select attrelid from pg_attribute a join pg_class c on c.oid = a.attrelid
+          where c.relnamespace = 'grandlivre'::regnamespace and c.relkind = 'r' and c.relname <> 'audit_rows' and a.attname = 'folder_id'
+        loop
+          begin
+            execute format('delete from %s where folder_id = ${id}', folder_table);
+          exception when foreign_key_violation then null;
+          end;
+        end loop;
+      end loop;
+      delete from folders where id = ${id};
+    end $$`)
+}
 
 describe('since', () => {
   test('is not combined with a part of the answer', async () => {

@@ -117,6 +117,24 @@ begin
   return new;
 end $$;
 
+-- A folder draws its first version when it is inserted, by whatever program. An id may have named another folder before:
+-- none of its cursors is honoured, as none of an earlier version, and none of its ETags comes back. Nothing is noted for
+-- the end of the transaction, as a ledger without changes publishes none; and `on conflict` may drop the row again.
+create or replace function begin_ledger() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+begin
+  if tg_when = 'BEFORE' then
+    new.ledger_version := nextval('ledger_versions');
+    return new;
+  end if;
+  insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+    values (new.schema_id, new.id, new.ledger_version, 'forgotten', '{}');
+  return null;
+end $$;
+
+revoke all on function begin_ledger from public;
+
 -- Entries that a partner sent contain its code and name, so a change of these changes all folders with such entries.
 create or replace function advance_ledger_versions_of_third_parties() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
