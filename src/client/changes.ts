@@ -92,7 +92,6 @@ class ChangesReader {
   readonly #query: Record<string, QueryValue>
   readonly #since: string
   readonly #options: ChangesOptions
-  #etag: string | undefined
   #cursor: string | undefined
   /** What was given out. */
   #given = { bytes: 0, hash: createHash('sha256') }
@@ -167,17 +166,15 @@ class ChangesReader {
     const query = { ...this.#query, since: this.#since, wait: wait > 0 && !isRepeated ? wait : undefined }
     const request = { path: `/mad/${this.#streamed}`, query, heldMs: wait * 1000, signal }
     const type = 'application/x-ndjson'
-    const ifMatch = isRepeated && this.#etag !== undefined ? { 'If-Match': this.#etag } : {}
-    const headers = { Accept: type, 'Accept-Encoding': encoding, ...ifMatch }
-    const answer = await this.#requests.send({ ...request, headers }).catch(changedIfRefused)
+    const headers = { Accept: type, 'Accept-Encoding': encoding }
+    const answer = await this.#requests.send({ ...request, headers })
     requireType(answer, type, request)
-    const { 'x-ledger-cursor': cursor, etag } = answer.headers
+    const { 'x-ledger-cursor': cursor } = answer.headers
     if (isRepeated && cursor !== this.#cursor) {
       answer.discard()
       throw changed()
     }
     this.#cursor = cursor
-    this.#etag = etag
     return answer
   }
 
@@ -195,18 +192,14 @@ class ChangesReader {
       const question = {
         path: `/mad/${this.#streamed}`,
         query: { ...this.#query, entries: entries.join(','), after },
-        etag: this.#etag,
+        etag: undefined,
         signal: this.#options.signal,
       }
-      const end = await askEnd(this.#requests, question).catch(changedIfRefused)
+      const end = await askEnd(this.#requests, question)
       if (end.cursor !== this.#cursor) throw changed()
       if (!end.isEnd) throw cut('The body ended before the last line')
     }
   }
-}
-
-function changedIfRefused(error: unknown): never {
-  throw error instanceof GrandlivreError && error.status === 412 ? changed() : error
 }
 
 function changed(): GrandlivreError {

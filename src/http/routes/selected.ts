@@ -119,7 +119,6 @@ async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Pro
       tagAt: (cursor) => selectionTag(what, selection, cursor, extended),
     },
     known: await knownAnswer(services.database, task, selected),
-    hasWaited: waits(query),
   })
 }
 

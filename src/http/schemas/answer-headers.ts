@@ -34,7 +34,7 @@ const cacheHeaders: Headers = {
 
 /** On the 304 of an answer with an ETag. */
 export const etagHeaders: Headers = {
-  ETag: text('Names these bytes. It changes when the ledger of the folder changes'),
+  ETag: text('Names these bytes. It changes when the ledger of the folder changes. Not on answers to since'),
   'X-Ledger-Cursor': text('Names the state of the ledger, the same on every route'),
   ...cacheHeaders,
 }
@@ -69,10 +69,10 @@ export const streamRequest = z.object({
 
 /** Headers of a request to a route that streams with ETags. */
 export const conditionalRequest = streamRequest.extend({
-  'if-none-match': z
-    .string()
-    .optional()
-    .openapi({ description: 'ETags that the caller has. The answer is 304 if one of them is current' }),
+  'if-none-match': z.string().optional().openapi({
+    description:
+      'ETags that the caller has. The answer is 304 if one of them is current, unless it is one to since',
+  }),
   'if-match': z.string().optional().openapi({
     description:
       'ETag of an earlier answer for the same selection. The answer is 412 if the ledger has changed',

@@ -88,15 +88,11 @@ test('where there is a change already, nothing waits', async () => {
   expect(readDelta(text).entries).toEqual([['39', '39']])
 })
 
-test('when the time is over the answer is unchanged, whatever ETag the caller has', async () => {
+test('when the time is over the answer is unchanged', async () => {
   const since = await currentCursor()
   const first = await ask({ since, wait: '1' })
   expect(first.status).toBe(200)
   expect(readDelta(first.text)).toEqual({ since, cursor: since, entries: [], lines: [] })
-  const etag = first.headers['etag'] as string
-  expect((await ask({ since }, { 'If-None-Match': etag })).status).toBe(304)
-  const again = await ask({ since, wait: '1' }, { 'If-None-Match': etag })
-  expect([again.status, again.text]).toEqual([200, first.text])
 })
 
 test('a change of a table that no line shows ends the wait with a newer cursor alone', async () => {
