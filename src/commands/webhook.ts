@@ -198,9 +198,9 @@ function stateText({ disabledReason, paused }: SubscriptionRecord): string {
   return paused ? 'paused' : 'enabled'
 }
 
-function scopeText({ schemaId, folderIds }: SubscriptionRecord): string {
+function scopeText({ schemaId, firmId, folderIds }: SubscriptionRecord): string {
   if (schemaId === null) return 'all schemas'
-  if (folderIds.length === 0) return `schema ${schemaId}`
+  if (folderIds.length === 0) return firmId === null ? `schema ${schemaId}` : `firm ${firmId}`
   return `folder${folderIds.length > 1 ? 's' : ''} ${folderIds.join(',')}`
 }
 

@@ -380,11 +380,14 @@ CREATE TABLE events (
   scope json NOT NULL,
   data json NOT NULL,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
+  firm_id bigint,
   CONSTRAINT events_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT events_operation_check CHECK (operation = ANY (ARRAY['CREATE'::text, 'UPDATE'::text, 'DELETE'::text, 'VOID'::text]))
 );
+CREATE INDEX events_by_firm ON events USING btree (schema_id, firm_id, name, id) WHERE firm_id IS NOT NULL;
 CREATE INDEX events_by_folder ON events USING btree (schema_id, folder_id, name, id) WHERE folder_id IS NOT NULL;
 CREATE INDEX events_by_name ON events USING btree (schema_id, name, id);
+CREATE TRIGGER note_firm BEFORE INSERT ON events FOR EACH ROW WHEN (new.firm_id IS NULL) EXECUTE FUNCTION note_firm_of_event();
 ALTER TABLE events ENABLE ROW LEVEL SECURITY;
 CREATE POLICY delivering ON events FOR ALL TO PUBLIC USING (delivering());
 CREATE POLICY tenant ON events FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
@@ -518,6 +521,7 @@ CREATE TABLE folders (
   ledger_version bigint DEFAULT 0 NOT NULL,
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
   CONSTRAINT publish_ledger_change TRIGGER DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT publish_move TRIGGER DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT folders_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT folders_currency_check CHECK (currency ~ '^[A-Z]{3}$'::text),
   CONSTRAINT folders_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
@@ -527,6 +531,7 @@ CREATE TRIGGER first_ledger_change AFTER INSERT ON folders FOR EACH ROW EXECUTE 
 CREATE TRIGGER first_ledger_version BEFORE INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
 CREATE TRIGGER ledger_version BEFORE UPDATE ON folders FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.* AND old.ledger_version = new.ledger_version) EXECUTE FUNCTION advance_own_ledger_version();
 CREATE CONSTRAINT TRIGGER publish_ledger_change AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.ledger_version <> new.ledger_version) EXECUTE FUNCTION publish_ledger_change();
+CREATE CONSTRAINT TRIGGER publish_move AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.firm_id::bigint <> new.firm_id::bigint) EXECUTE FUNCTION publish_move();
 ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON folders TO grandlivre_service;
@@ -1491,6 +1496,19 @@ CREATE OR REPLACE FUNCTION grandlivre.lock_events(of_schema bigint)
 RETURN pg_advisory_xact_lock(hashtextextended(('grandlivre events of '::text || of_schema), (0)::bigint))
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.lock_events_of_changes(of_schema bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  perform lock_events(schema_id) from (
+    select distinct unnest(of_schema || nullif(current_setting('grandlivre.changed_schemas', true), '')::bigint[])
+      order by 1
+  ) changed (schema_id);
+end $function$
+;
+
 CREATE OR REPLACE FUNCTION grandlivre.lock_log_of_changes()
  RETURNS void
  LANGUAGE sql
@@ -1540,6 +1558,19 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION next_ledger_version(bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.note_firm_of_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.firm_id := coalesce((new.scope ->> 'firmId')::bigint, case when new.folder_id is null then 0 end);
+  if new.firm_id is null then
+    new.firm_id := (select f.firm_id from grandlivre.folders f where f.schema_id = new.schema_id and f.id = new.folder_id);
+  end if;
+  return new;
+end $function$
+;
 
 CREATE OR REPLACE FUNCTION grandlivre.note_ledger_change(of_schema bigint, of_folder bigint, version bigint)
  RETURNS void
@@ -1659,10 +1690,7 @@ begin
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  perform lock_events(schema_id) from (
-    select distinct unnest(new.schema_id || nullif(current_setting('grandlivre.changed_schemas', true), '')::bigint[])
-      order by 1
-  ) changed (schema_id);
+  perform lock_events_of_changes(new.schema_id);
   insert into events (schema_id, folder_id, name, operation, scope, data)
     select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
            json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
@@ -1673,6 +1701,31 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION publish_ledger_change() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.publish_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  id constant json := json_build_object('id', new.id::text);
+  left_firm json;
+begin
+  perform lock_events_of_changes(new.schema_id);
+  left_firm := event_scope(new.schema_id, old.firm_id, null)::jsonb || jsonb_build_object('accountingFolderId', new.id);
+  insert into events (schema_id, folder_id, name, operation, scope, data)
+    select new.schema_id, new.id, name, 'UPDATE', scope, data
+    from service_state, lateral (values
+      (1, 'accountingFolder', left_firm, id),
+      (2, 'ledger', left_firm, json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, rendering))),
+      (3, 'accountingFolder', event_scope(new.schema_id, null, new.id), id)
+    ) as heard (place, name, scope, data) order by place;
+  perform pg_notify('grandlivre_events', new.schema_id::text);
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION publish_move() FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.read_ledger_cursor(cursor text, of_schema bigint, of_folder bigint, current_rendering text)
  RETURNS TABLE(version bigint, refusal text)

@@ -4,7 +4,7 @@ import { idLiteral } from '../db/literal.ts'
 import { type EventKind, type EventPayload, eventKinds } from './kinds.ts'
 
 /** Of bigint. */
-const idMax = '9223372036854775807'
+export const idMax = '9223372036854775807'
 
 /** Where an event happened. An absent id means the schema as a whole. Ids are decimal digits. */
 export interface EventOrigin {

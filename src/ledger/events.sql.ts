@@ -110,10 +110,13 @@ export async function insertNewEntries(client: ClientBase, key: FolderKey): Prom
   ])
 }
 
+/** Where the events of $1 schema and $2 folder happen. The firm is read once, not by the trigger of each. */
+const origin = `origin as materialized (
+  select scope, (scope ->> 'firmId')::bigint as firm_id from grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)`
+
 function entryEvents(ids: string): string {
-  return `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
-    insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
-    select $1::bigint, $2::bigint, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
+  return `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
+    select $1::bigint, $2::bigint, origin.firm_id, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
     from (${ids}) as e cross join origin
     order by e.id`
 }
@@ -139,9 +142,8 @@ function letterings(condition: string): string {
 }
 
 function letteringEvents(operation: 'CREATE' | 'DELETE', rows: string): string {
-  return `with origin as materialized (select grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
-    insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
-    select $1::bigint, $2::bigint, 'accountingEntryLettering', '${operation}', origin.scope,
+  return `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
+    select $1::bigint, $2::bigint, origin.firm_id, 'accountingEntryLettering', '${operation}', origin.scope,
            case when l.piece = '' then json_build_object('id', l.id::text, 'paymentType', l.payment_type)
              else json_build_object('id', l.id::text, 'paymentType', l.payment_type, 'piece1', l.piece) end
     from (${rows}) as l cross join origin

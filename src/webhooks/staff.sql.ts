@@ -5,6 +5,7 @@ import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
+import { isForSubscription } from './sequence/numbering.sql.ts'
 
 export interface SubscriptionRecord {
   id: string
@@ -13,7 +14,7 @@ export interface SubscriptionRecord {
   /** Null: all schemas. */
   schemaId: string | null
   firmId: string | null
-  /** Empty: the whole schema. */
+  /** Empty: the whole schema, or the firm. */
   folderIds: string[]
   /** Null: nothing is posted. */
   postUrl: string | null
@@ -75,7 +76,7 @@ export async function readUnnumbered(client: ClientBase, subscriptionId: string)
      join grandlivre.schemas c on s.schema_id is null or c.schema_id = s.schema_id
      left join grandlivre.subscription_positions p on p.schema_id = c.schema_id and p.subscription_id = s.id
      join grandlivre.events e on e.schema_id = c.schema_id and e.id > coalesce(p.position, s.start_position)
-       and grandlivre.selects(s.on_events, s.folder_ids, e.name, e.folder_id)
+       and ${isForSubscription}
      where s.id = $1`,
     [subscriptionId],
   )

@@ -74,7 +74,7 @@ export function subscriptionDocument(rules: TargetRules) {
         .optional()
         .meta({
           description:
-            'Folders. If empty: the whole schema for a firm token, its own folder for a company token',
+            'Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token',
         }),
     },
     { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) },

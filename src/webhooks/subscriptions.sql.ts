@@ -18,7 +18,7 @@ export interface Subscription {
   /** Null: nothing is posted; its events are read by number. */
   postUrl: string | null
   onEvents: string[]
-  /** Empty: the whole schema. */
+  /** Empty: all that its owner may hear: the whole schema for staff, the firm for a firm token. */
   folderIds: string[]
 }
 

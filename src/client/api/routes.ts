@@ -677,7 +677,7 @@ export interface Routes {
           | 'taxReturnSent'
         )[]
         /**
-         * Folders. If empty: the whole schema for a firm token, its own folder for a company token
+         * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
          */
         accountingFolderId?: (string | number)[]
       }
@@ -1139,7 +1139,7 @@ export interface WebhookSubscription {
     | 'taxReturnSent'
   )[]
   /**
-   * Folders; empty: the whole schema
+   * Folders; empty: the firm, with folders that come later
    */
   accountingFolderId: string[]
   thirdPartyId: number

@@ -9,12 +9,22 @@
  * then given again, each to the same event.
  */
 import type { ClientBase } from 'pg'
+import { idMax } from '../../events/events.sql.ts'
 import type { NumberedEvent } from '../body.ts'
 
 /**
- * The first event after a subscription's position `at.position`, in the schema `at.schema_id`, that it may receive: one
- * index probe per kind (and per folder, if it names folders), however many events lie between. It only finds the
- * position; the SQL function `selects` decides whether the event is for the subscription.
+ * Whether the owner of the subscription `s` may hear of the event `e`: a firm's token hears of its firm, and of what
+ * names neither firm nor folder (docs/spec/webhooks.md#subscriptions).
+ */
+const isHeard = `(s.level <> 'firm' or e.firm_id in (0, s.firm_id)) is true`
+
+/** Whether the event `e` is for the subscription `s`. */
+export const isForSubscription = `selects(s.on_events, s.folder_ids, e.name, e.folder_id) and ${isHeard}`
+
+/**
+ * The first event after a subscription's position `at.position`, in the schema `at.schema_id`, that is for it: one index
+ * probe per kind (and per folder, if it names folders), however many events lie between. After a move, the probe of a
+ * firm's subscription passes over the folder's events in the other firm.
  *
  * A probe takes the next row in index order and then checks its kind. If it asked for the kind directly, the planner
  * would scan all events by id whenever its statistics know only one kind, as after an import.
@@ -22,15 +32,21 @@ import type { NumberedEvent } from '../body.ts'
 export const firstMatch = `least(
   (select min(hit.id) from unnest(s.on_events) as kind cross join lateral (
      select e.schema_id, e.name, e.id from events e
-     where s.folder_ids = '{}' and (e.schema_id, e.name, e.id) > (at.schema_id, kind, at.position)
+     where s.folder_ids = '{}' and s.level <> 'firm' and (e.schema_id, e.name, e.id) > (at.schema_id, kind, at.position)
      order by e.schema_id, e.name, e.id limit 1) as hit
    where hit.schema_id = at.schema_id and hit.name = kind),
   (select min(hit.id) from unnest(s.on_events) as kind cross join unnest(s.folder_ids) as folder cross join lateral (
      select e.schema_id, e.folder_id, e.name, e.id from events e
      where e.folder_id is not null
        and (e.schema_id, e.folder_id, e.name, e.id) > (at.schema_id, folder, kind, at.position)
-     order by e.schema_id, e.folder_id, e.name, e.id limit 1) as hit
-   where hit.schema_id = at.schema_id and hit.folder_id = folder and hit.name = kind))`
+       and (e.schema_id, e.folder_id, e.name, e.id) <= (at.schema_id, folder, kind, ${idMax}) and ${isHeard}
+     order by e.schema_id, e.folder_id, e.name, e.id limit 1) as hit),
+  (select min(hit.id) from unnest(s.on_events) as kind cross join unnest(array[0, s.firm_id]) as firm cross join lateral (
+     select e.schema_id, e.firm_id, e.name, e.id from events e
+     where s.folder_ids = '{}' and s.level = 'firm' and e.firm_id is not null
+       and (e.schema_id, e.firm_id, e.name, e.id) > (at.schema_id, firm, kind, at.position)
+     order by e.schema_id, e.firm_id, e.name, e.id limit 1) as hit
+   where hit.schema_id = at.schema_id and hit.firm_id = firm and hit.name = kind))`
 
 /**
  * The position of a subscription `s` in each of its schemas: up to which event its events have numbers. `offset 0` makes
@@ -51,7 +67,8 @@ export const payload = `e.name, e.operation, e.scope, e.data,
 
 /**
  * Numbers the first `$3` matches among `$2` events of one schema from the first match on: the schema whose match has the
- * lowest id. Several schemas have no order of commits, so the order of their numbers must outlive a crash: that commit
+ * lowest id. A run holds no event that its kinds and folders select and its owner does not hear of: its numbers are
+ * counted by kinds and folders alone, as those that were given before firms were told apart. Several schemas have no order of commits, so the order of their numbers must outlive a crash: that commit
  * waits for the disk.
  */
 const numbering = (columns: string, until = '') => `
@@ -63,18 +80,18 @@ const numbering = (columns: string, until = '') => `
   ), matched as materialized (
     select m.*, (select numbered from subscriptions where id = $1) + row_number() over (order by m.id) as sequence
     from (
-      select e.schema_id, e.id${columns}
+      select e.schema_id, e.id, ${isHeard} as heard, count(*) filter (where not (${isHeard})) over (order by e.id) as part${columns}
       from first cross join lateral (
         select * from events where schema_id = first.schema_id and id >= first.id order by id limit $2
       ) as e
       join subscriptions s on s.id = $1
       where selects(s.on_events, s.folder_ids, e.name, e.folder_id) ${until}
-      order by e.id limit $3
     ) as m
+    where m.heard order by m.id limit $3
   ), run as (
     insert into sequence_runs (schema_id, subscription_id, first_sequence, last_sequence, first_event, last_event)
     select schema_id, $1, min(sequence), max(sequence), min(id), max(id) from matched
-    group by schema_id, (sequence - 1) / 1000
+    group by schema_id, part, (sequence - 1) / 1000
   ), moved as (
     insert into subscription_positions (schema_id, subscription_id, position)
     select schema_id, $1, max(id) from matched group by schema_id

@@ -1,5 +1,8 @@
 /** The whole service, a subscriber on this machine, and a caller that subscribes it. */
 import type pg from 'pg'
+import type { Level } from '../../../src/auth/secrets.ts'
+import type { Opened } from '../../../src/auth/tokens.sql.ts'
+import { issueToken, revokeToken } from '../../../src/auth/tokens.ts'
 import type { Config } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
@@ -22,6 +25,10 @@ export interface ReceivingStage {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Subscribes a path of the receiver to `document`. @throws {Error} with the answer, if it is not 201 */
   subscribe(path: string): Promise<{ id: number; signingSecret: string }>
+  /** A token of the third party, as staff issue it. */
+  issue(level: Level, opened: Opened): Promise<{ id: string; headers: Record<string, string> }>
+  /** As staff do. @param tokenId from `issue` */
+  revoke(tokenId: string): Promise<void>
   publish(events: NewEvent[]): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
@@ -62,6 +69,14 @@ export async function setReceivingStage(
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
       return answer.body
     },
+    issue: async (level, opened) => {
+      const scope = { ...opened, folderId: level === 'firm' ? null : opened.folderId }
+      const issued = await inTransaction(owner, (client) =>
+        issueToken(client, { thirdPartyCode: 'ONE', level, opened: scope }),
+      )
+      return { id: issued!.id, headers: credentials(issued!.token, partnerSecret) }
+    },
+    revoke: async (tokenId) => void (await inTransaction(owner, (client) => revokeToken(client, tokenId))),
     publish: (events) => inTransaction(owner, (client) => publish(client, '100', events)),
     sql: async (text, values = []) => (await owner.query(text, values)).rows,
     close: async () => {

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant, whileDelivering } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
+import type { NumberedEvent } from '../../../src/webhooks/body.ts'
 import { applyChange } from '../../../src/webhooks/change.ts'
 import { readEvents } from '../../../src/webhooks/sequence/events.ts'
 import { numberInParts } from '../../../src/webhooks/sequence/number-in-parts.ts'
@@ -20,7 +21,7 @@ import {
 } from '../../../src/webhooks/subscriptions.sql.ts'
 import { createTenants, type Staff } from '../../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
-import { documents, numbered } from '../../support/stages/webhooks.ts'
+import { documentEvent, documents, numbered } from '../../support/stages/webhooks.ts'
 
 let database: TestDatabase
 let staff: Staff
@@ -59,13 +60,13 @@ function add(names: string[], kind: 'document' | 'portfolio' = 'document'): Prom
 
 const numberAllOf = (id: string) => numberInParts((run) => inTenant(pools[0], '100', run), id)
 
-async function allOf(id: string): Promise<{ sequence: number; id: string; name: string }[]> {
+async function allOf(id: string): Promise<(NumberedEvent & { data: { name?: string } })[]> {
   await numberAllOf(id)
   const found: Awaited<ReturnType<typeof allOf>> = []
   for (;;) {
     const page = await inTenant(pools[0], '100', (client) => readNumbered(client, id, found.length, 1000))
     if (page.length === 0) return found
-    found.push(...page)
+    found.push(...(page as typeof found))
   }
 }
 
@@ -274,4 +275,31 @@ test('the order across schemas outlives a crash: those numbers are committed to 
   ).id
   await add(['b'])
   expect([await commits(one), await commits(all)]).toEqual(['off', 'on'])
+})
+
+// A process of an earlier version numbers all events of the schema, and counts the numbers of a run by kinds and folders
+// alone. It does so here, where the subscription is not a firm's.
+test('numbers from before firms were told apart stay, and earlier processes count later ones alike', async () => {
+  await staff.client.query('delete from events')
+  const id = await subscribe()
+  const publishIn = (names: Record<string, string>) => {
+    const events = Object.entries(names).map(([name, folderId]) => documentEvent(name, folderId))
+    return inTenant(pools[0], '100', (client) => publish(client, '100', events))
+  }
+  const read = async (level: 'staff' | 'firm') => {
+    const firmId = level === 'firm' ? '110' : null
+    await staff.client.query('update subscriptions set level = $2, firm_id = $3 where id = $1', [
+      id,
+      level,
+      firmId,
+    ])
+    return (await allOf(id)).map(({ sequence, data }) => `${sequence} ${data.name}`)
+  }
+  await publishIn({ own: '111', foreign: '121', ownToo: '112' })
+  const former = ['1 own', '2 foreign', '3 ownToo']
+  expect(await read('staff')).toEqual(former)
+  await publishIn({ first: '111', unheard: '121', second: '111', unheardToo: '121', third: '112' })
+  const all = [...former, '4 first', '5 second', '6 third']
+  expect(await read('firm')).toEqual(all)
+  expect(await read('staff')).toEqual(all)
 })

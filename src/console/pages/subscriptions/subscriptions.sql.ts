@@ -4,7 +4,7 @@
  */
 import type { ClientBase, Pool } from 'pg'
 import { utc } from '../../../db/literal.ts'
-import { firstMatch, positions } from '../../../webhooks/sequence/numbering.sql.ts'
+import { firstMatch, isForSubscription, positions } from '../../../webhooks/sequence/numbering.sql.ts'
 
 export const subscriptionStates = ['enabled', 'failing', 'paused', 'disabled', 'no address'] as const
 export type SubscriptionState = (typeof subscriptionStates)[number]
@@ -23,7 +23,7 @@ export interface ShownSubscription {
   /** Null: all schemas. */
   schemaId: string | null
   firmId: string | null
-  /** Empty: the whole schema. */
+  /** Empty: the whole schema, or the firm. */
   folderIds: string[]
   /** Null: nothing is posted. */
   postUrl: string | null
@@ -130,7 +130,7 @@ export async function countUnnumbered(client: ClientBase | Pool, id: string): Pr
        cross join lateral (
          select * from events where schema_id = first.schema_id and id >= first.id
          order by id limit ${unnumberedMax} + 1) as e
-       where first.id is not null and s.id = $1 and selects(s.on_events, s.folder_ids, e.name, e.folder_id)
+       where first.id is not null and s.id = $1 and ${isForSubscription}
        limit ${unnumberedMax} + 1)
      select count(*)::int as events, ${utc('min(created_at)')} as since from counted`,
     [id],

@@ -231,6 +231,17 @@ create or replace function adopt_rendering(of_process text) returns void
 revoke all on function adopt_rendering from public;
 grant execute on function adopt_rendering to grandlivre_service;
 
+-- Locks the events of every schema in which the transaction changed a ledger, in ascending order.
+create or replace function lock_events_of_changes(of_schema bigint) returns void
+  language plpgsql volatile set search_path = grandlivre, pg_temp
+as $$
+begin
+  perform lock_events(schema_id) from (
+    select distinct unnest(of_schema || nullif(current_setting('grandlivre.changed_schemas', true), '')::bigint[])
+      order by 1
+  ) changed (schema_id);
+end $$;
+
 -- At the end of a transaction that changed a folder's ledger: one event with the cursor it leaves, and one notification
 -- for requests that wait for a change. It runs once per version, but only the last one of the transaction is still that
 -- of the folder. Deferred, so the locks on the events come last, in the order that lock_events asks for.
@@ -249,10 +260,7 @@ begin
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  perform lock_events(schema_id) from (
-    select distinct unnest(new.schema_id || nullif(current_setting('grandlivre.changed_schemas', true), '')::bigint[])
-      order by 1
-  ) changed (schema_id);
+  perform lock_events_of_changes(new.schema_id);
   insert into events (schema_id, folder_id, name, operation, scope, data)
     select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
            json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))

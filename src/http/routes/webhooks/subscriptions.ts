@@ -43,7 +43,9 @@ const WebhookSubscription = z
     id: z.number(),
     postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
     onEvents: z.array(z.enum(eventKinds)),
-    accountingFolderId: z.array(z.string()).openapi({ description: 'Folders; empty: the whole schema' }),
+    accountingFolderId: z
+      .array(z.string())
+      .openapi({ description: 'Folders; empty: the firm, with folders that come later' }),
     thirdPartyId: z.number(),
   })
   .openapi('WebhookSubscription')
@@ -69,7 +71,7 @@ const create = tokenRoute({
   ...routeAccess,
   summary: 'Subscribes an address to kinds of events',
   description:
-    'A company token subscribes for its folder; a firm token for folders of its firm, or for the whole schema. The tokens ' +
+    'A company token subscribes for its folder; a firm token for folders of its firm, or for the firm. The tokens ' +
     'of one third party may create 100 subscriptions in one schema, disabled ones included, unless the operators set ' +
     'another limit. Above the limit the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
   query: noQuery,
