@@ -70,7 +70,7 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
 /** Migrations are silent: a command that waits for one would look stuck. */
 function sayWait({ err }: Terminal): OnStep {
   return (doing, file) => {
-    if (file === undefined) err.write(`${doing}\n`)
+    if (file === undefined) printLines(err, [doing])
     return () => {}
   }
 }

@@ -13,4 +13,3 @@ create or replace function adopt_master_key(of_key bytea) returns bytea
     select null::bytea;
   end;
 
--- functions: sha256 b887aed496ed959dcc90de169ee1e448f3ecd49bdc10f99b94f51b36cda96d17

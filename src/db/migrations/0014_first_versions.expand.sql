@@ -4,4 +4,3 @@ create or replace function begin_ledger() returns trigger language plpgsql as 'b
 create trigger first_ledger_version before insert on folders for each row execute function begin_ledger();
 create trigger first_ledger_change after insert on folders for each row execute function begin_ledger();
 
--- functions: sha256 50b1f04ec005b91b7c307e9efea9b056e0c8258bf550f2b420bff1723093420b

@@ -23,4 +23,4 @@ create or replace function publish_move() returns trigger language plpgsql as 'b
 create constraint trigger publish_move after update on folders deferrable initially deferred
   for each row when (old.firm_id <> new.firm_id) execute function publish_move();
 
--- functions: sha256 157957b8ae3c3c8a00f3f6ced5eeb695689005436c6377ea5b592c95c563f33a
+-- functions: sha256 fbcdc969f12e8d5ac99b0ca5fdea287c94be454650d44126ad1cb33fca499236
