@@ -1,86 +1,236 @@
 /**
- * Detects the encoding of a FEC. Nothing in the file states it. The regulation allows ASCII, UTF-8 and ISO-8859-15, and
+ * Finds the encoding of a FEC. Nothing in the file states it. The regulation allows ASCII, UTF-8 and ISO-8859-15, and
  * old DOS programs write code page 850. The whole file is examined, not only its first lines, since the first accent
  * may be anywhere.
  *
- * 1. If every byte sequence is valid UTF-8, it is UTF-8. Text in another encoding is practically never valid UTF-8 by
- *    chance; pure ASCII is UTF-8 as well.
+ * 1. If every byte sequence is valid UTF-8, it is UTF-8; pure ASCII is UTF-8 as well. Text in another encoding is
+ *    valid UTF-8 only by chance, as `ACTIVITÉ…` is: É and a sign after it are one letter of phonetic alphabets there.
  * 2. If many characters beyond ASCII are sequences of UTF-8, it is UTF-8 as well. Programs cut labels in the middle of
  *    a character and join lines of two sources; one such byte must not spoil all accents of a ledger.
- * 3. Otherwise the bytes above 0x7F that are French letters are counted. The accented letters of ISO-8859-15 and
- *    Windows-1252 are at 0xC0 and above. Those of CP850 are from 0x80 to 0x97, where ISO-8859-15 has nothing and
- *    Windows-1252 only punctuation. The encoding with more French letters wins; with equal counts it is not CP850.
- * 4. ISO-8859-15 and Windows-1252 give the same letters. Printed characters from 0x80 to 0x9F (curly quotes,
- *    the euro at 0x80) exist only in Windows-1252; without any it is ISO-8859-15, where the euro is 0xA4.
+ * 3. Otherwise each word with a character beyond ASCII is read in the other three encodings and graded as French
+ *    (french-words.ts). A word counts once, however many lines repeat it. The encoding with the highest sum is taken; if
+ *    sums are equal, Windows-1252. ISO-8859-15 differs from it in eight characters, and has none at 0x80 to 0x9F.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import iconv from 'iconv-lite'
-import { FecError } from './problem.ts'
+import { parseHeader } from './columns.ts'
+import { frenchGrade } from './french-words.ts'
+import { FecError, FecProblems } from './problem.ts'
 
-export type FecEncoding = 'utf-8' | 'iso-8859-15' | 'windows-1252' | 'cp850'
+/** In the order in which they are taken if words cannot decide. */
+const singleByteEncodings = ['windows-1252', 'iso-8859-15', 'cp850'] as const
+export const fecEncodings = ['utf-8', ...singleByteEncodings] as const
+export type FecEncoding = (typeof fecEncodings)[number]
 
-// The degree sign of "n° 12" is often the only one of these in a label.
-const latinLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎÏÔÙÛ°', 'windows-1252')
-const dosLetters = iconv.encode('àâäçéèêëîïôöùûüÀÂÇÉÈÊËÎÏÔÙÛ°', 'cp850')
+export interface EncodingChoice {
+  encoding: FecEncoding
+  /** Where another encoding that the file may have reads something else; of several places the most doubtful. */
+  example?: { line: number; text: string; otherEncoding: FecEncoding; otherText: string } | undefined
+}
 
 /**
  * Reads all the bytes of a file and decides its encoding.
  * @throws {FecError} if the file is empty or is not text (NUL bytes)
  */
-export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<FecEncoding> {
-  const counts = new Float64Array(256)
-  const utf8 = new TextDecoder('utf-8', { fatal: true })
-  let isAllUtf8 = true
+export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<EncodingChoice> {
+  const words = new Map<string, Place>()
+  let notUtf8: Block | undefined
+  let high = 0
+  let acuteCapitals = 0
   /** Bytes in the whole file that continue a character of UTF-8. */
   let continuing = 0
-  let expected = 0
-  let line = 1
-  let empty = true
-  for await (const chunk of bytes) {
-    empty &&= chunk.length === 0
-    const nul = chunk.indexOf(0)
-    if (nul >= 0) throw notText(line + lineFeedsIn(chunk.subarray(0, nul)))
-    line += lineFeedsIn(chunk)
-    isAllUtf8 &&= decodes(utf8, chunk, true)
-    if (isAscii(chunk)) continue
+  for await (const block of wholeLines(bytes)) {
+    if (isAscii(block.lines)) continue
+    const isBlockUtf8 = isUtf8(block.lines)
+    if (!isBlockUtf8) notUtf8 ??= block
+    let expected = 0
+    let wordEnd = 0
+    let line = block.firstLine
+    const isMarked = line === 1 && block.lines.indexOf('\ufeff') === 0
     // By index: an iterator takes three times as long.
-    for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at]!
-      counts[byte]! += 1
-      if (byte < 0x80 || byte >= 0xc0) expected = continuationsOf(byte)
+    for (let at = isMarked ? 3 : 0; at < block.lines.length; at += 1) {
+      const byte = block.lines[at]!
+      if (byte < 0x80) {
+        expected = 0
+        if (byte === lineFeed) line += 1
+        continue
+      }
+      high += 1
+      if (byte === 0xc9) acuteCapitals += 1
+      if (byte >= 0xc0) expected = continuationsOf(byte)
       else if (expected > 0) {
         expected -= 1
         continuing += 1
       }
+      if (!isBlockUtf8 && at >= wordEnd) wordEnd = keepWord(words, block.lines, at, line)
     }
   }
-  if (empty)
-    throw new FecError([
-      { line: 1, column: 'file', value: '', message: 'the file is empty, a FEC is expected' },
-    ])
-  if (isAllUtf8 && decodes(utf8, new Uint8Array(), false)) return 'utf-8'
-  // In UTF-8 half or more of the high bytes continue a character; in the other encodings few do, such as a quote after
-  // a capital with an accent.
-  const high = counts.subarray(0x80).reduce((sum, count) => sum + count, 0)
-  return continuing * 4 > high ? 'utf-8' : singleByteEncoding(counts)
+  if (notUtf8 === undefined && (high === 0 || acuteCapitals * 2 !== high)) return { encoding: 'utf-8' }
+  const choice = byWords(words)
+  // In UTF-8 half or more of the high bytes continue a character; in the other encodings few do.
+  if (notUtf8 === undefined || continuing * 4 <= high) return choice
+  const place = fieldsNotOf('utf-8', notUtf8).next().value!
+  return { encoding: 'utf-8', example: exampleOf(place, 'utf-8', choice.encoding) }
 }
 
 /**
- * How many bytes continue the UTF-8 character that this byte begins: French letters or, after E2, quotes, dashes and
- * the euro. 0 for all others: in the other encodings they are small letters with an accent, and a no-break space or a
- * quote may follow.
+ * How many bytes continue the UTF-8 character that this byte begins: Latin letters and signs or, after E2, quotes,
+ * dashes and the euro. 0 for all others: in the other encodings they are letters with an accent, and a no-break space or
+ * a quote may follow.
  */
 function continuationsOf(byte: number): number {
   if (byte === 0xe2) return 2
-  return byte >= 0xc2 && byte <= 0xdf ? 1 : 0
+  return byte >= 0xc2 && byte <= 0xc5 ? 1 : 0
 }
 
-/** @param counts how often each byte occurs */
-function singleByteEncoding(counts: Float64Array): FecEncoding {
-  const sum = (letters: Iterable<number>) =>
-    Array.from(letters).reduce((total, byte) => total + counts[byte]!, 0)
-  if (sum(dosLetters) > sum(latinLetters)) return 'cp850'
-  return counts.subarray(0x80, 0xa0).some((count) => count > 0) ? 'windows-1252' : 'iso-8859-15'
+/**
+ * Keeps the word around a byte with the first place where it stands.
+ * @returns the end of the word
+ */
+function keepWord(words: Map<string, Place>, bytes: Buffer, at: number, line: number): number {
+  const [start, end] = bounds(bytes, at, isOfWord)
+  const text = bytes.toString('latin1', start, end)
+  const word =
+    text.length > 1
+      ? ` ${text.replace(/\d+/g, '0')} `
+      : `${kindOfNeighbour(bytes, at, -1)} ${text} ${kindOfNeighbour(bytes, at, 1)}`
+  if (words.size < wordsMax && !words.has(word))
+    words.set(word, { line, field: Buffer.from(bytes.subarray(...bounds(bytes, at, isOfField))) })
+  return end
+}
+
+/** Start and end of the bytes around `at` that belong together. */
+function bounds(bytes: Buffer, at: number, belongs: (byte: number) => boolean): [number, number] {
+  let [start, end] = [at, at + 1]
+  while (start > 0 && at - start < shownBytesMax && belongs(bytes[start - 1]!)) start -= 1
+  while (end < bytes.length && end - at < shownBytesMax && belongs(bytes[end]!)) end += 1
+  return [start, end]
+}
+
+/** What stands in the same field before or after a lone character, as `frenchGrade` takes it. */
+function kindOfNeighbour(bytes: Buffer, at: number, step: 1 | -1): string {
+  let neighbour = at + step
+  while (bytes[neighbour] === 0x20) neighbour += step
+  const byte = bytes[neighbour] ?? 0
+  if (!isOfField(byte)) return ' '
+  if (byte >= 0x41 && byte <= 0x5a) return '#'
+  return byte >= 0x61 ? 'a' : '0'
+}
+
+const isOfField = (byte: number) => byte >= 0x20 && byte !== 0x7c && byte !== 0x3b
+const isOfWord = (byte: number) => byte > 0x20 && isOfField(byte)
+
+function byWords(words: ReadonlyMap<string, Place>): EncodingChoice {
+  const candidates = singleByteEncodings.map((encoding) => {
+    const readings = [...words].map(([word, place]) => {
+      const text = iconv.decode(Buffer.from(word, 'latin1'), encoding)
+      return { text, place, grade: frenchGrade(text) }
+    })
+    return { encoding, readings, sum: readings.reduce((sum, { grade }) => sum + grade, 0) }
+  })
+  const [best, ...others] = candidates.toSorted((one, other) => other.sum - one.sum)
+  const { encoding, readings } = best!
+  for (const other of others) {
+    if (other.readings.some(({ text }) => notInLedgers.test(text))) continue
+    const lead = (index: number) => other.readings[index]!.grade - readings[index]!.grade
+    const [doubtful] = [...readings.keys()]
+      .filter((index) => other.readings[index]!.text !== readings[index]!.text)
+      .toSorted((one, two) => lead(two) - lead(one))
+    if (doubtful !== undefined)
+      return { encoding, example: exampleOf(readings[doubtful]!.place, encoding, other.encoding) }
+  }
+  return { encoding }
+}
+
+function exampleOf({ line, field }: Place, encoding: FecEncoding, otherEncoding: FecEncoding) {
+  const read = (each: FecEncoding) => decodeLines(field, each).trim()
+  return { line, text: read(encoding), otherEncoding, otherText: read(otherEncoding) }
+}
+
+/**
+ * Reads all the bytes of a file that is said to have an encoding.
+ * @throws {FecError} if it is empty or not text, or names the fields with bytes that the encoding does not have
+ */
+export async function checkEncoding(
+  bytes: AsyncIterable<Uint8Array>,
+  encoding: FecEncoding,
+): Promise<EncodingChoice> {
+  const problems = new FecProblems()
+  let header: string | undefined
+  for await (const block of wholeLines(bytes)) {
+    header ??= decodeLines(block.lines, encoding).split('\n')[0]!
+    const { separator } = parseHeader(header)
+    for (const { line, column, field } of fieldsNotOf(encoding, block, separator)) {
+      const name = header.split(separator)[column]?.trim() ?? 'line'
+      const message = `text in ${encoding} is expected, as --encoding says; without it the encoding is detected`
+      problems.add(line, name, decodeLines(field, encoding).trim(), message)
+    }
+  }
+  problems.throwIfAny()
+  return { encoding }
+}
+
+function* fieldsNotOf(
+  encoding: FecEncoding,
+  { lines, firstLine }: Block,
+  separator: string | RegExp = /[\t|;]/,
+): Generator<Place & { column: number }, undefined> {
+  if (isOf(encoding, lines)) return
+  for (const [index, line] of lines.toString('latin1').split('\n').entries())
+    for (const [column, text] of line.split(separator).entries()) {
+      const field = Buffer.from(text, 'latin1')
+      if (!isOf(encoding, field)) yield { line: firstLine + index, column, field }
+    }
+}
+
+/** Whether an encoding has all these bytes. iconv-lite reads those without a character as U+FFFD or as control codes. */
+function isOf(encoding: FecEncoding, bytes: Buffer): boolean {
+  if (encoding === 'utf-8' || isAscii(bytes)) return isUtf8(bytes)
+  return !/[\u0080-\u009f\ufffd]/.test(iconv.decode(bytes, encoding))
+}
+
+/** Boxes and blocks have bytes in CP850, but no ledger has them. */
+const notInLedgers = /[\u0080-\u009f\ufffd\u2500-\u25ff]/
+/** Bytes of a word, and of a field that is shown, before and after a character. */
+const shownBytesMax = 40
+/** Different words that are weighed: a ledger has some thousands. */
+const wordsMax = 50_000
+/** A line of more bytes is taken in pieces: it will be refused. */
+const longLineBytes = 64 * 1024
+const lineFeed = 10
+
+interface Place {
+  line: number
+  field: Buffer
+}
+
+interface Block {
+  /** Whole lines, as long as none is longer than a FEC may have. */
+  lines: Buffer
+  firstLine: number
+}
+
+/** @throws {FecError} if the file is empty or has a NUL byte */
+async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Block> {
+  let rest = Buffer.alloc(0)
+  let firstLine = 1
+  let isEmpty = true
+  for await (const chunk of bytes) {
+    isEmpty &&= chunk.length === 0
+    const nul = chunk.indexOf(0)
+    if (nul >= 0) throw notText(firstLine + lineFeedsIn(chunk.subarray(0, nul)))
+    const whole = Buffer.concat([rest, chunk])
+    const end = whole.lastIndexOf(lineFeed) + 1 || (whole.length > longLineBytes ? whole.length : 0)
+    const lines = whole.subarray(0, end)
+    if (end > 0) yield { lines, firstLine }
+    firstLine += lineFeedsIn(lines)
+    rest = whole.subarray(end)
+  }
+  if (isEmpty)
+    throw new FecError([
+      { line: 1, column: 'file', value: '', message: 'the file is empty, a FEC is expected' },
+    ])
+  yield { lines: rest, firstLine }
 }
 
 /** Decodes whole lines. In a UTF-8 text (see above), each byte that is not valid UTF-8 is read as Windows-1252. */
@@ -95,16 +245,6 @@ export function decodeLines(bytes: Buffer, encoding: FecEncoding): string {
 
 const sequenceOrByte =
   /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g
-
-function decodes(decoder: TextDecoder, chunk: Uint8Array, stream: boolean): boolean {
-  try {
-    decoder.decode(chunk, { stream })
-    return true
-  } catch (error) {
-    if (error instanceof TypeError) return false
-    throw error
-  }
-}
 
 function lineFeedsIn(chunk: Uint8Array): number {
   let count = 0

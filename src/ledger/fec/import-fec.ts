@@ -13,7 +13,12 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type pg from 'pg'
-import { detectEncoding, type FecEncoding } from '../../formats/fec/encoding.ts'
+import {
+  checkEncoding,
+  detectEncoding,
+  type EncodingChoice,
+  type FecEncoding,
+} from '../../formats/fec/encoding.ts'
 import { FecFindings, type FecLine, parseFec } from '../../formats/fec/parse.ts'
 import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
@@ -47,6 +52,8 @@ export interface FecImportOptions {
   /** Fiscal year, `YYYY-MM-DD`. Default: from the file's name, else from the dates of its lines. */
   start?: string
   end?: string
+  /** Default: detected. */
+  encoding?: FecEncoding
   /** Replaces the entries of the exercice; what does not differ stays as it is. */
   replace?: boolean
   /** Entries without a validation date await validation; otherwise they are validated on their own date. */
@@ -77,6 +84,7 @@ export interface FecImported extends LoadCounts {
   /** Whether the period was inferred from the dates of the lines. */
   isPeriodInferred: boolean
   encoding: FecEncoding
+  encodingExample: EncodingChoice['example']
   accounts: number
   journals: number
   renumberedAccounts: Dimensions['renumberedAccounts']
@@ -104,7 +112,10 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const bytesTotal = await fileSize(options.file)
   const { mtimeMs } = await stat(options.file)
 
-  const encoding = await detectEncoding(createReadStream(options.file, { highWaterMark: readBytes }))
+  const bytes = createReadStream(options.file, { highWaterMark: readBytes })
+  const { encoding, example: encodingExample } = await (options.encoding === undefined
+    ? detectEncoding(bytes)
+    : checkEncoding(bytes, options.encoding))
   const problems = new FecProblems()
   const read = (step: FecProgress['step'], findings?: FecFindings) =>
     readLines(options, { encoding, bytesTotal, mtimeMs }, step, problems, findings)
@@ -116,7 +127,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const isPeriodInferred = knownPeriod === undefined
   const imported = await inImportTransaction(pool, async (client) => {
     const loaded = await load(client, survey, requested, options, (findings) => read('loading', findings))
-    const imported = { ...loaded, encoding, period, isPeriodInferred }
+    const imported = { ...loaded, encoding, encodingExample, period, isPeriodInferred }
     await options.record?.(client, imported)
     return imported
   })
@@ -132,7 +143,7 @@ async function load(
   requested: RequestedFolder,
   { replace = false, drafts = false }: FecImportOptions,
   read: (findings: FecFindings) => AsyncIterable<FecLine[]>,
-): Promise<Omit<FecImported, 'encoding' | 'period' | 'isPeriodInferred'>> {
+): Promise<Omit<FecImported, 'encoding' | 'encodingExample' | 'period' | 'isPeriodInferred'>> {
   const ids = new IdSource(client)
   const folder = await findOrCreateFolder(client, ids, requested)
   const { schemaId, firmId, folderId, name: folderName, currency, created: folderCreated } = folder
