@@ -156,6 +156,36 @@ test('an import says which columns it took for those of the regulation, and how 
   expect(kept.out).not.toContain('another name')
 })
 
+test('an import says which text decides its encoding, and --encoding decides otherwise', async () => {
+  // Without other accents: boxes of CP850 would leave no doubt.
+  const plain = ledger.map((row) => ({
+    ...row,
+    ...{ JournalLib: 'J', CompteLib: 'C', CompAuxLib: 'A', EcritureLib: 'L' },
+  }))
+  const rows = plain.with(5, { ...plain[5]!, EcritureLib: 'LOYER – MARS' })
+  const file = await written('123456789FEC20231231.txt', fecFile(rows, { encoding: 'windows-1252' }))
+  const detected = await importFec(file)
+  expect(detected).toMatchObject({ code: 0, out: expect.stringContaining('read as windows-1252 in') })
+  expect(detected.out).toContain(
+    'Read as windows-1252: line 7 has "LOYER – MARS", which as cp850 would be "LOYER û MARS"; --encoding decides otherwise',
+  )
+  const named = await importFec(file, '--replace', '--encoding', 'cp850')
+  expect(named).toMatchObject({ code: 0, out: expect.stringContaining('read as cp850 in') })
+  expect(named.out).not.toContain('LOYER')
+  const { rows: found } = await client.query(
+    `select description from grandlivre.movements where description like 'LOYER%'`,
+  )
+  expect(found).toEqual([{ description: 'LOYER û MARS' }])
+  const refused = await importFec(file, '--replace', '--encoding', 'utf-8')
+  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused.error).toContain(
+    'line 7, EcritureLib "LOYER – MARS": text in utf-8 is expected, as --encoding says',
+  )
+  const unknown = await importFec(file, '--encoding', 'latin1')
+  expect(unknown.code).toBe(1)
+  expect(unknown.error).toMatch(/--encoding.*latin1.*utf-8, windows-1252, iso-8859-15, cp850/s)
+})
+
 test('the problems of a refused file are on stderr, one per line, with exit code 1', async () => {
   const file = await written('123456789FEC20231231.txt', fecFile(changed(5, 'Debit', '20,0O')))
   const { code, out, error } = await importFec(file)

@@ -47,7 +47,7 @@ function replaced({ replacement }: FecImported): string[] {
 function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
-  const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
+  const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments, encodingExample: example } = imported
   const {
     renamedColumns: renamed,
     quotedLines,
@@ -57,6 +57,11 @@ function departures(imported: FecImported): string[] {
   } = imported.findings
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const sentences: [count: number, sentence: string][] = [
+    [
+      example === undefined ? 0 : 1,
+      `Read as ${imported.encoding}: line ${example?.line} has "${example?.text}", which as ` +
+        `${example?.otherEncoding} would be "${example?.otherText}"; --encoding decides otherwise`,
+    ],
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
     [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
     [

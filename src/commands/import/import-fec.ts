@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import { type FecEncoding, fecEncodings } from '../../formats/fec/encoding.ts'
 import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
 import { printLines } from '../terminal/lines.ts'
@@ -27,6 +28,9 @@ export function addImportFec(group: Command, terminal: Terminal): void {
       '--end <day>',
       'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
     )
+    .addOption(
+      new Option('--encoding <name>', 'of the file; detected from its words otherwise').choices(fecEncodings),
+    )
     .option(
       '--replace',
       'make the entries that the exercice holds those of the file, and write only what differs',
@@ -41,6 +45,7 @@ interface Options {
   siren?: string
   start?: string
   end?: string
+  encoding?: FecEncoding
   replace?: boolean
   drafts?: boolean
 }
