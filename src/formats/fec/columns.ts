@@ -15,8 +15,9 @@ const columns: readonly FecColumn[] = [...alwaysThere, ...amountColumns, ...opti
 
 /**
  * Characters that a field may have, without surrounding blanks. As docs/spec/imports.md#columns says: numbers of
- * accounts 32, the others about ten times the longest value in two real ledgers (40, a name of an account). The pattern
- * that parses amounts takes time with the square of their length: seconds for 60,000 zeros.
+ * accounts 32, the others about ten times the longest value in two real ledgers (40, a name of an account), and labels
+ * what programs put into them: a whole comment. The pattern that parses amounts takes time with the square of their
+ * length: seconds for 60,000 zeros.
  */
 export const charactersMax: Readonly<Record<FecColumn, number>> = {
   JournalCode: 32,
@@ -29,7 +30,7 @@ export const charactersMax: Readonly<Record<FecColumn, number>> = {
   CompAuxLib: 255,
   PieceRef: 255,
   PieceDate: 32,
-  EcritureLib: 500,
+  EcritureLib: 5000,
   EcritureLet: 32,
   DateLet: 32,
   ValidDate: 32,

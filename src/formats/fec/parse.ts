@@ -253,7 +253,8 @@ class LineReader {
   #boundFields(): void {
     for (const { column, position, max } of this.#bounds) {
       const field = this.#fields[position]!
-      const length = field.length > max ? field.trim().length : 0
+      // Characters, of which some are two units of a string.
+      const length = field.length > max ? [...field.trim()].length : 0
       if (length > max)
         this.#refuse(column, field.trim(), `at most ${max} characters are expected, this field has ${length}`)
     }

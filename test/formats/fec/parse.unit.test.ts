@@ -123,7 +123,7 @@ test.each(Object.entries(refusals))(
 
 test('fields of the maximum length are accepted, not counting blanks around them', async () => {
   const codes = { JournalCode: 'J'.repeat(32), CompteNum: '6'.repeat(32), CompAuxNum: 'A'.repeat(32) }
-  const texts = { EcritureNum: 'N'.repeat(64), CompteLib: 'é'.repeat(255), EcritureLib: 'L'.repeat(500) }
+  const texts = { EcritureNum: 'N'.repeat(64), CompteLib: 'é'.repeat(255), EcritureLib: '😀'.repeat(5000) }
   const long = { ...ledger[5]!, ...codes, ...texts, Debit: '20,00'.padStart(64, '0') }
   const padded = Object.entries(long).map(([column, value]) => [column, `${' '.repeat(600)}${value} `])
   const [line] = await parse(fecFile([Object.fromEntries(padded)]))

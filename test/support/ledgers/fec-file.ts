@@ -184,7 +184,7 @@ const lastFieldGone = fecFile(ledger)
 /** The maximum length of each field, in characters. */
 const longest: Record<string, number> = {
   ...{ JournalCode: 32, JournalLib: 255, EcritureNum: 64, CompteNum: 32, CompteLib: 255, CompAuxNum: 32 },
-  ...{ CompAuxLib: 255, PieceRef: 255, PieceDate: 32, EcritureLib: 500, EcritureLet: 32 },
+  ...{ CompAuxLib: 255, PieceRef: 255, PieceDate: 32, EcritureLib: 5000, EcritureLet: 32 },
 }
 
 /** Files that are not a valid ledger, and where their error points. */
