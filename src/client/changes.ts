@@ -3,6 +3,7 @@
  * same state of the ledger, and what was given out is skipped after its digest was compared.
  */
 import { createHash } from 'node:crypto'
+import { changesHead, misfitOf } from './answer-shapes.ts'
 import { agreesWithTrailers, askEnd } from './end.ts'
 import { clientError, GrandlivreError } from './errors.ts'
 import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
@@ -55,12 +56,10 @@ export async function readChanges<Item>(
   const { value: first } = await body.next()
   const end = first ? first.indexOf(10) + 1 : 0
   const head = parseHead(first?.subarray(0, end))
-  if (!head) {
+  const wrong = misfitOf(head, changesHead, 'line 1')
+  if (wrong !== undefined) {
     await body.return()
-    throw clientError(
-      'UNEXPECTED-ANSWER',
-      'The first line of the changes is not one: it has no cursor or no ranges',
-    )
+    throw clientError('UNEXPECTED-ANSWER', `The changes do not begin as the service writes them: ${wrong}`)
   }
   reader.ranges = head.entries
   const rest = first?.subarray(end)
@@ -206,12 +205,11 @@ function changed(): GrandlivreError {
   return clientError('LEDGER-CHANGED', 'The ledger changed while its changes were read: ask for them again')
 }
 
-function parseHead(line: Uint8Array | undefined): { cursor: string; entries: EntryRange[] } | undefined {
+/** Not JSON, so not the first line either: what has to be there is missing. */
+function parseHead(line: Uint8Array | undefined): { cursor: string; entries: EntryRange[] } {
   try {
-    const head = JSON.parse(new TextDecoder().decode(line))
-    if (typeof head.cursor === 'string' && Array.isArray(head.entries)) return head
+    return JSON.parse(new TextDecoder().decode(line))
   } catch {
-    // Not JSON, so not the first line either.
+    return {} as never
   }
-  return undefined
 }

@@ -107,7 +107,10 @@ export function refusalOf(
         ...options,
       },
     )
-  const issues = Array.isArray(details?.['issues']) ? (details['issues'] as Issue[]) : []
+  const given = details?.['issues']
+  const issues = (Array.isArray(given) ? given : []).filter(
+    (issue: Partial<Issue> | null) => issue?.parameter,
+  ) as Issue[]
   const named = issues.map((issue) => `${issue.parameter}: ${issue.message}`).join('; ')
   return new GrandlivreError(code, named === '' ? message : `${message}: ${named}`, {
     status,

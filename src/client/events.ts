@@ -1,7 +1,7 @@
 /** The events of a subscription, read by number (docs/spec/webhooks.md#reading-events): none twice, no gap unseen. */
 import type { Notification, NumberedNotification } from './api/items.ts'
 import { clientError } from './errors.ts'
-import type { Requests } from './requests.ts'
+import { numberOf, type Requests } from './requests.ts'
 
 export interface NumberedEvent {
   /** 1, 2, 3 and so on in each subscription. Store it with what the event led to: it is the next `after`. */
@@ -85,7 +85,7 @@ async function readPage(
       sequence: Number(sequence),
       event,
     }))
-    return { events, latest: Number(answer.headers['x-latest-sequence']) }
+    return { events, latest: numberOf(answer, 'x-latest-sequence') }
   } catch (error) {
     if (signal?.aborted) return undefined
     throw error

@@ -1,10 +1,11 @@
 /** Full exports: starts one, follows it to its end, and downloads its file. */
 import { setTimeout as delay } from 'node:timers/promises'
+import { doneExport, misfitOf } from './answer-shapes.ts'
 import { interfaceVersion } from './api/calls.ts'
 import type { ExportJob } from './api/items.ts'
 import { clientError } from './errors.ts'
 import { type Downloaded, type DownloadOptions, downloadFile } from './files/download.ts'
-import { failureOf, type Request, type Requests, requireType } from './requests.ts'
+import type { Request, Requests } from './requests.ts'
 
 type Format = 'JSON' | 'TRA' | 'FEC' | 'CSV' | 'PARQUET'
 
@@ -120,31 +121,44 @@ function readStatus(requests: Requests, exportId: string, signal: AbortSignal | 
   return read(requests, { path: '/mad/all/status', query: { version: interfaceVersion, exportId }, signal })
 }
 
-/** As text, because numbers of JSON become doubles. */
 async function read(requests: Requests, request: Request): Promise<Status> {
-  for (let attempt = 1; ; attempt += 1) {
-    const answer = await requests.send(request)
-    requireType(answer, 'application/json', request)
-    try {
-      const text = await answer.text()
-      const [, debit, credit] = /"totals":\{"debit":(-?[\d.]+),"credit":(-?[\d.]+)\}/.exec(text) ?? []
-      const totals = debit !== undefined && credit !== undefined ? { debit, credit } : undefined
-      return { job: JSON.parse(text), totals }
-    } catch (error) {
-      if (request.signal?.aborted) throw request.signal.reason
-      if (attempt >= requests.attemptsMax) throw failureOf(request, error, answer.headers['x-request-id'])
-      await requests.pause('The answer was cut', attempt, request.signal)
-    }
-  }
+  const { value, text } = await requests.json(request)
+  return { job: value as ExportJob, totals: totalsOf(text) }
+}
+
+/** A text of JSON, or a number. Texts are matched first, so that digits in them stay what they are. */
+const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+
+/** Sums as the JSON has them: a number of JavaScript is a double, and would lose the cents of large ones. */
+function totalsOf(json: string): DoneExport['totals'] | undefined {
+  const asTexts = json.replaceAll(textOrNumber, (token) => (token.startsWith('"') ? token : `"${token}"`))
+  const { debit, credit } = JSON.parse(asTexts).totals ?? {}
+  const totals = { debit: decimalOf(String(debit)), credit: decimalOf(String(credit)) }
+  return totals.debit === undefined || totals.credit === undefined
+    ? undefined
+    : (totals as DoneExport['totals'])
+}
+
+/** `100.10`, `1.001e2`: one decimal text for what a proxy may have written in another way. Undefined if it is no number. */
+function decimalOf(number: string): string | undefined {
+  const parsed = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/.exec(number)
+  if (!parsed) return undefined
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = parsed
+  const point = whole.length + Number(exponent)
+  const digits = '0'.repeat(Math.max(0, -point)) + whole + fraction.padEnd(Number(exponent), '0')
+  const units = digits.slice(0, Math.max(0, point)).replace(/^0+/, '') || '0'
+  const rest = digits.slice(Math.max(0, point)).replace(/0+$/, '')
+  const decimal = rest === '' ? units : `${units}.${rest}`
+  return decimal === '0' ? decimal : sign + decimal
 }
 
 /** @throws {GrandlivreError} if the status lacks what proves a file */
 function doneOf(job: ExportJob, totals: Status['totals']): DoneExport & { url: string } {
   const { id, url, size, fileSha256, contentSize, sha256, rows, notes } = job
   const facts = { size, fileSha256, contentSize, sha256, rows, totals, url }
-  const missing = Object.entries(facts).flatMap(([name, value]) => (value === undefined ? [name] : []))
-  if (missing.length > 0)
-    throw clientError('UNEXPECTED-ANSWER', `The status of ${id} lacks ${missing.join(', ')}`, {
+  const wrong = misfitOf(facts, doneExport, 'status')
+  if (wrong !== undefined)
+    throw clientError('UNEXPECTED-ANSWER', `The status of ${id} is not that of a file: ${wrong}`, {
       details: { exportId: id },
     })
   const done = facts as { [Name in keyof typeof facts]-?: NonNullable<(typeof facts)[Name]> }

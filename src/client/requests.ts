@@ -4,10 +4,11 @@
  * clients do not come back at the same moment.
  */
 
+import { requireShape } from './answer-shapes.ts'
 import { clientError, GrandlivreError, refusalOf } from './errors.ts'
 import type { Answer } from './http/answer.ts'
 import { Connections, isLost } from './http/connection.ts'
-import { ReceivedAnswer } from './http/received-answer.ts'
+import { type Limits, parseWhole, ReceivedAnswer } from './http/received-answer.ts'
 
 export type { Answer }
 
@@ -27,10 +28,12 @@ export interface RequestsOptions {
   /** Id of the folder, for a firm token. */
   society?: string | undefined
   onWait?: ((wait: Wait) => void) | undefined
-  /** Milliseconds without a byte of an answer after which its connection counts as lost. Default: 60,000. */
+  /** Milliseconds with less than 1 KB of an answer after which its connection counts as lost. Default: 60,000. */
   stallMs?: number | undefined
   /** Milliseconds after which a request without an answer counts as lost. Default: 60,000. */
   answerMs?: number | undefined
+  /** Bytes of an answer that is not read as a stream, after decompression; a longer one is refused. Default: 16,000,000. */
+  wholeBytesMax?: number | undefined
   /** Times that a request is sent, and that a stream is resumed without progress, before it fails. Default: 10. */
   attemptsMax?: number | undefined
   /** What waits and chance come from; for tests. */
@@ -68,6 +71,7 @@ export interface ForeignRequest extends Omit<Request, 'path' | 'query'> {
 
 const stallMsDefault = 60_000
 const answerMsDefault = 60_000
+const wholeBytesMaxDefault = 16_000_000
 const attemptsMaxDefault = 10
 /** Until the service has answered once, its address is more likely wrong than the service away. */
 const firstAttemptsMax = 3
@@ -81,7 +85,7 @@ const refusalBytesMax = 64 * 1024
 export class Requests {
   readonly attemptsMax: number
   readonly baseUrl: string
-  readonly #stallMs: number
+  readonly #limits: Limits
   readonly #answerMs: number
   readonly #credentials: Record<string, string>
   readonly #connections = new Connections()
@@ -99,7 +103,10 @@ export class Requests {
         ? {}
         : { 'society-id': checkedCredential('society', options.society) }),
     }
-    this.#stallMs = checkedCount('stallMs', options.stallMs ?? stallMsDefault)
+    this.#limits = {
+      stallMs: checkedCount('stallMs', options.stallMs ?? stallMsDefault),
+      wholeBytesMax: checkedCount('wholeBytesMax', options.wholeBytesMax ?? wholeBytesMaxDefault),
+    }
     this.#answerMs = checkedCount('answerMs', options.answerMs ?? answerMsDefault)
     this.attemptsMax = checkedCount('attemptsMax', options.attemptsMax ?? attemptsMaxDefault)
     this.#onWait = options.onWait
@@ -120,13 +127,19 @@ export class Requests {
     }
   }
 
-  /** As `send`, with the whole body read as JSON. A GET whose body is cut is sent again. */
-  async json(request: Request): Promise<{ answer: Answer; value: unknown }> {
+  /**
+   * As `send`, with the whole body read as JSON. A GET whose body is cut is sent again.
+   * @throws {GrandlivreError} also UNEXPECTED-ANSWER, for a body that is too long or malformed
+   */
+  async json(request: Request): Promise<{ answer: Answer; value: unknown; text: string }> {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.send(request)
       requireType(answer, 'application/json', request)
       try {
-        return { answer, value: await answer.json() }
+        const text = await answer.text()
+        const value = parseWhole(text)
+        requireShape(value, request, answer)
+        return { answer, value, text }
       } catch (error) {
         if (request.signal?.aborted || !isLost(error)) throw error
         const requestId = answer.headers['x-request-id']
@@ -166,7 +179,7 @@ export class Requests {
         signal,
         answerMs: this.#answerMs + heldMs,
       })
-      answer = new ReceivedAnswer(response, this.#stallMs, signal)
+      answer = new ReceivedAnswer(response, nameOf(request), this.#limits, signal)
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       throw error instanceof GrandlivreError ? error : failureOf(request, error)
@@ -267,6 +280,14 @@ export function requireType(answer: Answer, wanted: string, request: Request): v
       requestId: answer.headers['x-request-id'],
     },
   )
+}
+
+/** @throws {GrandlivreError} UNEXPECTED-ANSWER if the header did not come, or is no number */
+export function numberOf({ headers, status }: Answer, name: string): number {
+  const text = headers[name]
+  if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
+  const message = `The header ${name} ${text === undefined ? 'did not come' : `is "${text}"`}: a proxy on the way may change headers`
+  throw clientError('UNEXPECTED-ANSWER', message, { status, requestId: headers['x-request-id'] })
 }
 
 /** Where a redirect leads, without a query, which might hold a secret. */

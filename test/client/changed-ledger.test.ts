@@ -192,10 +192,12 @@ test('changes of entries, item by item, and none where nothing has changed', asy
 })
 
 test('a request that waits ends when the ledger changes', async () => {
-  const ledger = stage.ledger({ answerMs: 1_000 })
+  // Waiting is neither a missing answer nor a slow transfer.
+  const ledger = stage.ledger({ answerMs: 1_000, stallMs: 100 })
   const { cursor } = await ledger.blocks({ exercice })
   const waiting = ledger.changes(cursor, { exercice }, { wait: 30 })
   await until(() => stage.proxy.asked.some(({ path }) => path.includes('wait=30')))
+  await new Promise((waited) => setTimeout(waited, 300))
   await change([ids[7]!])
   const { ranges } = await waiting
   expect(ranges).toEqual([[String(ids[7]), String(ids[7])]])

@@ -1,5 +1,6 @@
 /** Calls of the routes that are no streams, with the types of the OpenAPI document. */
-import { clientError } from '../errors.ts'
+import { requireShape } from '../answer-shapes.ts'
+import { clientError, GrandlivreError } from '../errors.ts'
 import { type QueryValue, type Request, type Requests, requireType } from '../requests.ts'
 import type { Routes } from './routes.ts'
 
@@ -59,9 +60,11 @@ export async function callRoute<M extends Method, P extends Path<M>>(
   }
   requireType(answer, 'application/json', request)
   try {
-    return (await answer.json()) as AnswerOf<M, P>
+    const value = await answer.json()
+    requireShape(value, request, answer)
+    return value as AnswerOf<M, P>
   } catch (cause) {
-    if (signal?.aborted) throw cause
+    if (signal?.aborted || cause instanceof GrandlivreError) throw cause
     const message = `The answer to ${request.method} ${path} was cut: ${(cause as Error).message}`
     throw clientError('ANSWER-LOST', message, {
       status: answer.status,

@@ -31,7 +31,7 @@ export class Connections {
       const kept = isSecure ? this.#https : this.#http
       const agent = method === 'GET' || method === 'HEAD' ? kept : false
       const request = (isSecure ? https : http).request(url, { method, headers, agent })
-      const timer = setTimeout(() => request.destroy(stalled(answerMs)), answerMs)
+      const timer = setTimeout(() => request.destroy(timedOut('No byte arrived for', answerMs)), answerMs)
       const abort = () => request.destroy()
       signal?.addEventListener('abort', abort)
       request.on('close', () => {
@@ -55,8 +55,8 @@ export class Connections {
 }
 
 /** An error like those of the system. */
-export function stalled(ms: number): Error {
-  return Object.assign(new Error(`No byte arrived for ${ms / 1000} seconds`), { code: 'ETIMEDOUT' })
+export function timedOut(what: string, ms: number): Error {
+  return Object.assign(new Error(`${what} ${ms / 1000} seconds`), { code: 'ETIMEDOUT' })
 }
 
 /** As node:http reports an answer that ends before its end. */

@@ -5,27 +5,38 @@ import type { IncomingMessage } from 'node:http'
 import zlib from 'node:zlib'
 import { clientError } from '../errors.ts'
 import { type Answer, bestEncoding } from './answer.ts'
-import { cut, stalled } from './connection.ts'
+import { cut, timedOut } from './connection.ts'
 
 /** Fewer and larger pieces cost less. */
 const pieceBytes = 256 * 1024
 
-/** A longer body is read as a stream. */
-const textBytesMax = 512 * 1024 * 1024 - 1024
+/** A transfer that brings less while `stallMs` pass may go on for days, and counts as lost. */
+const slowestBytes = 1024
+
+export interface Limits {
+  /** Milliseconds in which 1 KB of a body has to arrive, while its reader waits. */
+  stallMs: number
+  /** Bytes of a body that is read whole, after decompression. A longer one is read as a stream. */
+  wholeBytesMax: number
+}
 
 export class ReceivedAnswer implements Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: AsyncIterable<Uint8Array>
   readonly #response: IncomingMessage
+  /** Method and address, for errors. */
+  readonly #request: string
+  readonly #limits: Limits
   #wireBytes = 0
 
-  /** @param stallMs the longest time without a byte while the body is read */
-  constructor(response: IncomingMessage, stallMs: number, signal: AbortSignal | undefined) {
+  constructor(response: IncomingMessage, request: string, limits: Limits, signal: AbortSignal | undefined) {
     this.#response = response
+    this.#request = request
+    this.#limits = limits
     this.status = response.statusCode ?? 0
     this.headers = textsOf(response.headers)
-    this.body = this.#decoded(this.#received(stallMs, signal))
+    this.body = this.#decoded(this.#received(signal))
   }
 
   trailers(): Readonly<Record<string, string | undefined>> {
@@ -37,12 +48,18 @@ export class ReceivedAnswer implements Answer {
   }
 
   async text(): Promise<string> {
+    const { wholeBytesMax } = this.#limits
     const chunks: Uint8Array[] = []
     let bytes = 0
     for await (const chunk of this.body) {
       bytes += chunk.length
-      if (bytes > textBytesMax)
-        throw clientError('UNEXPECTED-ANSWER', `The body has more than ${textBytesMax} bytes`)
+      if (bytes > wholeBytesMax)
+        throw clientError(
+          'UNEXPECTED-ANSWER',
+          `${this.#request} was answered with more than ${wholeBytesMax / 1e6} MB, the limit for an answer that is read ` +
+            'whole (wholeBytesMax)',
+          { status: this.status, requestId: this.headers['x-request-id'] },
+        )
       chunks.push(chunk)
     }
     const body = Buffer.concat(chunks)
@@ -53,37 +70,33 @@ export class ReceivedAnswer implements Answer {
   }
 
   async json(): Promise<unknown> {
-    const text = await this.text()
-    try {
-      return JSON.parse(text)
-    } catch (cause) {
-      // A proxy may end a body early and cleanly.
-      throw cut('The body is not whole JSON', cause)
-    }
+    return parseWhole(await this.text())
   }
 
   discard(): void {
     this.#response.destroy()
   }
 
-  async *#received(stallMs: number, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  async *#received(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
     const response = this.#response
+    const { stallMs } = this.#limits
     const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
-    let isWaiting = true
-    let hasStalled = false
-    // While the reader is busy with a chunk, nothing has to arrive.
-    const timer = setTimeout(() => {
-      hasStalled = isWaiting
-      if (hasStalled) response.destroy(stalled(stallMs))
-    }, stallMs)
+    let slow: Error | undefined
+    // Since the last KB. While the reader is busy with a chunk, nothing has to arrive.
+    let [bytes, waitedMs] = [0, 0]
     try {
       for (;;) {
-        timer.refresh()
-        isWaiting = true
-        const { value, done } = await chunks.next()
-        isWaiting = false
+        const began = performance.now()
+        const timer = setTimeout(() => {
+          slow = timedOut('Less than 1 KB arrived in', stallMs)
+          response.destroy(slow)
+        }, stallMs - waitedMs)
+        const { value, done } = await chunks.next().finally(() => clearTimeout(timer))
         if (done) break
         this.#wireBytes += value.length
+        bytes += value.length
+        waitedMs += performance.now() - began
+        if (bytes >= slowestBytes) [bytes, waitedMs] = [0, 0]
         yield value
         // Chunks that have arrived before an abort are still there after it.
         signal?.throwIfAborted()
@@ -91,9 +104,8 @@ export class ReceivedAnswer implements Answer {
       if (!response.complete) throw cut('The connection was closed before the end of the body')
     } catch (error) {
       if (signal?.aborted) throw signal.reason
-      throw hasStalled ? stalled(stallMs) : error
+      throw slow ?? error
     } finally {
-      clearTimeout(timer)
       if (!response.complete) response.destroy()
     }
   }
@@ -146,6 +158,15 @@ export class ReceivedAnswer implements Answer {
       await feeding
     }
     if (lost) throw lost.error
+  }
+}
+
+/** @throws {Error} a loss, if it is not JSON: a proxy may end a body early and cleanly */
+export function parseWhole(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw cut('The body is not whole JSON', cause)
   }
 }
 

@@ -1,5 +1,5 @@
 /** What an access opens, as the service says. */
-import { Requests } from '../../client/requests.ts'
+import { numberOf, Requests } from '../../client/requests.ts'
 import type { Access } from '../access.ts'
 import { Failure } from '../command-errors.ts'
 import { howToChoose, listed, type Society, societyText } from '../folder.ts'
@@ -37,7 +37,6 @@ export async function identify(
   const society = societies.find(({ id }) => id === wanted) ?? null
   if (chosen !== undefined && society === null)
     throw new Failure(`The token does not open the folder ${chosen}`, ['It opens:', ...listed(societies)])
-  const header = (name: string) => Number(answer.headers[name])
   return {
     baseUrl: requests.baseUrl,
     level: target.type === 'api' ? 'company' : 'firm',
@@ -46,9 +45,9 @@ export async function identify(
     societies: societies.map(({ id, name, reference }) => ({ id, name, reference })),
     routes,
     rate: {
-      total: header('x-rate-limit-total'),
-      remaining: header('x-rate-limit-remaining'),
-      resetAt: new Date(header('x-rate-limit-reset')).toISOString(),
+      total: numberOf(answer, 'x-rate-limit-total'),
+      remaining: numberOf(answer, 'x-rate-limit-remaining'),
+      resetAt: new Date(numberOf(answer, 'x-rate-limit-reset')).toISOString(),
     },
   }
 }

@@ -108,18 +108,18 @@ const cases: [string, string[], Record<string, unknown>][] = [
   [
     'exercices to choose from',
     ['pull', ...year],
-    { '/mad/exercices': [1, 2].map(() => ({ producerId: hostile, name: hostile, period })) },
+    { '/mad/exercices': [1, 2].map(() => ({ producerId: '1', name: hostile, period })) },
   ],
   [
     'addresses of receivers',
     ['webhook', 'list'],
-    { '/webhook': [{ id: 1, postUrl: hostile, onEvents: [hostile], accountingFolderId: [hostile] }] },
+    { '/webhook': [{ id: 1, postUrl: `http://x/${hostile}`, onEvents: [hostile], accountingFolderId: [] }] },
   ],
   [
     'answers of receivers',
     ['webhook', 'doctor', '1000'],
     {
-      '/webhook/1000': { postUrl: 'http://localhost/' },
+      '/webhook/1000': { id: 1000, postUrl: 'http://localhost/', onEvents: [], accountingFolderId: [] },
       '/ping': { ...attempt, receiverDate: null, fault: null },
       '/deliveries': [],
     },
@@ -132,13 +132,13 @@ test.each(cases)('%s', async (_, command, bodies) => {
   expectHarmless(out + error)
 })
 
-test.each(cases)(
+test.each(cases.filter(([, [command]]) => command === 'webhook'))(
   '%s in JSON are escaped by JSON, and the same when they are read',
   async (_, command, bodies) => {
     answers(bodies)
     const { out, error } = await grandlivre(company, [...command, '--json'])
     expectHarmless(out + error)
-    if (out !== '') expect(JSON.stringify(JSON.parse(out))).toContain(JSON.stringify(hostile).slice(1, 20))
+    expect(JSON.stringify(JSON.parse(out))).toContain(JSON.stringify(hostile).slice(1, 20))
   },
 )
 

@@ -1,0 +1,130 @@
+/**
+ * What answers have to have, as far as this package uses it: checked where they are read, so that the error names the route
+ * and the place, and is not one of a later step. Other members, and other routes, are not looked at.
+ */
+import { clientError } from './errors.ts'
+import type { Answer } from './http/answer.ts'
+
+/** A kind of value, a list of one shape, null or a shape, or an object by its members. */
+type Shape = keyof typeof kinds | readonly [Shape] | OrNull | { readonly [member: string]: Shape }
+
+class OrNull {
+  readonly shape: Shape
+
+  constructor(shape: Shape) {
+    this.shape = shape
+  }
+}
+
+/** The last moment of a Date. Rows, bytes and numbers of events stay far below. */
+const numberMax = 8.64e15
+
+const kinds = {
+  text: (value: unknown) => typeof value === 'string',
+  number: (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= numberMax,
+  id: (value: unknown) => /^\d{1,16}$/.test(typeof value === 'number' ? String(value) : textOf(value)),
+  'SHA-256': (value: unknown) => /^[0-9a-f]{64}$/.test(textOf(value)),
+  address: (value: unknown) => URL.canParse(textOf(value)),
+} as const
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
+
+const subscription = {
+  id: 'id',
+  postUrl: new OrNull('address'),
+  onEvents: ['text'],
+  accountingFolderId: ['id'],
+} as const
+const attempt = {
+  at: 'number',
+  status: new OrNull('number'),
+  milliseconds: 'number',
+  answer: new OrNull('text'),
+  error: new OrNull('text'),
+} as const
+const delivery = {
+  id: 'id',
+  state: 'text',
+  nextAttemptAt: new OrNull('number'),
+  attempts: [attempt],
+} as const
+const ping = {
+  ...attempt,
+  receiverDate: new OrNull('number'),
+  disabled: new OrNull({ since: 'number', reason: 'text' }),
+} as const
+
+/** By method and path. An id in a path is `{id}`. */
+const shapes: Readonly<Record<string, Shape>> = {
+  'GET /key/info?mode=extended': {
+    target: { type: 'text', societyId: 'id' },
+    routes: [{ method: 'text', path: 'text' }],
+  },
+  'GET /openapi.json': {
+    components: {
+      schemas: { WebhookSubscription: { properties: { onEvents: { items: { enum: ['text'] } } } } },
+    },
+  },
+  'GET /society': [{ id: 'id', name: 'text', reference: new OrNull('text') }],
+  'GET /mad/exercices': [{ producerId: 'id', name: 'text', period: { start: 'text', end: 'text' } }],
+  'GET /mad/movements/blocks': [{ from: 'id', to: 'id', rows: 'number', sha256: 'SHA-256' }],
+  'GET /mad/all': { id: 'text', status: 'text' },
+  'GET /mad/all/status': { id: 'text', status: 'text' },
+  'GET /webhook': [subscription],
+  'GET /webhook/{id}': subscription,
+  'POST /webhook': { ...subscription, signingSecret: 'text' },
+  'POST /webhook/{id}/ping': ping,
+  'GET /webhook/{id}/deliveries': [delivery],
+  'GET /webhook/{id}/events': [{ sequence: 'id', event: { data: {} } }],
+}
+
+export const changesHead: Shape = { cursor: 'text', entries: [{ 0: 'id', 1: 'id' }] }
+export const doneExport: Shape = {
+  url: 'address',
+  size: 'number',
+  fileSha256: 'SHA-256',
+  contentSize: 'number',
+  sha256: 'SHA-256',
+  rows: 'number',
+  totals: { debit: 'text', credit: 'text' },
+}
+
+/** @throws {GrandlivreError} UNEXPECTED-ANSWER that names the route, and the place of what does not fit */
+export function requireShape(
+  value: unknown,
+  {
+    method = 'GET',
+    path,
+    query,
+  }: { method?: string; path: string; query?: Readonly<Record<string, unknown>> },
+  answer: Answer,
+): void {
+  const route = `${path.replaceAll(/\/\d+(?=\/|$)/g, '/{id}')}${query?.['mode'] === undefined ? '' : `?mode=${query['mode']}`}`
+  const shape = shapes[`${method} ${route}`]
+  const wrong = shape === undefined ? undefined : misfitOf(value, shape, 'answer')
+  if (wrong === undefined) return
+  throw clientError('UNEXPECTED-ANSWER', `${method} ${path} was not answered as the service does: ${wrong}`, {
+    status: answer.status,
+    requestId: answer.headers['x-request-id'],
+  })
+}
+
+/** @returns `answer[3].period is no object`: the first place that does not fit; undefined if all does */
+export function misfitOf(value: unknown, shape: Shape, place: string): string | undefined {
+  if (typeof shape === 'string') return kinds[shape](value) ? undefined : `${place} is no ${shape}`
+  if (shape instanceof OrNull) return value === null ? undefined : misfitOf(value, shape.shape, place)
+  if (Array.isArray(shape)) {
+    if (!Array.isArray(value)) return `${place} is no list`
+    for (const [at, each] of value.entries()) {
+      const wrong = misfitOf(each, shape[0], `${place}[${at}]`)
+      if (wrong !== undefined) return wrong
+    }
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return `${place} is no object`
+  for (const [name, member] of Object.entries(shape as Record<string, Shape>)) {
+    const wrong = misfitOf((value as Record<string, unknown>)[name], member, `${place}.${name}`)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
