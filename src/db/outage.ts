@@ -26,11 +26,22 @@ export function refusalOf(name: string, error: unknown): string {
 }
 
 /**
- * Whether an error means that the connection is lost or could not be opened, rather than that a statement is wrong.
- * PostgreSQL reports SQLSTATE class 08 (connection), 57P0x (shutdown, crash, start-up) or 53300 (no connection left).
+ * Whether the server refuses every change for now: SQLSTATE 25006, and 55000 for what a standby cannot do. It is a standby
+ * that is about to be promoted, or a server whose administrator has set default_transaction_read_only.
+ */
+function isReadOnly(error: Error): boolean {
+  const code = codeOf(error)
+  return code === '25006' || (code === '55000' && /recovery/.test(error.message))
+}
+
+/**
+ * Whether an error means that the connection is lost or could not be opened, or that the server takes no changes for now,
+ * rather than that a statement is wrong. PostgreSQL reports SQLSTATE class 08 (connection), 57P0x (shutdown, crash,
+ * start-up) or 53300 (no connection left).
  */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (isReadOnly(error)) return true
   if (/^(08|57P0)|^53300$|^(ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/.test(codeOf(error))) return true
   // Errors of pg itself have no code. `timeout ...` comes from a pool or a client, `Query ...` from a query.
   return /^(Connection terminated|Client has encountered a connection error|timeout (exceeded|expired)|Query read timeout)/.test(
@@ -118,6 +129,7 @@ function withRemedy(error: unknown): unknown {
 
 /** As /readyz names it. */
 export const theDatabase = 'the database'
+export const aWritableDatabase = 'a writable database'
 export const aFreeConnection = 'a free connection to the database'
 
 /**
@@ -128,6 +140,7 @@ export function missingOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof AppError) return error.missing
   if (asUnsafeConnection(error) instanceof UnsafeConnection) return 'a safe connection to the database'
+  if (isReadOnly(error)) return aWritableDatabase
   const code = codeOf(error)
   if (code === '53100') return 'disk space of the database'
   const isFull = code === '53300' || poolerReportOf(error)?.isFull || /^timeout exceeded/.test(error.message)

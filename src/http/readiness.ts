@@ -4,7 +4,14 @@
  * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
  * for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
  */
-import { aFreeConnection, DatabaseAway, missingOf, theDatabase, unavailable } from '../db/outage.ts'
+import {
+  aFreeConnection,
+  aWritableDatabase,
+  DatabaseAway,
+  missingOf,
+  theDatabase,
+  unavailable,
+} from '../db/outage.ts'
 
 /** As metrics call what a need is of. */
 export type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
@@ -90,12 +97,12 @@ export class Readiness {
   }
 
   /**
-   * Records the cause of a failed answer, if it is one to remember: a lost database is found by its own check, anything
+   * Records the cause of a failed answer, if it is one to remember: a lost or read-only database is found by its own check, anything
    * else may be missing while every check succeeds.
    */
   recordFailure(error: unknown): void {
     const missing = missingOf(error)
-    if (missing !== undefined && missing !== theDatabase)
+    if (missing !== undefined && missing !== theDatabase && missing !== aWritableDatabase)
       this.#remembered.set(missing, { at: performance.now(), error })
   }
 

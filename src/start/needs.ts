@@ -6,6 +6,7 @@ import type { Address } from '../db/address.ts'
 import { checkConnection } from '../db/check-connection.ts'
 import { latestMigration } from '../db/migrations/migrate.ts'
 import { readVersion } from '../db/migrations/version.sql.ts'
+import { aWritableDatabase } from '../db/outage.ts'
 import { connect, createPool } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
@@ -60,9 +61,14 @@ export async function needsOf(parts: NeedsParts): Promise<Need[]> {
   return needs
 }
 
-/** A database that is newer by expanding migrations is ready, too: a release is being rolled out. */
+/** A standby is not ready before it is promoted. A database that is newer by expanding migrations is ready, too: a release is being rolled out. */
 async function checkVersion(database: Pool, ours: number): Promise<void> {
-  const { version, oldestCode } = await readVersion(database)
+  const { version, oldestCode, isReadOnly } = await readVersion(database)
+  if (isReadOnly)
+    throw new AppError('ERR-UNAVAILABLE', {
+      message: 'The database takes no changes',
+      missing: aWritableDatabase,
+    })
   if (version >= ours && oldestCode <= ours) return
   throw new AppError('ERR-UNAVAILABLE', {
     message: `The database is at version ${version}, and this process needs ${ours}`,

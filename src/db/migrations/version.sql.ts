@@ -7,11 +7,19 @@ export interface DatabaseVersion {
   version: number
   /** Code of an older version cannot use the database. */
   oldestCode: number
+  /** The server takes no changes: it is a standby, or its administrator has stopped them. */
+  isReadOnly: boolean
 }
 
 export async function readVersion(database: Pool): Promise<DatabaseVersion> {
-  const { rows } = await database.query<AppliedMigration>(
-    lookUp({ text: 'select version, name from migrations' }),
+  const { rows } = await database.query<AppliedMigration & { isReadOnly: boolean }>(
+    lookUp({
+      text: `select version, name, current_setting('transaction_read_only') = 'on' as "isReadOnly" from migrations`,
+    }),
   )
-  return { version: Math.max(0, ...rows.map(({ version }) => version)), oldestCode: oldestCodeFor(rows) }
+  return {
+    version: Math.max(0, ...rows.map(({ version }) => version)),
+    oldestCode: oldestCodeFor(rows),
+    isReadOnly: rows[0]?.isReadOnly === true,
+  }
 }
