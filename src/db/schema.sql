@@ -1166,6 +1166,7 @@ declare
   gone bigint := 0;
 begin
   perform lock_log_of_changes();
+  before := least(before, date_trunc('day', now(), 'UTC') - interval '7 days');
   select min(c.logged_at) into day from ledger_changes c
     where c.logged_at >= (select coalesce(compacted_until, '-infinity') from service_state)
       and c.logged_at < before and c.kind <> 'forgotten';
@@ -1459,7 +1460,7 @@ begin
   for folder in
     select schema_id, folder_id, max(version) as latest, count(*) as changes
       from (select schema_id, folder_id, version from ledger_changes
-        where logged_at < before and kind <> 'forgotten' order by logged_at limit at_most) oldest
+        where logged_at < least(before, now() - interval '1 day') and kind <> 'forgotten' order by logged_at limit at_most) oldest
       group by schema_id, folder_id
   loop
     update ledger_changes set kind = 'forgotten', ids = '{}'

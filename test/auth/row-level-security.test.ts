@@ -156,6 +156,7 @@ test('the role writes only the tables of full exports, digests and webhooks, and
        and has_function_privilege('grandlivre_service', oid, 'execute') order by 1`,
   )
   expect(functions.map(({ name }) => name)).toEqual([
+    'adopt_master_key',
     'adopt_rendering',
     'append_requests',
     'caller',
@@ -166,6 +167,7 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     'forget_audit',
     'forget_ledger_changes',
     'ledger_cursor',
+    'master_key_standing',
     'read_ledger_cursor',
     'tenants_with_exports',
   ])

@@ -81,7 +81,9 @@ describe.skipIf(!isInstalled.dlt)('examples/dlt/grandlivre.py', () => {
         where exercice_id = ${stage.idExercice} and validated_at is not null order by id desc limit 2)`)
       expect((await run()).rows).toEqual(await ledger())
       await stage.correctEntries()
-      await stage.change('select forget_ledger_changes(clock_timestamp(), 100000)')
+      await stage.change(
+        `update ledger_changes set logged_at = logged_at - interval '2 days'; select forget_ledger_changes(now(), 100000)`,
+      )
       expect((await run()).rows).toEqual(await ledger())
     } finally {
       child.stdin!.end()

@@ -23,4 +23,4 @@ create or replace function publish_move() returns trigger language plpgsql as 'b
 create constraint trigger publish_move after update on folders deferrable initially deferred
   for each row when (old.firm_id <> new.firm_id) execute function publish_move();
 
--- functions: sha256 fbcdc969f12e8d5ac99b0ca5fdea287c94be454650d44126ad1cb33fca499236
+-- functions: sha256 e4c2c06686f3950fb871ea6068897bf425bfcbf86a9e44c22ae995f2760b9641

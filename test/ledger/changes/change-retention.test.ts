@@ -11,7 +11,8 @@ const schemaId = '1000'
 const folders = [folderId, '2', '3']
 const dayMs = 24 * 3_600_000
 const retentionDays = 30
-const today = Math.floor(Date.UTC(2026, 5, 1) / dayMs)
+/** Long ago, so that all days of these tests are past: the functions spare what is young. */
+const today = Math.floor(Date.UTC(2006, 5, 1) / dayMs)
 
 let database: TestDatabase
 let owner: pg.Client
@@ -202,6 +203,34 @@ test('writers do not wait for a sweep', async () => {
   await client.query('rollback')
   client.release()
   expect((await readLog()).at(-1)).toMatchObject({ kind: 'entries' })
+})
+
+test('direct calls of the functions spare the last day, and leave the last seven exact', async () => {
+  const ages = [0, 0.5, 0.9, 2, 2.1, 6, 6.1, 40, 40.1]
+  const fill = () =>
+    owner.query(
+      `delete from ledger_changes; update service_state set compacted_until = null;
+       insert into ledger_changes (schema_id, folder_id, version, kind, ids, logged_at)
+       select ${schemaId}, 1, 1000 - age * 10, 'entries', '{[1,2)}', now() - age * interval '1 day'
+       from unnest(array[${ages}]) age`,
+    )
+  const kept = async () =>
+    (await readLog()).filter(({ kind }) => kind === 'entries').map(({ version }) => version)
+  const versions = (most: number) =>
+    ages
+      .filter((age) => age < most)
+      .map((age) => 1000 - age * 10)
+      .reverse()
+  for (const before of [`now() + interval '1 year'`, `'infinity'`, 'null']) {
+    await fill()
+    for (let round = 0; round < 3; round += 1)
+      await pools[0]!.query(`select forget_ledger_changes(${before}, 1000000)`)
+    expect(await kept()).toEqual(versions(1))
+    await fill()
+    for (let round = 0; round < 100; round += 1)
+      await pools[0]!.query(`select compact_ledger_changes(${before})`)
+    expect((await kept()).filter((version) => version > 700)).toEqual(versions(7))
+  }
 })
 
 test('a folder without changes keeps its cursors for ever, and marks do not pile up', async () => {

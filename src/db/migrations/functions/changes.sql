@@ -278,7 +278,8 @@ create or replace function lock_log_of_changes() returns void
   return pg_advisory_xact_lock(hashtextextended('grandlivre log of changes', 0));
 
 -- Forgets changes older than that, the given number of rows at most, oldest first, and returns how many. In each folder the latest of
--- them stays without its ids and takes the place of the one before: cursors of earlier versions are refused.
+-- them stays without its ids and takes the place of the one before: cursors of earlier versions are refused. Changes of the
+-- last day, the shortest time that CHANGES_RETENTION_DAYS can say, stay in any case.
 create or replace function forget_ledger_changes(before timestamptz, at_most integer) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
@@ -290,7 +291,7 @@ begin
   for folder in
     select schema_id, folder_id, max(version) as latest, count(*) as changes
       from (select schema_id, folder_id, version from ledger_changes
-        where logged_at < before and kind <> 'forgotten' order by logged_at limit at_most) oldest
+        where logged_at < least(before, now() - interval '1 day') and kind <> 'forgotten' order by logged_at limit at_most) oldest
       group by schema_id, folder_id
   loop
     update ledger_changes set kind = 'forgotten', ids = '{}'
@@ -309,6 +310,7 @@ grant execute on function forget_ledger_changes to grandlivre_service;
 -- of theirs: a cursor between them gets more ranges than it needs, never fewer. Rows of other days stay apart: otherwise
 -- the first row of a busy folder would grow with every run, and tell each older cursor of everything. Takes the first
 -- day that it has not had, or its part before that time. Returns how many rows went; null if there is no such day.
+-- The last seven days stay exact in any case.
 create or replace function compact_ledger_changes(before timestamptz) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
@@ -319,6 +321,7 @@ declare
   gone bigint := 0;
 begin
   perform lock_log_of_changes();
+  before := least(before, date_trunc('day', now(), 'UTC') - interval '7 days');
   select min(c.logged_at) into day from ledger_changes c
     where c.logged_at >= (select coalesce(compacted_until, '-infinity') from service_state)
       and c.logged_at < before and c.kind <> 'forgotten';
