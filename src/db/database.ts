@@ -55,7 +55,7 @@ type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, '
 export async function openDatabase(config: Settings, opening: Opening = {}): Promise<Database> {
   const urls = urlsOfServer(config)
   if (urls) return openServer(urls, settingOf(config), async () => {}, opening)
-  const embedded = await startEmbeddedDatabase({ dataDir: config.dataDir })
+  const embedded = await startEmbeddedDatabase({ dataDir: config.dataDir, onStep: opening.onStep })
   try {
     await migrate(embedded.ownerUrl, opening)
   } catch (error) {

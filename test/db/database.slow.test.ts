@@ -159,6 +159,41 @@ describe('in a folder that has one', () => {
     await expect(ask(database.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
   })
 
+  test('a start waits 20 seconds for processes of a killed server, says so, and then names them', async () => {
+    const user = await stage.startProcess()
+    const client = new pg.Client({ connectionString: user.ownerUrl })
+    client.on('error', () => {})
+    await client.connect()
+    const { rows } = await client.query<{ id: number }>('select pg_backend_pid() as id')
+    const orphan = rows[0]!.id
+    process.kill(orphan, 'SIGSTOP')
+    user.child.kill('SIGKILL')
+    process.kill((await stage.postmasterPid())!, 'SIGKILL')
+    const steps: string[] = []
+    const start = () =>
+      startEmbeddedDatabase({
+        dataDir: stage.dataDir,
+        durable: false,
+        onStep: (doing) => {
+          steps.push(doing)
+          return () => void steps.push('ended')
+        },
+      })
+    await expect(start()).rejects.toThrow(
+      new RegExp(`still run after 20 seconds.* End them, and start again: kill -9 ${orphan}$`),
+    )
+    const waited = ['waiting for processes of the former database server to end', 'ended']
+    expect(steps).toEqual(waited)
+    const starting = start()
+    await until(() => steps.length === 3)
+    process.kill(orphan, 'SIGKILL')
+    const database = await starting
+    expect(steps).toEqual([...waited, ...waited])
+    expect(await ask(database.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
+    await database.stop()
+    await client.end()
+  })
+
   test('a process whose connections PostgreSQL has ended still holds the server', async () => {
     const staying = await stage.startProcess()
     const leaving = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })

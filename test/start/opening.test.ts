@@ -4,6 +4,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { listen } from '../../src/listen.ts'
+import { startCli } from '../support/cli.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService } from '../support/service.ts'
@@ -52,6 +53,8 @@ const isAt = (url: string, text: RegExp) =>
     const [status, message] = await readiness(url)
     return status === 503 && text.test(message)
   })
+const locksOfMigrations = `select count(*)::int as held from pg_locks where locktype = 'advisory' and objid = 7301001
+  and granted and database = (select oid from pg_database where datname = current_database())`
 const eventsOf = (lines: string[], event: string) =>
   lines.map((line) => JSON.parse(line)).filter((line) => line.event === event)
 
@@ -118,6 +121,16 @@ test('so does a process whose database came back while it waited', async () => {
     await service.stop()
     await proxy.cut()
   }
+})
+
+test('a staff command that waits for a process that migrates says so', async () => {
+  const migrating = migrate(database.ownerUrl)
+  await until(async () => (await ask(database.ownerUrl, locksOfMigrations))[0]?.['held'] === 1)
+  const { ended, soFar } = startCli(database.ownerUrl, 'token', 'list')
+  await until(() => soFar.error === 'waiting for another process that migrates\n')
+  await holder.query('rollback')
+  await migrating
+  expect((await ended).code).toBe(0)
 })
 
 test('a database that is up to date is opened without a step', async () => {

@@ -12,12 +12,13 @@
  * server at once, PostgreSQL's lock file decides.
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync, unlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, unlinkSync } from 'node:fs'
 import { mkdtemp, readFile, rmdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import type { OnStep } from '../migrations/migrate.ts'
 import { isConnectionLoss } from '../outage.ts'
 import { type Cluster, openCluster, ownerName } from './cluster.ts'
 import { findPrograms, type Programs, runProgram } from './programs.ts'
@@ -39,6 +40,8 @@ export interface EmbeddedOptions {
    * it.
    */
   durable?: boolean
+  /** Hears of a wait for what a killed server has left. */
+  onStep?: OnStep | undefined
 }
 
 /** Passed on the command line at each start, so that settings of a new release apply to old folders. */
@@ -77,6 +80,8 @@ const prepareLock = 7_301_101
 /** Recovery after a crash replays up to `max_wal_size` of log: at 50 MB/s, 80 seconds. */
 const startTimeoutMs = 180_000
 const startFailuresMax = 5
+/** After a kill of the server, a busy process of it ends only once it has its next result. */
+const orphansMs = 20_000
 const pollMs = 100
 
 /**
@@ -84,10 +89,10 @@ const pollMs = 100
  * @throws {Error} if it does not start, with the end of its log or the remedy
  */
 export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const { dataDir, durable = true } = options
+  const { dataDir, durable = true, onStep = () => () => {} } = options
   const programs = await findPrograms()
   const cluster = await openCluster(dataDir, programs)
-  const { holder, port } = await joinServer(cluster, programs, durable)
+  const { holder, port } = await joinServer(cluster, programs, durable, onStep)
   const endHolding = stayHolding(holder, cluster)
   const stop = async () => leaveServer(await endHolding(), cluster, programs)
   try {
@@ -112,20 +117,36 @@ interface Joined {
 }
 
 /** The running server, or a new one. */
-async function joinServer(cluster: Cluster, programs: Programs, durable: boolean): Promise<Joined> {
+async function joinServer(
+  cluster: Cluster,
+  programs: Programs,
+  durable: boolean,
+  onStep: OnStep,
+): Promise<Joined> {
   let failures = 0
+  let orphans: { since: number; ended: () => void } | undefined
   const start = async () => {
     removeStaleLockFile(cluster)
     try {
       await startServer(cluster, programs, durable)
     } catch (error) {
-      // Another process has started it or taken the port, or a process of a killed server is still ending.
+      const fatal = (await endOfLog(cluster)).match(/FATAL: .*/g)?.at(-1)
+      if (fatal?.includes('pre-existing shared memory block')) {
+        orphans ??= {
+          since: Date.now(),
+          ended: onStep('waiting for processes of the former database server to end'),
+        }
+        if (Date.now() - orphans.since > orphansMs) throw orphansError(cluster, error)
+        await delay(5 * pollMs)
+        return true
+      }
+      // Another process has started it or taken the port.
       if (++failures === startFailuresMax) throw await startError(cluster, 'does not start', error)
       await delay(pollMs * failures)
     }
     return true
   }
-  return (await reachServer(cluster, start))!
+  return (await reachServer(cluster, start).finally(() => orphans?.ended()))!
 }
 
 /**
@@ -206,7 +227,7 @@ async function startServer(cluster: Cluster, programs: Programs, durable: boolea
     '--wait',
     `--timeout=${startTimeoutMs / 1000}`,
     `--pgdata=${cluster.path}`,
-    `--log=${join(cluster.path, 'server.log')}`,
+    `--log=${logFileOf(cluster)}`,
     `--options=${Object.entries(all)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' ')}`,
@@ -337,8 +358,38 @@ async function freePort(preferred: number): Promise<number> {
 }
 
 async function startError(cluster: Cluster, what: string, cause?: unknown): Promise<Error> {
-  const logFile = join(cluster.path, 'server.log')
-  const log = await readFile(logFile, 'utf8').catch((error: Error) => String(cause ?? error))
-  const end = log.trim().split('\n').slice(-10).join('\n')
-  return new Error(`The database in ${cluster.path} ${what}. The end of ${logFile}:\n${end}`, { cause })
+  const end = (await endOfLog(cluster)) || String(cause)
+  return new Error(`The database in ${cluster.path} ${what}. The end of ${logFileOf(cluster)}:\n${end}`, {
+    cause,
+  })
+}
+
+function logFileOf(cluster: Cluster): string {
+  return join(cluster.path, 'server.log')
+}
+
+/** The last ten lines; empty if there is no log. */
+async function endOfLog(cluster: Cluster): Promise<string> {
+  const log = await readFile(logFileOf(cluster), 'utf8').catch(() => '')
+  return log.trim().split('\n').slice(-10).join('\n')
+}
+
+function orphansError(cluster: Cluster, cause: unknown): Error {
+  // They work in the data folder. Elsewhere than on Linux the operator has to look for them.
+  const ids =
+    process.platform === 'linux' ? readdirSync('/proc').filter((id) => worksIn(id, cluster.path)) : []
+  return new Error(
+    `Processes of the former server of ${cluster.path} still run after ${orphansMs / 1000} seconds, and keep a new one ` +
+      `from starting. End them, and start again: ${ids.length > 0 ? `kill -9 ${ids.join(' ')}` : 'ps shows them as postgres'}`,
+    { cause },
+  )
+}
+
+function worksIn(processId: string, folder: string): boolean {
+  try {
+    return readlinkSync(`/proc/${processId}/cwd`) === folder
+  } catch {
+    // No process, one that has just ended, or one of another user.
+    return false
+  }
 }
