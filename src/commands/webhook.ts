@@ -193,9 +193,10 @@ function list(terminal: Terminal): Promise<void> {
   })
 }
 
-function stateText({ disabledReason, paused }: SubscriptionRecord): string {
+function stateText({ disabledReason, paused, suspended }: SubscriptionRecord): string {
   if (disabledReason !== null) return 'disabled'
-  return paused ? 'paused' : 'enabled'
+  if (paused) return 'paused'
+  return suspended ? 'suspended' : 'enabled'
 }
 
 function scopeText({ schemaId, firmId, folderIds }: SubscriptionRecord): string {
@@ -219,6 +220,7 @@ async function show(terminal: Terminal, id: string): Promise<void> {
       ['last success', found.lastSuccessAt],
       ['failing since', found.failingSince],
       ['paused', found.paused ? 'while its partner is disconnected' : null],
+      ['suspended', found.suspended ? 'until a token that sees it is issued' : null],
       ['disabled', found.disabledAt],
       ['because', found.disabledReason],
       ['deliveries waiting', String(found.pending)],

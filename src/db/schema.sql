@@ -871,6 +871,7 @@ CREATE TABLE tokens (
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
   activated_at timestamp(0) with time zone,
   revoked_at timestamp(0) with time zone,
+  society_id bigint GENERATED ALWAYS AS (COALESCE(folder_id, firm_id)) STORED,
   CONSTRAINT tokens_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT tokens_token_hash_key UNIQUE (token_hash),
   CONSTRAINT tokens_check CHECK ((level = 'api'::text) = (folder_id IS NOT NULL)),
@@ -880,10 +881,13 @@ CREATE TABLE tokens (
   CONSTRAINT tokens_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id),
   CONSTRAINT tokens_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
 );
+CREATE INDEX tokens_in_use ON tokens USING btree (third_party_id, society_id) WHERE revoked_at IS NULL;
 CREATE INDEX tokens_of_firm ON tokens USING btree (schema_id, firm_id, folder_id) WHERE revoked_at IS NULL;
 CREATE INDEX tokens_of_third_party ON tokens USING btree (third_party_id, id);
 CREATE TRIGGER publish_activation AFTER UPDATE OF activated_at ON tokens FOR EACH ROW WHEN (old.activated_at IS NULL AND new.activated_at IS NOT NULL) EXECUTE FUNCTION publish_activation();
+CREATE TRIGGER resume_subscriptions AFTER INSERT ON tokens FOR EACH ROW EXECUTE FUNCTION resume_subscriptions();
 ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
+CREATE POLICY delivering ON tokens FOR SELECT TO PUBLIC USING (delivering());
 CREATE POLICY tenant ON tokens FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON tokens TO grandlivre_service;
 
@@ -1655,6 +1659,13 @@ begin
 end $function$
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.opens_webhooks(token tokens)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN ((token).revoked_at IS NULL)
+;
+
 CREATE OR REPLACE FUNCTION grandlivre.publish_activation()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1803,6 +1814,32 @@ begin
     using hint = 'Delete the rows, and insert them again where they belong.';
 end $function$
 ;
+
+CREATE OR REPLACE FUNCTION grandlivre.resume_subscriptions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  with others as materialized (
+    select t.revoked_at, opens_webhooks(t) as open from tokens t
+    where (t.schema_id, t.third_party_id, t.level, t.society_id)
+        = (new.schema_id, new.third_party_id, new.level, new.society_id) and t.id <> new.id
+  ), resumed as (
+    update subscriptions s
+    set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.revoked_at) from others o)))
+    where (s.schema_id, s.third_party_id, s.level) = (new.schema_id, new.third_party_id, new.level)
+      and new.society_id = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
+      and not exists (select from others o where o.open)
+    returning s.id
+  )
+  update deliveries d set next_attempt_at = now() from resumed
+    where d.subscription_id = resumed.id and d.state = 'pending' and d.next_attempt_at > now();
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION resume_subscriptions() FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
  RETURNS boolean

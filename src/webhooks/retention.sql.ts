@@ -1,6 +1,7 @@
 /** Statements of retention on events and deliveries, all within `whileDelivering`. Times are epoch milliseconds. */
 import type { ClientBase } from 'pg'
 import { firstMatch, positions } from './sequence/numbering.sql.ts'
+import { isOpen } from './subscriptions.sql.ts'
 
 export async function listSchemas(client: ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ schema_id: string }>('select schema_id from schemas order by 1')
@@ -8,7 +9,7 @@ export async function listSchemas(client: ClientBase): Promise<string[]> {
 }
 
 /** Of subscription `s` and its third party `t`: whether its events are delivered, so that they wait for it. */
-const isDelivering = 's.enabled and s.post_url is not null and t.disconnected_at is null'
+const isDelivering = `s.enabled and s.post_url is not null and t.disconnected_at is null and ${isOpen}`
 
 /**
  * Subscriptions to which nothing is delivered, with events of a schema from before that time that have no number yet:

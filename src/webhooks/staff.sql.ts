@@ -6,6 +6,7 @@ import { utc } from '../db/literal.ts'
 import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
 import { isForSubscription } from './sequence/numbering.sql.ts'
+import { isOpen } from './subscriptions.sql.ts'
 
 export interface SubscriptionRecord {
   id: string
@@ -22,8 +23,9 @@ export interface SubscriptionRecord {
   /** The last number given to an event, and the last one in a delivery. */
   numbered: string
   collected: string
-  /** Whether its third party is disconnected. */
+  /** Whether its third party is disconnected, and whether no token sees it. */
   paused: boolean
+  suspended: boolean
   /** Null while it is enabled. */
   disabledReason: string | null
   /** ISO 8601, UTC. */
@@ -45,7 +47,7 @@ export async function readSubscriptions(
     `select s.id, t.code as "thirdPartyCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
             s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents",
             s.numbered, s.collected,
-            t.disconnected_at is not null as paused,
+            t.disconnected_at is not null as paused, not ${isOpen} as suspended,
             s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
             ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
             ${utc('s.created_at')} as "createdAt", d.pending, d.failed

@@ -2,6 +2,7 @@
 import type { ClientBase } from 'pg'
 import { lookUp } from '../db/look-up.ts'
 import { firstMatch, positions } from './sequence/numbering.sql.ts'
+import { isOpen } from './subscriptions.sql.ts'
 
 /** After that the connection is given up: a server that is silent ends no statement. */
 const answerMs = 2_000
@@ -24,7 +25,7 @@ const searchedMax = 200
 const waitingOf = (condition: string) => `receiving as materialized (
     select s.* from subscriptions s
     join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
-    where s.enabled and s.post_url is not null ${condition}
+    where s.enabled and s.post_url is not null and ${isOpen} ${condition}
   ), searched as materialized (
     select * from receiving s
     where not exists (
@@ -63,6 +64,7 @@ export interface DeliveryStanding {
   enabled: number
   failing: number
   disabled: number
+  suspended: number
   /**
    * How long the oldest delivery waits to a subscription that receives; 0 if there is none. An event that no dispatcher
    * has collected counts, too.
@@ -78,12 +80,13 @@ export async function readDeliveryStanding(client: ClientBase): Promise<Delivery
     lookUp({
       name: 'delivery-standing',
       text: `with ${waitingOf('')}
-        select count(*) filter (where enabled and failing_since is null)::int as enabled,
-          count(*) filter (where enabled and failing_since is not null)::int as failing,
+        select count(*) filter (where enabled and open and failing_since is null)::int as enabled,
+          count(*) filter (where enabled and open and failing_since is not null)::int as failing,
           count(*) filter (where not enabled)::int as disabled,
+          count(*) filter (where enabled and not open)::int as suspended,
           coalesce((select max(seconds) from waiting where not failing), 0) as "oldestSeconds",
           coalesce((select max(seconds) from waiting where failing), 0) as "oldestFailingSeconds"
-        from subscriptions`,
+        from (select s.*, ${isOpen} as open from subscriptions s) as s`,
       waitMs: answerMs,
     }),
   )

@@ -25,6 +25,15 @@ export interface Subscription {
 const columns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId", s.third_party_id as "thirdPartyId",
   s.post_url as "postUrl", s.on_events as "onEvents", s.folder_ids as "folderIds"`
 
+/**
+ * Whether the subscription `s` has a token that sees it, or is that of staff; otherwise it is suspended
+ * (docs/spec/webhooks.md#suspended-subscriptions). What such a token needs is in the SQL function.
+ */
+export const isOpen = `(s.level = 'staff' or exists (
+  select from tokens k
+  where k.schema_id = s.schema_id and k.third_party_id = s.third_party_id and k.level = s.level
+    and k.society_id = case s.level when 'api' then s.folder_ids[1] else s.firm_id end and opens_webhooks(k)))`
+
 /** Inserts a subscription, which receives events committed from now on. */
 export async function insertSubscription(
   client: ClientBase,

@@ -153,6 +153,10 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(waiting).toMatch(/^last number +0$/m)
   expect(waiting).toMatch(/^events after it +2$/m)
   expect(waiting).toMatch(/^the oldest of them +20\d\d-\d\d-\d\dT[\d:]+Z$/m)
+  await sql(`update subscriptions set level = 'firm', firm_id = 110`)
+  expect(await run('webhook', 'show', id)).toMatch(/^suspended +until a token that sees it is issued$/m)
+  expect(await run('webhook', 'list')).toMatch(/ONE +firm +firm 110 +suspended +0\/0 +0\/0 /)
+  await sql(`update subscriptions set level = 'staff', firm_id = null`)
   await sql(
     `update third_parties set disconnected_at = now(), disconnected_reason = 'unpaid' where code = 'ONE'`,
   )

@@ -44,7 +44,7 @@ test('events and finished deliveries are removed after thirty days, however many
   await database.drop()
 })
 
-test('an event that a subscription has yet to collect stays, unless the subscription is disabled or its third party disconnected', async () => {
+test('an event that a subscription has yet to collect stays, unless the subscription is disabled or suspended, or its third party disconnected', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
@@ -62,6 +62,9 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
       select number, schema_id, 'staff', p.id, 'https://example.com', array[s.kind], 1
       from (values (1, 100, 'SWEPT', 'portfolio'), (2, 100, 'GONE', 'exercice'), (3, null, 'SWEPT', 'connector'))
         as s (number, schema_id, code, kind) join third_parties p using (code);
+    -- Suspended: it has no token.
+    insert into subscriptions (id, schema_id, level, firm_id, third_party_id, post_url, on_events, start_position)
+      select 4, 100, 'firm', 110, id, 'https://example.com', '{portfolio}', 1 from third_parties where code = 'SWEPT';
     update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'gone' where id = 1;
     update third_parties set disconnected_at = now(), disconnected_reason = 'gone' where code = 'GONE'`)
   const kept = async () =>
@@ -70,6 +73,8 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
     staff.client.query('insert into subscription_positions values (100, $1, $2)', [id, position])
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 5, deliveries: 0 })
   expect(await kept()).toEqual([4, 5])
+  const numbers = await staff.client.query('select numbered::int from subscriptions where id = 4')
+  expect(numbers.rows).toEqual([{ numbered: 1 }])
   await collect(3, 4)
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 2, deliveries: 0 })
   expect(await kept()).toEqual([])

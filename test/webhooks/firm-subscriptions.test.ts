@@ -159,7 +159,7 @@ test('the migration tells of which firm events without a number are', async () =
   await eventsOf(id, firm)
   await stage.publish([documentEvent('foreign', '121'), documentEvent('own', '111'), documentEvent('of all')])
   await stage.sql('update grandlivre.events set firm_id = null')
-  const file = resolve(import.meta.dirname, '../../src/db/migrations/0015_firm_subscriptions.expand.sql')
+  const file = resolve(import.meta.dirname, '../../src/db/migrations/0015_subscriptions_of_tokens.expand.sql')
   const [fill] = (await readFile(file, 'utf8')).match(/^update events .*?;$/ms)!
   await stage.sql(`set search_path = grandlivre; ${fill}`)
   expect(labels((await eventsOf(id, firm)).events)).toEqual(['numbered', 'own', 'of all'])

@@ -3,6 +3,7 @@ import { expect, type TestContext, test } from 'vitest'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { numberInParts } from '../../src/webhooks/sequence/number-in-parts.ts'
 import { readDeliveryStanding, readLateness } from '../../src/webhooks/standing.sql.ts'
+import { folders } from '../support/ledgers/tenants.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
 
 async function standingStage(context: TestContext) {
@@ -54,4 +55,20 @@ test('events are late also when a reader has asked for their numbers, and each s
   await stage.sql('update subscriptions set collected = numbered where id = $1', [id])
   expect(await lateness(id)).toBeUndefined()
   expect((await standing()).oldestSeconds).toBe(0)
+})
+
+test('a subscription without a token is suspended, and neither late nor failing', async (context) => {
+  const { stage, standing, lateness } = await standingStage(context)
+  const firms = { level: 'firm', firmId: '110' } as const
+  const id = await stage.subscribe('/firm', firms)
+  await stage.subscribe('/failing', firms)
+  await stage.sql(`update subscriptions set failing_since = now() where id <> $1`, [id])
+  await stage.publish([documentEvent('a')])
+  await stage.sql(`update events set created_at = now() - interval '1 hour'`)
+  const none = { oldestSeconds: 0, oldestFailingSeconds: 0 }
+  expect(await standing()).toEqual({ ...none, enabled: 0, failing: 0, disabled: 0, suspended: 2 })
+  expect(await lateness(id)).toBeUndefined()
+  await stage.staff.token('ONE', 'firm', folders.first)
+  expect(await standing()).toMatchObject({ enabled: 1, failing: 1, suspended: 0 })
+  expect(await lateness(id)).toBeGreaterThan(3_500)
 })

@@ -33,7 +33,7 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
   ])
   observe('grandlivre.delivery.failing_subscriptions', deliveries, ({ failing: value }) => [{ value }])
   observe('grandlivre.subscription.count', deliveries, (standing) =>
-    (['enabled', 'failing', 'disabled'] as const).map((state) => ({
+    (['enabled', 'failing', 'disabled', 'suspended'] as const).map((state) => ({
       value: standing[state],
       labels: { state },
     })),

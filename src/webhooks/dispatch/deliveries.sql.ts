@@ -8,6 +8,7 @@
 import type { ClientBase } from 'pg'
 import type { Batch } from '../body.ts'
 import { type SealedSecrets, sealedSigningSecrets } from '../signing/signing-secrets.sql.ts'
+import { isOpen } from '../subscriptions.sql.ts'
 import type { Decision } from './delivery.ts'
 
 /** A subscription, as read just before sending. */
@@ -120,7 +121,7 @@ export interface Waiting {
 type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
 
 /**
- * Undefined if the subscription is disabled or has no address, or its third party is disconnected. To be called after
+ * Undefined if the subscription is disabled, suspended or has no address, or its third party is disconnected. To be called after
  * `lockSubscription`.
  */
 export async function findWaiting(
@@ -147,7 +148,7 @@ export async function findWaiting(
          where subscription_id = s.id and state = 'pending' and is_replay
            and next_attempt_at <= to_timestamp($2 / 1000.0)
          order by id limit 1)) as d on true
-      where s.id = $1 and s.enabled and s.post_url is not null
+      where s.id = $1 and s.enabled and s.post_url is not null and ${isOpen}
       order by d.is_replay`,
     values: [subscriptionId, now],
   })

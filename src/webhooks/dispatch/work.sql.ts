@@ -1,6 +1,7 @@
 /** Finds subscriptions with something to send. Each statement runs inside `whileDelivering`. */
 import type { ClientBase } from 'pg'
 import { firstMatch, positions } from '../sequence/numbering.sql.ts'
+import { isOpen } from '../subscriptions.sql.ts'
 import type { Search } from './rounds.ts'
 
 /**
@@ -45,7 +46,7 @@ export async function findWork(
         s.failing_since is not null as failing, place <= $5::int as examined
       from candidates s
       where place > $5::int
-        or exists (
+        or (exists (
           select from deliveries d
           where d.subscription_id = s.id and d.state = 'pending' and d.next_attempt_at <= to_timestamp($1 / 1000.0)
           offset 0)
@@ -54,7 +55,8 @@ export async function findWork(
           offset 0)
         and (s.collected < s.numbered or exists (
           select from ${positions}
-          where ($2::bigint[] is null or at.schema_id = any ($2)) and ${firstMatch} is not null))`,
+          where ($2::bigint[] is null or at.schema_id = any ($2)) and ${firstMatch} is not null)))
+        and ${isOpen}`,
     values: [now, schemaIds, [...rounds.keys()], [...rounds.values()], most],
   })
   return rows

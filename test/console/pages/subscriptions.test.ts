@@ -126,6 +126,21 @@ test('a subscription that staff disable keeps what happens, and goes on where it
   expect(receiver.accepted('/paused').map(({ data }) => data.name)).toEqual(['waits', 'next'])
 })
 
+test('a subscription without a token is shown as suspended, and can be pinged', async () => {
+  const id = await subscribe('/suspended')
+  await stage.staff.client.query(
+    `update grandlivre.subscriptions set level = 'firm', firm_id = 110 where id = $1`,
+    [id],
+  )
+  expect((await staff.open('/subscriptions?state=suspended')).text).toContain(`/console/subscriptions/${id}"`)
+  expect((await staff.open(`/subscriptions/${id}`)).text).toContain('no token that sees it is left')
+  const pinged = await staff.submit(`/subscriptions/${id}`, `/subscriptions/${id}/ping`)
+  expect([pinged.text.includes('accepted the event'), pinged.text.includes('are not sent: ')]).toEqual([
+    true,
+    true,
+  ])
+})
+
 test('a ping says what the receiver answered, once a second at most', async () => {
   const id = await subscribe('/pinged')
   receiver.behave('/pinged', (response) => void response.writeHead(418).end(hostile))

@@ -30,6 +30,7 @@ export interface ReceivingStage {
   /** As staff do. @param tokenId from `issue` */
   revoke(tokenId: string): Promise<void>
   publish(events: NewEvent[]): Promise<void>
+  asOwner<Result>(run: (client: pg.PoolClient) => Promise<Result>): Promise<Result>
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   sql(text: string, values?: unknown[]): Promise<any[]>
   close(): Promise<void>
@@ -78,6 +79,7 @@ export async function setReceivingStage(
     },
     revoke: async (tokenId) => void (await inTransaction(owner, (client) => revokeToken(client, tokenId))),
     publish: (events) => inTransaction(owner, (client) => publish(client, '100', events)),
+    asOwner: (run) => inTransaction(owner, run),
     sql: async (text, values = []) => (await owner.query(text, values)).rows,
     close: async () => {
       await service.stop()

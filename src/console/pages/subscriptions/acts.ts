@@ -151,7 +151,12 @@ export const pingAction: Action = onceAction('/subscriptions/:id/ping', async (c
     return { recorded: { act: 'webhook ping', thirdPartyId: locked.thirdPartyId, ...of, details }, result }
   })
   const pinged = await sendPing({ database, deliveries, masterKey }, id, prepared)
-  return { title: `Ping of subscription ${id}`, main: pingResult(context, id, prepared.postUrl, pinged) }
+  const { state } = await subscriptionOf(context)
+  const disabled = pinged.disabled ?? (state === 'suspended' ? { since: 0, reason: state } : null)
+  return {
+    title: `Ping of subscription ${id}`,
+    main: pingResult(context, id, prepared.postUrl, { ...pinged, disabled }),
+  }
 })
 
 function pingResult(context: PageContext, id: string, postUrl: string, pinged: Pinged): Html {

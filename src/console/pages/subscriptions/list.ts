@@ -95,5 +95,6 @@ export function stateOf(context: PageContext, each: ShownSubscription): Html {
   if (state === 'disabled')
     return html`<strong>disabled</strong> ${time(disabledAt, context)}: ${outside(disabledReason)}`
   if (state === 'paused') return html`<strong>paused</strong>: its partner is disconnected`
+  if (state === 'suspended') return html`<strong>suspended</strong>: no token that sees it is left`
   return state === 'no address' ? html`read by number, nothing is posted` : html`enabled`
 }

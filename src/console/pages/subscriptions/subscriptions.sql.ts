@@ -5,8 +5,16 @@
 import type { ClientBase, Pool } from 'pg'
 import { utc } from '../../../db/literal.ts'
 import { firstMatch, isForSubscription, positions } from '../../../webhooks/sequence/numbering.sql.ts'
+import { isOpen } from '../../../webhooks/subscriptions.sql.ts'
 
-export const subscriptionStates = ['enabled', 'failing', 'paused', 'disabled', 'no address'] as const
+export const subscriptionStates = [
+  'enabled',
+  'failing',
+  'paused',
+  'suspended',
+  'disabled',
+  'no address',
+] as const
 export type SubscriptionState = (typeof subscriptionStates)[number]
 
 /** Failed deliveries are counted up to here. */
@@ -28,7 +36,8 @@ export interface ShownSubscription {
   /** Null: nothing is posted. */
   postUrl: string | null
   onEvents: string[]
-  /** Failing: enabled, without a success since `failingSince`. Paused: its partner is disconnected. */
+  /** Failing: enabled, without a success since `failingSince`. Paused: its partner is disconnected.
+   * Suspended: no token sees it. */
   state: SubscriptionState
   disabledReason: string | null
   disabledAt: string | null
@@ -47,7 +56,7 @@ export interface ShownSubscription {
 }
 
 const state = `case when s.disabled_at is not null then 'disabled' when t.disconnected_at is not null then 'paused'
-  when s.post_url is null then 'no address' when s.failing_since is not null then 'failing' else 'enabled' end`
+  when not ${isOpen} then 'suspended' when s.post_url is null then 'no address' when s.failing_since is not null then 'failing' else 'enabled' end`
 
 const columns = `s.id, t.code as "partnerCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
   s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents", ${state} as state,

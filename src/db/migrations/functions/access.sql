@@ -100,3 +100,33 @@ create or replace function adopt_master_key(of_key bytea) returns bytea
 
 revoke all on function adopt_master_key from public;
 grant execute on function adopt_master_key to grandlivre_service;
+
+-- Whether a token keeps the subscriptions that it sees from being suspended (docs/spec/webhooks.md#suspended-subscriptions).
+create or replace function opens_webhooks(token tokens) returns boolean
+  language sql stable parallel safe
+  return token.revoked_at is null;
+
+-- A token that ends the suspension of subscriptions: they go on at once, and the time since the last token ended counts
+-- for no limit. A trigger, because processes of earlier versions issue tokens, too.
+create or replace function resume_subscriptions() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+begin
+  with others as materialized (
+    select t.revoked_at, opens_webhooks(t) as open from tokens t
+    where (t.schema_id, t.third_party_id, t.level, t.society_id)
+        = (new.schema_id, new.third_party_id, new.level, new.society_id) and t.id <> new.id
+  ), resumed as (
+    update subscriptions s
+    set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.revoked_at) from others o)))
+    where (s.schema_id, s.third_party_id, s.level) = (new.schema_id, new.third_party_id, new.level)
+      and new.society_id = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
+      and not exists (select from others o where o.open)
+    returning s.id
+  )
+  update deliveries d set next_attempt_at = now() from resumed
+    where d.subscription_id = resumed.id and d.state = 'pending' and d.next_attempt_at > now();
+  return null;
+end $$;
+
+revoke all on function resume_subscriptions from public;

@@ -23,4 +23,15 @@ create or replace function publish_move() returns trigger language plpgsql as 'b
 create constraint trigger publish_move after update on folders deferrable initially deferred
   for each row when (old.firm_id <> new.firm_id) execute function publish_move();
 
--- functions: sha256 e4c2c06686f3950fb871ea6068897bf425bfcbf86a9e44c22ae995f2760b9641
+-- A subscription that a token made is suspended while no token sees it (functions/access.sql).
+
+-- The folder of a company token, the firm of a firm token.
+alter table tokens add society_id bigint generated always as (coalesce(folder_id, firm_id)) stored;
+create index tokens_in_use on tokens (third_party_id, society_id) where revoked_at is null;
+create policy delivering on tokens for select using (delivering());
+
+create or replace function opens_webhooks(token tokens) returns boolean language sql as 'select true';
+create or replace function resume_subscriptions() returns trigger language plpgsql as 'begin return null; end';
+create trigger resume_subscriptions after insert on tokens for each row execute function resume_subscriptions();
+
+-- functions: sha256 e3afc0b222df76b43199e8992c9626261f344ab5240f581ff64761db493460ae

@@ -1,0 +1,150 @@
+/** Subscriptions whose tokens are revoked (docs/spec/webhooks.md#suspended-subscriptions). */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readSubscriptions } from '../../src/webhooks/staff.sql.ts'
+import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { answerWith } from '../support/receiver.ts'
+import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { documentEvent, namesOf, sequencesOf } from '../support/stages/webhooks.ts'
+import { until } from '../support/until.ts'
+
+let stage: ReceivingStage
+beforeAll(async () => {
+  stage = await setReceivingStage()
+})
+afterEach(async () => {
+  await stage.sql('delete from grandlivre.subscriptions')
+  await stage.sql('delete from grandlivre.tokens where folder_id is distinct from 111')
+})
+afterAll(() => stage?.close())
+
+let path: string
+beforeEach(({ task }) => {
+  path = `/${task.id}`
+})
+
+const folder = folders.sameFirm
+/** A subscription of a new company token of folder 112. The token of folder 111 stays. */
+async function subscribeByToken(level: 'api' | 'firm' = 'api') {
+  const token = await stage.issue(level, folder)
+  const fields = { postUrl: stage.receiver.url + path, onEvents: ['document'] }
+  const { status, body } = await stage.call('POST', '', fields, token.headers)
+  expect(status).toBe(201)
+  return { id: body.id as number, token }
+}
+
+/** Made by staff, for all schemas, and the same third party. */
+async function subscribeByStaff(): Promise<string> {
+  const [{ id: thirdPartyId }] = await stage.sql(`select id from grandlivre.third_parties where code = 'ONE'`)
+  const postUrl = `${stage.receiver.url}${path}-staff`
+  const fields = { schemaId: '100', level: 'staff', firmId: null, thirdPartyId, postUrl } as const
+  await stage.asOwner((client) =>
+    insertSubscription(client, { ...fields, onEvents: ['document'], folderIds: [] }),
+  )
+  return `${path}-staff`
+}
+
+const publish = (...names: string[]) => stage.publish(names.map((name) => documentEvent(name, '112')))
+const received = (at = path) => namesOf(stage.receiver.accepted(at))
+const attempts = () => stage.receiver.requests(path).length
+const stateOf = async (id: number) => {
+  const [found] = await stage.asOwner((client) => readSubscriptions(client, String(id)))
+  return found!.suspended ? 'suspended' : 'open'
+}
+/** As if its retry were due. */
+const makeDue = () =>
+  stage.sql(`update grandlivre.deliveries set next_attempt_at = now() where state = 'pending'`)
+
+/** Searches that find what is due: what staff subscribed to arrives by the same ones. */
+async function searchRepeatedly(staffs: string) {
+  for (const name of ['x', 'y', 'z']) {
+    await publish(name)
+    await until(() => received(staffs).at(-1) === name)
+  }
+}
+
+test.each(['api', 'firm'] as const)(
+  'after the revocation of its token (%s) nothing is posted, after an issue all is, in order',
+  async (level) => {
+    const { id, token } = await subscribeByToken(level)
+    const staffs = await subscribeByStaff()
+    await publish('a')
+    await until(() => received().at(-1) === 'a')
+    const answered = Promise.withResolvers<void>()
+    stage.receiver.behave(path, (response) => {
+      void answered.promise.then(() => response.writeHead(204).end())
+    })
+    await publish('b')
+    await until(() => attempts() === 2)
+    await publish('c')
+    await stage.revoke(token.id)
+    // The batch in flight ends, and no other follows.
+    answered.resolve()
+    await until(() => received().at(-1) === 'b')
+    await searchRepeatedly(staffs)
+    expect([attempts(), await stateOf(id)]).toEqual([2, 'suspended'])
+    await stage.issue(level, folder)
+    await until(() => received().at(-1) === 'z')
+    expect(received()).toEqual(['a', 'b', 'c', 'x', 'y', 'z'])
+    expect(sequencesOf(stage.receiver.requests(path))).toEqual([1, 2, 3, 4, 5, 6])
+    expect(received(staffs)).toEqual(received())
+    expect(await stateOf(id)).toBe('open')
+  },
+)
+
+test('a delivery that waits is not repeated while its subscription is suspended, and at once afterwards', async () => {
+  const { token } = await subscribeByToken()
+  const staffs = await subscribeByStaff()
+  stage.receiver.behave(path, answerWith(500))
+  await publish('a')
+  await until(() => attempts() === 1)
+  await stage.revoke(token.id)
+  await makeDue()
+  await searchRepeatedly(staffs)
+  expect(attempts()).toBe(1)
+  stage.receiver.behave(path, answerWith(204))
+  await stage.sql(
+    `update grandlivre.deliveries set next_attempt_at = now() + interval '1 day' where state = 'pending'`,
+  )
+  await stage.issue('api', folder)
+  await until(() => received().at(-1) === 'z')
+  expect(received()).toEqual(['a', 'x', 'y', 'z'])
+})
+
+test('one token of several keeps it going; those of another folder, level, partner do not', async () => {
+  const { id, token } = await subscribeByToken()
+  const second = await stage.issue('api', folder)
+  await stage.revoke(token.id)
+  await publish('a')
+  await until(() => received().at(-1) === 'a')
+  expect(await stateOf(id)).toBe('open')
+  await stage.revoke(second.id)
+  expect(await stateOf(id)).toBe('suspended')
+  await stage.issue('api', folders.first)
+  await stage.issue('firm', folders.sameFirm)
+  await stage.sql(`insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)
+    select 100, 990000, id, 'api', 110, 112, sha256('two'), 'hint' from grandlivre.third_parties where code = 'TWO'`)
+  expect(await stateOf(id)).toBe('suspended')
+})
+
+test('the suspended time counts for no limit: a receiver that failed before has the rest of its five days', async () => {
+  const { id, token } = await subscribeByToken()
+  stage.receiver.behave(path, answerWith(500))
+  await publish('a')
+  await until(() => attempts() === 1)
+  await stage.revoke(token.id)
+  const ago = (days: number) => `now() - interval '${days} days'`
+  await stage.sql(`update grandlivre.subscriptions set failing_since = ${ago(14)} where id = ${id}`)
+  await stage.sql(`update grandlivre.tokens set revoked_at = ${ago(10)} where id = ${token.id}`)
+  await stage.issue('api', folder)
+  await until(() => attempts() === 2)
+  await until(async () => (await stage.sql('select max(attempts) from grandlivre.deliveries'))[0].max === 2)
+  const standing = `select enabled, round(extract(epoch from now() - failing_since) / 86400)::int as days,
+    (select attempts_before_replay from grandlivre.deliveries where subscription_id = s.id) as before
+    from grandlivre.subscriptions s where id = ${id}`
+  expect(await stage.sql(standing)).toEqual([{ enabled: true, days: 4, before: 0 }])
+  // Another token ends no suspension.
+  await stage.sql(`update grandlivre.tokens set revoked_at = ${ago(3)} where id = ${token.id}`)
+  await stage.issue('api', folder)
+  expect(await stage.sql(standing)).toMatchObject([{ days: 4 }])
+})
