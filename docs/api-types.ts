@@ -89,7 +89,7 @@ function routeOf({ summary, parameters = [], requestBody, responses }: Operation
   }
   const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
   const answer = success?.content?.['application/json']?.schema
-  const body = Object.values(requestBody?.content ?? {})[0]?.schema
+  const body = requestBody?.content['application/json']?.schema
   const [path, query] = [parametersIn('path'), parametersIn('query')]
   const parts: Record<string, Schema> = {
     ...(isEmpty(path) ? {} : { path }),

@@ -194,6 +194,10 @@ export class Grandlivre {
     return callRoute(this.requests, 'patch', path, ...call)
   }
 
+  put<P extends Path<'put'>>(path: P, ...call: Call<'put', P>): Promise<AnswerOf<'put', P>> {
+    return callRoute(this.requests, 'put', path, ...call)
+  }
+
   delete<P extends Path<'delete'>>(path: P, ...call: Call<'delete', P>): Promise<AnswerOf<'delete', P>> {
     return callRoute(this.requests, 'delete', path, ...call)
   }

@@ -79,6 +79,8 @@ interface Declaration<Query extends z.ZodObject, Call> {
   body?: {
     /** For the documentation; the answer checks it (`checkBody`). */
     schema: z.ZodType
+    /** The schema of a media type that takes another one. */
+    schemaOf?: Record<string, z.ZodType>
     /** For the documentation, where the schema alone would yield a body that makes no sense. */
     example?: unknown
     /** Without parameters, in lower case. */

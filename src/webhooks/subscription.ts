@@ -2,7 +2,7 @@
  * Validates subscriptions and applies patches: decisions only. The document of a subscription holds what a caller
  * writes: postUrl, onEvents and accountingFolderId (docs/spec/webhooks.md#subscriptions).
  *
- * A patch turns one document into another, and POST and PATCH end in the same schema, so no patch leaves what a POST
+ * A patch turns one document into another, and POST, PUT and PATCH end in the same schema, so no patch leaves what a POST
  * would refuse.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -41,7 +41,8 @@ const folderId = z
 
 /** The schema of the document that a caller sends, with the message for a document that is not an object. */
 export function subscriptionDocument(rules: TargetRules) {
-  const postUrl = z.string({ error: requiredOr('must be an address') }).superRefine((text, context) => {
+  const required = 'is required; null: nothing is posted, and events are read by number'
+  const postUrl = z.string({ error: requiredOr('must be an address', required) }).superRefine((text, context) => {
     const message = vetUrl(text, rules)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
@@ -81,8 +82,13 @@ export function subscriptionDocument(rules: TargetRules) {
   )
 }
 
-function requiredOr(message: string): z.core.$ZodErrorMap {
-  return ({ input }) => (input === undefined ? 'is required' : message)
+function requiredOr(message: string, required = 'is required'): z.core.$ZodErrorMap {
+  return ({ input }) => (input === undefined ? required : message)
+}
+
+/** A merge patch (RFC 7396): the fields that it names, each as a whole. Only `postUrl` may be null: no field can be removed. */
+export function mergePatchDocument(rules: TargetRules) {
+  return subscriptionDocument(rules).partial()
 }
 
 export type SubscriptionDocument = z.output<ReturnType<typeof subscriptionDocument>>

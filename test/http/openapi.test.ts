@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
 
   test('shows bodies that their routes take', async () => {
     const shown = routes.filter(({ body }) => body?.example !== undefined)
-    expect(shown.map(({ method }) => method)).toEqual(['post', 'patch'])
+    expect(shown.map(({ method }) => method)).toEqual(['post', 'patch', 'put'])
     for (const { body } of shown) expect(body?.schema.safeParse(body.example).error).toBeUndefined()
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const { content } = body.paths['/api/v1/webhook/{id}'].patch.requestBody

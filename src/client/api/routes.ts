@@ -723,48 +723,117 @@ export interface Routes {
   }
   patch: {
     /**
-     * Applies a JSON Patch to a subscription of the caller, completely or not at all, and enables it
+     * Applies a patch to a subscription of the caller, completely or not at all, and enables it
      */
     '/webhook/{id}': {
       path: {
         id: string
       }
-      /**
-       * JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a string or a number, and a moved or copied value stays an item or a field. The result must be valid for POST. To add or replace /position with "latest" skips what was not delivered yet
-       *
-       * @maxItems 100
-       */
-      body: (
+      body:
+        | (
+            | {
+                op: 'add'
+                path: string
+                value: string | number | null | (string | number)[]
+              }
+            | {
+                op: 'replace'
+                path: string
+                value: string | number | null | (string | number)[]
+              }
+            | {
+                op: 'remove'
+                path: string
+              }
+            | {
+                op: 'move'
+                from: string
+                path: string
+              }
+            | {
+                op: 'copy'
+                from: string
+                path: string
+              }
+            | {
+                op: 'test'
+                path: string
+                value: unknown
+              }
+          )[]
         | {
-            op: 'add'
-            path: string
-            value: string | number | null | (string | number)[]
+            /**
+             * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
+             */
+            postUrl?: string | null
+            /**
+             * Kinds of events. All operations of a kind are sent
+             *
+             * @minItems 1
+             */
+            onEvents?: (
+              | 'connector'
+              | 'accountingFolder'
+              | 'exercice'
+              | 'accountingLineEntry'
+              | 'accountingEntryLettering'
+              | 'cloudDocument'
+              | 'document'
+              | 'portfolio'
+              | 'thirdParty'
+              | 'adminMessage'
+              | 'ledger'
+              | 'visitedPage'
+              | 'yousignSignature'
+              | 'taxReturnSent'
+            )[]
+            /**
+             * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
+             */
+            accountingFolderId?: (string | number)[]
           }
-        | {
-            op: 'replace'
-            path: string
-            value: string | number | null | (string | number)[]
-          }
-        | {
-            op: 'remove'
-            path: string
-          }
-        | {
-            op: 'move'
-            from: string
-            path: string
-          }
-        | {
-            op: 'copy'
-            from: string
-            path: string
-          }
-        | {
-            op: 'test'
-            path: string
-            value: unknown
-          }
-      )[]
+      answer: WebhookSubscription
+    }
+  }
+  put: {
+    /**
+     * Replaces a subscription of the caller, completely or not at all, and enables it
+     */
+    '/webhook/{id}': {
+      path: {
+        id: string
+      }
+      body: {
+        /**
+         * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
+         */
+        postUrl: string | null
+        /**
+         * Kinds of events. All operations of a kind are sent
+         *
+         * @minItems 1
+         */
+        onEvents: (
+          | 'connector'
+          | 'accountingFolder'
+          | 'exercice'
+          | 'accountingLineEntry'
+          | 'accountingEntryLettering'
+          | 'cloudDocument'
+          | 'document'
+          | 'portfolio'
+          | 'thirdParty'
+          | 'adminMessage'
+          | 'ledger'
+          | 'visitedPage'
+          | 'yousignSignature'
+          | 'taxReturnSent'
+        )[]
+        /**
+         * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
+         */
+        accountingFolderId?: (string | number)[]
+      }
       answer: WebhookSubscription
     }
   }

@@ -92,9 +92,12 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
 
 function bodyOf({ body }: Route): RouteConfig['request'] {
   if (!body) return {}
-  const { schema, example } = body
+  const { schema, schemaOf = {}, example } = body
   const content = Object.fromEntries(
-    body.mediaTypes.map((type) => [type, { schema, ...(example === undefined ? {} : { example }) }]),
+    body.mediaTypes.map((type) => {
+      const own = schemaOf[type]
+      return [type, own ? { schema: own } : { schema, ...(example === undefined ? {} : { example }) }]
+    }),
   )
   const description = 'Read as JSON if Content-Type is absent'
   return { body: { required: true, description, content } }

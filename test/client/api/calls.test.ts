@@ -35,7 +35,7 @@ test('a route answers what it answers to everybody, in the current version of th
   )
 })
 
-test('a subscription is made, read, patched and deleted', async () => {
+test('a subscription is made, read, patched, replaced and deleted', async () => {
   const made = await ledger.post('/webhook', { body: { postUrl: null, onEvents: ['document'] } })
   expect(made.signingSecret).toMatch(/^whsec_/)
   const path = { id: made.id }
@@ -44,6 +44,13 @@ test('a subscription is made, read, patched and deleted', async () => {
     'document',
     'ledger',
   ])
+  const replaced = await ledger.put('/webhook/{id}', {
+    path,
+    body: { postUrl: null, onEvents: ['portfolio'] },
+  })
+  expect(replaced.onEvents).toEqual(['portfolio'])
+  const merged = await ledger.patch('/webhook/{id}', { path, body: { onEvents: ['ledger'] } })
+  expect(merged.onEvents).toEqual(['ledger'])
   expect((await ledger.get('/webhook/{id}', { path })).id).toBe(made.id)
   expect(await ledger.delete('/webhook/{id}', { path })).toBeNull()
   expect(await codeOf(ledger.get('/webhook/{id}', { path }))).toEqual(['ERR-WEBHOOK-NOT-FOUND', 404])

@@ -39,7 +39,9 @@ describe('a request body', () => {
     const id = await make(firm)
     const patched = await patch(firm, id, [], 'text/plain')
     expect(patched.status).toBe(415)
-    expect(patched.headers.get('accept-patch')).toBe('application/json-patch+json, application/json')
+    expect(patched.headers.get('accept-patch')).toBe(
+      'application/json-patch+json, application/merge-patch+json, application/json',
+    )
   })
 
   test('is accepted with no Content-Type, or an empty one', async () => {

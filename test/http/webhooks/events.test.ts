@@ -97,7 +97,9 @@ describe('the events of a subscription are read', () => {
     const back = await routes.patch(routes.firm, id, [{ op: 'replace', path: '/postUrl', value: null }])
     expect(back.body.postUrl).toBe(null)
     const rest = await routes.post(routes.firm, { onEvents: ['document'] })
-    expect(issuesOf(rest)).toEqual({ postUrl: 'is required' })
+    expect(issuesOf(rest)).toEqual({
+      postUrl: 'is required; null: nothing is posted, and events are read by number',
+    })
   })
 
   test('with the kinds and folders of the time of their commit', async () => {

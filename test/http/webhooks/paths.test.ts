@@ -10,7 +10,7 @@ describe('the webhook routes', () => {
     const { firm, webhook } = routes
     for (const [path, allowed] of [
       ['', 'POST, GET, HEAD'],
-      ['/7', 'GET, HEAD, PATCH, DELETE'],
+      ['/7', 'GET, HEAD, PATCH, PUT, DELETE'],
       ['/7/deliveries', 'GET, HEAD'],
       ['/7/replay', 'POST'],
       ['/7/ping', 'POST'],
@@ -18,7 +18,7 @@ describe('the webhook routes', () => {
       ['/event/document', 'GET, HEAD'],
       ['/event/document/111', 'GET, HEAD'],
     ] as const) {
-      const answer = await request(webhook(path), firm, 'PUT')
+      const answer = await request(webhook(path), firm, 'OPTIONS')
       expect([path, codeOf(answer), answer.headers.get('allow')]).toEqual([
         path,
         [405, 'ERR-METHOD-NOT-ALLOWED'],
@@ -53,7 +53,13 @@ describe('the webhook routes', () => {
     const patch = body.paths['/api/v1/webhook/{id}'].patch
     expect(Object.keys(patch.requestBody.content)).toEqual([
       'application/json-patch+json',
+      'application/merge-patch+json',
       'application/json',
+    ])
+    const merge = patch.requestBody.content['application/merge-patch+json'].schema
+    expect([Object.keys(merge.properties), merge.required]).toEqual([
+      ['postUrl', 'onEvents', 'accountingFolderId'],
+      undefined,
     ])
     const operation = patch.requestBody.content['application/json-patch+json'].schema.items
     expect(operation.oneOf).toHaveLength(6)

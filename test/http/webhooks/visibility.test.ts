@@ -127,6 +127,7 @@ describe('a caller sees its own subscriptions and no others', () => {
       'get /api/v1/webhook/{id}/deliveries',
       'post /api/v1/webhook/{id}/replay',
       'post /api/v1/webhook/{id}/rotate-secret',
+      'put /api/v1/webhook/{id}',
       'delete /api/v1/webhook/{id}',
     ]
     expect(await openTo(asFirm)).toEqual([])

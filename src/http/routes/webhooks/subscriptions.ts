@@ -14,6 +14,7 @@ import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing
 import {
   documentOf,
   foldersFor,
+  mergePatchDocument,
   patchDocument,
   patched,
   type SubscriptionDocument,
@@ -65,6 +66,13 @@ const many = { content: { 'application/json': { schema: z.array(WebhookSubscript
 const noQuery = z.strictObject({})
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
+const created = {
+  schema: subscriptionDocument({ allowInsecure: false }),
+  example: { postUrl: 'https://example.com/ledger-events', onEvents: ['ledger', 'cloudDocument'] },
+  mediaTypes: ['application/json'] as const,
+}
+const changed = { 200: { ...one, description: 'The subscription after the change' } }
+
 const create = tokenRoute({
   method: 'post',
   path: '/api/v1/webhook',
@@ -75,11 +83,7 @@ const create = tokenRoute({
     'of one third party may create 100 subscriptions in one schema, disabled ones included, unless the operators set ' +
     'another limit. Above the limit the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
   query: noQuery,
-  body: {
-    schema: subscriptionDocument({ allowInsecure: false }),
-    example: { postUrl: 'https://example.com/ledger-events', onEvents: ['ledger', 'cloudDocument'] },
-    mediaTypes: ['application/json'],
-  },
+  body: created,
   answers: {
     201: {
       ...oneWithSecret,
@@ -176,45 +180,81 @@ async function listReceiving({ c, services, principal }: TokenCall<unknown>): Pr
   return c.json(receivers.map(shown), 200, uncached)
 }
 
+const merged = mergePatchDocument({ allowInsecure: false })
+
 const change = tokenRoute({
   method: 'patch',
   path: '/api/v1/webhook/{id}',
   ...routeAccess,
-  summary: 'Applies a JSON Patch to a subscription of the caller, completely or not at all, and enables it',
+  summary: 'Applies a patch to a subscription of the caller, completely or not at all, and enables it',
   description:
-    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays. New kinds and folders count for ' +
+    'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays; or, as application/merge-patch+json or ' +
+    'a JSON object, the fields to set (RFC 7396), of which only postUrl may be null. New kinds and folders count for ' +
     'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
     'goes on where it stopped; /position, set to "latest", skips what it missed. If /postUrl changes, deliveries that ' +
     'wait for a retry are sent at once; with null nothing is posted.',
   query: noQuery,
   params: subscriptionId,
   body: {
-    schema: patchDocument,
+    schema: z.union([patchDocument, merged]),
+    schemaOf: { 'application/json-patch+json': patchDocument, 'application/merge-patch+json': merged },
     example: [{ op: 'replace', path: '/onEvents', value: ['ledger'] }],
-    mediaTypes: ['application/json-patch+json', 'application/json'],
+    mediaTypes: ['application/json-patch+json', 'application/merge-patch+json', 'application/json'],
   },
-  answers: { 200: { ...one, description: 'The subscription after the change' } },
-  answer: changeOwn,
+  answers: changed,
+  answer: (call) => {
+    const { body, c } = call
+    const type = c.req.header('content-type')?.toLowerCase() ?? ''
+    const merges = type.includes('merge-patch') || !(type.includes('json-patch') || Array.isArray(body))
+    if (!merges) {
+      const patch = checkBody(patchDocument, body)
+      return changeOwn(call, (document) => patched(document, patch), skipsToLatest(patch))
+    }
+    const given = checkBody(mergePatchDocument(rulesOf(call.services)), body)
+    return changeOwn(call, (document) => ({ ...document, ...given }))
+  },
+})
+
+const replace = tokenRoute({
+  method: 'put',
+  path: '/api/v1/webhook/{id}',
+  ...routeAccess,
+  summary: 'Replaces a subscription of the caller, completely or not at all, and enables it',
+  description:
+    'The body is that of POST, and what it leaves out is as POST has it. It has the effects of a PATCH; the secret and the ' +
+    'numbers of events stay.',
+  query: noQuery,
+  params: subscriptionId,
+  body: created,
+  answers: changed,
+  answer: (call) => {
+    const document = checkBody(subscriptionDocument(rulesOf(call.services)), call.body)
+    return changeOwn(call, () => document)
+  },
 })
 
 /**
+ * Makes of a subscription what `next` returns; skips what was not delivered yet, if asked for.
+ *
  * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
  * first. It is not locked during the DNS lookup of a new address, nor while a long backlog gets its numbers: the
  * transaction ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so the
  * repetition gives the same address.
  */
-async function changeOwn({ c, services, principal, body }: TokenCall<unknown>): Promise<Response> {
+async function changeOwn(
+  { c, services, principal }: TokenCall<unknown>,
+  next: (document: SubscriptionDocument) => unknown,
+  skips = false,
+): Promise<Response> {
   const id = readSubscriptionId(c.req.param('id'))
   const rules = rulesOf(services)
-  const patch = checkBody(patchDocument, body)
-  const skips = skipsToLatest(patch)
   const { schemaId } = principal
   const vetted = new Set<string | null>([null])
   let isNumbered = false
   for (;;) {
     const outcome = await inTenant(services.database, schemaId, async (client) => {
       const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
-      const document = checkBody(subscriptionDocument(rules), patched(documentOf(before), patch))
+      const document = checkBody(subscriptionDocument(rules), next(documentOf(before)))
       const folderIds = foldersFor(principal, document)
       const added = folderIds.filter((folderId) => !before.folderIds.includes(folderId))
       await checkFolders(client, principal, added)
@@ -281,6 +321,7 @@ export const subscriptionRoutes: readonly Route[] = [
   listForKind,
   listForKindAndFolder,
   change,
+  replace,
   rotateSecret,
   remove,
 ]
