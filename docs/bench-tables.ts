@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { floorName, oursName, type Row, ratiosOf, type Sample, withoutDigestName } from '../bench/rows.ts'
+import type { FullExportSample } from '../bench/small/full-exports.ts'
 import { median } from '../bench/statistics.ts'
 import { targetsTable } from './bench-targets.ts'
 import { spreadOf, table } from './markdown.ts'
@@ -47,6 +48,14 @@ interface FoldersRun extends Run {
   }[]
 }
 
+interface FullExportsRun extends Run {
+  folders: number
+  movements: number
+  clients: number
+  processes: number
+  rows: { name: string; samples: FullExportSample[] }[]
+}
+
 interface NewcomerRun extends Run {
   results: { name: string; s: number; targetS: number; isMet: boolean }[]
 }
@@ -56,6 +65,7 @@ const files = {
   movements: 'bench/results/movements-600000.json',
   memory: 'bench/results/memory-600000.json',
   folders: 'bench/results/folders-2000.json',
+  fullExports: 'bench/results/full-exports-3000.json',
   newcomer: 'bench/results/newcomer.json',
 }
 
@@ -69,10 +79,11 @@ export function withResults(page: string): string {
 }
 
 function blocksOfResults(): Record<string, () => string[]> {
-  const [movements, memory, folders, newcomer] = [
+  const [movements, memory, folders, fullExports, newcomer] = [
     read<MovementsRun>(files.movements),
     read<MemoryRun>(files.memory),
     read<FoldersRun>(files.folders),
+    read<FullExportsRun>(files.fullExports),
     read<NewcomerRun>(files.newcomer),
   ]
   const of =
@@ -88,6 +99,7 @@ function blocksOfResults(): Record<string, () => string[]> {
     targets: of(movements, (run) => targetsTable(run.sections, memory?.rows)),
     memory: of(memory, memoryTable),
     folders: of(folders, foldersTable),
+    full: of(fullExports, fullExportsTable),
     newcomer: of(newcomer, newcomerTable),
   }
 }
@@ -256,6 +268,49 @@ function foldersTable(run: FoldersRun): string[] {
           of(({ clientCpuMs, exports }) => clientCpuMs / exports, 2),
           of(({ peakMb }) => peakMb, 0),
           String(samples.reduce((sum, { refused }) => sum + refused.length, 0)),
+        ]
+      }),
+    ),
+  ]
+}
+
+function fullExportsTable(run: FullExportsRun): string[] {
+  const { folders, movements, clients, processes, rows } = run
+  return [
+    ...origin(run, files.fullExports, repeated(rows[0]!.samples.length, 'round')),
+    '',
+    `${whole(folders)} folders of ${whole(movements)} movements, ${clients} clients that trigger, ${repeated(processes, 'process')}:`,
+    '',
+    ...table(
+      [
+        '',
+        'DONE',
+        's',
+        'exports/s',
+        'full speed after s',
+        'triggered in s',
+        'CPU s',
+        'database CPU s',
+        'key/info ms, median',
+        'p99',
+      ],
+      rows.map(({ name, samples }) => {
+        const of = (pick: (sample: FullExportSample) => number | null, decimals: number) =>
+          spreadOf(
+            samples.map((sample) => pick(sample) ?? Number.NaN),
+            decimals,
+          )
+        return [
+          name,
+          of(({ done }) => done, 0),
+          of(({ seconds }) => seconds, 0),
+          of(({ done, seconds }) => done / seconds, 1),
+          of(({ fullSpeedAfter }) => fullSpeedAfter, 0),
+          of(({ triggerSeconds }) => triggerSeconds, 0),
+          of(({ cpuSeconds }) => cpuSeconds, 0),
+          of(({ databaseCpuSeconds }) => databaseCpuSeconds, 0),
+          of(({ keyInfoMs }) => keyInfoMs.p50, 1),
+          of(({ keyInfoMs }) => keyInfoMs.p99, 0),
         ]
       }),
     ),

@@ -2,9 +2,12 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { createOwnerPool } from '../../src/db/pool.ts'
+import { vacuumLedger } from '../../src/sample/seed.sql.ts'
 import { makeDataDir } from '../dataset.ts'
 import { project, say } from '../own-process.ts'
-import { environmentOf } from '../service-process.ts'
+import { environmentOf, importFrom } from '../service-process.ts'
+import { copyFolder, type TokenOfFolder } from './copies.sql.ts'
 
 /** A checkout of the project with a folder in a database of its own, so schemas may differ. */
 export interface Candidate {
@@ -42,4 +45,26 @@ export async function databaseOf({ dataDir }: Candidate): Promise<{ pid: number;
   const postmaster = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8')
   const postgresVersion = (await readFile(join(dataDir, 'postgres/PG_VERSION'), 'utf8')).trim()
   return { pid: Number.parseInt(postmaster, 10), postgresVersion }
+}
+
+/** @returns the folder and its copies, each with a token */
+export async function copyFolders(
+  { name, checkout, dataDir }: Candidate,
+  copies: number,
+): Promise<TokenOfFolder[]> {
+  say(`copying the folder ${copies.toLocaleString('en')} times for ${name}`)
+  const { openDatabase } = await importFrom<typeof import('../../src/db/database.ts')>(
+    checkout,
+    'db/database.ts',
+  )
+  const database = await openDatabase({ dataDir, databaseUrl: undefined })
+  const pool = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'grandlivre bench' })
+  try {
+    const tokens = await copyFolder(pool, 'DEMO', copies)
+    await vacuumLedger(pool)
+    return tokens
+  } finally {
+    await pool.end()
+    await database.close()
+  }
 }

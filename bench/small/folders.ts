@@ -1,22 +1,20 @@
 /**
  * `npm run bench:folders`: thousands of small folders, each pulled once by one of many clients, from one, two and
  * four processes of the service on one database. With `--against FOLDER` another checkout of the project takes
- * turns with this one.
+ * turns with this one. `--full` triggers a full export of each instead (`full-exports.ts`).
  */
 import { createHash } from 'node:crypto'
-import { createOwnerPool } from '../../src/db/pool.ts'
-import { vacuumLedger } from '../../src/sample/seed.sql.ts'
 import { movementsMin } from '../../src/sample/seed.ts'
 import { drain } from '../drain.ts'
 import { startUsage } from '../measure.ts'
-import { against, only, readOptions, wholeNumber } from '../options.ts'
+import { against, flag, only, readOptions, wholeNumber } from '../options.ts'
 import { runBench, say, script, startListener } from '../own-process.ts'
 import { loadLines, watchMachine } from '../report/machine.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'
-import { importFrom, type ServiceProcess, startServiceProcess, yearUrl } from '../service-process.ts'
-import { type Candidate, databaseOf, makeCandidates } from './candidate.ts'
-import { copyFolder } from './copies.sql.ts'
+import { type ServiceProcess, startServiceProcess, yearUrl } from '../service-process.ts'
+import { type Candidate, copyFolders, databaseOf, makeCandidates } from './candidate.ts'
 import { type FoldersRow, type FoldersSample, tableOfFolders } from './folders-table.ts'
+import { measureFullExports } from './full-exports.ts'
 import type { Pass, PassSeen } from './readers.ts'
 
 const processCounts = [1, 2, 4].map((count) => ({
@@ -39,16 +37,27 @@ interface Running {
 }
 
 runBench(async (stack) => {
-  const { folders, movements, clients, rounds, ...options } = readOptions('npm run bench:folders', {
-    folders: wholeNumber('folders', 2_000, [1, 100_000]),
-    movements: wholeNumber('movements of each', 2_000, [movementsMin, 100_000]),
-    clients: wholeNumber('clients at once', 32, [1, 1_000]),
-    rounds: wholeNumber('rounds', 3, [1, 100]),
+  const full = process.argv.includes('--full')
+  const { folders, movements, clients, rounds, seconds, ...options } = readOptions('npm run bench:folders', {
+    full: flag('trigger a full export of each folder, instead of pulling it'),
+    folders: wholeNumber('folders', full ? 3_000 : 2_000, [1, 100_000]),
+    movements: wholeNumber('movements of each', full ? 1_500 : 2_000, [movementsMin, 100_000]),
+    clients: wholeNumber('clients at once', full ? 8 : 32, [1, 1_000]),
+    rounds: wholeNumber('rounds', full ? 1 : 3, [1, 100]),
+    seconds: wholeNumber('with --full, when a round ends at the latest', 300, [1, 10_000]),
     only,
     against,
   })
   const counts = options.only.of(processCounts)
   const processes = Math.max(...counts.map(({ count }) => count))
+  if (full) {
+    const [{ count }] = counts as [(typeof counts)[number]]
+    return measureFullExports(
+      { folders, movements, clients, rounds, seconds, processes: count },
+      options.against,
+      stack,
+    )
+  }
 
   const running: Running[] = []
   for (const candidate of await makeCandidates(movements, options.against, stack))
@@ -117,8 +126,7 @@ async function startOnCopies(
   }
   // Each start makes new credentials, which replace those of the one before.
   const last = services.at(-1)!
-  say(`copying the folder ${(folders - 1).toLocaleString('en')} times for ${name}`)
-  const tokens = await copyOf(candidate, folders - 1)
+  const tokens = (await copyFolders(candidate, folders - 1)).map(({ token }) => token)
   const url = yearUrl(last, last.exercices.at(-1)!.id)
   const thirdPartySecret = last.headers['X-Third-Party-Secret']!
   const expected = await drain(url, last.headers)
@@ -135,24 +143,6 @@ async function startOnCopies(
     services,
     hashed: hashed.length,
     pass: { path, thirdPartySecret, tokens, expected },
-  }
-}
-
-/** @returns tokens, of the folder and of each copy */
-async function copyOf({ checkout, dataDir }: Candidate, copies: number): Promise<string[]> {
-  const { openDatabase } = await importFrom<typeof import('../../src/db/database.ts')>(
-    checkout,
-    'db/database.ts',
-  )
-  const database = await openDatabase({ dataDir, databaseUrl: undefined })
-  const pool = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'grandlivre bench' })
-  try {
-    const tokens = await copyFolder(pool, 'DEMO', copies)
-    await vacuumLedger(pool)
-    return tokens.map(({ token }) => token)
-  } finally {
-    await pool.end()
-    await database.close()
   }
 }
 
