@@ -72,28 +72,21 @@ export const date = text()
   })
   .openapi({ type: 'string', format: 'date', pattern: datePattern.source, example: '2026-01-31' })
 
-/** One of these words, exactly. */
-export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
-  return z.enum(words, {
+/** One of these words, in any letter case. The document of the API lists the words as they are. */
+export function oneOf<const Words extends readonly string[]>(words: Words) {
+  const word = z.enum(words, {
     error: ({ input }) => {
       if (input === undefined) return 'is required'
       return Array.isArray(input) ? 'may be given only once' : `must be ${listed(words)}`
     },
   })
+  return z.preprocess((given) => wordOf(words, given) ?? given, word)
 }
 
-/** One of these words in any letter case, spelled out because a pattern in OpenAPI has no flags. */
-export function anyCase<const Words extends readonly string[]>(words: Words) {
-  const pattern = new RegExp(`^(${words.map((word) => word.replace(/[a-z]/gi, bothCases)).join('|')})$`)
-  return text()
-    .regex(pattern, `must be ${listed(words)}`)
-    .transform(
-      (given): Words[number] => words.find((word) => word.toLowerCase() === given.toLowerCase()) ?? given,
-    )
-}
-
-function bothCases(letter: string): string {
-  return `[${letter.toUpperCase()}${letter.toLowerCase()}]`
+/** The word that this is in another letter case. */
+export function wordOf<Word extends string>(words: readonly Word[], given: unknown): Word | undefined {
+  const folded = typeof given === 'string' ? given.toLowerCase() : undefined
+  return words.find((word) => word.toLowerCase() === folded)
 }
 
 /**

@@ -81,8 +81,9 @@ function queryWith(name: string, value: string): URLSearchParams {
   return new URLSearchParams({ ...query, [name]: value })
 }
 
-/** What the text of a parameter means. Spaces around the values of a list are trimmed. */
-function meantBy({ type }: Schema, text: string): unknown {
+/** What the text of a parameter means. Words are read in any letter case; spaces around the values of a list are trimmed. */
+function meantBy({ type, enum: words }: Schema, text: string): unknown {
+  if (words) return words.find((word) => String(word).toLowerCase() === text.toLowerCase()) ?? text
   if (type === 'array') return [text.trim()]
   return type === 'integer' && /^\d+$/.test(text) ? Number(text) : text
 }

@@ -352,14 +352,11 @@ export interface Routes {
          * The folder, instead of the header society-id
          */
         accountingFolderId?: string
+        format: 'JSON' | 'TRA' | 'FEC' | 'CSV' | 'PARQUET'
         /**
-         * JSON, TRA, FEC, CSV or PARQUET, in any letter case
+         * The file is compressed
          */
-        format: string
-        /**
-         * gzip or zstd, in any letter case: the file is compressed
-         */
-        compression?: string
+        compression?: 'gzip' | 'zstd'
         /**
          * The fiscal year, instead of a period; only with TRA, FEC, CSV or PARQUET; required with FEC
          */
@@ -379,13 +376,13 @@ export interface Routes {
          */
         journalIds?: string[]
         /**
-         * UTF-8 instead of ISO 8859-15, in any letter case; only with FEC
+         * UTF-8 instead of ISO 8859-15; only with FEC
          */
-        encoding?: string
+        encoding?: 'utf-8'
         /**
-         * The further columns of the imported file too, in any letter case; only with FEC
+         * The further columns of the imported file too; only with FEC
          */
-        columns?: string
+        columns?: 'extended'
       }
       answer: ExportJob
     }

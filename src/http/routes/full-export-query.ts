@@ -14,11 +14,11 @@ import {
 } from '../../formats/file-formats.ts'
 import {
   accountingFolderId,
-  anyCase,
   date,
   id,
   idSchema,
   listed,
+  oneOf,
   optional,
   several,
   text,
@@ -29,10 +29,7 @@ import { periodIssues } from './period-query.ts'
 /** Longer periods are refused: no fiscal year is longer. */
 const periodMonthsMax = 24
 
-const format = anyCase(offeredFormats).openapi({
-  description: `${listed(offeredFormats)}, in any letter case`,
-  example: 'JSON',
-})
+const format = oneOf(offeredFormats).openapi({ example: 'JSON' })
 
 /** For the description of a parameter, and for its refusal. */
 function takenBy(parameter: FormatParameter): string {
@@ -51,7 +48,7 @@ const described = (parameter: FormatParameter, what: string) => {
 }
 
 const option = <Option extends keyof typeof formatOptions>(parameter: Option, what: string) =>
-  optional(anyCase<(typeof formatOptions)[Option]>(formatOptions[parameter])).openapi(
+  optional(oneOf<(typeof formatOptions)[Option]>(formatOptions[parameter])).openapi(
     described(parameter, what),
   )
 
@@ -60,8 +57,8 @@ export const fullExportQuery = z
     version,
     accountingFolderId,
     format,
-    compression: optional(anyCase(compressionNames)).openapi({
-      description: `${listed(compressionNames)}, in any letter case: the file is compressed`,
+    compression: optional(oneOf(compressionNames)).openapi({
+      description: 'The file is compressed',
       example: 'zstd',
     }),
     idExercice: optional(id).openapi(described('idExercice', 'The fiscal year, instead of a period')),
@@ -77,8 +74,8 @@ export const fullExportQuery = z
         minItems: 1,
         ...described('journalIds', 'Journals to restrict to'),
       }),
-    encoding: option('encoding', 'UTF-8 instead of ISO 8859-15, in any letter case'),
-    columns: option('columns', 'The further columns of the imported file too, in any letter case'),
+    encoding: option('encoding', 'UTF-8 instead of ISO 8859-15'),
+    columns: option('columns', 'The further columns of the imported file too'),
   })
   .superRefine(
     (query, context) => {

@@ -44,7 +44,7 @@ const timeParameters = {
 
 /** Present: only entries awaiting validation. */
 export const draft = text()
-  .transform((value) => value !== 'false' && value !== '0')
+  .transform((value) => value.toLowerCase() !== 'false' && value !== '0')
   .optional()
   .openapi({
     type: 'string',

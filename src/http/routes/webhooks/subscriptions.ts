@@ -7,7 +7,7 @@ import type { Principal } from '../../../auth/principal.ts'
 import { readId } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
-import { eventKinds, isEventKind } from '../../../events/kinds.ts'
+import { eventKinds } from '../../../events/kinds.ts'
 import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
 import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
 import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing/signing-secrets.ts'
@@ -35,7 +35,7 @@ import {
 } from '../../../webhooks/subscriptions.sql.ts'
 import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
 import { checkBody } from '../../body.ts'
-import { idSchema } from '../../query.ts'
+import { idSchema, wordOf } from '../../query.ts'
 import { type Route, type TokenCall, tokenRoute } from '../../route.ts'
 import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
 
@@ -170,8 +170,9 @@ const listForKindAndFolder = tokenRoute({
 })
 
 async function listReceiving({ c, services, principal }: TokenCall<unknown>): Promise<Response> {
-  const { name = '', accountingFolderId } = c.req.param() as { name?: string; accountingFolderId?: string }
-  if (!isEventKind(name)) throw invalid('name', `must be one of ${eventKinds.join(', ')}`)
+  const { name: given, accountingFolderId } = c.req.param() as { name?: string; accountingFolderId?: string }
+  const name = wordOf(eventKinds, given)
+  if (name === undefined) throw invalid('name', `must be one of ${eventKinds.join(', ')}`)
   const folderId = accountingFolderId === undefined ? undefined : readFolderId(accountingFolderId, principal)
   const receivers = await inTenant(services.database, principal.schemaId, async (client) => {
     if (folderId !== undefined) await checkFolders(client, principal, [folderId])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { request } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { request } from '../../support/service.ts'
+import { type CallerStage, keyInfo, setCallerStage } from '../../support/stages/caller-stage.ts'
 
 let stage: CallerStage
 
