@@ -42,10 +42,12 @@ const folderId = z
 /** The schema of the document that a caller sends, with the message for a document that is not an object. */
 export function subscriptionDocument(rules: TargetRules) {
   const required = 'is required; null: nothing is posted, and events are read by number'
-  const postUrl = z.string({ error: requiredOr('must be an address', required) }).superRefine((text, context) => {
-    const message = vetUrl(text, rules)
-    if (message !== undefined) context.addIssue({ code: 'custom', message })
-  })
+  const postUrl = z
+    .string({ error: requiredOr('must be an address', required) })
+    .superRefine((text, context) => {
+      const message = vetUrl(text, rules)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    })
   return z.strictObject(
     {
       postUrl: postUrl

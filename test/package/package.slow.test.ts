@@ -94,7 +94,8 @@ test('the package holds programs, types, a README and a licence', async () => {
   const built = names.filter((name) => name.startsWith('dist/'))
   expect(built.length).toBeGreaterThan(0)
   // Nothing of the service: the partner's rooms and the codes of errors alone.
-  const ours = /^dist\/(?:client\/.*|partner\/.*|grandlivre|printable|error-codes|webhook-delivery)\.(?:js|d\.ts)$/
+  const ours =
+    /^dist\/(?:client\/.*|partner\/.*|grandlivre|printable|error-codes|webhook-delivery)\.(?:js|d\.ts)$/
   expect(built.filter((name) => !ours.test(name))).toEqual([])
   expect(names.filter((name) => !built.includes(name)).toSorted()).toEqual([
     'LICENSE',

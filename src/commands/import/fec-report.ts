@@ -43,25 +43,16 @@ function replaced({ replacement }: FecImported): string[] {
   ]
 }
 
+type CountedSentence = [count: number, sentence: string]
+
 /** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */
 function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
   const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
-  const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments, encodingExample: example } = imported
-  const {
-    renamedColumns: renamed,
-    quotedLines,
-    groupedAmounts,
-    trailingMinuses,
-    dayColumns,
-  } = imported.findings
+  const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
-  const sentences: [count: number, sentence: string][] = [
-    [
-      example === undefined ? 0 : 1,
-      `Read as ${imported.encoding}: line ${example?.line} has "${example?.text}", which as ` +
-        `${example?.otherEncoding} would be "${example?.otherText}"; --encoding decides otherwise`,
-    ],
+  const sentences: CountedSentence[] = [
+    ...encodingSentence(imported),
     [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
     [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
     [
@@ -96,6 +87,29 @@ function departures(imported: FecImported): string[] {
       `${counted(payments, 'line')} with a ModeRglt that is none of the six modes of payment: kept as filed, not shown`,
     ],
     [attachments, `Attachments of movements: ${attachments.toLocaleString('en')}`],
+    ...formSentences(imported),
+    ...imported.earlierImports.map(
+      ({ start, end }): CountedSentence => [
+        1,
+        `The ledger of ${start} to ${end} was imported by an earlier version, which kept less of its file. ` +
+          'To bring it up, import that file again with --replace',
+      ],
+    ),
+  ]
+  return sentences.filter(([count]) => count > 0).map(([, sentence]) => sentence)
+}
+
+function encodingSentence({ encoding, encodingExample: example }: FecImported): CountedSentence[] {
+  if (example === undefined) return []
+  const { line, text, otherEncoding, otherText } = example
+  const other = `which as ${otherEncoding} would be "${otherText}"`
+  return [[1, `Read as ${encoding}: line ${line} has "${text}", ${other}; --encoding decides otherwise`]]
+}
+
+/** What other programs write in another form than the standard, and the import takes. */
+function formSentences({ findings }: FecImported): CountedSentence[] {
+  const { renamedColumns: renamed, quotedLines, groupedAmounts, trailingMinuses, dayColumns } = findings
+  return [
     [
       renamed.length,
       `Columns under another name: ${renamed.map(({ name, column }) => `${name} is ${column}`).join(', ')}`,
@@ -103,21 +117,19 @@ function departures(imported: FecImported): string[] {
     [quotedLines, `${counted(quotedLines, 'line')} with all fields in quotes, read without them`],
     [groupedAmounts, `${counted(groupedAmounts, 'amount')} with blanks between thousands, such as 1 500,00`],
     [trailingMinuses, `${counted(trailingMinuses, 'amount')} with the minus at the end, such as 1,00-`],
-    ...[...dayColumns].map(([column, { shortDays }]): [number, string] => [
-      shortDays,
-      `${counted(shortDays, 'date')} in ${column} with a day or month of one digit, such as 5/1/2025`,
-    ]),
-    ...[...dayColumns].map(([column, { droppedTimes }]): [number, string] => [
-      droppedTimes,
-      `${counted(droppedTimes, 'time')} of day in ${column} dropped`,
-    ]),
-    ...imported.earlierImports.map(({ start, end }): [number, string] => [
-      1,
-      `The ledger of ${start} to ${end} was imported by an earlier version, which kept less of its file. ` +
-        'To bring it up, import that file again with --replace',
-    ]),
+    ...[...dayColumns].map(
+      ([column, { shortDays }]): CountedSentence => [
+        shortDays,
+        `${counted(shortDays, 'date')} in ${column} with a day or month of one digit, such as 5/1/2025`,
+      ],
+    ),
+    ...[...dayColumns].map(
+      ([column, { droppedTimes }]): CountedSentence => [
+        droppedTimes,
+        `${counted(droppedTimes, 'time')} of day in ${column} dropped`,
+      ],
+    ),
   ]
-  return sentences.filter(([count]) => count > 0).map(([, sentence]) => sentence)
 }
 
 export function counted(number: number, one: string, many = `${one}s`): string {
