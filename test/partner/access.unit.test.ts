@@ -59,7 +59,7 @@ test.each([0o640, 0o604, 0o620])(
     expect(() => findAccess({ HOME: home })).toThrow(
       expect.objectContaining({
         message: `Other users can read or write ${path}, which holds secrets`,
-        remedy: `Run chmod 600 '${path}'.`,
+        remedy: [`Run chmod 600 '${path}'.`],
       }),
     )
   },
