@@ -14,6 +14,7 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import iconv from 'iconv-lite'
 import { parseHeader } from './columns.ts'
+import { quotedFields } from './fields.ts'
 import { frenchGrade } from './french-words.ts'
 import { FecError, FecProblems } from './problem.ts'
 
@@ -69,7 +70,7 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
   const choice = byWords(words)
   // In UTF-8 half or more of the high bytes continue a character; in the other encodings few do.
   if (notUtf8 === undefined || continuing * 4 <= high) return choice
-  const place = fieldsNotOf('utf-8', notUtf8).next().value!
+  const place = fieldsNotOf('utf-8', notUtf8, (line) => line.split(/[\t|;"]/)).next().value!
   return { encoding: 'utf-8', example: exampleOf(place, 'utf-8', choice.encoding) }
 }
 
@@ -117,7 +118,8 @@ function kindOfNeighbour(bytes: Buffer, at: number, step: 1 | -1): string {
   return byte >= 0x61 ? 'a' : '0'
 }
 
-const isOfField = (byte: number) => byte >= 0x20 && byte !== 0x7c && byte !== 0x3b
+/** Neither a control character nor a quote, `|` or `;`. */
+const isOfField = (byte: number) => byte >= 0x20 && byte !== 0x22 && byte !== 0x7c && byte !== 0x3b
 const isOfWord = (byte: number) => byte > 0x20 && isOfField(byte)
 
 function byWords(words: ReadonlyMap<string, Place>): EncodingChoice {
@@ -160,8 +162,9 @@ export async function checkEncoding(
   for await (const block of wholeLines(bytes)) {
     header ??= decodeLines(block.lines, encoding).split('\n')[0]!
     const { separator } = parseHeader(header)
-    for (const { line, column, field } of fieldsNotOf(encoding, block, separator)) {
-      const name = header.split(separator)[column]?.trim() ?? 'line'
+    const cut = (line: string) => quotedFields(line, separator) ?? line.split(separator)
+    for (const { line, column, field } of fieldsNotOf(encoding, block, cut)) {
+      const name = cut(header)[column]?.trim() ?? 'line'
       const message = `text in ${encoding} is expected, as --encoding says; without it the encoding is detected`
       problems.add(line, name, decodeLines(field, encoding).trim(), message)
     }
@@ -170,14 +173,15 @@ export async function checkEncoding(
   return { encoding }
 }
 
+/** @param cut makes fields of a line */
 function* fieldsNotOf(
   encoding: FecEncoding,
   { lines, firstLine }: Block,
-  separator: string | RegExp = /[\t|;]/,
+  cut: (line: string) => string[],
 ): Generator<Place & { column: number }, undefined> {
   if (isOf(encoding, lines)) return
   for (const [index, line] of lines.toString('latin1').split('\n').entries())
-    for (const [column, text] of line.split(separator).entries()) {
+    for (const [column, text] of cut(line).entries()) {
       const field = Buffer.from(text, 'latin1')
       if (!isOf(encoding, field)) yield { line: firstLine + index, column, field }
     }

@@ -28,6 +28,12 @@ function ledgerOf(labels: readonly string[], encoding: FecEncoding): Buffer {
   return fecFile(rows, { encoding: encoding === 'utf-8' ? 'utf8' : encoding })
 }
 
+function inQuotes(file: Buffer): Buffer {
+  const lines = file.toString('latin1').trimEnd().split('\n')
+  const quoted = lines.map((line) => `"${line.split('\t').join('"\t"')}"`)
+  return Buffer.from(`${quoted.join('\n')}\n`, 'latin1')
+}
+
 async function read(file: Buffer): Promise<EncodingChoice & { lines: FecLine[] }> {
   const choice = await detectEncoding(inPieces(file))
   return { ...choice, lines: (await Array.fromAsync(parseFec(inPieces(file), choice.encoding))).flat() }
@@ -201,6 +207,7 @@ const middle = plainLines.indexOf('\n', plainLines.length / 2) + 1
 
 test.each([
   ['alone', (file: Buffer) => file],
+  ['in quotes', inQuotes],
   [
     'in 1,000 plain lines',
     (file: Buffer) =>
@@ -318,6 +325,13 @@ test.each([
     }
   },
 )
+
+test('the column of bytes that are refused is counted in fields, also in quotes', async () => {
+  const file = inQuotes(ledgerOf(['Facture', 'RÉGLÉ'], 'windows-1252'))
+  const separated = Buffer.from(file.toString('latin1').replaceAll('Fournitures', 'A\tB'), 'latin1')
+  const refused = await checkEncoding(inPieces(separated), 'utf-8').catch((error: unknown) => error)
+  expect((refused as FecError).problems).toMatchObject([{ line: 3, column: 'EcritureLib', value: 'RÉGLÉ' }])
+})
 
 test('an encoding that is named is taken where the bytes are of it, whatever words say', async () => {
   for (const encoding of fecEncodings) {
