@@ -248,7 +248,7 @@ test('a process is not ready once its database has adopted another key', async (
 
 test('a database whose key is lost takes a new one once its secrets are gone', async () => {
   await makeKnown()
-  const page = await readFile(new URL('../../docs/operators/restore.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../docs/operators.md', import.meta.url), 'utf8')
   const [statements] = page.match(/^begin;\n[^`]*commit;$/m)!
   await ask(database.ownerUrl, statements)
   const key = randomBytes(32)
