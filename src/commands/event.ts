@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { ClientBase } from 'pg'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { listEvents } from '../events/events.sql.ts'
@@ -18,6 +18,7 @@ export function addEventCommands(program: Command, terminal: Terminal): void {
     .description('publish an event of another program')
     .requiredOption('--schema <id>', 'the tenant in which it happened', checkId)
     .option('--folder <id>', 'the folder; of the schema as a whole otherwise', checkId)
+    .option('--person <id>', 'the person who caused it', checkPerson)
     .requiredOption('--name <kind>', eventKinds.join(', '))
     .requiredOption('--operation <operation>', 'CREATE, UPDATE, DELETE or VOID, as the kind knows them')
     .requiredOption('--data <json>', `as the kind says, such as '{"id":"4711"}'`)
@@ -39,19 +40,30 @@ export function addEventCommands(program: Command, terminal: Terminal): void {
     .action((options) => replay(terminal, options))
 }
 
+/** @throws {InvalidArgumentError} above 2^53-1: readers of JSON could not keep it */
+function checkPerson(given: string): string {
+  const id = checkId(given)
+  if (Number.isSafeInteger(Number(id))) return id
+  throw new InvalidArgumentError('A person has a number from 1 to 2^53-1.')
+}
+
 interface Emit {
   schema: string
   folder?: string
+  person?: string
   name: string
   operation: string
   data: string
 }
 
-async function emit(terminal: Terminal, { schema, folder, name, operation, data }: Emit): Promise<void> {
+async function emit(
+  terminal: Terminal,
+  { schema, folder, person, name, operation, data }: Emit,
+): Promise<void> {
   const payload = checkEventPayload({ name, operation, data: parseData(data) })
   await asOwner(terminal, async (client) => {
     await checkScope(client, schema, folder)
-    await publish(client, schema, [{ ...payload, folderId: folder ?? null }])
+    await publish(client, schema, [{ ...payload, folderId: folder ?? null, personId: person ?? null }])
     const details = { name, operation }
     await recordAct(client, { act: 'event emit', schemaId: schema, folderId: folder, details })
     const scope = folder === undefined ? '' : `, folder ${folder}`

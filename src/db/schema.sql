@@ -803,6 +803,7 @@ CREATE TABLE subscriptions (
   pinged_at timestamp with time zone,
   numbered bigint DEFAULT 0 NOT NULL,
   collected bigint DEFAULT 0 NOT NULL,
+  woken_at timestamp with time zone,
   CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
   CONSTRAINT subscriptions_check CHECK ((level = 'staff'::text) = (firm_id IS NULL)),
   CONSTRAINT subscriptions_check1 CHECK (level <> 'api'::text OR cardinality(folder_ids) = 1),
@@ -1356,11 +1357,11 @@ END
 REVOKE ALL ON FUNCTION entries_named(bigint,text,boolean,integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION entries_named(bigint,text,boolean,integer) TO grandlivre_service;
 
-CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint)
+CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint, of_person bigint DEFAULT NULL::bigint)
  RETURNS json
  LANGUAGE sql
  STABLE
-RETURN (SELECT json_strip_nulls(json_build_object('schemaId', event_scope.of_schema, 'firmId', firm.id, 'firmSIRET', firm.siret, 'accountingFolderId', folder.id, 'accountingFolderRef', folder.reference, 'accountingFolderSIRET', folder.siret)) AS json_strip_nulls FROM (((SELECT event_scope.of_schema AS schema_id) named LEFT JOIN folders folder ON ((((folder.schema_id)::bigint = named.schema_id) AND ((folder.id)::bigint = event_scope.of_folder)))) LEFT JOIN firms firm ON ((((firm.schema_id)::bigint = named.schema_id) AND ((firm.id)::bigint = COALESCE(event_scope.of_firm, (folder.firm_id)::bigint))))))
+RETURN (SELECT json_strip_nulls(json_build_object('schemaId', event_scope.of_schema, 'firmId', firm.id, 'firmSIRET', firm.siret, 'accountingFolderId', folder.id, 'accountingFolderRef', folder.reference, 'accountingFolderSIRET', folder.siret, 'persPhysiqueId', event_scope.of_person)) AS json_strip_nulls FROM (((SELECT event_scope.of_schema AS schema_id) named LEFT JOIN folders folder ON ((((folder.schema_id)::bigint = named.schema_id) AND ((folder.id)::bigint = event_scope.of_folder)))) LEFT JOIN firms firm ON ((((firm.schema_id)::bigint = named.schema_id) AND ((firm.id)::bigint = COALESCE(event_scope.of_firm, (folder.firm_id)::bigint))))))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.exercice_holds_entries()

@@ -11,6 +11,8 @@ export interface EventOrigin {
   folderId?: string | null
   /** Needed only without `folderId`: the firm of a folder is known. */
   firmId?: string | null
+  /** Who caused it, if it was a person who is known: 1 to 2^53-1. */
+  personId?: string | null
 }
 
 export type NewEvent = EventPayload & EventOrigin
@@ -32,9 +34,9 @@ export async function insertEvents(
   await client.query(
     `insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
      select $1::bigint, e.folder_id, e.name, e.operation,
-            grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id), e.data::json
-     from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[])
-       with ordinality as e (folder_id, firm_id, name, operation, data, position)
+            grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id, e.person_id), e.data::json
+     from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[])
+       with ordinality as e (folder_id, firm_id, name, operation, data, person_id, position)
      order by e.position`,
     [
       schemaId,
@@ -43,6 +45,7 @@ export async function insertEvents(
       column((event) => event.name),
       column((event) => event.operation),
       column((event) => JSON.stringify(event.data)),
+      column((event) => event.personId ?? null),
     ],
   )
 }

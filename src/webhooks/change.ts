@@ -8,6 +8,7 @@ import {
   enableSubscription,
   type Subscription,
   skipToLatest,
+  wakeSubscription,
 } from './subscriptions.sql.ts'
 
 /** What the subscription becomes, and whether it skips what was not delivered yet. */
@@ -29,6 +30,7 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
   await changeSubscription(client, id, change.to)
   if (change.skips) await skipToLatest(client, id)
   await enableSubscription(client, id)
+  await wakeSubscription(client, id)
 }
 
 /**

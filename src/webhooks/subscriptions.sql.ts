@@ -214,9 +214,6 @@ export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id
 /**
  * Changes a subscription. Before a change of its kinds or folders all committed events have their numbers (`numberAll`);
  * what it selected until then is kept for these.
- *
- * If the address changes, deliveries that wait for a retry are sent at once: the delay, perhaps a day, was meant for
- * the old address.
  */
 export async function changeSubscription(
   client: ClientBase,
@@ -230,14 +227,30 @@ export async function changeSubscription(
        where id = $1 and numbered > 0 and (on_events <> $3 or folder_ids <> $4)
        -- No number is of the time between two changes.
        on conflict do nothing
-     ), hastened as (
-       update grandlivre.deliveries d set next_attempt_at = now()
-       from grandlivre.subscriptions s
-       where s.id = $1 and s.post_url is distinct from $2
-         and d.subscription_id = s.id and d.state = 'pending' and d.next_attempt_at > now()
      )
      update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
     [id, to.postUrl, to.onEvents, to.folderIds],
+  )
+}
+
+/**
+ * Sends what waits for a retry at once, if it was not woken within `everyMs`. That attempt uses up no place in the table of
+ * retries: a receiver that is still down loses none of its three days.
+ */
+export async function wakeSubscription(client: ClientBase, id: string, everyMs = 0): Promise<void> {
+  await client.query(
+    `with woken as (
+       update grandlivre.subscriptions set woken_at = clock_timestamp()
+       where id = $1 and coalesce(woken_at <= clock_timestamp() - $2 * interval '1 ms', true)
+       returning id
+     ), hastened as (
+       update grandlivre.deliveries d
+       set next_attempt_at = now(), attempts_before_replay = least(d.attempts_before_replay + 1, d.attempts)
+       from woken where d.subscription_id = woken.id and d.state = 'pending' and d.next_attempt_at > now()
+       returning d.schema_id
+     )
+     select pg_notify('grandlivre_events', schema_id::text) from hastened`,
+    [id, everyMs],
   )
 }
 

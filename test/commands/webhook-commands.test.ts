@@ -79,6 +79,22 @@ test('an event that staff emit is delivered to its subscribers', async (context)
   ).toHaveLength(3)
 })
 
+test('the scope of an emitted event names the person who caused it, if one is given', async (context) => {
+  const { run, sql, ownerUrl } = await stageOf(context)
+  const most = '9007199254740991'
+  await run(...emitted('document', 'CREATE', documentData, '--person', most))
+  await run(...emitted('document', 'CREATE', documentData))
+  const scopes = (await sql('select scope::text from events order by id')).map(({ scope }) => scope)
+  expect(scopes).toEqual([`{"schemaId":100,"persPhysiqueId":${most}}`, '{"schemaId":100}'])
+  for (const wrong of ['0', '9007199254740992', 'Anna']) {
+    const { code, error } = await cli(
+      ownerUrl,
+      ...emitted('document', 'CREATE', documentData, '--person', wrong),
+    )
+    expect([code, error]).toEqual([1, expect.stringContaining('--person <id>')])
+  }
+})
+
 test('staff subscribe a third party to all schemas, to one, or to folders', async (context) => {
   const { run, sql } = await stageOf(context)
   const create = (...place: string[]) => [

@@ -1242,6 +1242,9 @@ export interface EventScope {
   accountingFolderId?: number
   accountingFolderRef?: string
   accountingFolderSIRET?: string
+  /**
+   * The person who caused it
+   */
   persPhysiqueId?: number
 }
 export interface AccountingFolderCreateEvent {

@@ -34,4 +34,12 @@ create or replace function opens_webhooks(token tokens) returns boolean language
 create or replace function resume_subscriptions() returns trigger language plpgsql as 'begin return null; end';
 create trigger resume_subscriptions after insert on tokens for each row execute function resume_subscriptions();
 
--- functions: sha256 e3afc0b222df76b43199e8992c9626261f344ab5240f581ff64761db493460ae
+-- When what waited for a retry was last sent ahead of its time.
+alter table subscriptions add woken_at timestamptz;
+
+-- The person who caused an event, if it is known.
+drop function if exists event_scope(bigint, bigint, bigint);
+create or replace function event_scope(of_schema bigint, of_firm bigint, of_folder bigint, of_person bigint default null)
+  returns json language sql as 'select null::json';
+
+-- functions: sha256 31d675ca1b0e91f54794dfa039641cc820c4406ceadd3bbee28a1cf241e3983a

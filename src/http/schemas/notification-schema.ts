@@ -10,7 +10,7 @@ const scope = z
     accountingFolderId: z.number().int().optional(),
     accountingFolderRef: z.string().optional(),
     accountingFolderSIRET: z.string().optional(),
-    persPhysiqueId: z.number().int().optional(),
+    persPhysiqueId: z.number().int().optional().openapi({ description: 'The person who caused it' }),
   })
   .openapi('EventScope')
 

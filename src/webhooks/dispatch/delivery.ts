@@ -65,7 +65,7 @@ export type Decision =
  */
 export function decide(attempted: Attempted, now: number, random: number): Decision {
   const { status, retryAfter, attempts } = attempted
-  if (status !== null && status >= 200 && status <= 299) return { state: 'delivered' }
+  if (isSuccess(status)) return { state: 'delivered' }
   const disabled = (disable: string): Decision => ({ state: 'pending', nextAttemptAt: now, disable })
   if (status === 410) return disabled('the receiver answered 410 Gone')
   const giveUpAt = (attempted.failingSince ?? now) + limits.subscriptionFailingMsMax
@@ -76,6 +76,10 @@ export function decide(attempted: Attempted, now: number, random: number): Decis
   // An attempt planned after the five days comes at their end instead, as the last one.
   const planned = Math.min(now + delay * (1 + limits.deliveryJitter * random), giveUpAt)
   return { state: 'pending', nextAttemptAt: Math.ceil(Math.max(planned, now + requestedMs)), disable: null }
+}
+
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status <= 299
 }
 
 /** Parses seconds or a date. Returns 0 for anything else, and for a past date. */

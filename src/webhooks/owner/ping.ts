@@ -1,6 +1,6 @@
 /**
  * Sends one event at once, so that its owner sees whether a receiver is reachable and verifies signatures
- * (docs/spec/webhooks.md#ping). It is no delivery: it has no number, is not repeated, and changes nothing of the
+ * (docs/spec/webhooks.md#ping). It is no delivery: it has no number and is not repeated. One that arrives wakes the
  * subscription. It goes through the same checks of its target as every delivery.
  */
 import type { ClientBase, Pool } from 'pg'
@@ -9,6 +9,7 @@ import { inTenant, whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import type { TraceHeaders } from '../../telemetry/telemetry.ts'
 import { notificationOf } from '../body.ts'
+import { isSuccess } from '../dispatch/delivery.ts'
 import { type DeliveryResponse, type PostParts, post } from '../dispatch/post.ts'
 import { lockSealedSecrets } from '../signing/signing-secrets.sql.ts'
 import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
@@ -18,6 +19,7 @@ import {
   lockOwnSubscription,
   type Owner,
   type Subscription,
+  wakeSubscription,
 } from '../subscriptions.sql.ts'
 
 export interface PingParts {
@@ -92,5 +94,8 @@ export async function sendPing(
     ...openSecrets(sealed, masterKey),
   }
   // Its time-out is shorter than the time that a stopping process gives to running requests.
-  return { at, disabled, ...(await post(deliveries, request, new AbortController().signal)) }
+  const response = await post(deliveries, request, new AbortController().signal)
+  if (isSuccess(response.status))
+    await whileDelivering(database, (client) => wakeSubscription(client, subscriptionId))
+  return { at, disabled, ...response }
 }

@@ -4,10 +4,13 @@ import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { type NumberedEvent, notificationOf } from '../body.ts'
-import { findOwnSubscription, type Owner } from '../subscriptions.sql.ts'
+import { findOwnSubscription, type Owner, wakeSubscription } from '../subscriptions.sql.ts'
 import { numberInParts } from './number-in-parts.ts'
 import { oldestNumber, readNumbered } from './numbered.sql.ts'
 import { readNumbering } from './numbering.sql.ts'
+
+/** Reading sends what waits for a retry at once, this often: reads in a loop must be no storm at a dead receiver. */
+const wokenEveryMs = 30_000
 
 export interface EventPage {
   /** A JSON array of `{"sequence","event"}`. */
@@ -36,8 +39,9 @@ export async function readEvents(
   for (;;) {
     const page = await inTenant(database, schemaId, async (client) => {
       if (!(await findOwnSubscription(client, owner, subscriptionId))) return undefined
-      const { numbered, isBehind } = await readNumbering(client, subscriptionId)
+      const { numbered, isBehind, isRetried } = await readNumbering(client, subscriptionId)
       if (isBehind && !isNumbered) return 'behind'
+      if (isRetried) await wakeSubscription(client, subscriptionId, wokenEveryMs)
       const events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
       const isExpired = after < numbered && events[0]?.sequence !== after + 1
       if (isExpired) throw expired(await oldestNumber(client, subscriptionId, after))

@@ -117,15 +117,18 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
   })
 }
 
-/** The last number of a subscription, and whether there are events without a number. */
+/** The last number of a subscription, whether there are events without a number, and whether a delivery waits for a retry. */
 export async function readNumbering(
   client: ClientBase,
   subscriptionId: string,
-): Promise<{ numbered: number; isBehind: boolean }> {
-  const { rows } = await client.query<{ numbered: number; isBehind: boolean }>({
+): Promise<{ numbered: number; isBehind: boolean; isRetried: boolean }> {
+  const { rows } = await client.query<{ numbered: number; isBehind: boolean; isRetried: boolean }>({
     name: 'read-numbering',
     text: `select s.numbered::float8 as numbered,
-        exists (select from ${positions} where ${firstMatch} is not null) as "isBehind"
+        exists (select from ${positions} where ${firstMatch} is not null) as "isBehind",
+        s.enabled and s.post_url is not null and exists (select from deliveries d
+          where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay and d.next_attempt_at > now()
+          offset 0) as "isRetried"
       from subscriptions s where s.id = $1`,
     values: [subscriptionId],
   })

@@ -192,8 +192,8 @@ const change = tokenRoute({
     'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays; or, as application/merge-patch+json or ' +
     'a JSON object, the fields to set (RFC 7396), of which only postUrl may be null. New kinds and folders count for ' +
     'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
-    'goes on where it stopped; /position, set to "latest", skips what it missed. If /postUrl changes, deliveries that ' +
-    'wait for a retry are sent at once; with null nothing is posted.',
+    'goes on where it stopped; /position, set to "latest", skips what it missed. Deliveries that wait for a retry ' +
+    'are sent at once; without an address nothing is posted.',
   query: noQuery,
   params: subscriptionId,
   body: {
