@@ -5,6 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { readHostNames } from './listen.ts'
 import { tracesShareOf } from './traces-share.ts'
 import { deliveryBytesMax, deliveryEventsMax } from './webhook-delivery.ts'
 
@@ -45,7 +46,7 @@ export interface Config {
   /** Months for which the audit is kept. */
   auditRetentionMonths: number
   /** Where metrics are read. Absent: nowhere. */
-  metrics: { host: string; port: number } | undefined
+  metrics: { host: string; port: number; allowedHosts: readonly string[] } | undefined
   /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
   otlpEndpoint: string | undefined
   /** Share of the traces that begin in this service which are recorded, 0 to 1. */
@@ -91,12 +92,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** Address of a service for clients on its own machine: `http://127.0.0.1:8080`. */
-export function urlOf(host: string, port: number | string): string {
-  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
-}
-
 /** @throws {ConfigError} naming every missing or malformed setting */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const mistakes: string[] = []
@@ -126,6 +121,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     const isSet = text(`${name}_PORT`) !== undefined
     return isSet ? { host, port: wholeNumber(`${name}_PORT`, 0, 0, 65535) } : undefined
   }
+  const metrics = listener('METRICS')
   const masterKeyText = text('MASTER_KEY')
   let masterKey: Buffer | undefined
   if (masterKeyText !== undefined) {
@@ -167,7 +163,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
     webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
     auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
-    metrics: listener('METRICS'),
+    metrics: metrics && { ...metrics, allowedHosts: readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes) },
     otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
     tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
     console: listener('CONSOLE'),

@@ -1,6 +1,6 @@
-/** Binds the ports of the service: of the API, of metrics, of the console. */
+/** Binds the ports of the service: of the API, of metrics, of the console. The last two answer for few names. */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 
 /** Settings with a port and its address, for errors. */
 export interface ListenSettings {
@@ -33,4 +33,39 @@ export function listen(
   })
   server.listen(port, host, () => resolve((server.address() as AddressInfo).port))
   return promise
+}
+
+/** Address of a service for clients on its own machine: `http://127.0.0.1:8080`. */
+export function urlOf(host: string, port: number | string): string {
+  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+/**
+ * @param text of the setting
+ * @returns names of hosts, which are separated by commas
+ */
+export function readHostNames(
+  setting: string,
+  text: (setting: string) => string | undefined,
+  mistakes: string[],
+): string[] {
+  const names = (text(setting) ?? '').split(',').map((name) => name.trim())
+  for (const name of names.filter((given) => !/^[\w.-]*$/.test(given)))
+    mistakes.push(`${setting} must be names without ports, separated by commas, not "${name}"`)
+  return names.filter((name) => name !== '')
+}
+
+/**
+ * Whether a request is for us: another site may let its name lead to this machine (DNS rebinding), and its pages then
+ * read what we answer. Such a request carries that name, so only loopback names, bare addresses and our own names count.
+ * @param host the header, with or without a port
+ * @param names that count beside those, in any letter case
+ */
+export function isOurHost(host: string | undefined, names: readonly string[]): boolean {
+  const url = `http://${host}`
+  if (host === undefined || !/^[\w.:[\]-]+$/.test(host) || !URL.canParse(url)) return false
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  const isKnown = names.some((known) => known.toLowerCase() === name)
+  return isKnown || name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0
 }

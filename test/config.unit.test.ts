@@ -44,6 +44,20 @@ test('traces follow the caller, and the share that begins here is a setting', ()
     ).toEqual([`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "${argument}"`])
 })
 
+test('metrics are read under an address, or under names that are set', () => {
+  const allowed = (names?: string) =>
+    readConfig({ METRICS_PORT: '9464', METRICS_ALLOWED_HOSTS: names }).metrics!.allowedHosts
+  expect([undefined, '', ' grandlivre , Metrics.internal,'].map(allowed)).toEqual([
+    [],
+    [],
+    ['grandlivre', 'Metrics.internal'],
+  ])
+  for (const name of ['grandlivre:9464', 'http://grandlivre', '*', 'a b'])
+    expect(mistakesOf({ METRICS_PORT: '9464', METRICS_ALLOWED_HOSTS: name })).toEqual([
+      `METRICS_ALLOWED_HOSTS must be names without ports, separated by commas, not "${name}"`,
+    ])
+})
+
 test('webhooks may not reach private networks unless the operator allows it', () => {
   const allowed = (value: string) => readConfig({ WEBHOOK_ALLOW_INSECURE: value }).webhookAllowInsecure
   expect(readConfig({}).webhookAllowInsecure).toBe(false)

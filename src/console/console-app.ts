@@ -12,9 +12,10 @@ import type { Pool } from 'pg'
 import type { Session } from '../auth/console/keys.ts'
 import { limits } from '../config.ts'
 import type { Services } from '../http/services.ts'
+import { isOurHost } from '../listen.ts'
 import { Attempts } from './access/attempts.ts'
 import type { ConsoleEdge } from './access/edge.ts'
-import { csrfOf, isCsrf, isOurHost, isOurOrigin, securityHeaders } from './access/guard.ts'
+import { csrfOf, isCsrf, isOurOrigin, securityHeaders } from './access/guard.ts'
 import { safeTarget, sessionOf, signIn, signInForm, signOut } from './access/sign-in.ts'
 import { layout } from './layout.ts'
 import type { Viewers } from './live.ts'
@@ -59,7 +60,7 @@ const setHeaders: MiddlewareHandler = async (c, next) => {
 
 function checkHost(own: string): MiddlewareHandler {
   return async (c, next) => {
-    if (!isOurHost(c.req.header('host'), own))
+    if (!isOurHost(c.req.header('host'), [own]))
       throw new Refusal(
         421,
         'The console is reached by a loopback name, an address, or the name of CONSOLE_HOST.',

@@ -1,8 +1,7 @@
 /** Node's server around the console, on a port of its own. */
 import { createServer } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
-import { urlOf } from '../config.ts'
-import { listen } from '../listen.ts'
+import { listen, urlOf } from '../listen.ts'
 import type { ListenerTiming } from '../timing.ts'
 
 type Fetch = Parameters<typeof getRequestListener>[0]

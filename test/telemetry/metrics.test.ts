@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type MetricName, metrics, prometheusName } from '../../src/telemetry/metrics.ts'
 import { download, movementsUrl } from '../support/download.ts'
@@ -19,7 +20,7 @@ import { documentEvent } from '../support/stages/webhooks.ts'
 import { metricsOf, type Samples, sumOf } from '../support/telemetry/scrape.ts'
 import { until } from '../support/until.ts'
 
-const metricsOnAnyPort = { metrics: { host: '127.0.0.1', port: 0 } }
+const metricsOnAnyPort = { metrics: { host: '127.0.0.1', port: 0, allowedHosts: ['Metrics.internal'] } }
 
 let stage: ExportStage
 let webhooks: ReceivingStage
@@ -243,11 +244,36 @@ test('a database that hangs delays no scrape: only what must be read from it is 
   await database.drop()
 })
 
+const scrapedHosts: Record<number, (string | undefined)[]> = {
+  200: [
+    ...['127.0.0.1', '10.0.0.1:9464', '[::1]', '[2001:db8::1]:9464'],
+    ...['localhost', 'LOCALHOST:9464', 'metrics.internal', 'METRICS.internal:9464'],
+  ],
+  // A page that lets its own name lead to this machine sends that name.
+  421: [
+    ...['evil.test', 'evil.test:9464', 'metrics.internal.evil.test', '127.0.0.1.evil.test'],
+    ...['user@localhost', '', undefined],
+  ],
+}
+
+test.each(Object.entries(scrapedHosts).flatMap(([status, hosts]) => hosts.map((host) => ({ host, status }))))(
+  'a scrape of the host $host is answered with $status',
+  async ({ host, status }) => {
+    const { hostname, port } = new URL(stage.service.metricsUrl!)
+    const socket = connect(Number(port), hostname)
+    // HTTP/1.0 alone may lack the header.
+    socket.write(`GET /metrics HTTP/1.0\r\n${host === undefined ? '' : `Host: ${host}\r\n`}\r\n`)
+    const answer = await text(socket)
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(answer.includes('# TYPE')).toBe(status === '200')
+  },
+)
+
 test('a port that another program has ends the start with a sentence that names the setting', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
-  const start = startTestService(stage.database, { metrics: { host: '127.0.0.1', port } })
+  const start = startTestService(stage.database, { metrics: { host: '127.0.0.1', port, allowedHosts: [] } })
   await expect(start).rejects.toThrow(
     `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set METRICS_PORT`,
   )

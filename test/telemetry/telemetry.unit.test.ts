@@ -6,7 +6,11 @@ import { defaultTiming } from '../../src/timing.ts'
 import { metricsOf, sumOf } from '../support/telemetry/scrape.ts'
 
 async function started(): Promise<StartedTelemetry> {
-  const config = { metrics: { host: '127.0.0.1', port: 0 }, otlpEndpoint: undefined, tracesShare: 1 }
+  const config = {
+    metrics: { host: '127.0.0.1', port: 0, allowedHosts: [] },
+    otlpEndpoint: undefined,
+    tracesShare: 1,
+  }
   const telemetry = await startTelemetry(config, defaultTiming.telemetry, () => {})
   onTestFinished(() => telemetry.close())
   return telemetry

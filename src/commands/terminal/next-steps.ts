@@ -1,4 +1,5 @@
-import { type Config, urlOf } from '../../config.ts'
+import type { Config } from '../../config.ts'
+import { urlOf } from '../../listen.ts'
 
 /** Lines for staff: how to give a partner access to a folder that was just filled. */
 export function nextSteps(

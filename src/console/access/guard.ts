@@ -2,23 +2,13 @@
  * Which requests are answered at all. Other pages of the browser must not act in the name of staff, nor read what they
  * see.
  *
- * - Host: another site may let its name lead to this machine (DNS rebinding), and its pages then count as ours. Such a
- *   request carries that name, so only loopback names, bare addresses and CONSOLE_HOST are accepted.
+ * - Host: only loopback names, bare addresses and CONSOLE_HOST are accepted (`isOurHost`).
  * - Origin: browsers say where a form comes from, in Sec-Fetch-Site or, where the connection is not trusted, in Origin.
  *   The cookie is SameSite=Strict, but other ports of this machine are of the same site.
  * - Token: a form carries a token of its session (`csrf`).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { isIP } from 'node:net'
 import { sha256 } from '../../auth/secrets.ts'
-
-/** @param host the header, with or without a port. @param own CONSOLE_HOST */
-export function isOurHost(host: string | undefined, own: string): boolean {
-  const url = `http://${host}`
-  if (host === undefined || !/^[\w.:[\]-]+$/.test(host) || !URL.canParse(url)) return false
-  const name = new URL(url).hostname.replace(/^\[|\]$/g, '')
-  return name === 'localhost' || name.endsWith('.localhost') || name === own.toLowerCase() || isIP(name) !== 0
-}
 
 export interface OriginHeaders {
   host: string | undefined

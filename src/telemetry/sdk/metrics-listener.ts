@@ -1,6 +1,7 @@
 /** GET /metrics, on a port of its own: nothing of partners reaches it, and nothing else is served there. */
 import { createServer, type ServerResponse } from 'node:http'
-import { listen } from '../../listen.ts'
+import type { Config } from '../../config.ts'
+import { isOurHost, listen } from '../../listen.ts'
 
 export interface MetricsListener {
   port: number
@@ -12,11 +13,13 @@ export interface MetricsListener {
  * @throws {Error} if the port cannot be used, with the remedy
  */
 export async function listenForScrapes(
-  { host, port }: { host: string; port: number },
+  { host, port, allowedHosts }: NonNullable<Config['metrics']>,
   text: () => Promise<string>,
 ): Promise<MetricsListener> {
   const server = createServer((incoming, outgoing) => {
     incoming.resume()
+    if (!isOurHost(incoming.headers.host, [host, ...allowedHosts]))
+      return end(outgoing, 421, 'METRICS_ALLOWED_HOSTS has no such name\n')
     const path = incoming.url?.split('?', 1)[0]
     if (path !== '/metrics') return end(outgoing, 404, 'Only /metrics is here\n')
     if (incoming.method !== 'GET' && incoming.method !== 'HEAD') {

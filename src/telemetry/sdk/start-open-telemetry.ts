@@ -7,7 +7,8 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources'
 import { type IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
-import { type Config, urlOf } from '../../config.ts'
+import type { Config } from '../../config.ts'
+import { urlOf } from '../../listen.ts'
 import type { Log } from '../../log.ts'
 import type { TelemetryTiming } from '../../timing.ts'
 import type { StartedTelemetry } from '../telemetry.ts'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { csrfOf, isCsrf, isOurHost, isOurOrigin } from '../../../src/console/access/guard.ts'
+import { csrfOf, isCsrf, isOurOrigin } from '../../../src/console/access/guard.ts'
 import { safeTarget } from '../../../src/console/access/sign-in.ts'
+import { isOurHost } from '../../../src/listen.ts'
 
 test.each([
   ['localhost:9090', true],
@@ -10,6 +11,8 @@ test.each([
   ['192.168.1.4:9090', true],
   ['console.example.org', true],
   ['CONSOLE.example.org:443', true],
+  ['Other', true],
+  ['[2001:DB8::1]', true],
   // Names of others that lead to this machine.
   ['evil.example.com', false],
   ['127.0.0.1.evil.example.com', false],
@@ -18,7 +21,7 @@ test.each([
   ['', false],
   [undefined, false],
 ])('the host %s is ours: %s', (host, isOurs) => {
-  expect(isOurHost(host, 'console.example.org')).toBe(isOurs)
+  expect(isOurHost(host, ['Console.example.org', 'other'])).toBe(isOurs)
 })
 
 const host = '127.0.0.1:9090'
