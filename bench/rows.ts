@@ -2,8 +2,12 @@
 import type { Usage } from './measure.ts'
 import { median } from './statistics.ts'
 
-/** The database's own COPY, with which everything is compared. */
-export const floorName = 'floor: COPY to nowhere'
+/** The database's own COPYs of what an export reads, over two connections. Every ratio to the floor is to this one. */
+export const floorName = 'floor: two COPYs to nowhere'
+/** The same year as one statement, over one connection: what people would write. */
+export const joinedName = 'one joined COPY to nowhere'
+/** They render nothing. */
+export const namesOfCopies: readonly string[] = [floorName, joinedName]
 export const oursName = 'Grandlivre'
 /** The other ways compute no digest of what they send, either. */
 export const withoutDigestName = `${oursName}, without digest`

@@ -3,7 +3,15 @@
  * `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`. No number of theirs is typed.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { floorName, oursName, type Row, ratiosOf, type Sample, withoutDigestName } from '../bench/rows.ts'
+import {
+  floorName,
+  namesOfCopies,
+  oursName,
+  type Row,
+  ratiosOf,
+  type Sample,
+  withoutDigestName,
+} from '../bench/rows.ts'
 import type { FullExportSample } from '../bench/small/full-exports.ts'
 import { median } from '../bench/statistics.ts'
 import { targetsTable } from './bench-targets.ts'
@@ -127,7 +135,7 @@ function tableOfWays(rows: Row[]): string[] {
     rows.map((row) => [
       row.name,
       spread(row, ({ ms }) => ms / 1000, 2),
-      ratio(row, rowOf(rows, floorName)),
+      ratioToFloor(row, rows),
       spread(row, ({ cpuMs }) => cpuMs && cpuMs / 1000, 2),
       spread(row, ({ databaseCpuMs }) => databaseCpuMs && databaseCpuMs / 1000, 2),
       spread(row, ({ peakMb }) => peakMb, 0),
@@ -145,7 +153,7 @@ function filesTable({ sections }: MovementsRun): string[] {
       .map((row) => [
         `${row.name.slice(fullExport.length)}${store === 'folder' ? '' : `, to ${store}`}`,
         spread(row, ({ ms }) => ms / 1000, 2),
-        ratio(row, rowOf(rows, floorName)),
+        ratioToFloor(row, rows),
         ratio(row, rowOf(rows, oursName)),
         spread(row, ({ cpuMs }) => cpuMs && cpuMs / 1000, 2),
         megabytes(row),
@@ -162,7 +170,7 @@ function peersTable({ sections }: MovementsRun): string[] {
   const rows = sections['a year']!
   const ours = rowOf(rows, oursName)
   const withoutDigest = rows.find(({ name }) => name === withoutDigestName)
-  const peers = rows.filter(({ name }) => name !== floorName && !name.startsWith(oursName))
+  const peers = rows.filter(({ name }) => !namesOfCopies.includes(name) && !name.startsWith(oursName))
   const cpu = ({ cpuMs }: Sample) => cpuMs
   const both = ({ cpuMs, databaseCpuMs }: Sample) => cpuMs && cpuMs + (databaseCpuMs ?? 0)
   const quotients = (row: Row, other: Row | undefined, pick: (sample: Sample) => number | null) => {
@@ -364,6 +372,12 @@ function spread(row: Row, pick: (sample: Sample) => number | null, decimals: num
 
 function ratio(row: Row, other: Row): string {
   return row === other ? '1' : spreadOf(ratiosOf(row, other), 2)
+}
+
+/** Empty for a run that measured another floor. */
+function ratioToFloor(row: Row, rows: Row[]): string {
+  const floor = rows.find(({ name }) => name === floorName)
+  return floor === undefined ? '' : ratio(row, floor)
 }
 
 function megabytes({ samples }: Row): string {

@@ -1,5 +1,7 @@
 /**
- * The floor: the time in which the database sends the rows to a process that does nothing with them.
+ * The floor: the time in which the database sends the rows to a process that does nothing with them. `/` is answered when
+ * the two streams that the service reads have ended, over two connections at once; `/joined` when the same year has come
+ * as one statement over one.
  *
  * The bytes of the socket are counted and dropped. Only the end is detected, and only in the last bytes of a
  * chunk: pg-copy-streams, or any reader that finds rows, would spend time on them, raise the floor, and make
@@ -10,13 +12,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Connection } from 'pg'
 import { announce, peerPool, yearOfPeer } from './peer.ts'
-import { copyNarrow } from './year.sql.ts'
+import { copyJoined, copyStreams } from './year.sql.ts'
 
 /** The response to each request, in JSON. */
 export interface FloorRun {
   ms: number
   firstByteMs: number
   bytes: number
+  /** Of the first statement: of the two streams, with the movements of drafts. */
   rows: number
 }
 
@@ -28,13 +31,28 @@ const end = Buffer.from('Z\x00\x00\x00\x05I', 'latin1')
 const tailBytes = 64
 
 const year = yearOfPeer()
-const client = await peerPool(year).connect()
-const databaseSocket = (client as unknown as { connection: Connection }).connection.stream as Socket
-databaseSocket.removeAllListeners('data')
-const server = createServer(async (_, response) => {
-  response.end(JSON.stringify(await run(databaseSocket, queryMessage(copyNarrow(year)))))
+const pool = peerPool(year)
+const sockets = await Promise.all([connect(), connect()])
+const statements = { '/': copyStreams(year), '/joined': [copyJoined(year)] }
+const server = createServer(async ({ url }, response) => {
+  const texts = statements[url as keyof typeof statements]
+  const runs = await Promise.all(texts.map((text, place) => run(sockets[place]!, queryMessage(text))))
+  const floor: FloorRun = {
+    ms: Math.max(...runs.map(({ ms }) => ms)),
+    firstByteMs: Math.min(...runs.map(({ firstByteMs }) => firstByteMs)),
+    bytes: runs.reduce((sum, { bytes }) => sum + bytes, 0),
+    rows: runs[0]!.rows,
+  }
+  response.end(JSON.stringify(floor))
 })
 server.listen(0, '127.0.0.1', () => announce((server.address() as AddressInfo).port))
+
+async function connect(): Promise<Socket> {
+  const client = await pool.connect()
+  const socket = (client as unknown as { connection: Connection }).connection.stream as Socket
+  socket.removeAllListeners('data')
+  return socket
+}
 
 function run(socket: Socket, query: Buffer): Promise<FloorRun> {
   const { promise, resolve, reject } = Promise.withResolvers<FloorRun>()

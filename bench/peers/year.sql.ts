@@ -1,9 +1,11 @@
 /**
- * The measured year, as queried in the three other ways. All return the same movements in the same order: the
+ * The measured year, as queried in the other ways. All but the floor return the same movements in the same order: the
  * validated ones of one exercice.
  */
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
 import { entryList, movementList } from '../../src/exports/read/columns.sql.ts'
+import { copyEntries, copyMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
+import { wholeFolder } from '../../src/exports/selection.ts'
 import { journalTypeLabels } from '../../src/formats/mad/collections/journal.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
@@ -13,11 +15,18 @@ import type { YearOfFolder } from '../dataset.ts'
 /** A movement has the id of its entry. */
 const besideItsId = entryColumns.filter((column) => column !== 'id')
 
+/** The two statements with which the service reads this year: movements, also those of drafts, and entries. */
+export function copyStreams({ schemaId, folderId, exerciceId }: YearOfFolder): string[] {
+  const selection = { ...wholeFolder({ schemaId, folderId }, 'UTC'), exerciceId, draft: false }
+  const resolved = ofFile(selection)
+  return [...copyMovements(resolved, movementColumns), copyEntries(resolved, entryColumns)]
+}
+
 /**
- * The minimum that the database must send for this response in one statement: movements with the columns of
- * their entries, and ids in place of what both refer to.
+ * The same in one statement, without drafts: movements with the columns of their entries, and ids in place of what both
+ * refer to.
  */
-export function copyNarrow(year: YearOfFolder): string {
+export function copyJoined(year: YearOfFolder): string {
   return `copy (
     select ${movementList(movementColumns)}, ${entryList(besideItsId, 'UTC')}
     from movements m ${joinEntries}

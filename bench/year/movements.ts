@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: a year of movements over HTTP to a client on the same machine, compared with the time in
- * which the database sends its rows to nowhere (the floor), and with other ways of producing the same
+ * which the database sends what an export reads to nowhere (the floor), and with other ways of producing the same
  * response (peers/). With `--only NAME` that way alone, beside the floor and ours.
  */
 import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
@@ -20,7 +20,7 @@ import { everyFile, type FileToMake, measureFileInMinio, measureFilesInFolder } 
 import { pictureOfYear } from './pictures.ts'
 import { type Checked, checkedLines, checkRounds, checkSameContent } from './same-content.ts'
 import { measureSmallRequests } from './small-requests.ts'
-import { partsOfYear, startFloor, startPeers, waysOfService } from './ways.ts'
+import { partsOfYear, startFloors, startPeers, waysOfService } from './ways.ts'
 
 /** What is left of the ways after `--only`. */
 interface Chosen {
@@ -109,8 +109,8 @@ async function measureChosen(
   stack: AsyncDisposableStack,
 ): Promise<Measured> {
   const { year, period, databasePid } = dataset
-  const floor = await startFloor(year, stack)
-  const ways = [floor, ...chosen.ours, ...(await startPeers(chosen.peers, year, stack))]
+  const [floor, joined] = await startFloors(year, stack)
+  const ways = [floor, joined, ...chosen.ours, ...(await startPeers(chosen.peers, year, stack))]
   const checked = await checkSameContent(ways)
   const ofYear = await runRounds(ways, rounds, databasePid)
   checkRounds(ofYear, checked)

@@ -1,7 +1,7 @@
 /** The picture of a run: of the ways to a year, with time, processor time and memory. */
 import { type Bar, barsOf, type Line } from '../report/bars.ts'
 import type { Machine } from '../report/results.ts'
-import { floorName, oursName, type Row, type Sample } from '../rows.ts'
+import { namesOfCopies, oursName, type Row, type Sample } from '../rows.ts'
 
 /** The memory that an export may take. */
 const memoryTargetMb = 256
@@ -37,7 +37,7 @@ function barOf({ samples }: Row, pick: (sample: Sample) => number | null): Bar |
   return values.includes(null) ? undefined : { values: values as number[] }
 }
 
-/** The floor renders nothing: all of its time is the database's. */
+/** A COPY to nowhere renders nothing: all of its time is the database's. */
 function processorBar({ samples }: Row): Bar | undefined {
   const ofDatabase = samples.map(({ databaseCpuMs }) => databaseCpuMs)
   if (ofDatabase.includes(null)) return undefined
@@ -46,6 +46,6 @@ function processorBar({ samples }: Row): Bar | undefined {
 }
 
 function lineOf({ name }: Row): Line {
-  if (name === floorName) return { name, kind: 'floor' }
+  if (namesOfCopies.includes(name)) return { name, kind: 'floor' }
   return { name, kind: name.startsWith(oursName) ? 'ours' : 'peer' }
 }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { say } from '../own-process.ts'
 import { peers } from '../peers/peers.ts'
 import type { Way } from '../rounds.ts'
-import { floorName, oursName, type Row } from '../rows.ts'
+import { joinedName, oursName, type Row } from '../rows.ts'
 
 /** What was found to be the same, for one way. */
 export interface Checked {
@@ -14,9 +14,9 @@ export interface Checked {
   /**
    * What has the SHA-256 of the first one's body: its body (`bytes`), its body unpacked (`unpacked`), the array of
    * its lines (`lines`), or that of its movements, each parsed and written again (`values`). `rows`: nothing; only
-   * their number is compared.
+   * their number is compared. `nothing`: not even that, because it reads drafts, too.
    */
-  compared: 'bytes' | 'unpacked' | 'lines' | 'values' | 'rows'
+  compared: 'bytes' | 'unpacked' | 'lines' | 'values' | 'rows' | 'nothing'
   /** Read and hashed: unpacked. Of the floor, those of the database's rows. */
   bytes: number
   sha256: string | null
@@ -36,8 +36,9 @@ export async function checkSameContent(ways: Way[]): Promise<Checked[]> {
   for (const way of ways) {
     say(`warming up and comparing: ${way.name}`)
     if (!way.address) {
-      const { bytes } = await way.run()
-      checked.push({ name: way.name, compared: 'rows', bytes: bytes ?? 0, sha256: null })
+      const { bytes, rows } = await way.run()
+      const compared = rows === null ? 'nothing' : 'rows'
+      checked.push({ name: way.name, compared, bytes: bytes ?? 0, sha256: null })
       continue
     }
     const hashed = await hashAnswer(way.name, way.address)
@@ -69,9 +70,10 @@ export function checkRounds(rows: Row[], checked: Checked[]): void {
         if (sent !== value) throw new Error(`${name}: ${what} is ${sent}, not ${value}`)
       }
   }
-  const [floor, ours] = [floorName, oursName].map((name) => rows.find((row) => row.name === name))
-  const counts = [floor, ours].map((row) => row?.samples[0]?.rows)
-  if (counts[0] !== counts[1]) throw new Error(`The floor reads ${counts[0]} rows, the export ${counts[1]}`)
+  const [joined, ours] = [joinedName, oursName].map((name) => rows.find((row) => row.name === name))
+  const counts = [joined, ours].map((row) => row?.samples[0]?.rows)
+  if (counts[0] !== counts[1])
+    throw new Error(`${joinedName} reads ${counts[0]} rows, the export ${counts[1]}`)
 }
 
 /** SHA-256 of the response as one JSON array without white space between tokens. */
@@ -136,6 +138,7 @@ export function checkedLines(checked: Checked[]): string[] {
     ['lines', 'the same bytes once its lines are joined'],
     ['values', 'the same movements, parsed and written again'],
     ['rows', 'only as many rows'],
+    ['nothing', 'nothing, because it reads drafts, too'],
   ]
   return [
     `Checked before the rounds: ${first.bytes.toLocaleString('en')} bytes, SHA-256 ${first.sha256}`,

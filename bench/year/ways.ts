@@ -4,17 +4,28 @@ import { say, script, startListener } from '../own-process.ts'
 import type { FloorRun } from '../peers/floor.ts'
 import type { Peer } from '../peers/peers.ts'
 import { type Way, wayOver } from '../rounds.ts'
-import { floorName, oursName, type Transfer, withoutDigestName } from '../rows.ts'
+import { floorName, joinedName, oursName, type Transfer, withoutDigestName } from '../rows.ts'
 import { movementsPath, type ServiceProcess, yearUrl } from '../service-process.ts'
 
-export async function startFloor(year: YearOfFolder, stack: AsyncDisposableStack): Promise<Way> {
+/** The floor first. */
+export async function startFloors(year: YearOfFolder, stack: AsyncDisposableStack): Promise<[Way, Way]> {
   const floor = await startListener(script('./peers/floor.ts'), { env: environmentOf(year) })
   stack.defer(floor.stop)
-  const run = async (): Promise<Transfer> => {
-    const answer = await Promise.race([fetch(floor.url), floor.failed])
+  const read = async (path: string): Promise<FloorRun> => {
+    const answer = await Promise.race([fetch(new URL(path, floor.url)), floor.failed])
     return (await answer.json()) as FloorRun
   }
-  return { name: floorName, pid: undefined, address: undefined, run }
+  const way = (name: string, run: () => Promise<Transfer>): Way => ({
+    name,
+    pid: undefined,
+    address: undefined,
+    run,
+  })
+  return [
+    // It counts drafts, too, which the export leaves out.
+    way(floorName, async () => ({ ...(await read('/')), rows: null })),
+    way(joinedName, () => read('/joined')),
+  ]
 }
 
 /** Ours as JSON first. */

@@ -82,7 +82,7 @@ func connection() *pgxpool.Config {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config.MaxConns = 2
+	config.MaxConns = 8
 	// Results are binary, as with prepared statements, but each query is planned for its parameters.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	for name, value := range map[string]string{

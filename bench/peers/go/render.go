@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"strconv"
 	"time"
 	"unsafe"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Columns of movements.sql.
@@ -25,6 +28,11 @@ const (
 	ofLetteringState
 	ofLetteringCode
 	ofEntryID
+)
+
+// Columns of entries.sql.
+const (
+	ofEntry = iota
 	ofEntryDate
 	ofEntryDueDate
 	ofCurrency
@@ -43,8 +51,9 @@ const (
 // nothing for most of them.
 type renderer struct {
 	dictionary *dictionary
+	entries    pgx.Rows
 	movement   movement
-	// The entry of the movements that follow, encoded.
+	// The last entry that was read, encoded.
 	entryID   int64
 	entryJSON []byte
 	// Dates as text, by the days since the epoch of PostgreSQL: an exercice has few.
@@ -55,18 +64,28 @@ type renderer struct {
 	shares           []share
 }
 
-func (r *renderer) append(chunk *[]byte, row [][]byte) error {
-	r.digits = r.digits[:0]
-	if entryID := integer(row[ofEntryID]); entryID != r.entryID {
+// goTo reads entries up to this one. It returns whether it is there: an entry that awaits validation is not.
+func (r *renderer) goTo(entryID int64) (bool, error) {
+	for r.entryID < entryID {
+		if !r.entries.Next() {
+			r.entryID = math.MaxInt64
+			return false, r.entries.Err()
+		}
+		row := r.entries.RawValues()
 		entry, err := r.entry(row)
 		if err != nil {
-			return err
+			return false, err
 		}
-		r.entryID, r.entryJSON = entryID, r.entryJSON[:0]
+		r.entryID, r.entryJSON = entry.ProducerID, r.entryJSON[:0]
 		if err := encode(&r.entryJSON, entry); err != nil {
-			return err
+			return false, err
 		}
 	}
+	return r.entryID == entryID, nil
+}
+
+func (r *renderer) append(chunk *[]byte, row [][]byte) error {
+	r.digits = r.digits[:0]
 	m := &r.movement
 	m.ProducerID = integer(row[ofID])
 	m.Description = text(row[ofDescription])
@@ -108,7 +127,7 @@ func (r *renderer) entry(row [][]byte) (*entry, error) {
 		named = r.dictionary.thirdParties[integer(row[ofThirdPartyID])]
 	}
 	return &entry{
-		ProducerID: integer(row[ofEntryID]),
+		ProducerID: integer(row[ofEntry]),
 		Date:       *r.date(row[ofEntryDate]),
 		DueDate:    r.date(row[ofEntryDueDate]),
 		Currency:   currency{text(row[ofCurrency]), json.Number(text(row[ofRate]))},

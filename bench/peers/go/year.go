@@ -11,6 +11,9 @@ import (
 //go:embed movements.sql
 var movementsSQL string
 
+//go:embed entries.sql
+var entriesSQL string
+
 type year struct {
 	schema, folder, exercice int64
 }
@@ -20,7 +23,8 @@ func encode(to *[]byte, value any) error {
 	return encoder.EncodeInto(to, value, encoder.NoValidateJSONMarshaler)
 }
 
-// render sends the year in chunks. It takes empty buffers from written.
+// render sends the year in chunks. It takes empty buffers from written. Movements and entries come over two connections,
+// and are merged by entry id.
 func (y year) render(ctx context.Context, pool *pgxpool.Pool, written <-chan []byte, chunks chan<- []byte) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -31,18 +35,40 @@ func (y year) render(ctx context.Context, pool *pgxpool.Pool, written <-chan []b
 	if err != nil {
 		return err
 	}
+	other, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer other.Release()
+	entries, err := other.Query(ctx, entriesSQL, y.schema, y.folder, y.exercice)
+	if err != nil {
+		return err
+	}
+	defer entries.Close()
 	rows, err := conn.Query(ctx, movementsSQL, y.schema, y.folder, y.exercice)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	r := renderer{dictionary: dictionary, movement: movement{Analytics: []axis{}}, dates: map[int32]*string{}}
+	r := renderer{
+		dictionary: dictionary, entries: entries, movement: movement{Analytics: []axis{}}, dates: map[int32]*string{},
+	}
 	chunk := append(<-written, '[')
-	for isFirst := true; rows.Next(); isFirst = false {
+	isFirst := true
+	for rows.Next() {
+		row := rows.RawValues()
+		isValidated, err := r.goTo(integer(row[ofEntryID]))
+		if err != nil {
+			return err
+		}
+		if !isValidated {
+			continue
+		}
 		if !isFirst {
 			chunk = append(chunk, ',')
 		}
-		if err := r.append(&chunk, rows.RawValues()); err != nil {
+		isFirst = false
+		if err := r.append(&chunk, row); err != nil {
 			return err
 		}
 		if len(chunk) < chunkBytes {
@@ -56,6 +82,9 @@ func (y year) render(ctx context.Context, pool *pgxpool.Pool, written <-chan []b
 		}
 	}
 	if err := rows.Err(); err != nil {
+		return err
+	}
+	if err := entries.Err(); err != nil {
 		return err
 	}
 	chunks <- append(chunk, ']')

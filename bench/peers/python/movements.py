@@ -1,6 +1,6 @@
 """Renders movements as JSON, in the shape of ../../../docs/spec/resources.md#movement."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -10,25 +10,37 @@ from orjson import Fragment
 from books import Books, fragment
 
 Row = tuple[Any, ...]
-"""The columns of MOVEMENTS in movements_sql.py."""
+"""The columns of MOVEMENTS or ENTRIES in movements_sql.py."""
 
-ENTRY_COLUMNS = 14
-"""The first column of the entry."""
+LAST = 2**63 - 1
+"""The id of no entry."""
 
 
 class MovementRenderer:
-    def __init__(self, books: Books) -> None:
+    def __init__(self, books: Books, entries: Iterator[Row]) -> None:
+        """Entries by id: those of the movements, and perhaps others."""
         self._books = books
+        self._entries = entries
         self._entry_id = 0
         self._entry = Fragment(b"null")
 
     def render(self, rows: Iterable[Row]) -> bytes:
-        """One or more movements in the order of their entries, with commas between them."""
-        return orjson.dumps([self._movement(row) for row in rows])[1:-1]
+        """Movements by entry id, with commas between them, without those that have no entry."""
+        return orjson.dumps([self._movement(row) for row in rows if self._has_entry(row[0])])[1:-1]
+
+    def _has_entry(self, entry_id: int) -> bool:
+        while self._entry_id < entry_id:
+            entry = next(self._entries, None)
+            if entry is None:
+                self._entry_id = LAST
+            else:
+                self._entry_id = entry[0]
+                self._entry = self._render_entry(entry)
+        return self._entry_id == entry_id
 
     def _movement(self, row: Row) -> dict[str, object]:
         (
-            entry_id,
+            _,
             id,
             description,
             due_date,
@@ -42,10 +54,7 @@ class MovementRenderer:
             shares,
             lettering_state,
             lettering_code,
-        ) = row[:ENTRY_COLUMNS]
-        if entry_id != self._entry_id:
-            self._entry_id = entry_id
-            self._entry = self._render_entry(entry_id, row)
+        ) = row
         if lettering_state == "partial":
             lettering_code = "*" + lettering_code
         return {
@@ -67,9 +76,10 @@ class MovementRenderer:
             "lettering": {"state": lettering_state, "value": lettering_code},
         }
 
-    def _render_entry(self, id: int, row: Row) -> Fragment:
+    def _render_entry(self, row: Row) -> Fragment:
         """Serialized once for all of its movements."""
         (
+            id,
             date,
             due_date,
             currency,
@@ -82,7 +92,7 @@ class MovementRenderer:
             created_at,
             accounted_at,
             attachments,
-        ) = row[ENTRY_COLUMNS:]
+        ) = row
         return fragment(
             producerId=str(id),
             date=date,

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from books import read_books
 from movements import MovementRenderer
-from movements_sql import MOVEMENTS
+from movements_sql import ENTRIES, MOVEMENTS
 from year import Year, year_of_environment
 
 ROWS_PER_CHUNK = 1000
@@ -26,23 +26,29 @@ ROWS_PER_CHUNK = 1000
 def stream_year(pool: ConnectionPool, year: Year) -> Iterator[bytes]:
     """
     libpq's chunked rows mode: rows arrive as the server sends them, in the binary format, without
-    the round trips of a cursor.
+    the round trips of a cursor. Movements and entries come over two connections.
     """
-    with pool.connection() as connection:
-        renderer = MovementRenderer(read_books(connection, year))
+    with pool.connection() as connection, pool.connection() as other:
         selection = [year.schema_id, year.folder_id, year.exercice_id]
+        books = read_books(connection, year)
+        entries = other.cursor().stream(ENTRIES, selection, binary=True, size=ROWS_PER_CHUNK)
         rows = connection.cursor().stream(MOVEMENTS, selection, binary=True, size=ROWS_PER_CHUNK)
+        renderer = MovementRenderer(books, entries)
         before = b"["
         while batch := list(islice(rows, ROWS_PER_CHUNK)):
-            yield before + renderer.render(batch)
-            before = b","
+            if movements := renderer.render(batch):
+                yield before + movements
+                before = b","
+        # A connection with unread rows could not be used again.
+        for _ in entries:
+            pass
         yield b"]" if before == b"," else b"[]"
 
 
 def main() -> None:
     Thread(target=end_with_input, daemon=True).start()
     year = year_of_environment()
-    pool = ConnectionPool(year.database_url, min_size=1, max_size=2, open=True)
+    pool = ConnectionPool(year.database_url, min_size=2, max_size=8, open=True)
     pool.wait()
 
     def answer(request: Request) -> StreamingResponse:

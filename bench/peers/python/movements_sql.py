@@ -15,13 +15,16 @@ SECTIONS: LiteralString = """
 MOVEMENTS: LiteralString = """
     select m.entry_id, m.id, m.description, m.due_date, m.free_number, m.invoice_number,
       m.debit, m.credit, m.attachments, m.account_id, m.payment_id, m.shares,
-      m.lettering_state, m.lettering_code,
-      e.date, e.due_date, e.currency, e.rate, e.journal_id, e.source, e.third_party_id,
+      m.lettering_state, m.lettering_code
+    from movements m
+    where m.schema_id = %s and m.folder_id = %s and m.exercice_id = %s
+    order by m.entry_id, m.id"""
+
+ENTRIES: LiteralString = """
+    select e.id, e.date, e.due_date, e.currency, e.rate, e.journal_id, e.source, e.third_party_id,
       e.partner_metadata, e.comment, date_part('epoch', e.created_at)::bigint, e.accounted_at,
       e.attachments
-    from movements m
-    join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
-      = (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)
-    where m.schema_id = %s and m.folder_id = %s and m.exercice_id = %s
+    from entries e
+    where e.schema_id = %s and e.folder_id = %s and e.exercice_id = %s
       and e.validated_at is not null
-    order by m.entry_id, m.id"""
+    order by e.id"""

@@ -37,7 +37,7 @@ const CHUNKS_WAITING: usize = 4;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let pool = Pool::builder(deadpool_postgres::Manager::new(connection()?, NoTls)).max_size(2).build()?;
+    let pool = Pool::builder(deadpool_postgres::Manager::new(connection()?, NoTls)).max_size(8).build()?;
     let year = Year {
         schema_id: setting("SCHEMA_ID")?.parse()?,
         folder_id: setting("FOLDER_ID")?.parse()?,

@@ -1,4 +1,4 @@
-//! From rows to chunks of JSON.
+//! From rows to chunks of JSON. Movements and entries come over two connections, and are merged by entry id.
 
 use std::borrow::Cow;
 use std::mem;
@@ -9,6 +9,7 @@ use deadpool_postgres::Pool;
 use futures_util::TryStreamExt;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc::Sender;
+use tokio::try_join;
 use tokio_postgres::Row;
 use tokio_postgres::types::{Json, Type};
 
@@ -32,23 +33,34 @@ pub struct Year {
 impl Year {
     /// Sends the year in chunks, until the client has left.
     pub async fn render(&self, pool: &Pool, chunks: &Sender<Result<Bytes, Error>>) -> Result<(), Error> {
-        let client = pool.get().await?;
+        let (client, other) = try_join!(pool.get(), pool.get())?;
         let dictionary = Dictionary::read(&client, self.folder_id).await?;
         let ids = [self.schema_id, self.folder_id, self.exercice_id];
         // Planned for these ids, each time, in one round trip.
         let parameters = ids.map(|id| (id, Type::INT8));
-        let mut rows = pin!(client.query_typed_raw(include_str!("movements.sql"), parameters).await?);
+        let (rows, entries) = try_join!(
+            client.query_typed_raw(include_str!("movements.sql"), parameters.clone()),
+            other.query_typed_raw(include_str!("entries.sql"), parameters),
+        )?;
+        let (mut rows, mut entries) = (pin!(rows), pin!(entries));
         let mut chunk = new_chunk();
         chunk.push(b'[');
         let mut entry = (0_i64, Box::<RawValue>::default());
         let mut is_first = true;
         while let Some(row) = rows.try_next().await? {
+            let entry_id: i64 = row.get(of::ENTRY_ID);
+            while entry.0 < entry_id {
+                entry = match entries.try_next().await? {
+                    Some(row) => (row.get(of_entry::ID), to_raw_value(&entry_of(&row, &dictionary)?)?),
+                    None => (i64::MAX, Box::default()),
+                };
+            }
+            // Its entry awaits validation.
+            if entry.0 != entry_id {
+                continue;
+            }
             if !mem::take(&mut is_first) {
                 chunk.push(b',');
-            }
-            let entry_id = row.get(of::ENTRY_ID);
-            if entry.0 != entry_id {
-                entry = (entry_id, to_raw_value(&entry_of(&row, &dictionary)?)?);
             }
             serde_json::to_writer(&mut chunk, &movement_of(&row, &entry.1, &dictionary))?;
             if chunk.len() >= CHUNK_BYTES
@@ -84,18 +96,23 @@ mod of {
     pub const LETTERING_STATE: usize = 11;
     pub const LETTERING_CODE: usize = 12;
     pub const ENTRY_ID: usize = 13;
-    pub const ENTRY_DATE: usize = 14;
-    pub const ENTRY_DUE_DATE: usize = 15;
-    pub const CURRENCY: usize = 16;
-    pub const RATE: usize = 17;
-    pub const JOURNAL_ID: usize = 18;
-    pub const SOURCE: usize = 19;
-    pub const THIRD_PARTY_ID: usize = 20;
-    pub const PARTNER_METADATA: usize = 21;
-    pub const COMMENT: usize = 22;
-    pub const CREATED_AT: usize = 23;
-    pub const ACCOUNTED_AT: usize = 24;
-    pub const ENTRY_ATTACHMENTS: usize = 25;
+}
+
+/// Columns of entries.sql.
+mod of_entry {
+    pub const ID: usize = 0;
+    pub const DATE: usize = 1;
+    pub const DUE_DATE: usize = 2;
+    pub const CURRENCY: usize = 3;
+    pub const RATE: usize = 4;
+    pub const JOURNAL_ID: usize = 5;
+    pub const SOURCE: usize = 6;
+    pub const THIRD_PARTY_ID: usize = 7;
+    pub const PARTNER_METADATA: usize = 8;
+    pub const COMMENT: usize = 9;
+    pub const CREATED_AT: usize = 10;
+    pub const ACCOUNTED_AT: usize = 11;
+    pub const ATTACHMENTS: usize = 12;
 }
 
 fn movement_of<'a>(row: &'a Row, entry: &'a RawValue, dictionary: &'a Dictionary) -> Movement<'a> {
@@ -127,27 +144,27 @@ fn lettering_of(row: &Row) -> Lettering<'_> {
 }
 
 fn entry_of<'a>(row: &'a Row, dictionary: &'a Dictionary) -> Result<Entry<'a>, Error> {
-    let rate: Option<&str> = row.get(of::RATE);
-    let third_party_id: Option<i64> = row.get(of::THIRD_PARTY_ID);
+    let rate: Option<&str> = row.get(of_entry::RATE);
+    let third_party_id: Option<i64> = row.get(of_entry::THIRD_PARTY_ID);
     Ok(Entry {
-        producer_id: Id(row.get(of::ENTRY_ID)),
-        date: row.get(of::ENTRY_DATE),
-        due_date: row.get(of::ENTRY_DUE_DATE),
-        currency: Currency { code: row.get(of::CURRENCY), rate: rate.map(serde_json::from_str).transpose()? },
-        journal: &dictionary.journals[&row.get(of::JOURNAL_ID)],
+        producer_id: Id(row.get(of_entry::ID)),
+        date: row.get(of_entry::DATE),
+        due_date: row.get(of_entry::DUE_DATE),
+        currency: Currency { code: row.get(of_entry::CURRENCY), rate: rate.map(serde_json::from_str).transpose()? },
+        journal: &dictionary.journals[&row.get(of_entry::JOURNAL_ID)],
         additional_producer_properties: Properties {
             source: Source {
-                name: row.get(of::SOURCE),
+                name: row.get(of_entry::SOURCE),
                 third_party: third_party_id.map(|id| &dictionary.third_parties[&id]),
             },
             partner_metadata: row
-                .get::<_, Option<Json<_>>>(of::PARTNER_METADATA)
+                .get::<_, Option<Json<_>>>(of_entry::PARTNER_METADATA)
                 .map(|Json(metadata)| metadata),
-            comment: row.get(of::COMMENT),
-            created_at: row.get(of::CREATED_AT),
-            accounted_at: row.get(of::ACCOUNTED_AT),
+            comment: row.get(of_entry::COMMENT),
+            created_at: row.get(of_entry::CREATED_AT),
+            accounted_at: row.get(of_entry::ACCOUNTED_AT),
         },
-        attachments: attachments_of(row, of::ENTRY_ATTACHMENTS),
+        attachments: attachments_of(row, of_entry::ATTACHMENTS),
     })
 }
 
