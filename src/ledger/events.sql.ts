@@ -9,17 +9,6 @@ import type { ClientBase } from 'pg'
 import { paymentMode, paymentModes } from '../formats/payment.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
-/** Saves the letterings and the ids of the entries of a folder until the transaction ends, before they are deleted. */
-export async function rememberLedger(client: ClientBase, key: FolderKey): Promise<void> {
-  await rememberLetterings(client, key, null)
-  await client.query('create temporary table removed_entries (id bigint) on commit drop')
-  await client.query(
-    `insert into pg_temp.removed_entries
-     select e.id from grandlivre.entries e where e.schema_id = $1 and e.folder_id = $2`,
-    [key.schemaId, key.folderId],
-  )
-}
-
 /**
  * Saves the letterings of a folder, or of one of its exercices, until the transaction ends, before they are deleted.
  */
@@ -32,41 +21,37 @@ export async function rememberLetterings(
     `create temporary table removed_letterings (id bigint, payment_type text, piece text, members text)
      on commit drop`,
   )
-  await client.query(
-    `insert into pg_temp.removed_letterings ${letterings('($3::bigint is null or m.exercice_id = $3)')}`,
-    [key.schemaId, key.folderId, exerciceId, ...shownPayments],
-  )
+  await client.query(`insert into pg_temp.removed_letterings ${letterings(ofExercice)}`, [
+    key.schemaId,
+    key.folderId,
+    exerciceId,
+    ...shownPayments,
+  ])
 }
 
 /**
  * Inserts the events of the saved letterings that are no longer there.
- * @param exerciceId one that had entries before and still has; of any other all letterings are gone
+ * @param exerciceId null: of the whole folder
  */
 export async function insertRemovedLetterings(
   client: ClientBase,
   key: FolderKey,
-  exerciceId: string | undefined,
+  exerciceId: string | null,
 ): Promise<void> {
   await client.query(
-    letteringEvents(
-      'DELETE',
-      `select * from pg_temp.removed_letterings except ${letterings('m.exercice_id = $3')}`,
-    ),
-    [key.schemaId, key.folderId, exerciceId ?? null, ...shownPayments],
+    letteringEvents('DELETE', `select * from pg_temp.removed_letterings except ${letterings(ofExercice)}`),
+    [key.schemaId, key.folderId, exerciceId, ...shownPayments],
   )
 }
 
-/** Inserts the events of the letterings of an exercice that are not among the saved ones. */
+/** Inserts the events of the letterings that are not among the saved ones. */
 export async function insertNewLetterings(
   client: ClientBase,
   key: FolderKey,
-  exerciceId: string,
+  exerciceId: string | null,
 ): Promise<void> {
   await client.query(
-    letteringEvents(
-      'CREATE',
-      `${letterings('m.exercice_id = $3')} except select * from pg_temp.removed_letterings`,
-    ),
+    letteringEvents('CREATE', `${letterings(ofExercice)} except select * from pg_temp.removed_letterings`),
     [key.schemaId, key.folderId, exerciceId, ...shownPayments],
   )
 }
@@ -76,7 +61,7 @@ export async function insertLetterings(
   key: FolderKey,
   exerciceId: string,
 ): Promise<void> {
-  await client.query(letteringEvents('CREATE', letterings('m.exercice_id = $3')), [
+  await client.query(letteringEvents('CREATE', letterings(ofExercice)), [
     key.schemaId,
     key.folderId,
     exerciceId,
@@ -84,25 +69,14 @@ export async function insertLetterings(
   ])
 }
 
-/**
- * Inserts the events of an exercice's entries, in the order of their ids.
- * @param replaced whether `rememberLedger` saved entries: those that are there again have no event
- */
-export async function insertEntries(
-  client: ClientBase,
-  key: FolderKey,
-  exerciceId: string,
-  replaced: boolean,
-): Promise<void> {
+/** Inserts the events of an exercice's entries, in the order of their ids. */
+export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
   const entries = `select e.id from grandlivre.entries e
     where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3`
-  await client.query(
-    entryEvents(replaced ? `${entries} except select id from pg_temp.removed_entries` : entries),
-    [key.schemaId, key.folderId, exerciceId],
-  )
+  await client.query(entryEvents(entries), [key.schemaId, key.folderId, exerciceId])
 }
 
-/** Inserts the events of the entries that a FEC added to an exercice (see fec/replace/replace.sql.ts). */
+/** Inserts the events of the entries that a replacement added (see replace/replace.sql.ts). */
 export async function insertNewEntries(client: ClientBase, key: FolderKey): Promise<void> {
   await client.query(entryEvents('select id from pg_temp.entry_matches where is_new'), [
     key.schemaId,
@@ -128,7 +102,9 @@ const shownPayments = [
   paymentMode('').code,
 ]
 
-/** $1 schema, $2 folder, $3 exercice, $4 to $6 as above. */
+/** $1 schema, $2 folder, $3 exercice or null, $4 to $6 as above. */
+const ofExercice = '($3::bigint is null or m.exercice_id = $3)'
+
 function letterings(condition: string): string {
   return `select min(m.id) as id,
       coalesce(min(case when p.id is not null then coalesce(shown.code, $6) end), '') as payment_type,

@@ -52,6 +52,17 @@ export interface TableOf<Row> {
   columns: { [Member in keyof Row]-?: EncodingOf<NonNullable<Row[Member]>> }
 }
 
+/** The temporary table, without foreign keys, in which a replacement compares a file with the ledger. */
+export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
+  ...table,
+  schema: 'pg_temp',
+  name: `filed_${table.name}`,
+})
+
+/** The columns that a loader writes, in their order. */
+export const columnsOf = (table: { columns: object }) =>
+  Object.keys(table.columns).map((member) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+
 const folderKey = { schemaId: 'plain', folderId: 'plain' } as const
 
 export const payments: TableOf<PaymentRow> = {
@@ -245,10 +256,7 @@ export class TableWriter<Row> {
     this.#client = client
     this.#table = table
     this.#columns = Object.entries(table.columns) as [keyof Row & string, Encoding][]
-    const names = this.#columns.map(([member]) =>
-      member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    )
-    this.#copy = `copy ${table.schema ?? 'grandlivre'}.${table.name} (${names.join(', ')}) from stdin`
+    this.#copy = `copy ${table.schema ?? 'grandlivre'}.${table.name} (${columnsOf(table).join(', ')}) from stdin`
   }
 
   /** @throws {Error} naming table and column if a text contains the character NUL, which PostgreSQL cannot store */

@@ -13,14 +13,14 @@ import {
 /** What an import or a seed changed in a folder. Ids of exercices. */
 export interface ImportedLedger extends FolderKey {
   folderCreated: boolean
-  /** Whether `rememberLedger`, or of a FEC `rememberLetterings`, saved what was there before. */
+  /** Whether `rememberLetterings` saved what was there before. */
   replaced: boolean
   deleted: string[]
   created: string[]
   /** Exercices that were empty before and have entries now. */
   filled: string[]
-  /** One that had entries before, of which a FEC replaced some. */
-  changed?: string | undefined
+  /** One that had entries before, of which some were replaced; null: any exercice of the folder. */
+  changed?: string | null | undefined
 }
 
 /** Publishes the events of an import, deletions first, as the last step of the transaction. */
@@ -34,10 +34,10 @@ export async function publishImport(client: ClientBase, imported: ImportedLedger
   events.push(...imported.created.map(exercice('CREATE')))
   await publishRows(client, schemaId, async () => {
     const { changed } = imported
-    if (imported.replaced) await insertRemovedLetterings(client, imported, changed)
+    if (imported.replaced) await insertRemovedLetterings(client, imported, changed ?? null)
     await writeEvents(client, schemaId, events)
     for (const exerciceId of imported.filled) {
-      await insertEntries(client, imported, exerciceId, imported.replaced)
+      await insertEntries(client, imported, exerciceId)
       await insertLetterings(client, imported, exerciceId)
     }
     if (changed !== undefined) {

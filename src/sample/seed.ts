@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import type { EntryRow, FolderKey, MovementRow } from '../formats/rows.ts'
 import { EntryNumbers } from '../ledger/entry-numbers.ts'
-import { rememberLedger } from '../ledger/events.sql.ts'
+import { rememberLetterings } from '../ledger/events.sql.ts'
 import { IdSource } from '../ledger/ids.ts'
 import * as load from '../ledger/load.ts'
 import { TableWriter } from '../ledger/load.ts'
@@ -151,7 +151,7 @@ async function findOrCreateFolder(
       )
     const key = { schemaId: folder.schemaId, folderId: folder.id }
     const deleted = await exerciceIds(client, key)
-    await rememberLedger(client, key)
+    await rememberLetterings(client, key, null)
     await deleteLedger(client, key)
     return { ...key, firmId: folder.firmId, deleted }
   }

@@ -2,7 +2,8 @@
 import type { Config } from '../../config.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { FecImported } from '../../ledger/fec/import-fec.ts'
-import type { RowCounts } from '../../ledger/fec/replace/replace.sql.ts'
+import type { RowCounts } from '../../ledger/replace/replace.sql.ts'
+import type { Replacement } from '../../ledger/replace/replace.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
 
 export function fecReport(imported: FecImported, seconds: number, config: Config): string[] {
@@ -28,12 +29,15 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
   ]
 }
 
-function replaced({ replacement }: FecImported): string[] {
-  if (replacement === undefined) return []
+export function differences({ inserted, updated, deleted }: Replacement): string {
   const rows = ({ entries, movements }: RowCounts) =>
     `${counted(entries, 'entry', 'entries')} and ${counted(movements, 'movement')}`
-  const { inserted, updated, deleted } = replacement
-  const sentence = `Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`
+  return `Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`
+}
+
+function replaced({ replacement }: FecImported): string[] {
+  if (replacement === undefined) return []
+  const sentence = differences(replacement)
   const { overwritten, removed } = replacement.otherSources
   if (overwritten + removed === 0) return [sentence]
   const [gone, others] = [removed, overwritten].map((count) => count.toLocaleString('en'))

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { importMad, type MadImported } from '../../ledger/mad/import-mad.ts'
 import type { Terminal } from '../terminal/terminal.ts'
+import { differences } from './fec-report.ts'
 import { addFolderOptions, type FolderOptions, ifAny, importWholeLedger } from './import-whole-ledger.ts'
 
 export function addImportMad(group: Command, terminal: Terminal): void {
@@ -28,8 +29,9 @@ export function addImportMad(group: Command, terminal: Terminal): void {
 }
 
 function told(imported: MadImported): string[] {
-  const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers } = imported
+  const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers, replacement } = imported
   return [
+    ...(replacement === undefined ? [] : [differences(replacement)]),
     ...ifAny(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
     ...ifAny(unknownSenders, 'Entries whose sender is not registered here, now without one'),
     ...ifAny(fullNames, 'Addresses whose full name is not made of their parts, now without it'),

@@ -27,11 +27,11 @@ import { IdSource } from '../ids.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
+import { createFiledTables } from '../replace/replace.sql.ts'
+import { type FecReplacement, replaceExercice } from '../replace/replace.ts'
 import { analyzeLedger, fileExercice, findEarlierImports } from './import-fec.sql.ts'
 import { type Dimensions, loadDimensions } from './load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './load-entries.ts'
-import { createFiledTables } from './replace/replace.sql.ts'
-import { type Replacement, replaceByDifference } from './replace/replace.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
@@ -95,7 +95,7 @@ export interface FecImported extends LoadCounts {
   /** Counts of what was read in another form than the standard's. */
   findings: FecFindings
   /** What was written, if the exercice held a ledger before. */
-  replacement: Replacement | undefined
+  replacement: FecReplacement | undefined
   /** Exercices of the folder that an earlier version imported, which kept less. */
   earlierImports: Period[]
 }
@@ -160,7 +160,7 @@ async function load(
   const counts = await loader.load(read(findings))
   if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
     throw new Error(fileChanged)
-  const replacement = isReplaced ? await replaceByDifference(client, target, survey.lines) : undefined
+  const replacement = isReplaced ? await replaceExercice(client, target, survey.lines) : undefined
   const { isScattered } = replacement ?? counts
   const { columnsBeyondStandard: filedColumns } = findings
   await fileExercice(client, folder, exerciceId, { columns: filedColumns, isScattered })

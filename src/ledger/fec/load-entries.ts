@@ -8,7 +8,7 @@ import type { FecLine } from '../../formats/fec/parse.ts'
 import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { batchRows, EntryWriter } from '../import/entry-writer.ts'
-import { entries, movements, type TableOf } from '../load.ts'
+import { compared, entries, movements, type TableOf } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
   asJson,
@@ -50,13 +50,6 @@ const filedEntries: TableOf<FiledEntryRow> = {
 const filedMovements: TableOf<FiledMovementRow> = {
   name: movements.name,
   columns: { ...movements.columns, filed: 'text' },
-}
-/** Those that a replacement compares with the ledger, without foreign keys. */
-const comparedEntries: TableOf<FiledEntryRow> = { ...filedEntries, schema: 'pg_temp', name: 'filed_entries' }
-const comparedMovements: TableOf<FiledMovementRow> = {
-  ...filedMovements,
-  schema: 'pg_temp',
-  name: 'filed_movements',
 }
 
 export interface LoadCounts {
@@ -134,7 +127,7 @@ export class EntryLoader {
     this.#finder = new EntryFinder(survey.groups)
     this.#writer = ids
       ? new EntryWriter(client, filedEntries, filedMovements)
-      : new EntryWriter(client, comparedEntries, comparedMovements)
+      : new EntryWriter(client, compared(filedEntries), compared(filedMovements))
   }
 
   async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts> {

@@ -1,9 +1,8 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
 import { printable } from '../../printable.ts'
-import { rememberLedger } from '../events.sql.ts'
 import type { IdSource } from '../ids.ts'
-import { countLedger, deleteLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
+import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
 
 export interface RequestedLedger {
@@ -18,12 +17,12 @@ export interface RequestedLedger {
 
 export interface PreparedFolder extends FolderTarget {
   created: boolean
-  /** Exercices that were deleted, after what their events need was saved; undefined if there was no ledger. */
-  deleted: string[] | undefined
+  /** Ids of the exercices of the ledger that is to be replaced; undefined if there is none. */
+  former: string[] | undefined
 }
 
 /**
- * Creates the folder, or empties it.
+ * Creates the folder, or locks it.
  * @throws {Error} if it has a ledger and `replace` is not set, has a closed exercice, or belongs to another company
  */
 export async function prepareFolder(
@@ -32,12 +31,11 @@ export async function prepareFolder(
   { folderId, replace, firmName, folder }: RequestedLedger,
 ): Promise<PreparedFolder> {
   if (folderId === undefined)
-    return { ...(await createTenantOf(client, ids, firmName, folder)), created: true, deleted: undefined }
+    return { ...(await createTenantOf(client, ids, firmName, folder)), created: true, former: undefined }
   const found = await folderWithId(client, folderId)
   checkSiren(found, folder.siret, 'omit --folder for a new one')
   const { isEmpty, accounts, entries, closed } = await countLedger(client, found)
-  if (isEmpty) return { ...found, created: false, deleted: undefined }
-  const deleted = await exerciceIds(client, found)
+  if (isEmpty) return { ...found, created: false, former: undefined }
   const holder = `Folder ${folderId} (${printable(found.name)})`
   if (closed !== null)
     throw new Error(
@@ -49,7 +47,5 @@ export async function prepareFolder(
       `${holder} already holds a ledger: ${entries.toLocaleString('en')} entries, ` +
         `${accounts.toLocaleString('en')} accounts. Import with --replace to replace all of it`,
     )
-  await rememberLedger(client, found)
-  await deleteLedger(client, found)
-  return { ...found, created: false, deleted }
+  return { ...found, created: false, former: await exerciceIds(client, found) }
 }

@@ -11,6 +11,7 @@ import { addressOf } from '../../formats/mad/read/item-schemas.ts'
 import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { printable } from '../../printable.ts'
+import { rememberLetterings } from '../events.sql.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
 import { ImportRefused } from '../import/import-refused.ts'
@@ -18,6 +19,8 @@ import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
 import { publishImport } from '../publish-import.ts'
+import { createFiledTables } from '../replace/replace.sql.ts'
+import { type Replacement, replaceFolder } from '../replace/replace.ts'
 import { Books, booksPlaces, entriesPlace, takenPlaces } from './books.ts'
 import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
 import {
@@ -32,9 +35,9 @@ import {
 } from './kept-ids.sql.ts'
 import { keptIds, loadBooks, newIds } from './load-books.ts'
 import { type EntryCounts, MadEntryLoader } from './load-entries.ts'
-import { pathOfId, refusalOfTwice, refusingTwice } from './places-of-ids.ts'
+import { pathOfId, refusingTwice } from './places-of-ids.ts'
 import { readItems } from './read-file.ts'
-import { RepeatedIds } from './repeated-ids.sql.ts'
+import { createFiledBooks, endBooks, knownBooks, writeBooks } from './replace-books.sql.ts'
 
 export interface MadImportOptions {
   /** Path of a regular file, plain or compressed by gzip or zstd. */
@@ -43,9 +46,9 @@ export interface MadImportOptions {
   folderId?: string
   /** Name of a new folder. Default: that of the file. */
   name?: string
-  /** Replaces the whole ledger of the folder. */
+  /** Replaces the whole ledger of the folder; what does not differ stays as it is. */
   replace?: boolean
-  /** Gives new ids to everything. Otherwise the ids of the file are kept. */
+  /** Gives new ids to everything that the folder does not have. Otherwise the ids of the file are kept. */
   renumber?: boolean
   /** IANA name, in which exercices were closed on their day. */
   timeZone: string
@@ -64,6 +67,8 @@ export interface MadProgress {
 }
 
 export interface MadImported extends EntryCounts, PreparedFolder {
+  /** What was written of entries and movements, if the folder held a ledger before. */
+  replacement: Replacement | undefined
   accounts: number
   journals: number
   /** Ids of the exercices and their days, earliest first. */
@@ -149,22 +154,27 @@ async function load(
   if (!renumber) await lockKeptIds(client)
   const ids = new IdSource(client)
   const folder = await prepareFolder(client, ids, { folderId, replace, ...requestedFolder(books, name) })
-  const idOf = renumber ? await newIds(ids, books) : keptIds
-  await loadBooks(client, folder, books, idOf, timeZone)
+  const { former } = folder
+  const isReplaced = former !== undefined
+  if (isReplaced) {
+    await rememberLetterings(client, folder, null)
+    await createFiledBooks(client)
+  }
+  const known = renumber && isReplaced ? await knownBooks(client, folder) : []
+  const idOf = renumber ? await newIds(ids, books, known) : keptIds
+  await loadBooks(client, folder, books, idOf, timeZone, isReplaced)
+  if (isReplaced) await writeBooks(client, folder)
   if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
-  const renumbering = renumber ? { ids, repeated: await RepeatedIds.in(client) } : null
-  const loader = new MadEntryLoader(client, {
-    schemaId: folder.schemaId,
-    folderId: folder.folderId,
-    books,
-    idOf,
-    renumbering,
-    thirdParties: await thirdPartyIds(client),
-  })
+  // New ids are given to what no entry of the ledger is, so a file without a ledger is compared, too.
+  const isCompared = renumber || isReplaced
+  if (isCompared) await createFiledTables(client)
+  const { schemaId, folderId: id } = folder
+  const target = { schemaId, folderId: id, books, idOf, isCompared, isNumbered: !isReplaced }
+  const loader = new MadEntryLoader(client, { ...target, thirdParties: await thirdPartyIds(client) })
   await loadEntries(loader, options, bytesTotal, books)
   const counts = await loader.end()
-  const twice = await renumbering?.repeated.find()
-  if (twice !== undefined) throw await refusalOfTwice(file, twice.kind, twice.id)
+  const written = isCompared ? await replaceFolder(client, folder, renumber) : undefined
+  if (isReplaced) await endBooks(client, folder)
   if (!renumber) {
     const last = await lastId(client, folder, allTables)
     if (last !== undefined) await passIds(client, last.id, () => pathOfId(file, books, last))
@@ -176,19 +186,21 @@ async function load(
   const exercices = [...books.exercices.values()]
     .map(({ producerId, period: { start, end } }) => ({ id: idOf('exercices', producerId), start, end }))
     .toSorted((one, other) => (one.start < other.start ? -1 : 1))
-  const before = folder.deleted ?? []
+  const before = former ?? []
   await publishImport(client, {
-    schemaId: folder.schemaId,
-    folderId: folder.folderId,
+    schemaId,
+    folderId: id,
     folderCreated: folder.created,
-    replaced: folder.deleted !== undefined,
+    replaced: isReplaced,
     deleted: before.filter((id) => !exercices.some((exercice) => exercice.id === id)),
     created: exercices.map(({ id }) => id).filter((id) => !before.includes(id)),
-    filled: [...counts.filled],
+    filled: isReplaced ? [] : [...counts.filled],
+    changed: isReplaced ? null : undefined,
   })
   const { accounts, journals, problems, fullNames, durations } = books
   const sizes = { accounts: accounts.size, journals: journals.size, fullNames, durations }
-  return { ...folder, ...counts, ...sizes, exercices, unknownMembers: problems.unknown }
+  const replacement = isReplaced ? written : undefined
+  return { ...folder, ...counts, ...sizes, replacement, exercices, unknownMembers: problems.unknown }
 }
 
 function requestedFolder({ folder }: Books, name: string | undefined) {

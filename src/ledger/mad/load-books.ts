@@ -6,6 +6,7 @@ import type { IdSource } from '../ids.ts'
 import * as load from '../load.ts'
 import { TableWriter } from '../load.ts'
 import type { Books } from './books.ts'
+import type { KnownBook } from './replace-books.sql.ts'
 
 /** The id in the database of an id in the file. */
 export type IdOf = (kind: BookKind, id: string) => string
@@ -25,28 +26,52 @@ type BookKind = (typeof kinds)[number]
 /** The ids of the file. */
 export const keptIds: IdOf = (_kind, id) => id
 
-/** New ids, in the order of those of the file: exports have this order. */
-export async function newIds(ids: IdSource, books: Books): Promise<IdOf> {
+/** What identifies an item where ids do not, as knownBooks has it. */
+const identityOf = (books: Books, kind: BookKind, id: string): string => {
+  const identities: Record<BookKind, () => (string | null)[]> = {
+    payments: () => [books.payments.get(id)!.additionalProducerProperties.code, null],
+    vatCodes: () => [books.vatCodes.get(id)!.customerReferenceCode, null],
+    accounts: () => [books.accounts.get(id)!.number, null],
+    journals: () => [books.journals.get(id)!.customerReferenceCode, null],
+    banks: () => [books.banks.get(id)!.journal.customerReferenceCode, books.banks.get(id)!.IBAN],
+    axes: () => [books.axes.get(id)!.code, null],
+    sections: () => [books.sections.get(id)!.axis.code, books.sections.get(id)!.code],
+    exercices: () => [books.exercices.get(id)!.period.start, null],
+  }
+  return JSON.stringify(identities[kind]())
+}
+
+/**
+ * The ids that the folder has for them, else new ones, in the order of those of the file: exports have this order.
+ * @param known rows of the folder; each is taken once
+ */
+export async function newIds(ids: IdSource, books: Books, known: readonly KnownBook[]): Promise<IdOf> {
+  const free = Map.groupBy(known, ({ kind, identity, further }) => kind + JSON.stringify([identity, further]))
   const given = new Map<BookKind, Map<string, string>>()
   for (const kind of kinds) {
     const sorted = [...books[kind].keys()].toSorted((one, other) => Number(one) - Number(other))
     await ids.reserve(sorted.length)
-    given.set(kind, new Map(sorted.map((id) => [id, ids.next()])))
+    const idOf = (id: string) => free.get(kind + identityOf(books, kind, id))?.shift()?.id ?? ids.next()
+    given.set(kind, new Map(sorted.map((id) => [id, idOf(id)])))
   }
   return (kind, id) => given.get(kind)!.get(id)!
 }
 
-/** @param timeZone in which exercices were closed on their day */
+/**
+ * @param timeZone in which exercices were closed on their day
+ * @param isCompared loads them into the tables of `createFiledBooks`
+ */
 export async function loadBooks(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
   books: Books,
   idOf: IdOf,
   timeZone: string,
+  isCompared: boolean,
 ): Promise<void> {
   const key = { schemaId, folderId }
   const write = async <Row>(table: load.TableOf<Row>, rows: Iterable<Row>) => {
-    const writer = new TableWriter(client, table)
+    const writer = new TableWriter(client, isCompared ? load.compared(table) : table)
     for (const row of rows) writer.add(row)
     await writer.flush()
   }

@@ -6,19 +6,18 @@ import { readItem } from '../../formats/mad/read/read-item.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import { EntryNumbers } from '../entry-numbers.ts'
-import type { IdSource } from '../ids.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
-import { entries, movements } from '../load.ts'
+import { compared, entries, movements } from '../load.ts'
 import { type Books, type FileExercice, type Place, within } from './books.ts'
-import type { EntryTable } from './kept-ids.sql.ts'
 import type { IdOf } from './load-books.ts'
-import type { RepeatedIds } from './repeated-ids.sql.ts'
 
 export interface EntryTarget extends FolderKey {
   books: Books
   idOf: IdOf
-  /** Of new entries and movements, and what finds ids that the file has twice; null: they keep those of the file. */
-  renumbering: { ids: IdSource; repeated: RepeatedIds } | null
+  /** Whether entries go into the tables of a replacement; they get the ids of the file in any case. */
+  isCompared: boolean
+  /** Whether validated entries get numbers here; otherwise the database gives them where there are none. */
+  isNumbered: boolean
   /** Ids of registered third parties by their code. */
   thirdParties: ReadonlyMap<string, string>
 }
@@ -57,18 +56,19 @@ export class MadEntryLoader {
 
   constructor(client: ClientBase, target: EntryTarget) {
     this.#target = target
-    this.#writer = new EntryWriter(client, entries, movements)
+    this.#writer = target.isCompared
+      ? new EntryWriter(client, compared(entries), compared(movements))
+      : new EntryWriter(client, entries, movements)
     this.#exercices = [...target.books.exercices.values()]
   }
 
   /** Once there are problems, entries are only checked: nothing will be kept. */
   async add(item: FileItem): Promise<void> {
-    const { books, renumbering } = this.#target
+    const { books } = this.#target
     const read = readItem(entry, item, books.problems)
     if (read === undefined) return
     const exercice = this.#check(read, { item: pathOf(item), path: [] })
     if (exercice === undefined || books.problems.found.length > 0) return
-    await renumbering?.ids.reserve(read.movements.length + 1)
     const row = this.#entryRow(read, exercice)
     this.#writer.addEntry(row)
     let balance = 0n
@@ -78,7 +78,6 @@ export class MadEntryLoader {
     }
     this.#count(read, row, balance)
     await this.#writer.flushIfFull()
-    await renumbering?.repeated.flushIfFull()
   }
 
   async end(): Promise<EntryCounts> {
@@ -169,7 +168,7 @@ export class MadEntryLoader {
   }
 
   #entryRow(read: FileEntry, exercice: FileExercice): EntryRow {
-    const { schemaId, folderId, idOf, thirdParties } = this.#target
+    const { schemaId, folderId, idOf, isNumbered, thirdParties } = this.#target
     const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
       read.additionalProducerProperties
     const numbered = {
@@ -180,7 +179,7 @@ export class MadEntryLoader {
     return {
       schemaId,
       folderId,
-      id: this.#idOf('entries', read.producerId),
+      id: read.producerId,
       ...numbered,
       date: read.date,
       dueDate: read.dueDate,
@@ -193,15 +192,8 @@ export class MadEntryLoader {
       comment,
       partnerMetadata,
       attachments: addresses(read.attachments),
-      number: this.#numbers.next(numbered),
+      number: isNumbered ? this.#numbers.next(numbered) : null,
     }
-  }
-
-  #idOf(kind: EntryTable, id: string): string {
-    const { renumbering } = this.#target
-    if (renumbering === null) return id
-    renumbering.repeated.add(kind, id)
-    return renumbering.ids.next()
   }
 
   #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: EntryRow): MovementRow {
@@ -212,7 +204,7 @@ export class MadEntryLoader {
       folderId,
       exerciceId,
       entryId,
-      id: this.#idOf('movements', read.producerId),
+      id: read.producerId,
       accountId: idOf('accounts', read.account.producerId),
       description: read.description,
       dueDate: read.dueDate,

@@ -18,6 +18,8 @@ export async function pathOfId(file: string, books: Books, { table, id }: IdOfTa
 const keys: Record<string, EntryTable> = {
   entries_pkey: 'entries',
   movements_schema_id_folder_id_id_key: 'movements',
+  filed_entries_pkey: 'entries',
+  filed_movements_pkey: 'movements',
 }
 
 /** Runs a load and, if the file has an id of an entry or a movement twice, refuses it with both places. */
@@ -26,21 +28,11 @@ export async function refusingTwice<Result>(file: string, run: () => Promise<Res
     return await run()
   } catch (error) {
     const table = error instanceof pg.DatabaseError ? keys[error.constraint ?? ''] : undefined
-    const [, id] = /, (\d+)\) already exists/.exec((error as pg.DatabaseError).detail ?? '') ?? []
+    const [, id] = /(\d+)\) already exists/.exec((error as pg.DatabaseError).detail ?? '') ?? []
     if (table === undefined || id === undefined) throw error
-    throw await refusalOfTwice(file, table, id, { cause: error })
+    const [first, second] = await placesOf(file, table, id)
+    throw new ImportRefused([`${second} "${id}": ${first} is the same`], 1, { cause: error })
   }
-}
-
-/** The refusal of a file that has an id of these twice. */
-export async function refusalOfTwice(
-  file: string,
-  table: EntryTable,
-  id: string,
-  options?: ErrorOptions,
-): Promise<ImportRefused> {
-  const [first, second] = await placesOf(file, table, id)
-  return new ImportRefused([`${second} "${id}": ${first} is the same`], 1, options)
 }
 
 /** The first two at most: what follows them may be no entry. */

@@ -12,6 +12,7 @@ import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
 import { TraProblems } from '../../formats/tra/check/problem.ts'
 import { layouts } from '../../formats/tra/layouts/layouts.ts'
 import { printable } from '../../printable.ts'
+import { rememberLetterings } from '../events.sql.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
 import { ImportRefused } from '../import/import-refused.ts'
@@ -19,6 +20,7 @@ import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize, readSource } from '../import/source-file.ts'
 import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
 import { publishImport } from '../publish-import.ts'
+import { deleteLedger } from '../tenants.sql.ts'
 import { type TraEntryCounts, TraEntryLoader } from './load-entries.ts'
 import { loadParameters, type TraIds } from './load-parameters.ts'
 import { TraParameters } from './parameters.ts'
@@ -157,13 +159,17 @@ class TraImport {
         }),
       },
     })
-    const { schemaId, folderId: id, currency } = this.#folder
+    const { schemaId, folderId: id, currency, former } = this.#folder
     if (currency !== 'EUR')
       throw new Error(
         `A TRA file holds books in euro, and folder ${id} (${printable(this.#folder.name)}) is kept in ${currency}: ` +
           `omit --folder for a new one`,
       )
     const key = { schemaId, folderId: id }
+    if (former !== undefined) {
+      await rememberLetterings(this.#client, key, null)
+      await deleteLedger(this.#client, key)
+    }
     const ids = await loadParameters(this.#client, this.#ids, key, parameters, timeZone)
     this.#loadedIds = ids
     const target = { ...key, ids, now: new Date().toISOString(), timeZone }
@@ -183,8 +189,8 @@ class TraImport {
       schemaId: folder.schemaId,
       folderId: folder.folderId,
       folderCreated: folder.created,
-      replaced: folder.deleted !== undefined,
-      deleted: folder.deleted ?? [],
+      replaced: folder.former !== undefined,
+      deleted: folder.former ?? [],
       created: exercices.map(({ id }) => id),
       filled: [...counts.filled],
     })

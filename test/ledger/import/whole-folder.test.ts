@@ -115,12 +115,16 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(replaced).toMatchObject({ folderId, created: false })
     expect(await ledgerContent(stage.owner, folderId)).toEqual(content)
     expect((await rowCounts(stage.owner))['accounts']).toBe(before['accounts']! - 1)
-    expect(await events()).toMatchObject({
-      'exercice DELETE': 2,
-      'exercice CREATE': 4,
-      'accountingLineEntry CREATE': 2 * entries,
+    // A TRA file has no ids: everything is new. What a MAD file has already stays.
+    const times = kind === 'mad' ? 1 : 2
+    const found = await events()
+    expect(found).toMatchObject({
+      'exercice CREATE': 2 * times,
+      'accountingLineEntry CREATE': times * entries,
     })
-    expect((await events())['accountingEntryLettering DELETE']).toBeGreaterThan(0)
+    expect(found['exercice DELETE']).toBe(kind === 'mad' ? undefined : 2)
+    if (kind === 'mad') expect(found['accountingEntryLettering DELETE']).toBeUndefined()
+    else expect(found['accountingEntryLettering DELETE']).toBeGreaterThan(0)
   })
 
   test('never changes a closed exercice', async () => {

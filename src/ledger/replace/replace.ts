@@ -1,6 +1,6 @@
 /**
- * Replaces the entries of an exercice by those of a FEC, writing only what differs (docs/spec/imports.md#replacing): the
- * copies that partners hold then change little. The file is loaded into temporary tables and compared with the ledger
+ * Replaces entries by those of a file, writing only what differs (docs/spec/imports.md#replacing): the copies that partners
+ * hold then change little. The file is loaded into temporary tables and compared with the ledger
  * there, so memory does not grow with it. Only if lines stay in another order than before, each costs 20 bytes.
  *
  * 1. Entries match by journal, number, date and content; then those whose number identifies them by journal, number and
@@ -9,6 +9,7 @@
  * 3. Lines that stay keep their places; of lines in another order, as many as possible.
  */
 import type { ClientBase } from 'pg'
+import type { FolderKey } from '../../formats/rows.ts'
 import { longestAscent } from './longest-ascent.ts'
 import {
   addNewEntries,
@@ -18,33 +19,38 @@ import {
   digestBoth,
   insertNew,
   isScattered,
+  keepFiled,
+  matchById,
   matchEntries,
   matchLines,
   moveLines,
   type OtherSources,
   placeLines,
-  type ReplacedExercice,
+  type Replaced,
   type RowCounts,
   readFormerRanks,
   updateMatched,
 } from './replace.sql.ts'
 
-/** Rows of the exercice that were written. */
+/** Rows that were written. */
 export interface Replacement {
   deleted: RowCounts
   updated: RowCounts
   inserted: RowCounts
+}
+
+export interface FecReplacement extends Replacement {
   /** Entries of other sources than a FEC. */
   otherSources: OtherSources
   isScattered: boolean
 }
 
 /** To be called once the loader has filled the tables of `createFiledTables`. @param lines of the file */
-export async function replaceByDifference(
+export async function replaceExercice(
   client: ClientBase,
-  exercice: ReplacedExercice,
+  exercice: Replaced,
   lines: number,
-): Promise<Replacement> {
+): Promise<FecReplacement> {
   await digestBoth(client, exercice)
   await matchEntries(client, ['journal_id', 'date', 'number', 'content'], 'all')
   await matchEntries(client, ['journal_id', 'date', 'number'], 'numbered')
@@ -54,10 +60,36 @@ export async function replaceByDifference(
   if (await areLinesMoved(client)) await moveFewest(client, lines)
   await placeLines(client)
   const otherSources = await countOtherSources(client, exercice)
-  const deleted = await deleteUnmatched(client, exercice)
-  const updated = await updateMatched(client, exercice)
-  const inserted = await insertNew(client)
-  return { deleted, updated, inserted, otherSources, isScattered: await isScattered(client) }
+  const written = await writeDifference(client, exercice)
+  return { ...written, otherSources, isScattered: await isScattered(client) }
+}
+
+/**
+ * The same for all entries of a folder and a MAD file, whose entries have ids. Those are kept; or, with `renumber`, an entry
+ * keeps the id that it has in the ledger: it is the one of the same exercice, journal, date and content, else the one of
+ * the same exercice, journal, date and moment of creation.
+ */
+export async function replaceFolder(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  renumber: boolean,
+): Promise<Replacement> {
+  const folder = { schemaId, folderId, exerciceId: null }
+  await digestBoth(client, folder)
+  if (renumber) {
+    await matchEntries(client, ['exercice_id', 'journal_id', 'date', 'content'], 'all')
+    await matchEntries(client, ['exercice_id', 'journal_id', 'date', 'created_at'], 'all')
+    await addNewEntries(client)
+    await matchLines(client)
+  } else await matchById(client, folder)
+  await keepFiled(client, folder)
+  return writeDifference(client, folder)
+}
+
+async function writeDifference(client: ClientBase, replaced: Replaced): Promise<Replacement> {
+  const deleted = await deleteUnmatched(client, replaced)
+  const updated = await updateMatched(client, replaced)
+  return { deleted, updated, inserted: await insertNew(client) }
 }
 
 async function moveFewest(client: ClientBase, lines: number): Promise<void> {

@@ -2,20 +2,21 @@
  * The statements of a replacement by difference (see replace.ts), on temporary tables that live until the transaction
  * ends. Their names are those of the session's own schema, pg_temp:
  *
- * - filed_entries, filed_movements: the file, as the loader writes it; ids count its entries and lines from 1.
+ * - filed_entries, filed_movements: the file, as the loader writes it; ids are those of the file, or count its entries and
+ *   lines from 1.
  * - former_lines, filed_lines: the content of each movement, of the ledger and of the file, as a digest.
- * - former_entries, filed_contents: journal, date and number of each entry, and the digest of its lines.
+ * - former_entries, filed_contents: what may identify each entry, and the digest of its lines.
  * - entry_matches, line_matches: the id in the ledger of each entry and line of the file. `former` is the place that a
  *   line had and keeps, `place` one that it gets.
  */
 import type { ClientBase } from 'pg'
-import { readByCursor } from '../../../db/cursor.ts'
-import type { FolderKey } from '../../../formats/rows.ts'
-import { entries, movements } from '../../load.ts'
+import { readByCursor } from '../../db/cursor.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import { analyzeWhileLoading, columnsOf, entries, movements } from '../load.ts'
 
-/** An exercice whose entries are replaced. */
-export interface ReplacedExercice extends FolderKey {
-  exerciceId: string
+/** Whose entries are replaced: those of an exercice, or of the whole folder. */
+export interface Replaced extends FolderKey {
+  exerciceId: string | null
 }
 
 export interface RowCounts {
@@ -26,7 +27,9 @@ export interface RowCounts {
 /** Creates the tables that the loader fills. */
 export async function createFiledTables(client: ClientBase): Promise<void> {
   for (const table of ['entries', 'movements'])
-    await client.query(`create temporary table filed_${table} (like grandlivre.${table}) on commit drop`)
+    await client.query(
+      `create temporary table filed_${table} (like grandlivre.${table}, primary key (id)) on commit drop`,
+    )
 }
 
 const content = (line: string) => `md5(row(${line}.account_id, ${line}.description, ${line}.due_date,
@@ -36,47 +39,49 @@ const content = (line: string) => `md5(row(${line}.account_id, ${line}.descripti
 /** What a line books, whatever it says of it. */
 const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`
 
-const ofExercice = (alias: string) =>
-  `(${alias}.schema_id, ${alias}.folder_id, ${alias}.exercice_id) = ($1, $2, $3)`
+const ofReplaced = (alias: string) =>
+  `(${alias}.schema_id, ${alias}.folder_id) = ($1, $2) and ($3::bigint is null or ${alias}.exercice_id = $3)`
 
 /** Digests both sides, by line and by entry. */
-export async function digestBoth(client: ClientBase, exercice: ReplacedExercice): Promise<void> {
-  const { schemaId, folderId, exerciceId } = exercice
+export async function digestBoth(client: ClientBase, replaced: Replaced): Promise<void> {
+  const { schemaId, folderId, exerciceId } = replaced
   await client.query(`create temporary table former_lines (entry_id bigint, id bigint, place numeric, content uuid,
     booking uuid)
     on commit drop`)
   await client.query(
     `insert into pg_temp.former_lines
      select m.entry_id, m.id, coalesce(m.place, m.id), ${content('m')}, ${booking('m')} from grandlivre.movements m
-     where ${ofExercice('m')}`,
+     where ${ofReplaced('m')}`,
     [schemaId, folderId, exerciceId],
   )
   await client.query(`create temporary table filed_lines on commit drop as
     select m.entry_id, m.id, m.id::numeric as place, ${content('m')} as content, ${booking('m')} as booking
     from pg_temp.filed_movements m`)
-  await client.query(`create temporary table former_entries (id bigint, journal_id bigint, date date, number text,
-    is_bare boolean, content uuid, place numeric) on commit drop`)
+  await client.query(`create temporary table former_entries (id bigint, exercice_id bigint, journal_id bigint,
+    date date, created_at timestamptz, number text, is_bare boolean, content uuid, place numeric) on commit drop`)
   await client.query(
     `insert into pg_temp.former_entries
-     select e.id, e.journal_id, e.date, ${filedNumber}, e.number is null and e.filed is null, ${contentOfLines}
+     select e.id, e.exercice_id, e.journal_id, e.date, e.created_at, ${filedNumber}, e.number is null and e.filed is null, ${contentOfLines}
      from grandlivre.entries e left join pg_temp.former_lines l on l.entry_id = e.id
-     where ${ofExercice('e')} group by e.schema_id, e.folder_id, e.id`,
+     where ${ofReplaced('e')} group by e.schema_id, e.folder_id, e.id`,
     [schemaId, folderId, exerciceId],
   )
   await client.query(`create temporary table filed_contents on commit drop as
-    select e.id, e.journal_id, e.date, min(${filedNumber}) as number, ${contentOfLines}
-    from pg_temp.filed_entries e join pg_temp.filed_lines l on l.entry_id = e.id
-    group by e.id, e.journal_id, e.date`)
+    select e.id, e.exercice_id, e.journal_id, e.date, e.created_at, ${filedNumber} as number, ${contentOfLines}
+    from pg_temp.filed_entries e left join pg_temp.filed_lines l on l.entry_id = e.id group by e.id`)
   await client.query(
     'create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean) on commit drop',
   )
+  await client.query(`create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint,
+    is_new boolean, former numeric, place numeric) on commit drop`)
   await client.query(`analyze pg_temp.filed_entries, pg_temp.filed_movements, pg_temp.former_lines, pg_temp.filed_lines,
     pg_temp.former_entries, pg_temp.filed_contents`)
 }
 
 /** As filed: an entry that was filed without a number may have got one here. */
 const filedNumber = `coalesce(e.filed ->> 'EcritureNum', e.number, '')`
-const contentOfLines = `md5(string_agg(l.content::text, '' order by l.content))::uuid as content, min(l.place) as place`
+const contentOfLines = `md5(coalesce(string_agg(l.content::text, '' order by l.content), ''))::uuid as content,
+  min(l.place) as place`
 
 /**
  * Matches entries of the file that have no match yet with those of the ledger that have none, if these columns are
@@ -84,12 +89,12 @@ const contentOfLines = `md5(string_agg(l.content::text, '' order by l.content)):
  */
 export async function matchEntries(
   client: ClientBase,
-  columns: readonly ('journal_id' | 'date' | 'number' | 'content')[],
+  columns: readonly ('exercice_id' | 'journal_id' | 'date' | 'created_at' | 'number' | 'content')[],
   among: 'numbered' | 'bare' | 'all',
 ): Promise<void> {
   const keys = columns.join(', ')
   const copies = (table: string, id: string, condition: string) =>
-    `(select id, ${keys}, row_number() over (partition by ${keys} order by place) as copy from pg_temp.${table} t
+    `(select id, ${keys}, row_number() over (partition by ${keys} order by place, id) as copy from pg_temp.${table} t
       where ${condition} and not exists (select from pg_temp.entry_matches m where m.${id} = t.id))`
   const numbered = among === 'numbered' ? `number !~ '^0*$'` : 'true'
   await client.query(
@@ -122,8 +127,6 @@ const blocksFor = (table: string) => `blocks as materialized (
  * account. The other lines of the file are new.
  */
 export async function matchLines(client: ClientBase): Promise<void> {
-  await client.query(`create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint,
-    is_new boolean, former numeric, place numeric) on commit drop`)
   for (const key of ['content', 'booking']) {
     const copies = (table: string, id: string) =>
       `(select *, row_number() over (partition by entry_id, ${key} order by place) as copy from pg_temp.${table} t
@@ -147,6 +150,57 @@ export async function matchLines(client: ClientBase): Promise<void> {
      select f.filed_id, f.entry_id, b.first + f.rank % 1000, true from fresh f join blocks b on b.rank = f.rank / 1000`,
   )
   await client.query('analyze pg_temp.line_matches')
+}
+
+/** Matches entries and lines that keep the ids of the file. One that moved to another exercice, journal or entry is new. */
+export async function matchById(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+  await client.query(
+    `insert into pg_temp.entry_matches
+     select f.id, f.id, e.id is null from pg_temp.filed_entries f left join grandlivre.entries e
+       on (e.schema_id, e.folder_id, e.exercice_id, e.journal_id, e.id) = ($1, $2, f.exercice_id, f.journal_id, f.id)`,
+    [schemaId, folderId],
+  )
+  await client.query('analyze pg_temp.entry_matches')
+  await client.query(
+    `insert into pg_temp.line_matches
+     select f.id, f.entry_id, f.id, m.id is null, coalesce(m.place, m.id)
+     from pg_temp.filed_movements f join pg_temp.entry_matches e on e.filed_id = f.entry_id
+     left join grandlivre.movements m on not e.is_new
+       and (m.schema_id, m.folder_id, m.exercice_id, m.entry_id, m.id) = ($1, $2, f.exercice_id, f.entry_id, f.id)`,
+    [schemaId, folderId],
+  )
+  await client.query('analyze pg_temp.line_matches')
+}
+
+/** Gives entries of the file that are as they were what a FEC filed of them; a changed one has lost it. */
+export async function keepFiled(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+  const same = entryContent.filter((column) => !['number', 'filed'].includes(column))
+  await client.query(
+    `create temporary table same_entries (filed_id bigint primary key, filed json) on commit drop`,
+  )
+  await client.query(
+    `insert into pg_temp.same_entries
+     select f.id, e.filed from pg_temp.entry_matches m
+     join pg_temp.former_entries b on b.id = m.id
+     join pg_temp.filed_contents c on (c.id, c.content) = (m.filed_id, b.content)
+     join pg_temp.filed_entries f on f.id = m.filed_id
+     join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = ($1, $2, m.id)
+     where not m.is_new and (${same.map((column) => comparable(`e.${column}`)).join(', ')})
+       is not distinct from (${same.map((column) => comparable(`f.${column}`)).join(', ')})`,
+    [schemaId, folderId],
+  )
+  await client.query(
+    `update pg_temp.filed_entries f set filed = s.filed from pg_temp.same_entries s
+     where s.filed_id = f.id and s.filed is not null`,
+  )
+  await client.query(
+    `update pg_temp.filed_movements f set filed = m.filed
+     from pg_temp.same_entries s, pg_temp.line_matches l, pg_temp.former_lines b, pg_temp.filed_lines c,
+       grandlivre.movements m
+     where s.filed_id = f.entry_id and l.filed_id = f.id and b.id = l.id and c.id = f.id and c.content = b.content
+       and (m.schema_id, m.folder_id, m.id) = ($1, $2, l.id) and m.filed is not null`,
+    [schemaId, folderId],
+  )
 }
 
 /** Whether some lines that stay have another order in the file than before. */
@@ -213,12 +267,12 @@ export interface OtherSources {
 /** Counts the entries that did not come from a FEC, before they are changed and deleted. */
 export async function countOtherSources(
   client: ClientBase,
-  { schemaId, folderId, exerciceId }: ReplacedExercice,
+  { schemaId, folderId, exerciceId }: Replaced,
 ): Promise<OtherSources> {
   const { rows } = await client.query<OtherSources>(
     `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
      from grandlivre.entries e left join pg_temp.entry_matches m on m.id = e.id
-     where ${ofExercice('e')} and e.source <> 'FEC'`,
+     where ${ofReplaced('e')} and e.source <> 'FEC'`,
     [schemaId, folderId, exerciceId],
   )
   return rows[0]!
@@ -227,12 +281,12 @@ export async function countOtherSources(
 /** @returns how many entries and movements were deleted */
 export async function deleteUnmatched(
   client: ClientBase,
-  { schemaId, folderId, exerciceId }: ReplacedExercice,
+  { schemaId, folderId, exerciceId }: Replaced,
 ): Promise<RowCounts> {
   const deleted = async (table: string, matches: string) => {
     const { rowCount } = await client.query(
-      `delete from grandlivre.${table} t where ${ofExercice('t')}
-         and not exists (select from pg_temp.${matches} m where m.id = t.id)`,
+      `delete from grandlivre.${table} t where ${ofReplaced('t')}
+         and not exists (select from pg_temp.${matches} m where m.id = t.id and not m.is_new)`,
       [schemaId, folderId, exerciceId],
     )
     return rowCount!
@@ -242,15 +296,17 @@ export async function deleteUnmatched(
   return { movements: removed, entries: await deleted('entries', 'entry_matches') }
 }
 
-const columnsOf = (members: object) =>
-  Object.keys(members).map((member) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
-const entryColumns = [...columnsOf(entries.columns), 'filed']
-const movementColumns = [...columnsOf(movements.columns), 'filed']
+const entryColumns = [...columnsOf(entries), 'filed']
+const movementColumns = [...columnsOf(movements), 'filed']
 
 const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
 /** What the file may change of an entry and of a movement that stay. */
-const entryContent = entryColumns.filter((column) => ![...keys, 'created_at'].includes(column))
+const entryContent = entryColumns.filter((column) => !keys.includes(column))
 const movementContent = movementColumns.filter((column) => !keys.includes(column))
+
+/** These types have no equality, or one that takes 1.0 for 1. */
+const comparable = (value: string) =>
+  /\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value
 
 /**
  * Writes entries and movements that stay where the file has something else.
@@ -258,18 +314,18 @@ const movementContent = movementColumns.filter((column) => !keys.includes(column
  */
 export async function updateMatched(
   client: ClientBase,
-  { schemaId, folderId, exerciceId }: ReplacedExercice,
+  { schemaId, folderId, exerciceId }: Replaced,
 ): Promise<RowCounts> {
   // A number that was given here stays.
   const filed = (column: string) => (column === 'number' ? 'coalesce(f.number, e.number)' : `f.${column}`)
-  const comparable = (value: string) =>
-    /\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value
+  // A FEC does not hold when entries were created.
+  const changeable = entryContent.filter((column) => exerciceId === null || column !== 'created_at')
   const changedEntries = await client.query(
-    `update grandlivre.entries e set ${entryContent.map((column) => `${column} = ${filed(column)}`).join(', ')}
+    `update grandlivre.entries e set ${changeable.map((column) => `${column} = ${filed(column)}`).join(', ')}
      from pg_temp.entry_matches m join pg_temp.filed_entries f on f.id = m.filed_id
-     where ${ofExercice('e')} and m.id = e.id and not m.is_new
-       and (${entryContent.map((column) => comparable(`e.${column}`)).join(', ')})
-         is distinct from (${entryContent.map((column) => comparable(filed(column))).join(', ')})`,
+     where ${ofReplaced('e')} and m.id = e.id and not m.is_new
+       and (${changeable.map((column) => comparable(`e.${column}`)).join(', ')})
+         is distinct from (${changeable.map((column) => comparable(filed(column))).join(', ')})`,
     [schemaId, folderId, exerciceId],
   )
   const place = 'case when l.former is null then l.place else m.place end'
@@ -279,7 +335,7 @@ export async function updateMatched(
     `update grandlivre.movements m
      set ${movementContent.map((column) => `${column} = f.${column}`).join(', ')}, place = ${place}
      from pg_temp.line_matches l join pg_temp.filed_movements f on f.id = l.filed_id
-     where ${ofExercice('m')} and l.id = m.id and not l.is_new
+     where ${ofReplaced('m')} and l.id = m.id and not l.is_new
        and (${sides('m', 'm.place')}) is distinct from (${sides('f', place)})`,
     [schemaId, folderId, exerciceId],
   )
@@ -314,14 +370,12 @@ export async function insertNew(client: ClientBase): Promise<RowCounts> {
       last = rows[0]!.last
     }
   }
+  const newEntries = await inserted('entries', 'entry_matches', entryColumns, ['id'])
+  if (newEntries > 0) await analyzeWhileLoading(client)
+  const own = ['id', 'entry_id', 'place']
   return {
-    entries: await inserted('entries', 'entry_matches', entryColumns, ['id']),
-    movements: await inserted(
-      'movements',
-      'line_matches',
-      [...movementColumns, 'place'],
-      ['id', 'entry_id', 'place'],
-    ),
+    entries: newEntries,
+    movements: await inserted('movements', 'line_matches', [...movementColumns, 'place'], own),
   }
 }
 

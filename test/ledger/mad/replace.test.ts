@@ -1,0 +1,376 @@
+/** import mad --replace: only what differs is written, and the ledger is what a fresh import would make of the file. */
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { importFec } from '../../../src/ledger/fec/import-fec.ts'
+import { readDelta } from '../../support/changes/apply-delta.ts'
+import { changeAtRandom, randomFrom } from '../../support/changes/random-changes.ts'
+import { fillRandomLedger } from '../../support/changes/random-ledger.ts'
+import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { exportedLedgers, exportLedgers, registerSenders } from '../../support/imports/exported-ledgers.ts'
+import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { madBytes } from '../../support/imports/mad-bytes.ts'
+import { withoutIds } from '../../support/imports/without-ids.ts'
+import { fecFile, ledger } from '../../support/ledgers/fec-file.ts'
+import { createTenants, credentials, folders } from '../../support/ledgers/tenants.ts'
+import { startTestService, type TestService } from '../../support/service.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
+type File = any
+
+const file: File = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
+for (const exercice of file.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
+// So many others that `since` names those that changed, and does not send all.
+const other = file.data.entries.find(({ producerId }: File) => producerId === '1050')
+for (const [at, date] of ['2023-05-01', '2024-05-01'].entries())
+  for (let id = 2_000 + 1_000 * at, last = id + 600; id < last; id += 3) {
+    const movements = other.movements.map((movement: File, i: number) => ({
+      ...structuredClone(movement),
+      producerId: String(id + 1 + i),
+      lettering: { state: 'none', value: null },
+    }))
+    file.data.entries.push({ ...structuredClone(other), producerId: String(id), date, movements })
+  }
+const text = JSON.stringify(file)
+
+let stage: ImportStage
+let service: TestService | undefined
+
+beforeEach(async () => {
+  stage = await setImportStage()
+})
+
+afterEach(async () => {
+  await service?.stop()
+  service = undefined
+  await stage.close()
+})
+
+interface Imported {
+  schemaId: string
+  folderId: string
+}
+
+/** The ledger version, and events without those that only say that there is another. */
+async function state({ folderId }: Imported) {
+  const { rows } = await stage.owner.query('select ledger_version from grandlivre.folders where id = $1', [
+    folderId,
+  ])
+  const events = await stage.owner.query(
+    `select name || ' ' || operation || ' ' || (data ->> 'id') as event from grandlivre.events
+     where name <> 'ledger' order by id`,
+  )
+  return { version: rows[0].ledger_version, events: events.rows.map(({ event }) => event as string) }
+}
+
+const nothing = { entries: 0, movements: 0 }
+const unwritten = { deleted: nothing, updated: nothing, inserted: nothing }
+
+/** Whatever the ledger came from, its own export changes nothing in it. */
+async function expectUnchanged(imported: Imported, bytes: Buffer | string, renumber: boolean) {
+  const before = await state(imported)
+  const { replacement } = await stage.importMad(bytes, {
+    folderId: imported.folderId,
+    replace: true,
+    renumber,
+  })
+  // A folder without a ledger is filled.
+  expect(replacement ?? unwritten).toEqual(unwritten)
+  expect(await state(imported)).toEqual(before)
+}
+
+describe.each([false, true])('the same file again writes nothing, with renumber %s', (renumber) => {
+  let files: Map<string, Buffer>
+  beforeAll(async () => {
+    files = await exportLedgers(madBytes)
+  })
+
+  test.each(exportedLedgers)('%s', async (name) => {
+    await registerSenders(stage.database.ownerUrl)
+    const open = files
+      .get(name)!
+      .toString()
+      .replaceAll('"state":"closed"', '"state":"open"')
+      .replaceAll(/"closed":\{"at":[^}]*\}\}/g, '"closed":null')
+    await expectUnchanged(await stage.importMad(open, { renumber }), open, renumber)
+  })
+
+  test('a ledger that came from a FEC keeps what was filed, from the export and from that of a copy', async () => {
+    const path = await stage.written(fecFile(ledger), '123456789FEC20231231.txt')
+    const imported = await importFec(stage.owner, { file: path })
+    const filed = async () =>
+      (
+        await stage.owner.query(
+          `select (select json_agg(filed order by id) from grandlivre.entries)::text as entries,
+           (select json_agg(filed order by id) from grandlivre.movements)::text as movements,
+           (select json_agg(filed_number order by id) from grandlivre.accounts)::text as accounts`,
+        )
+      ).rows
+    const before = await filed()
+    await expectUnchanged(imported, await madBytes(stage.service, imported), renumber)
+    expect(await filed()).toEqual(before)
+  })
+
+  test('a ledger that came from a TRA file', async () => {
+    const tra = readFixture('ledger.tra').toString('latin1')
+    const open = tra.replaceAll(/^(\*{3}EXO.{19})CDE(.*)$/gm, '$1OUV$2')
+    const imported = await stage.importTra(Buffer.from(open, 'latin1'))
+    await stage.owner.query(
+      `insert into grandlivre.vat_codes (schema_id, folder_id, id, code, rate) values ($1, $2, 5, 'UNUSED', 550)`,
+      [imported.schemaId, imported.folderId],
+    )
+    await expectUnchanged(imported, await madBytes(stage.service, imported), renumber)
+  })
+
+  test('payments of other kinds than the six keep their code', async () => {
+    const imported = await stage.importMad(text)
+    await stage.owner.query(`update grandlivre.payments set code = 'TROC' where code = 'CHQ'`)
+    await expectUnchanged(imported, await madBytes(stage.service, imported), renumber)
+  })
+})
+
+const entryOf = (data: File, id: string): File =>
+  data.entries.find(({ producerId }: File) => producerId === id)
+
+/** Everywhere in the file, whatever refers to it. */
+function rename(value: File, id: string, changed: object): void {
+  if (typeof value !== 'object' || value === null) return
+  if (value.producerId === id) Object.assign(value, changed)
+  for (const inner of Object.values(value)) rename(inner, id, changed)
+}
+
+const changes: [what: string, change: (data: File) => void, entries: string[], events: string[]][] = [
+  [
+    'an amount',
+    (data) => {
+      const [one, other] = entryOf(data, '1034').movements
+      one.value = { credit: 241, debit: 0, amount: 241 }
+      other.value = { credit: 0, debit: 241, amount: -241 }
+    },
+    ['1034'],
+    [],
+  ],
+  [
+    'a description',
+    (data) => {
+      entryOf(data, '1047').movements[1].description = 'Autre'
+    },
+    ['1047'],
+    [],
+  ],
+  [
+    'a comment and a moment of creation',
+    (data) => {
+      entryOf(data, '1047').additionalProducerProperties.comment = 'Autre'
+      entryOf(data, '602').additionalProducerProperties.createdAt += 60
+    },
+    ['602', '1047'],
+    [],
+  ],
+  ['the name of an account', (data) => rename(data, '1006', { name: 'Immobilisations' }), ['1034'], []],
+  [
+    'two accounts that exchange their numbers',
+    (data) => {
+      rename(data, '1005', { number: '641000' })
+      rename(data, '1012', { number: '215000' })
+    },
+    ['1034', '1047'],
+    [],
+  ],
+  [
+    'two axes that exchange their codes',
+    (data) => {
+      rename(data, '401', { code: 'LIEU' })
+      rename(data, '402', { code: 'ACT' })
+    },
+    // And the draft 604, which this selection does not have.
+    ['601', '606', '607'],
+    [],
+  ],
+  [
+    'an entry that is gone, with its account',
+    (data) => {
+      data.entries = data.entries.filter(({ producerId }: File) => producerId !== '1034')
+      data.accounts = data.accounts.filter(({ producerId }: File) => !['1005', '1006'].includes(producerId))
+    },
+    ['1034'],
+    [],
+  ],
+  [
+    'a new entry on a new account that has the number of one that is gone',
+    (data) => {
+      rename(data, '1006', { producerId: '1206' })
+      const entry = structuredClone(entryOf(data, '1047'))
+      entry.producerId = '1300'
+      for (const [i, movement] of entry.movements.entries()) {
+        movement.producerId = String(1301 + i)
+        movement.lettering = { state: 'none', value: null }
+      }
+      data.entries.push(entry)
+    },
+    ['1034', '1300'],
+    ['accountingLineEntry CREATE 1300'],
+  ],
+  [
+    'a lettering that is gone, and a new one',
+    (data) => {
+      for (const id of ['1029', '1053'])
+        for (const movement of entryOf(data, id).movements)
+          movement.lettering = { state: 'none', value: null }
+      for (const movement of entryOf(data, '1034').movements)
+        movement.lettering = { state: 'partial', value: '*Q' }
+    },
+    ['1029', '1034', '1053'],
+    [
+      'accountingEntryLettering DELETE 1030',
+      'accountingEntryLettering CREATE 1035',
+      'accountingEntryLettering CREATE 1036',
+    ],
+  ],
+  [
+    'a draft that was validated, and an entry that awaits validation again',
+    (data) => {
+      entryOf(data, '604').additionalProducerProperties.validationDate = '2023-12-31'
+      entryOf(data, '603').additionalProducerProperties.validationDate = null
+    },
+    ['603', '604'],
+    [],
+  ],
+  [
+    'an entry in another journal, and one in another exercice',
+    (data) => {
+      entryOf(data, '1034').journal = entryOf(data, '1047').journal
+      entryOf(data, '1059').date = '2024-01-31'
+    },
+    ['1034', '1059'],
+    ['accountingLineEntry CREATE 1034', 'accountingLineEntry CREATE 1059'],
+  ],
+  [
+    'a movement that moved to another entry',
+    (data) => {
+      const moved = entryOf(data, '1059').movements.splice(0, 1)
+      entryOf(data, '1047').movements.push(...moved)
+    },
+    ['1047', '1059'],
+    [],
+  ],
+  [
+    'a year that ends earlier, and another that begins there',
+    (data) => {
+      const [first, second] = data.exercices.toSorted((one: File, other: File) =>
+        one.period.start < other.period.start ? -1 : 1,
+      )
+      first.period.end = '2023-12-30'
+      second.period.start = '2023-12-31'
+    },
+    ['1059'],
+    ['accountingLineEntry CREATE 1059'],
+  ],
+]
+
+describe('what differs, and nothing else', () => {
+  test.each(changes)('%s', async (_, change, entries, events) => {
+    const staff = await createTenants(stage.database.ownerUrl)
+    const { first } = folders
+    await stage.importMad(text, { folderId: first.folderId })
+    service = await startTestService(stage.database)
+    const secret = await staff.thirdParty('ONE')
+    const signed = credentials(await staff.token('ONE', 'api', first), secret)
+    await staff.end()
+    const pull = async (year: number, since: string) => {
+      const response = await fetch(
+        `${service!.url}/api/v1/mad/entries?startDate=${year}-01-01&endDate=${year}-12-31&version=1.0.0${since}`,
+        { headers: { ...signed, Accept: 'application/x-ndjson' } },
+      )
+      return { body: await response.text(), cursor: response.headers.get('x-ledger-cursor')! }
+    }
+    const { cursor } = await pull(2023, '')
+    const before = await state(first)
+    const changed = structuredClone(file)
+    change(changed.data)
+    await stage.importMad(JSON.stringify(changed), { folderId: first.folderId, replace: true })
+    const after = await state(first)
+    expect(after.events.slice(before.events.length)).toEqual(events)
+    const deltas = [await pull(2023, `&since=${cursor}`), await pull(2024, `&since=${cursor}`)]
+    const ids = deltas.flatMap(({ body }) =>
+      readDelta(body).entries.flatMap(([from, to]) =>
+        Array.from({ length: Math.min(Number(to) - Number(from) + 1, 100) }, (_, i) =>
+          String(Number(from) + i),
+        ),
+      ),
+    )
+    expect(new Set(ids)).toEqual(new Set(entries))
+    // The same again changes nothing more, and the ledger is that of a fresh import.
+    await expectUnchanged(first, JSON.stringify(changed), false)
+    const again = JSON.parse((await madBytes(stage.service, first)).toString())
+    const fresh = await setImportStage()
+    const alone = await fresh.importMad(JSON.stringify(changed))
+    const expected = JSON.parse((await madBytes(fresh.service, alone)).toString())
+    await fresh.close()
+    for (const each of [again, expected]) each.data.accountingFolder = null
+    expect(again).toEqual(expected)
+  })
+
+  // An exercice with another first day is another.
+  test.each(changes.slice(0, -1))('with new ids what is known keeps its own: %s', async (_, change) => {
+    const imported = await stage.importMad(text)
+    const changed = structuredClone(file)
+    change(changed.data)
+    const { replacement } = await stage.importMad(JSON.stringify(changed), {
+      folderId: imported.folderId,
+      replace: true,
+      renumber: true,
+    })
+    expect(replacement!.inserted.entries).toBeLessThanOrEqual(4)
+    expect(replacement!.deleted.entries).toBeLessThanOrEqual(4)
+    const fresh = await stage.importMad(JSON.stringify(changed), { renumber: true })
+    const ordered = async (folder: Imported) => {
+      const { data } = JSON.parse((await madBytes(stage.service, folder)).toString())
+      // What is new comes after what stays.
+      const lines = (list: File[], kind: string) =>
+        list.map((each) => withoutIds(JSON.stringify({ [kind]: [each] }))).toSorted()
+      const entries = data.entries.map((entry: File) => ({
+        ...entry,
+        movements: lines(entry.movements, 'movements'),
+      }))
+      const kinds = ['accounts', 'journals', 'exercices', 'analytics', 'banks', 'payments']
+      return [lines(entries, 'entries'), ...kinds.map((kind) => lines(data[kind], kind))]
+    }
+    expect(await ordered(imported)).toEqual(await ordered(fresh))
+  })
+})
+
+test.each([1, 2, 3, 4, 5, 6])(
+  'whatever changed in a random ledger, its former file restores it: %i',
+  async (seed) => {
+    const staff = await createTenants(stage.database.ownerUrl)
+    await staff.thirdParty('ONE')
+    const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
+    const folder = { ...folders.first, thirdPartyId: rows[0].id as string }
+    await fillRandomLedger(staff.client, folder)
+    const random = randomFrom(seed)
+    // An import does not take a closed exercice, a bank of a journal of another type, and names of senders.
+    const importable = `update grandlivre.exercices set closed_at = null; update grandlivre.journals set type = 'BQ' where id = 33;
+    update grandlivre.third_parties set name = 'Sender'`
+    for (let round = 0; round < 2; round += 1) {
+      for (let count = 0; count < 5; count += 1) await changeAtRandom(staff.client, folder, random)
+      await staff.client.query(importable)
+      const former = await madBytes(stage.service, folder)
+      for (let count = 0; count < 8; count += 1) await changeAtRandom(staff.client, folder, random)
+      await staff.client.query(importable)
+      const { rows } = await staff.client.query('select name from grandlivre.folders where id = $1', [
+        folder.folderId,
+      ])
+      await stage.importMad(former, { folderId: folder.folderId, replace: true })
+      const again = (await madBytes(stage.service, folder)).toString()
+      const { name } = JSON.parse(former.toString()).data.accountingFolder
+      const expected = former.toString().replace(JSON.stringify(name), JSON.stringify(rows[0].name))
+      let at = 0
+      while (at < expected.length && expected[at] === again[at]) at += 1
+      expect(again.slice(Math.max(at - 200, 0), at + 200)).toBe(
+        expected.slice(Math.max(at - 200, 0), at + 200),
+      )
+      expect(again === expected).toBe(true)
+      await expectUnchanged(folder, former, false)
+    }
+    await staff.end()
+  },
+)
