@@ -62,7 +62,7 @@ export interface SignInParts {
 
 /**
  * @returns the session; undefined if the key is not known
- * @throws {Refusal} 429 after too many attempts from this address
+ * @throws {Refusal} 429 if it is not, and too many attempts from this address have failed
  */
 export async function signIn(
   c: Visit,
@@ -71,28 +71,38 @@ export async function signIn(
 ): Promise<Session | undefined> {
   const address = c.env.incoming.socket.remoteAddress ?? 'unknown'
   const waitMs = attempts.waitMs(address)
-  if (waitMs > 0) {
-    const seconds = Math.ceil(waitMs / 1000)
-    throw new Refusal(429, `Too many sign-ins have failed. Try again in ${seconds} seconds.`, {
-      'Retry-After': String(seconds),
-    })
-  }
-  attempts.begin(address)
+  const isLimited = waitMs > 0
+  if (!isLimited) attempts.begin(address)
   let isRefused = false
   try {
-    const session = await startSession(owner, key.trim(), address)
+    const session = await startSession(owner, key.trim(), address, isLimited)
     isRefused = session === undefined
     if (session) setCookie(c, cookieName(c), session.token, cookieOptions(c))
+    else if (isLimited) throw tooManyFailed(Math.ceil(waitMs / 1000))
     return session
   } finally {
-    if (!isRefused) attempts.forgive(address)
+    if (!isLimited && !isRefused) attempts.forgive(address)
   }
 }
 
-function startSession(owner: Pool, key: string, address: string): Promise<Session | undefined> {
+function tooManyFailed(seconds: number): Refusal {
+  const message = `Too many sign-ins have failed. Try again in ${seconds} seconds, or with the right key.`
+  return new Refusal(429, message, { 'Retry-After': String(seconds) })
+}
+
+/**
+ * The right key is let in whatever the count: nobody guesses 256 bits, and behind a proxy all of the staff have one
+ * address, so that anybody could lock them out. Further wrong ones are not recorded, as they would fill the audit.
+ */
+function startSession(
+  owner: Pool,
+  key: string,
+  address: string,
+  isLimited: boolean,
+): Promise<Session | undefined> {
   return inTransaction(owner, async (client) => {
     const begun = await beginSession(client, key)
-    // Attempts that are refused unread, after too many, are not recorded: they would fill the audit.
+    if (!begun && isLimited) return undefined
     const [staff, act] = begun ? [`console ${begun.name}`, 'console sign-in'] : ['console', 'console refuse']
     await recordStaffAct(client, { staff, act, details: { address } })
     return begun
