@@ -32,7 +32,7 @@ interface Stage extends ExportStage {
 async function stageOf(exportThreads: number): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-many-'))
   const settings = { exportThreads, rateLimit, store: { kind: 'filesystem', folder } as const }
-  const metrics = { host: '127.0.0.1', port: 0 }
+  const metrics = { host: '127.0.0.1', port: 0, allowedHosts: [] }
   const stage = await setExportStage({ ...settings, metrics }, timing)
   onTestFinished(async () => {
     await stage.close()
