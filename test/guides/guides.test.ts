@@ -4,6 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { askParquet } from '../support/fixtures/parquet.ts'
+import { ended, trigger } from '../support/full-export.ts'
 import { isOutput, type Step, stepsOf } from '../support/guides/blocks.ts'
 import { type Shell, startShell } from '../support/guides/shell.ts'
 import { isInstalled, missingFor } from '../support/guides/tools.ts'
@@ -106,6 +108,41 @@ test.each(guides)('%s', async (guide) => {
     } else await expectOutput(printed, filled(step.text), `${guide}, line ${step.line}`)
   }
 })
+
+test('the balances of a Parquet file with several years are those of the service', async () => {
+  const guide = stepsOf(textOf('year-every-night.md'))
+  const query = guide.flatMap((step) =>
+    step.kind === 'file' && step.name === 'balances.sql' ? step.text : [],
+  )
+  const { body: job } = await trigger(stage.url, stage.company, { format: 'PARQUET' })
+  const { url } = await ended(stage.url, stage.company, job.id)
+  const file = Buffer.from(await (await fetch(url!)).arrayBuffer())
+  const [balances, openings] = await askParquet(
+    file,
+    query[0]!.replace("'folder.parquet'", 'file'),
+    `select distinct exercice_id from file where journal_type = 'AN'`,
+  )
+  const { exercices } = stage.credentials
+  expect(exercices.length).toBeGreaterThan(1)
+  expect(openings!.length).toBeGreaterThan(0)
+  for (const { id } of exercices) {
+    const own = balances!.filter(([exerciceId]) => exerciceId === id)
+    const served: Balance[] = await ask(`/mad/balance?version=1.0.0&idExercice=${id}`)
+    expect(own.map(([, ...shown]) => shown)).toEqual(
+      served.map(({ account: { producerId, number, name }, debit, credit, balance }) => [
+        ...[producerId, number, name],
+        ...[debit, credit, balance].map((amount) => amount.toFixed(2)),
+      ]),
+    )
+  }
+})
+
+interface Balance {
+  account: { producerId: string; number: string; name: string }
+  debit: number
+  credit: number
+  balance: number
+}
 
 const patienceMs = 10_000
 
