@@ -872,7 +872,6 @@ CREATE TABLE tokens (
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
   activated_at timestamp(0) with time zone,
   revoked_at timestamp(0) with time zone,
-  society_id bigint GENERATED ALWAYS AS (COALESCE(folder_id, firm_id)) STORED,
   CONSTRAINT tokens_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT tokens_token_hash_key UNIQUE (token_hash),
   CONSTRAINT tokens_check CHECK ((level = 'api'::text) = (folder_id IS NOT NULL)),
@@ -882,7 +881,7 @@ CREATE TABLE tokens (
   CONSTRAINT tokens_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id),
   CONSTRAINT tokens_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id)
 );
-CREATE INDEX tokens_in_use ON tokens USING btree (third_party_id, society_id) WHERE revoked_at IS NULL;
+CREATE INDEX tokens_in_use ON tokens USING btree (third_party_id, folder_id, firm_id) WHERE revoked_at IS NULL;
 CREATE INDEX tokens_of_firm ON tokens USING btree (schema_id, firm_id, folder_id) WHERE revoked_at IS NULL;
 CREATE INDEX tokens_of_third_party ON tokens USING btree (third_party_id, id);
 CREATE TRIGGER publish_activation AFTER UPDATE OF activated_at ON tokens FOR EACH ROW WHEN (old.activated_at IS NULL AND new.activated_at IS NOT NULL) EXECUTE FUNCTION publish_activation();
@@ -1357,11 +1356,11 @@ END
 REVOKE ALL ON FUNCTION entries_named(bigint,text,boolean,integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION entries_named(bigint,text,boolean,integer) TO grandlivre_service;
 
-CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint, of_person bigint DEFAULT NULL::bigint)
+CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint)
  RETURNS json
  LANGUAGE sql
  STABLE
-RETURN (SELECT json_strip_nulls(json_build_object('schemaId', event_scope.of_schema, 'firmId', firm.id, 'firmSIRET', firm.siret, 'accountingFolderId', folder.id, 'accountingFolderRef', folder.reference, 'accountingFolderSIRET', folder.siret, 'persPhysiqueId', event_scope.of_person)) AS json_strip_nulls FROM (((SELECT event_scope.of_schema AS schema_id) named LEFT JOIN folders folder ON ((((folder.schema_id)::bigint = named.schema_id) AND ((folder.id)::bigint = event_scope.of_folder)))) LEFT JOIN firms firm ON ((((firm.schema_id)::bigint = named.schema_id) AND ((firm.id)::bigint = COALESCE(event_scope.of_firm, (folder.firm_id)::bigint))))))
+RETURN (SELECT json_strip_nulls(json_build_object('schemaId', event_scope.of_schema, 'firmId', firm.id, 'firmSIRET', firm.siret, 'accountingFolderId', folder.id, 'accountingFolderRef', folder.reference, 'accountingFolderSIRET', folder.siret)) AS json_strip_nulls FROM (((SELECT event_scope.of_schema AS schema_id) named LEFT JOIN folders folder ON ((((folder.schema_id)::bigint = named.schema_id) AND ((folder.id)::bigint = event_scope.of_folder)))) LEFT JOIN firms firm ON ((((firm.schema_id)::bigint = named.schema_id) AND ((firm.id)::bigint = COALESCE(event_scope.of_firm, (folder.firm_id)::bigint))))))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.exercice_holds_entries()
@@ -1825,13 +1824,13 @@ AS $function$
 begin
   with others as materialized (
     select t.revoked_at, opens_webhooks(t) as open from tokens t
-    where (t.schema_id, t.third_party_id, t.level, t.society_id)
-        = (new.schema_id, new.third_party_id, new.level, new.society_id) and t.id <> new.id
+    where (t.schema_id, t.third_party_id, t.level, coalesce(t.folder_id, t.firm_id))
+        = (new.schema_id, new.third_party_id, new.level, coalesce(new.folder_id, new.firm_id)) and t.id <> new.id
   ), resumed as (
     update subscriptions s
     set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.revoked_at) from others o)))
     where (s.schema_id, s.third_party_id, s.level) = (new.schema_id, new.third_party_id, new.level)
-      and new.society_id = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
+      and coalesce(new.folder_id, new.firm_id) = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
       and not exists (select from others o where o.open)
     returning s.id
   )

@@ -34,9 +34,11 @@ export async function insertEvents(
   await client.query(
     `insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
      select $1::bigint, e.folder_id, e.name, e.operation,
-            grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id, e.person_id), e.data::json
+            case when e.person_id is null then at.scope
+              else (at.scope::jsonb || jsonb_build_object('persPhysiqueId', e.person_id))::json end, e.data::json
      from unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bigint[])
        with ordinality as e (folder_id, firm_id, name, operation, data, person_id, position)
+     cross join lateral (select grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id) as scope offset 0) as at
      order by e.position`,
     [
       schemaId,

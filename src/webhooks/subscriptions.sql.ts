@@ -32,7 +32,8 @@ const columns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId"
 export const isOpen = `(s.level = 'staff' or exists (
   select from tokens k
   where k.schema_id = s.schema_id and k.third_party_id = s.third_party_id and k.level = s.level
-    and k.society_id = case s.level when 'api' then s.folder_ids[1] else s.firm_id end and opens_webhooks(k)))`
+    and (k.level = 'api' and k.folder_id = s.folder_ids[1]
+      or k.level = 'firm' and k.folder_id is null and k.firm_id = s.firm_id) and opens_webhooks(k)))`
 
 /** Inserts a subscription, which receives events committed from now on. */
 export async function insertSubscription(

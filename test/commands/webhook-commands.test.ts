@@ -85,7 +85,7 @@ test('the scope of an emitted event names the person who caused it, if one is gi
   await run(...emitted('document', 'CREATE', documentData, '--person', most))
   await run(...emitted('document', 'CREATE', documentData))
   const scopes = (await sql('select scope::text from events order by id')).map(({ scope }) => scope)
-  expect(scopes).toEqual([`{"schemaId":100,"persPhysiqueId":${most}}`, '{"schemaId":100}'])
+  expect(scopes).toEqual([`{"schemaId": 100, "persPhysiqueId": ${most}}`, '{"schemaId":100}'])
   for (const wrong of ['0', '9007199254740992', 'Anna']) {
     const { code, error } = await cli(
       ownerUrl,

@@ -25,9 +25,7 @@ create constraint trigger publish_move after update on folders deferrable initia
 
 -- A subscription that a token made is suspended while no token sees it (functions/access.sql).
 
--- The folder of a company token, the firm of a firm token.
-alter table tokens add society_id bigint generated always as (coalesce(folder_id, firm_id)) stored;
-create index tokens_in_use on tokens (third_party_id, society_id) where revoked_at is null;
+create index tokens_in_use on tokens (third_party_id, folder_id, firm_id) where revoked_at is null;
 create policy delivering on tokens for select using (delivering());
 
 create or replace function opens_webhooks(token tokens) returns boolean language sql as 'select true';
@@ -37,9 +35,4 @@ create trigger resume_subscriptions after insert on tokens for each row execute 
 -- When what waited for a retry was last sent ahead of its time.
 alter table subscriptions add woken_at timestamptz;
 
--- The person who caused an event, if it is known.
-drop function if exists event_scope(bigint, bigint, bigint);
-create or replace function event_scope(of_schema bigint, of_firm bigint, of_folder bigint, of_person bigint default null)
-  returns json language sql as 'select null::json';
-
--- functions: sha256 31d675ca1b0e91f54794dfa039641cc820c4406ceadd3bbee28a1cf241e3983a
+-- functions: sha256 affd12d9e4b06e7adb0db41b20f0cd0758865464fab296d73c152ff141e7e310

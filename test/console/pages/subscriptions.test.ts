@@ -129,7 +129,7 @@ test('a subscription that staff disable keeps what happens, and goes on where it
 test('a subscription without a token is shown as suspended, and can be pinged', async () => {
   const id = await subscribe('/suspended')
   await stage.staff.client.query(
-    `update grandlivre.subscriptions set level = 'firm', firm_id = 110 where id = $1`,
+    `update grandlivre.subscriptions set level = 'firm', firm_id = 120 where id = $1`,
     [id],
   )
   expect((await staff.open('/subscriptions?state=suspended')).text).toContain(`/console/subscriptions/${id}"`)

@@ -114,13 +114,13 @@ as $$
 begin
   with others as materialized (
     select t.revoked_at, opens_webhooks(t) as open from tokens t
-    where (t.schema_id, t.third_party_id, t.level, t.society_id)
-        = (new.schema_id, new.third_party_id, new.level, new.society_id) and t.id <> new.id
+    where (t.schema_id, t.third_party_id, t.level, coalesce(t.folder_id, t.firm_id))
+        = (new.schema_id, new.third_party_id, new.level, coalesce(new.folder_id, new.firm_id)) and t.id <> new.id
   ), resumed as (
     update subscriptions s
     set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.revoked_at) from others o)))
     where (s.schema_id, s.third_party_id, s.level) = (new.schema_id, new.third_party_id, new.level)
-      and new.society_id = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
+      and coalesce(new.folder_id, new.firm_id) = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
       and not exists (select from others o where o.open)
     returning s.id
   )

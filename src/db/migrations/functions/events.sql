@@ -7,9 +7,8 @@ create or replace function lock_events(of_schema bigint) returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended('grandlivre events of ' || of_schema, 0));
 
--- The scope of an event (docs/spec/webhooks.md#notification); firm, folder and person may be null.
-create or replace function event_scope(of_schema bigint, of_firm bigint, of_folder bigint, of_person bigint default null)
-  returns json
+-- The scope of an event (docs/spec/webhooks.md#notification); firm and folder may be null.
+create or replace function event_scope(of_schema bigint, of_firm bigint, of_folder bigint) returns json
   language sql stable
   return (
     select json_strip_nulls(json_build_object(
@@ -18,8 +17,7 @@ create or replace function event_scope(of_schema bigint, of_firm bigint, of_fold
       'firmSIRET', firm.siret,
       'accountingFolderId', folder.id,
       'accountingFolderRef', folder.reference,
-      'accountingFolderSIRET', folder.siret,
-      'persPhysiqueId', of_person))
+      'accountingFolderSIRET', folder.siret))
     from (select of_schema as schema_id) as named
     left join folders folder on folder.schema_id = named.schema_id and folder.id = of_folder
     left join firms firm on firm.schema_id = named.schema_id and firm.id = coalesce(of_firm, folder.firm_id)
