@@ -231,13 +231,7 @@ test('the OpenAPI document offers TRA', async () => {
   const { body } = await request(`${url}/api/v1/openapi.json`)
   const { parameters } = body.paths['/api/v1/mad/all'].get
   const of = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
-  const formats = new RegExp(of('format').schema.pattern)
-  expect(['JSON', 'TRA', 'tRa', 'XML'].map((format) => formats.test(format))).toEqual([
-    true,
-    true,
-    true,
-    false,
-  ])
+  expect(of('format').schema.enum).toContain('TRA')
   expect(JSON.stringify(parameters)).not.toContain('not offered')
   for (const name of ['idExercice', 'startDate', 'endDate', 'journalIds'])
     expect(of(name).required ?? false).toBe(false)

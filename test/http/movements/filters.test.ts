@@ -113,8 +113,8 @@ test('any value of draft but false and 0 selects drafts', async () => {
   const validatedOnly = await ids([])
   const draftsOnly = await ids(['true'])
   expect(draftsOnly).not.toBe(validatedOnly)
-  for (const value of ['', '1', 'no', 'FALSE']) expect(await ids([value])).toBe(draftsOnly)
-  for (const value of ['false', '0']) expect(await ids([value])).toBe(validatedOnly)
+  for (const value of ['', '1', 'no', 'TRUE']) expect(await ids([value])).toBe(draftsOnly)
+  for (const value of ['false', 'False', '0']) expect(await ids([value])).toBe(validatedOnly)
 })
 
 test('the percent sign after an account root may be sent unencoded', async () => {
