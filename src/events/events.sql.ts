@@ -21,7 +21,7 @@ export type NewEvent = EventPayload & EventOrigin
  * Locks the schema's events until the transaction ends. To be called before event ids are drawn (see `lock_events`).
  */
 export async function lockEvents(client: ClientBase, schemaId: string): Promise<void> {
-  await client.query('select grandlivre.lock_events($1)', [schemaId])
+  await client.query({ name: 'lock-events', text: 'select grandlivre.lock_events($1)', values: [schemaId] })
 }
 
 /** Inserts events in this order. To be called after `lockEvents`. */
@@ -31,8 +31,9 @@ export async function insertEvents(
   events: readonly NewEvent[],
 ): Promise<void> {
   const column = (read: (event: NewEvent) => string | null) => events.map(read)
-  await client.query(
-    `insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
+  await client.query({
+    name: 'insert-events',
+    text: `insert into grandlivre.events (schema_id, folder_id, name, operation, scope, data)
      select $1::bigint, e.folder_id, e.name, e.operation,
             case when e.person_id is null then at.scope
               else (at.scope::jsonb || jsonb_build_object('persPhysiqueId', e.person_id))::json end, e.data::json
@@ -40,7 +41,7 @@ export async function insertEvents(
        with ordinality as e (folder_id, firm_id, name, operation, data, person_id, position)
      cross join lateral (select grandlivre.event_scope($1::bigint, e.firm_id, e.folder_id) as scope offset 0) as at
      order by e.position`,
-    [
+    values: [
       schemaId,
       column((event) => event.folderId ?? null),
       column((event) => event.firmId ?? null),
@@ -49,7 +50,7 @@ export async function insertEvents(
       column((event) => JSON.stringify(event.data)),
       column((event) => event.personId ?? null),
     ],
-  )
+  })
 }
 
 /** Notifies the dispatchers of all processes, once the transaction commits, that this schema has new events. */

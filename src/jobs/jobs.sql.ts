@@ -47,22 +47,24 @@ export async function retireAfterAnHour(
   client: ClientBase,
   { schemaId, folderId, identity }: Identity,
 ): Promise<void> {
-  await client.query(
-    `update exports set latest = false
+  await client.query({
+    name: 'retire-export',
+    text: `update exports set latest = false
      where schema_id = $1 and folder_id = $2 and identity = $3 and latest
        and created_at <= clock_timestamp() - interval '1 hour'`,
-    [schemaId, folderId, identity],
-  )
+    values: [schemaId, folderId, identity],
+  })
 }
 
 /** Returns false if an export with this identity exists. Waits for a concurrent insert of the same one. */
 export async function insertExport(client: ClientBase, job: NewExport): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
+  const { rowCount } = await client.query({
+    name: 'insert-export',
+    text: `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
        journal_ids, compression, encoding, columns, exercice_end, identity, request_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      on conflict (schema_id, folder_id, identity) where latest do nothing`,
-    [
+    values: [
       job.schemaId,
       job.exportId,
       job.folderId,
@@ -79,7 +81,7 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
       job.identity,
       job.requestId,
     ],
-  )
+  })
   return rowCount === 1
 }
 
@@ -133,12 +135,13 @@ export async function readLatest(
   client: ClientBase,
   { schemaId, folderId, identity }: Identity,
 ): Promise<ExportView> {
-  const { rows } = await client.query<ExportView>(
-    `select ${viewColumns}
+  const { rows } = await client.query<ExportView>({
+    name: 'latest-export',
+    text: `select ${viewColumns}
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where e.schema_id = $1 and e.folder_id = $2 and e.identity = $3 and e.latest`,
-    [schemaId, folderId, identity],
-  )
+    values: [schemaId, folderId, identity],
+  })
   assert(rows[0], 'an export answers each trigger')
   return rows[0]
 }
@@ -187,16 +190,17 @@ export async function claimExport(
   client: ClientBase,
   { schemaId, exportId }: ExportKey,
 ): Promise<ClaimedExport | undefined> {
-  const { rows } = await client.query<ClaimedExport>(
-    `update exports e set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
+  const { rows } = await client.query<ClaimedExport>({
+    name: 'claim-export',
+    text: `update exports e set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
      where schema_id = $1 and id = $2 and state = any ($3)
      returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
        compression, encoding, columns, request_id as "requestId",
        (select ledger_cursor(f.schema_id, f.id, f.ledger_version, 'file') from folders f
         where f.schema_id = e.schema_id and f.id = e.folder_id) as seen`,
-    [schemaId, exportId, statesBefore('claim')],
-  )
+    values: [schemaId, exportId, statesBefore('claim')],
+  })
   return rows[0]
 }
 
@@ -259,13 +263,14 @@ export async function finishExport(
   claim: Claim,
   file: StoredFile,
 ): Promise<string | undefined> {
-  const { rows } = await client.query<Ended>(
-    `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
+  const { rows } = await client.query<Ended>({
+    name: 'finish-export',
+    text: `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
        bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10, file_bytes = $11, file_sha256 = $12,
        notes = $13
      where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
      returning folder_id as "folderId"`,
-    [
+    values: [
       ...keyOf(claim),
       file.fileKey,
       file.rows,
@@ -278,7 +283,7 @@ export async function finishExport(
       file.fileSha256,
       file.notes,
     ],
-  )
+  })
   return rows[0]?.folderId
 }
 

