@@ -15,6 +15,9 @@ const clientErrors = {
   'NOT-PROVEN':
     'Discard what was received and begin again. If it happens again, report it with the request id.',
   'UNEXPECTED-ANSWER': 'Check the address: what answers there does not seem to be the service itself.',
+  'ANSWER-TOO-LONG':
+    'In a program, pass the client a larger `wholeBytesMax`. A command has no such option: report the error with the ' +
+    'request id.',
   'EXPORT-FAILED':
     'The message says why, and when the same parameters start a new export. Change what it names first.',
   'FILE-DIFFERS': 'Download it again. If it happens again, report it with the id of the export.',

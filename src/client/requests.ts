@@ -62,6 +62,8 @@ export interface Request {
   signal?: AbortSignal | undefined
   /** Milliseconds for which the service may hold the request before it answers. */
   heldMs?: number
+  /** In place of the option of this name, for an answer that is read whole and may be long. */
+  wholeBytesMax?: number
 }
 
 /** A request to another address, a file's for example. No credentials go there. */
@@ -129,7 +131,7 @@ export class Requests {
 
   /**
    * As `send`, with the whole body read as JSON. A GET whose body is cut is sent again.
-   * @throws {GrandlivreError} also UNEXPECTED-ANSWER, for a body that is too long or malformed
+   * @throws {GrandlivreError} also ANSWER-TOO-LONG, and UNEXPECTED-ANSWER for a malformed body
    */
   async json(request: Request): Promise<{ answer: Answer; value: unknown; text: string }> {
     for (let attempt = 1; ; attempt += 1) {
@@ -167,6 +169,7 @@ export class Requests {
 
   async #sendOnce(request: Request | ForeignRequest): Promise<Answer> {
     const { method = 'GET', body, signal, headers = {}, heldMs = 0 } = request
+    const limits = { ...this.#limits, wholeBytesMax: request.wholeBytesMax ?? this.#limits.wholeBytesMax }
     const isOwn = 'path' in request
     const url = isOwn ? this.#urlOf(request) : new URL(request.url)
     let answer: Answer
@@ -179,7 +182,7 @@ export class Requests {
         signal,
         answerMs: this.#answerMs + heldMs,
       })
-      answer = new ReceivedAnswer(response, nameOf(request), this.#limits, signal)
+      answer = new ReceivedAnswer(response, nameOf(request), limits, signal)
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       throw error instanceof GrandlivreError ? error : failureOf(request, error)

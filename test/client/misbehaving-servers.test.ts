@@ -48,7 +48,8 @@ describe('JSON that is longer than the limit', () => {
       asked += 1
       answer.writeHead(200, { ...json, ...headers }).end(body)
     })
-    const refused = { code: 'UNEXPECTED-ANSWER', status: 200 }
+    const remedy = expect.stringContaining('pass the client a larger `wholeBytesMax`')
+    const refused = { code: 'ANSWER-TOO-LONG', status: 200, remedy }
     await expect(ledger.get('/mad/accounts')).rejects.toMatchObject({
       ...refused,
       message: expect.stringMatching(/^GET \/mad\/accounts was answered with more than 16 MB.*wholeBytesMax/),
@@ -73,7 +74,7 @@ describe('JSON that is longer than the limit', () => {
       answer.on('drain', more)
       more()
     })
-    await expect(ledger.get('/mad/accounts')).rejects.toMatchObject({ code: 'UNEXPECTED-ANSWER' })
+    await expect(ledger.get('/mad/accounts')).rejects.toMatchObject({ code: 'ANSWER-TOO-LONG' })
     await until(() => isClosed)
   })
 

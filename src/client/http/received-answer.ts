@@ -55,7 +55,7 @@ export class ReceivedAnswer implements Answer {
       bytes += chunk.length
       if (bytes > wholeBytesMax)
         throw clientError(
-          'UNEXPECTED-ANSWER',
+          'ANSWER-TOO-LONG',
           `${this.#request} was answered with more than ${wholeBytesMax / 1e6} MB, the limit for an answer that is read ` +
             'whole (wholeBytesMax)',
           { status: this.status, requestId: this.headers['x-request-id'] },

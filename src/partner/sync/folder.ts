@@ -22,11 +22,15 @@ export interface Collected {
   labels: string
 }
 
+/** The accounts of 400,000 third parties have about 220 MB, and no text of Node has more than 536 million characters. */
+const collectionBytesMax = 256_000_000
+
 export async function readCollections({ ledger, signal }: Folder): Promise<Collected> {
   const [accounts, journals, exercices] = await Promise.all(
     ['accounts', 'journals', 'exercices'].map(async (name) => {
       const query = { version: '1.0.0' }
-      const { answer, value } = await ledger.requests.json({ path: `/mad/${name}`, query, signal })
+      const request = { path: `/mad/${name}`, query, signal, wholeBytesMax: collectionBytesMax }
+      const { answer, value } = await ledger.requests.json(request)
       return { items: value as Item[], cursor: answer.headers['x-ledger-cursor'] }
     }),
   )

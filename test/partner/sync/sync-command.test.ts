@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { changeAtRandom, randomFrom } from '../../support/changes/random-changes.ts'
 import { grandlivre, startGrandlivre } from '../../support/partner/command-line.ts'
-import { openTestCopy, type SyncStage, setSyncStage } from '../../support/partner/sync-stage.ts'
+import { openTestCopy, type SyncStage, setSyncStage, targetKinds } from '../../support/partner/sync-stage.ts'
 import { until } from '../../support/until.ts'
 
 let stage: SyncStage
@@ -110,4 +110,17 @@ test('what cannot be a target is refused with what to do', async () => {
   const early = await grandlivre(stage.env, ['verify', '--to', stage.address('sqlite')])
   expect(early).toMatchObject({ code: 1, error: expect.stringContaining('There is no copy in') })
   expect(existsSync(stage.address('sqlite'))).toBe(false)
+})
+
+// Last: it makes the answers of the folder long.
+test('accounts of more than 20 MB are copied', async () => {
+  await stage.change(
+    `insert into accounts (schema_id, folder_id, id, number, name)
+     select 100, 111, 1000000 + n, '471' || n, repeat('x', 1000) from generate_series(1, 20000) n;
+     analyze accounts`,
+  )
+  for (const kind of targetKinds) {
+    const { code, error } = await sync('--to', stage.address(kind))
+    expect([kind, code, error]).toEqual([kind, 0, expect.any(String)])
+  }
 })
