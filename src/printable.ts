@@ -3,16 +3,16 @@
  * command lines use it where they write a line, so that no command has to think of it.
  *
  * What a terminal obeys, and what reorders or hides the text around it, becomes visible: control characters (C0, DEL and
- * C1, so every escape sequence) become `\x1b`, a tab `\t`; line and paragraph separators (U+2028, U+2029) and marks,
- * embeddings, overrides and isolates of direction (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069) become
- * `\u202e`. All else stays, a backslash too: whoever writes `\x1b` in letters is shown so. In JSON they are all `\u001b`,
- * which every reader of JSON turns back.
+ * C1, so every escape sequence) become `\x1b`, a tab `\t`; line and paragraph separators (U+2028, U+2029) and what Unicode
+ * lets nobody see (Default_Ignorable_Code_Point) become `\u202e`. The latter are overrides of direction, blanks without
+ * width, soft hyphens, fillers, variation selectors and tags; joiners, too, though emoji and some scripts use them: an
+ * emoji made of several is shown in its parts. All else stays. A backslash stays, so `\x1b` typed as letters is shown as
+ * typed. In JSON they are all `\u001b`, in surrogate pairs where needed, which every reader of JSON turns back.
  */
-const unsafe = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+const unsafe = /[\p{Cc}\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu
 
-const hexOf = (character: string, digits: number) =>
-  character.charCodeAt(0).toString(16).padStart(digits, '0')
-const unicodeEscape = (character: string) => `\\u${hexOf(character, 4)}`
+const hexOf = (unit: string, digits: number) => unit.charCodeAt(0).toString(16).padStart(digits, '0')
+const unicodeEscape = (character: string) => character.replaceAll(/./gs, (unit) => `\\u${hexOf(unit, 4)}`)
 
 /** One line: its line breaks are escaped, too. */
 export function printable(text: string): string {
