@@ -175,4 +175,13 @@ test('wrong keys are limited, also where they are tried at once; the right one i
     before[0],
     before[1]! + 3,
   ])
+  // Further wrong ones only read keys. Otherwise they would wait here, and pages with them for a connection.
+  const { client } = stage.staff
+  await client.query('begin; lock table grandlivre.console_sessions in share mode')
+  try {
+    const refused = await Promise.all(Array.from({ length: 20 }, (_, i) => attempt(`glv_console_${i}`)))
+    expect(refused.map(({ status }) => status)).toEqual(Array(20).fill(429))
+  } finally {
+    await client.query('rollback')
+  }
 })

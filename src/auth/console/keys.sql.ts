@@ -41,6 +41,15 @@ export async function revokeKey(client: ClientBase, name: string): Promise<boole
   return rowCount === 1
 }
 
+/** Whether a key in use has this hash. Without a transaction. */
+export async function findKey(owner: Pool, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await owner.query(
+    'select from console_keys where key_hash = $1 and revoked_at is null',
+    [hash],
+  )
+  return rowCount === 1
+}
+
 /**
  * Begins a session, and forgets those that have expired.
  * @returns the name of the key; undefined if no key in use has this hash

@@ -6,7 +6,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { makeConsoleKey, makeSessionToken, sha256 } from '../secrets.ts'
-import { deleteSession, findSession, insertKey, insertSession } from './keys.sql.ts'
+import { deleteSession, findKey, findSession, insertKey, insertSession } from './keys.sql.ts'
 
 /** @returns the key, which is stored nowhere; undefined if a key in use has this name */
 export async function createConsoleKey(client: ClientBase, name: string): Promise<string | undefined> {
@@ -19,6 +19,11 @@ export interface Session {
   token: string
   /** Name of the key. */
   name: string
+}
+
+/** False if the key is unknown or revoked. */
+export function isKeyInUse(owner: Pool, key: string): Promise<boolean> {
+  return findKey(owner, sha256(key))
 }
 
 /** Undefined if the key is unknown or revoked. */

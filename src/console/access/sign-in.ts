@@ -4,7 +4,7 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { html } from 'hono/html'
 import type { Pool } from 'pg'
 import { recordStaffAct } from '../../audit/staff-act.sql.ts'
-import { beginSession, endSession, readSession, type Session } from '../../auth/console/keys.ts'
+import { beginSession, endSession, isKeyInUse, readSession, type Session } from '../../auth/console/keys.ts'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { type Html, Refusal } from '../page.ts'
@@ -61,6 +61,9 @@ export interface SignInParts {
 }
 
 /**
+ * The right key is let in whatever the count: nobody guesses 256 bits, and behind a proxy all of the staff have one
+ * address, so that anybody could lock them out. Further wrong ones only cost a look-up, so that a flood of them leaves the
+ * connections of the console to its pages, and are not recorded, as they would fill the audit.
  * @returns the session; undefined if the key is not known
  * @throws {Refusal} 429 if it is not, and too many attempts from this address have failed
  */
@@ -71,17 +74,16 @@ export async function signIn(
 ): Promise<Session | undefined> {
   const address = c.env.incoming.socket.remoteAddress ?? 'unknown'
   const waitMs = attempts.waitMs(address)
-  const isLimited = waitMs > 0
-  if (!isLimited) attempts.begin(address)
+  if (waitMs > 0 && !(await isKeyInUse(owner, key.trim()))) throw tooManyFailed(Math.ceil(waitMs / 1000))
+  attempts.begin(address)
   let isRefused = false
   try {
-    const session = await startSession(owner, key.trim(), address, isLimited)
+    const session = await startSession(owner, key.trim(), address)
     isRefused = session === undefined
     if (session) setCookie(c, cookieName(c), session.token, cookieOptions(c))
-    else if (isLimited) throw tooManyFailed(Math.ceil(waitMs / 1000))
     return session
   } finally {
-    if (!isLimited && !isRefused) attempts.forgive(address)
+    if (!isRefused) attempts.forgive(address)
   }
 }
 
@@ -90,19 +92,9 @@ function tooManyFailed(seconds: number): Refusal {
   return new Refusal(429, message, { 'Retry-After': String(seconds) })
 }
 
-/**
- * The right key is let in whatever the count: nobody guesses 256 bits, and behind a proxy all of the staff have one
- * address, so that anybody could lock them out. Further wrong ones are not recorded, as they would fill the audit.
- */
-function startSession(
-  owner: Pool,
-  key: string,
-  address: string,
-  isLimited: boolean,
-): Promise<Session | undefined> {
+function startSession(owner: Pool, key: string, address: string): Promise<Session | undefined> {
   return inTransaction(owner, async (client) => {
     const begun = await beginSession(client, key)
-    if (!begun && isLimited) return undefined
     const [staff, act] = begun ? [`console ${begun.name}`, 'console sign-in'] : ['console', 'console refuse']
     await recordStaffAct(client, { staff, act, details: { address } })
     return begun
