@@ -193,8 +193,10 @@ export async function allowPing(
     `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
      where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
      returning nextval('grandlivre.delivery_ids') as "deliveryId",
-       grandlivre.event_scope(s.schema_id, s.firm_id,
-         case when cardinality(s.folder_ids) = 1 then s.folder_ids[1] end) as scope,
+       grandlivre.event_scope(s.schema_id, case s.level when 'firm' then s.firm_id end, (
+         select f.id from grandlivre.folders f
+         where f.schema_id = s.schema_id and f.id = s.folder_ids[1] and cardinality(s.folder_ids) = 1
+           and (s.level <> 'firm' or f.firm_id = s.firm_id))) as scope,
        case when not s.enabled then
          json_build_object('since', round(extract(epoch from s.disabled_at) * 1000), 'reason', s.disabled_reason)
        end as disabled`,

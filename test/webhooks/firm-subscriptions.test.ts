@@ -135,6 +135,23 @@ test('both firms hear of a move, then only the one that has the folder', async (
   }
 })
 
+test('a ping names a folder that moved to its company alone, not to the firm that it left', async () => {
+  const one = await subscribe(firm, 'one', { accountingFolderId: ['111'] })
+  const company = await subscribe(stage.own, 'company')
+  await stage.sql(`update grandlivre.folders set firm_id = 120, reference = 'ref-of-121' where id = 111`)
+  await stage.call('POST', `/${one}/ping`, undefined, firm)
+  await stage.call('POST', `/${company}/ping`)
+  await stage.sql(`update grandlivre.folders set firm_id = 110, reference = 'ref-of-111' where id = 111`)
+  const scopeOf = (rest: string) =>
+    stage.receiver.accepted(path + rest).find(({ name }) => name === 'ping')?.scope
+  expect(scopeOf('one')).toEqual({ schemaId: 100, firmId: 110, firmSIRET: '110000222' })
+  expect(scopeOf('company')).toMatchObject({
+    firmId: 120,
+    accountingFolderId: 111,
+    accountingFolderRef: 'ref-of-121',
+  })
+})
+
 test('thousands of events of another firm between two hold nothing up', async () => {
   const id = await subscribe(firm, 'firm')
   const many = Array.from({ length: 2_500 }, (_, at) => documentEvent(`of the other ${at}`, '121'))
