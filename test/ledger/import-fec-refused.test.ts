@@ -40,6 +40,20 @@ const later: typeof refusals = {
     column: 'total',
     value: 'debit 1965.00, credit 1965.01',
   },
+  ...Object.fromEntries(
+    ['81', '8D', '8F', '90', '9D'].map((byte) => [
+      `a byte that the encoding of its words does not have: ${byte}`,
+      {
+        file: Buffer.from(
+          fecFile(changed(7, 'EcritureLib', 'Réglé: M?LLER'), { encoding: 'windows-1252' })
+            .toString('latin1')
+            .replace('?', String.fromCharCode(Number.parseInt(byte, 16))),
+          'latin1',
+        ),
+        ...{ line: 9, column: 'EcritureLib', value: 'Réglé: M\ufffdLLER' },
+      },
+    ]),
+  ),
 }
 
 test('a refused file leaves no row, not even a folder', async () => {

@@ -150,27 +150,33 @@ function exampleOf({ line, field }: Place, encoding: FecEncoding, otherEncoding:
 }
 
 /**
- * Reads all the bytes of a file that is said to have an encoding.
+ * Reads all the bytes of a file that has an encoding by name or by its words.
+ * @param isNamed by --encoding; else it was detected
  * @throws {FecError} if it is empty or not text, or names the fields with bytes that the encoding does not have
  */
 export async function checkEncoding(
   bytes: AsyncIterable<Uint8Array>,
   encoding: FecEncoding,
-): Promise<EncodingChoice> {
+  isNamed: boolean,
+): Promise<void> {
   const problems = new FecProblems()
+  const message = isNamed
+    ? `text in ${encoding} is expected, as --encoding says; without it the encoding is detected`
+    : `text in ${encoding} is expected, as most words are French in it; correct the field, or name the encoding by --encoding`
   let header: string | undefined
+  let separator = ''
+  const cut = (line: string) => quotedFields(line, separator) ?? line.split(separator)
   for await (const block of wholeLines(bytes)) {
-    header ??= decodeLines(block.lines, encoding).split('\n')[0]!
-    const { separator } = parseHeader(header)
-    const cut = (line: string) => quotedFields(line, separator) ?? line.split(separator)
+    if (header === undefined) {
+      header = decodeLines(block.lines, encoding).split('\n')[0]!
+      separator = parseHeader(header).separator
+    }
     for (const { line, column, field } of fieldsNotOf(encoding, block, cut)) {
       const name = cut(header)[column]?.trim() ?? 'line'
-      const message = `text in ${encoding} is expected, as --encoding says; without it the encoding is detected`
       problems.add(line, name, decodeLines(field, encoding).trim(), message)
     }
   }
   problems.throwIfAny()
-  return { encoding }
 }
 
 /** @param cut makes fields of a line */
@@ -237,13 +243,16 @@ async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
   yield { lines: rest, firstLine }
 }
 
-/** Decodes whole lines. In a UTF-8 text (see above), each byte that is not valid UTF-8 is read as Windows-1252. */
+/**
+ * Decodes whole lines. In a UTF-8 text (see above), each byte that is not valid UTF-8 is read as Windows-1252, or as a
+ * control character (U+0081 and so on) if that has none for it.
+ */
 export function decodeLines(bytes: Buffer, encoding: FecEncoding): string {
   if (encoding !== 'utf-8') return iconv.decode(bytes, encoding)
   if (isUtf8(bytes)) return bytes.toString()
   return bytes.toString('latin1').replace(sequenceOrByte, (found) => {
     const piece = Buffer.from(found, 'latin1')
-    return isUtf8(piece) ? piece.toString() : iconv.decode(piece, 'windows-1252')
+    return isUtf8(piece) ? piece.toString() : iconv.decode(piece, 'windows-1252').replace('\ufffd', found)
   })
 }
 

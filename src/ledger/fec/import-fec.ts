@@ -3,7 +3,8 @@
  *
  * The file is read three times: for its encoding (at disk speed), to check everything and collect what must be known
  * before the first row (accounts, and which entries and letterings balance), and to load it by COPY in one transaction.
- * If only the dates of its lines determine the fiscal year, it is read once more before the checks.
+ * It is read once more for its encoding if that was detected and is not UTF-8, and once more before the checks if only the
+ * dates of its lines determine the fiscal year.
  *
  * What each column becomes: docs/spec/imports.md. A decision of note: EcritureDate is the entry's date and, since it
  * legally means "date de comptabilisation", also accounted_at. ValidDate would not do: many programs validate a whole
@@ -112,10 +113,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const bytesTotal = await fileSize(options.file)
   const { mtimeMs } = await stat(options.file)
 
-  const bytes = createReadStream(options.file, { highWaterMark: readBytes })
-  const { encoding, example: encodingExample } = await (options.encoding === undefined
-    ? detectEncoding(bytes)
-    : checkEncoding(bytes, options.encoding))
+  const { encoding, example: encodingExample } = await encodingOf(options)
   const problems = new FecProblems()
   const read = (step: FecProgress['step'], findings?: FecFindings) =>
     readLines(options, { encoding, bytesTotal, mtimeMs }, step, problems, findings)
@@ -205,6 +203,15 @@ function requestedFolder(name: FecFileName, options: FecImportOptions): Requeste
     fallbackName: name.stem,
     siren,
   }
+}
+
+async function encodingOf({ file, encoding }: FecImportOptions): Promise<EncodingChoice> {
+  const bytes = () => createReadStream(file, { highWaterMark: readBytes })
+  const choice = encoding === undefined ? await detectEncoding(bytes()) : { encoding }
+  // Words may choose one that does not have every byte of the file. UTF-8 is chosen with other bytes on purpose.
+  if (encoding !== undefined || choice.encoding !== 'utf-8')
+    await checkEncoding(bytes(), choice.encoding, encoding !== undefined)
+  return choice
 }
 
 async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> {
