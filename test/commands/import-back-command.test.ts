@@ -72,6 +72,26 @@ test('import mad applies its options, and refuses those that do not fit', async 
   expect((await run('mad', `${file}.none`)).error).toBe(`There is no file ${file}.none\n`)
 })
 
+test('import mad --replace says what it wrote of entries, and of what they refer to', async () => {
+  const open = readFixture('ledger.mad.json')
+    .toString()
+    .replaceAll('"state":"closed"', '"state":"open"')
+    .replaceAll(/"closed":\{"at":[^}]*\}\}/g, '"closed":null')
+  await run('mad', await stage.written(open))
+  const { id } = await ids()
+  const replaced = async (text: string) => {
+    const { out } = await run('mad', await stage.written(text), '--folder', id, '--replace')
+    return out.split('\n').filter((line) => /^Replaced|books/.test(line))
+  }
+  const entries =
+    'Replaced what differs: 0 entries and 0 movements new, 0 entries and 0 movements changed, 0 entries and 0 movements deleted'
+  expect(await replaced(open)).toEqual([entries])
+  expect(await replaced(open.replaceAll('"Clients douteux"', '"Clients en litige"'))).toEqual([
+    entries,
+    'Accounts, journals and other books that were new, changed or deleted: 1',
+  ])
+})
+
 test('the problems of a refused file are on stderr, one per line, with exit code 1', async () => {
   const bad = readFixture('ledger.mad.json').toString().replace('"debit":12,', '"debit":"12",')
   expect(await run('mad', await stage.written(bad))).toEqual({

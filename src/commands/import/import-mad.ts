@@ -32,6 +32,7 @@ function told(imported: MadImported): string[] {
   const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers, replacement } = imported
   return [
     ...(replacement === undefined ? [] : [differences(replacement)]),
+    ...ifAny(replacement?.books ?? 0, 'Accounts, journals and other books that were new, changed or deleted'),
     ...ifAny(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
     ...ifAny(unknownSenders, 'Entries whose sender is not registered here, now without one'),
     ...ifAny(fullNames, 'Addresses whose full name is not made of their parts, now without it'),

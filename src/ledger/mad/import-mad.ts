@@ -67,8 +67,8 @@ export interface MadProgress {
 }
 
 export interface MadImported extends EntryCounts, PreparedFolder {
-  /** What was written of entries and movements, if the folder held a ledger before. */
-  replacement: Replacement | undefined
+  /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
+  replacement: (Replacement & { books: number }) | undefined
   accounts: number
   journals: number
   /** Ids of the exercices and their days, earliest first. */
@@ -163,7 +163,7 @@ async function load(
   const known = renumber && isReplaced ? await knownBooks(client, folder) : []
   const idOf = renumber ? await newIds(ids, books, known) : keptIds
   await loadBooks(client, folder, books, idOf, timeZone, isReplaced)
-  if (isReplaced) await writeBooks(client, folder)
+  let writtenBooks = isReplaced ? await writeBooks(client, folder) : 0
   if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
   // New ids are given to what no entry of the ledger is, so a file without a ledger is compared, too.
   const isCompared = renumber || isReplaced
@@ -174,7 +174,7 @@ async function load(
   await loadEntries(loader, options, bytesTotal, books)
   const counts = await loader.end()
   const written = isCompared ? await replaceFolder(client, folder, renumber) : undefined
-  if (isReplaced) await endBooks(client, folder)
+  if (isReplaced) writtenBooks += await endBooks(client, folder)
   if (!renumber) {
     const last = await lastId(client, folder, allTables)
     if (last !== undefined) await passIds(client, last.id, () => pathOfId(file, books, last))
@@ -199,7 +199,7 @@ async function load(
   })
   const { accounts, journals, problems, fullNames, durations } = books
   const sizes = { accounts: accounts.size, journals: journals.size, fullNames, durations }
-  const replacement = isReplaced ? written : undefined
+  const replacement = isReplaced ? { ...written!, books: writtenBooks } : undefined
   return { ...folder, ...counts, ...sizes, replacement, exercices, unknownMembers: problems.unknown }
 }
 

@@ -36,7 +36,8 @@ const filedColumns: Readonly<Record<string, string[]>> = {
 }
 
 const ofFolder = '(t.schema_id, t.folder_id) = ($1, $2)'
-const of = (alias: string, columns: string[]) => columns.map((column) => `${alias}.${column}`).join(', ')
+const columnsAt = (alias: string, columns: string[]) =>
+  columns.map((column) => `${alias}.${column}`).join(', ')
 const idOf = (table: string) => (/^(companies|employees)$/.test(table) ? 'account_id' : 'id')
 /** A number or code that makes room for that of the file until the row gets its own, or is deleted. */
 const parked = `lpad(t.id::text, 40, 'Z')`
@@ -48,9 +49,13 @@ export async function createFiledBooks(client: ClientBase): Promise<void> {
     )
 }
 
-/** Inserts and updates. Exercices become as long as the entries of both sides need. */
-export async function writeBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+/**
+ * Inserts and updates. Exercices become as long as the entries of both sides need.
+ * @returns how many rows differed
+ */
+export async function writeBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
   const key = [schemaId, folderId]
+  let written = 0
   // A file shows any other internal code as that of a cheque.
   await client.query(
     `update pg_temp.filed_payments f set code = t.code from grandlivre.payments t
@@ -64,57 +69,67 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
     if (unique !== undefined)
       await client.query(
         `update grandlivre.${name} t set ${unique.at(-1)} = ${parked} from pg_temp.filed_${name} f
-         where ${ofFolder} and (${of('f', unique)}) = (${of('t', unique)}) and f.id <> t.id`,
+         where ${ofFolder} and (${columnsAt('f', unique)}) = (${columnsAt('t', unique)}) and f.id <> t.id`,
         key,
       )
-    await client.query(
+    const inserted = await client.query(
       `insert into grandlivre.${name} (${columns.join(', ')})
-       select ${of('f', columns)} from pg_temp.filed_${name} f where not exists (
+       select ${columnsAt('f', columns)} from pg_temp.filed_${name} f where not exists (
          select from grandlivre.${name} t where ${ofFolder} and t.${idOf(name)} = f.${idOf(name)})`,
       key,
     )
-    if (table !== load.exercices) await updateBooks(client, key, table)
+    written += inserted.rowCount!
+    if (table !== load.exercices) written += await updateBooks(client, key, table)
   }
-  await client.query(
+  const columns = load.columnsOf(load.exercices)
+  // The others differ still, and are written and counted at the end.
+  const lengthened = await client.query<{ isAsFiled: boolean }>(
     `update grandlivre.exercices t
      set start_date = least(t.start_date, f.start_date), end_date = greatest(t.end_date, f.end_date)
      from pg_temp.filed_exercices f
-     where ${ofFolder} and t.id = f.id and (f.start_date < t.start_date or f.end_date > t.end_date)`,
+     where ${ofFolder} and t.id = f.id and (f.start_date < t.start_date or f.end_date > t.end_date)
+     returning (${columnsAt('t', columns)}) is not distinct from (${columnsAt('f', columns)}) as "isAsFiled"`,
     key,
   )
+  return written + lengthened.rows.filter(({ isAsFiled }) => isAsFiled).length
 }
 
 /**
  * Once entries refer to rows of the file alone: gives exercices their days, and deletes what the file does not have. VAT
  * codes stay, since a file has only those of companies, unless one of the file took their code.
+ * @returns how many rows differed
  */
-export async function endBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+export async function endBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
   const key = [schemaId, folderId]
-  await updateBooks(client, key, load.exercices)
-  for (const name of tablesOfLedger.filter((each) => tables.some((table) => table.name === each)))
-    await client.query(
+  let written = await updateBooks(client, key, load.exercices)
+  for (const name of tablesOfLedger.filter((each) => tables.some((table) => table.name === each))) {
+    const deleted = await client.query(
       `delete from grandlivre.${name} t where ${ofFolder}
          and not exists (select from pg_temp.filed_${name} f where f.${idOf(name)} = t.${idOf(name)})
          ${name === 'vat_codes' ? `and t.code = ${parked}` : ''}`,
       key,
     )
+    written += deleted.rowCount!
+  }
+  return written
 }
 
 async function updateBooks(
   client: ClientBase,
   key: string[],
   table: { name: string; columns: object },
-): Promise<void> {
+): Promise<number> {
   const { name } = table
   const columns = load.columnsOf(table).filter((column) => !['schema_id', 'folder_id'].includes(column))
   const written = [...columns, ...(filedColumns[name] ?? [])]
-  await client.query(
+  const { rowCount } = await client.query(
     `update grandlivre.${name} t set ${written.map((column) => `${column} = f.${column}`).join(', ')}
      from pg_temp.filed_${name} f
      where ${ofFolder} and t.${idOf(name)} = f.${idOf(name)}
-       and (${of('t', columns)}) is distinct from (${of('f', columns)})`,
+       and (${columnsAt('t', columns)}) is distinct from (${columnsAt('f', columns)})`,
     key,
   )
+  return rowCount!
 }
 
 export interface KnownBook {

@@ -62,7 +62,7 @@ async function state({ folderId }: Imported) {
 }
 
 const nothing = { entries: 0, movements: 0 }
-const unwritten = { deleted: nothing, updated: nothing, inserted: nothing }
+const unwritten = { deleted: nothing, updated: nothing, inserted: nothing, books: 0 }
 
 /** Whatever the ledger came from, its own export changes nothing in it. */
 async function expectUnchanged(imported: Imported, bytes: Buffer | string, renumber: boolean) {
@@ -307,6 +307,19 @@ describe('what differs, and nothing else', () => {
     await fresh.close()
     for (const each of [again, expected]) each.data.accountingFolder = null
     expect(again).toEqual(expected)
+  })
+
+  test.each<[number, string, (data: File) => void]>([
+    [1, 'a name of an account', (data) => rename(data, '1006', { name: 'Immobilisations' })],
+    [2, 'numbers that two accounts exchange', changes[4]![1]],
+    [2, 'the days of two exercices', changes.at(-1)![1]],
+    [2, 'an account by another', changes[7]![1]],
+  ])('counts %i books: %s', async (books, _, change) => {
+    const { folderId } = await stage.importMad(text)
+    const changed = structuredClone(file)
+    change(changed.data)
+    const again = await stage.importMad(JSON.stringify(changed), { folderId, replace: true })
+    expect(again.replacement!.books).toBe(books)
   })
 
   // An exercice with another first day is another.
