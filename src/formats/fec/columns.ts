@@ -53,7 +53,7 @@ export const furtherCharactersMax = 2000
 
 /**
  * Other names that programs write, in lower case, as letter case is ignored. In a file that also has the column under
- * its own name, such a name is that of a further column.
+ * its own name, such a name is that of a further column; of several here the first names the column.
  */
 const misspellings: ReadonlyMap<string, FecColumn> = new Map([
   ['ecrturelet', 'EcritureLet'],
@@ -67,9 +67,9 @@ const misspellings: ReadonlyMap<string, FecColumn> = new Map([
   ['compauxlibelle', 'CompAuxLib'],
   ['libelle', 'EcritureLib'],
   ['montantdevises', 'Montantdevise'],
-  ['codedevise', 'Idevise'],
   ['devise', 'Idevise'],
   ['iddevise', 'Idevise'],
+  ['codedevise', 'Idevise'],
   ['datereglement', 'DateRglt'],
   ['modereglement', 'ModeRglt'],
 ])
@@ -135,11 +135,17 @@ function placeColumns(
   const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
   const further: FecHeader['further'] = []
   const renamed: FecHeader['renamed'] = []
-  const ownNames = new Set(names.map((name) => columnNamed.get(name.toLowerCase())))
+  const keys = names.map((name) => name.toLowerCase())
+  const placed = new Set(keys.map((key) => columnNamed.get(key)))
+  const otherNames = new Map<string, FecColumn>()
+  for (const [key, column] of misspellings) {
+    if (!keys.includes(key) || placed.has(column)) continue
+    placed.add(column)
+    otherNames.set(key, column)
+  }
   for (const [index, name] of names.entries()) {
-    const key = name.toLowerCase()
-    const other = misspellings.get(key)
-    const column = columnNamed.get(key) ?? (other && !ownNames.has(other) ? other : undefined)
+    const key = keys[index]!
+    const column = columnNamed.get(key) ?? otherNames.get(key)
     if (name === '') problems.add(1, 'header', '', `the column ${index + 1} has no name`)
     else if (name.length > nameCharactersMax)
       problems.add(
@@ -148,15 +154,13 @@ function placeColumns(
         name,
         `a name has at most ${nameCharactersMax} characters, not ${name.length}`,
       )
-    else if (column === undefined) {
-      if (further.some((one) => one.name.toLowerCase() === key))
-        problems.add(1, 'header', name, `the column ${name} appears twice`)
-      // Copied, because a slice of a decoded chunk would keep the whole chunk in memory.
-      else further.push({ name: Buffer.from(name).toString(), position: index })
-    } else if (position[column] >= 0) problems.add(1, 'header', name, `the column ${column} appears twice`)
+    else if (keys.indexOf(key) < index)
+      problems.add(1, 'header', name, `the column ${column ?? name} appears twice`)
+    // Copied, because a slice of a decoded chunk would keep the whole chunk in memory.
+    else if (column === undefined) further.push({ name: Buffer.from(name).toString(), position: index })
     else {
       position[column] = index
-      if (column === other) renamed.push({ name, column })
+      if (otherNames.has(key)) renamed.push({ name, column })
     }
   }
   // Beside Debit and Credit they say nothing of their own; programs sort by Sens.

@@ -188,6 +188,33 @@ test('all errors of a header are reported at once', async () => {
   ])
 })
 
+test.each([
+  [['CodeDevise', 'Devise'], 'Idevise', 'currencyAsFiled'],
+  [['EcritureLettrage', 'LettragePiece'], 'EcritureLet', 'letteringCode'],
+  [['LettragePiece', 'EcrtureLet', 'EcritureLettrage'], 'EcritureLet', 'letteringCode'],
+] as const)('of several other names of a column one names it: %s', async (names, column, member) => {
+  const own = { CodeDevise: '978', Devise: 'USD', EcritureLettrage: 'A', LettragePiece: 'B', EcrtureLet: 'C' }
+  const taken = { Idevise: 'Devise', EcritureLet: names.length > 2 ? 'EcrtureLet' : 'EcritureLettrage' }[
+    column
+  ]
+  const rows = ledger.map((row) => ({ ...row, ...own }))
+  const file = fecFile(rows as unknown as FecRow[], {
+    columns: [...columns.filter((one) => one !== column), ...names],
+  })
+  const { lines, findings } = await parseWith(file)
+  expect(findings.renamedColumns).toEqual([{ name: taken, column }])
+  const others = names.filter((name) => name !== taken)
+  expect(findings.furtherColumns).toEqual(others)
+  expect(lines[0]).toMatchObject({
+    [member]: own[taken as keyof typeof own],
+    further: others.map((name) => own[name]),
+  })
+  const twice = fecFile(rows as unknown as FecRow[], {
+    columns: [...columns.filter((one) => one !== column), ...names, names[0].toLowerCase()],
+  })
+  await expect(parseWith(twice)).rejects.toThrow(/column \w+ appears twice/)
+})
+
 async function parseWith(file: Buffer): Promise<{ lines: FecLine[]; findings: FecFindings }> {
   const findings = new FecFindings()
   const batches = parseFec(inPieces(file, 7), 'utf-8', new FecProblems(), findings)
