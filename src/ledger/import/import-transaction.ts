@@ -16,7 +16,6 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
-import { printable } from '../../printable.ts'
 import { applicationNames } from './other-writers.sql.ts'
 
 /** Deadlocks after which an import begins again. */
@@ -49,12 +48,12 @@ async function collision(pool: pg.Pool, cause: pg.DatabaseError): Promise<Error>
   const names = await applicationNames(pool, others).catch(() => new Map<string, string>())
   const writers = others.map((pid) => {
     const name = names.get(pid)
-    return `process ${pid}${name ? ` (${printable(name)})` : ''}`
+    return `process ${pid}${name ? ` (${name})` : ''}`
   })
   return new Error(
     `The import collided with another writer ${repetitionsMax + 1} times, and the database ended the import each time: ` +
       `nothing was loaded. The last one was ${writers.join(', ') || 'not named'}` +
-      `${relation === undefined ? '' : `, over rows of ${printable(relation)}`}. Import again once it has ended, or let its ` +
+      `${relation === undefined ? '' : `, over rows of ${relation}`}. Import again once it has ended, or let its ` +
       `transactions begin with "select from grandlivre.folders where id = ... for no key update"`,
     { cause },
   )

@@ -77,51 +77,69 @@ const imports: Record<string, { first: Import; second: Import; rows: 'movements'
   },
 }
 
-/** Each holds rows that the import writes or refers to; the one that it waits for asks for the folder, which it holds. */
-async function collide(count: number, table: string, folderId: string, run: () => Promise<unknown>) {
-  const writers: { client: pg.Client; pid: number; waits?: Promise<unknown> }[] = []
-  const { rows } = await stage.owner.query(
-    `select id from grandlivre.${table} where folder_id = $1 order by id`,
-    [folderId],
-  )
-  const share = Math.ceil(rows.length / count)
-  for (let at = 0; at < count; at += 1) {
-    const client = new pg.Client({ connectionString: stage.database.ownerUrl, application_name: 'a\tbooker' })
-    await client.connect()
-    const ids = rows.slice(at * share, (at + 1) * share).map(({ id }) => id)
-    await client.query(`set deadlock_timeout = '20s'; begin`)
-    await client.query(`select from grandlivre.${table} where folder_id = $1 and id = any ($2) for update`, [
-      folderId,
-      ids,
-    ])
-    const { rows: own } = await client.query('select pg_backend_pid() as pid')
-    writers.push({ client, pid: own[0].pid })
-  }
-  let hasEnded = false
-  const outcome = Promise.allSettled([run().finally(() => (hasEnded = true))])
-  for (let collisions = 0; collisions < count; collisions += 1) {
-    let blocking: number[] = []
-    await until(async () => {
-      const { rows } = await stage.owner.query(
-        `select pg_blocking_pids(pid) as pids from pg_stat_activity
-         where datname = current_database() and application_name = 'import test' and pid <> pg_backend_pid()`,
-      )
-      blocking = rows.flatMap(({ pids }) => pids)
-      return hasEnded || writers.some(({ pid, waits }) => waits === undefined && blocking.includes(pid))
-    })
-    const writer = writers.find(({ pid, waits }) => waits === undefined && blocking.includes(pid))
-    if (writer === undefined) break
-    writer.waits = writer.client.query(
-      `select from grandlivre.folders where id = ${folderId} for no key update; commit`,
-    )
-    await writer.waits
-  }
-  const [result] = await outcome
-  for (const { client } of writers) await client.end()
-  return { result, writers: writers.map(({ pid }) => pid) }
+interface Session {
+  client: pg.Client
+  pid: number
 }
 
-const idsAside = (content: string[]) => content.map((entry) => entry.replaceAll(/"20\d\d-[^"]*Z"/g, ''))
+/** In a transaction. It looks for a deadlock long after the import has. */
+async function openSession(): Promise<Session> {
+  const client = new pg.Client({ connectionString: stage.database.ownerUrl, application_name: 'a booker' })
+  await client.connect()
+  await client.query(`set deadlock_timeout = '60s'; begin`)
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+  return { client, pid: rows[0]!.pid }
+}
+
+/**
+ * Each writer holds rows that the import writes or refers to, and waits for the folder behind the import, which waits for a
+ * gate. Once the gate opens, the import is the last of both to wait for the other, so it is the one that finds the deadlock.
+ */
+async function collide(count: number, table: string, folderId: string, run: () => Promise<unknown>) {
+  const askForFolder = ({ client }: Session) =>
+    client.query(`select from grandlivre.folders where id = ${folderId} for no key update`)
+  const untilWaiting = (condition: string) =>
+    until(async () => {
+      const { rows } = await stage.owner.query(
+        `select from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0
+           and ${condition}`,
+      )
+      return rows.length > 0
+    })
+  const sessions: Session[] = []
+  const open = async () => {
+    const session = await openSession()
+    sessions.push(session)
+    return session
+  }
+  let gate = await open()
+  await askForFolder(gate)
+  const outcome = Promise.allSettled([run()])
+  const writers: number[] = []
+  for (let collisions = 1; collisions <= count; collisions += 1) {
+    await untilWaiting(`application_name = 'import test'`)
+    const writer = await open()
+    writers.push(writer.pid)
+    await writer.client.query(`select from grandlivre.${table} where folder_id = $1 for update`, [folderId])
+    const written = askForFolder(writer)
+    await untilWaiting(`pid = ${writer.pid}`)
+    // It has the folder before the import begins again.
+    const nextGate = await open()
+    const closed = askForFolder(nextGate)
+    await untilWaiting(`pid = ${nextGate.pid}`)
+    await gate.client.query('commit')
+    await written
+    await writer.client.query('commit')
+    await closed
+    gate = nextGate
+  }
+  await gate.client.query('commit')
+  const [result] = await outcome
+  for (const { client } of sessions) await client.end()
+  return { result, writers }
+}
+
+const timesAside = (content: string[]) => content.map((entry) => entry.replaceAll(/"20\d\d-[^"]*Z"/g, ''))
 
 test.each(Object.entries(imports))('%s begins again after three deadlocks', async (_, each) => {
   const { folderId } = await each.first()
@@ -134,7 +152,7 @@ test.each(Object.entries(imports))('%s begins again after three deadlocks', asyn
   stage = other
   const alone = await each.first()
   await each.second(alone.folderId)
-  expect(idsAside(content)).toEqual(idsAside(await ledgerContent(other.owner, alone.folderId)))
+  expect(timesAside(content)).toEqual(timesAside(await ledgerContent(other.owner, alone.folderId)))
   stage = used
   await other.close()
 })
@@ -146,7 +164,7 @@ test.each(Object.entries(imports))('%s gives up after the fourth, and says with 
   expect(result!.status).toBe('rejected')
   const { message } = (result as PromiseRejectedResult).reason as Error
   expect(message).toMatch(
-    /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a.*booker\), over rows of \w+\. Import again once/,
+    /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
   )
   expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
   expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
