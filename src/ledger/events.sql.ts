@@ -21,12 +21,7 @@ export async function rememberLetterings(
     `create temporary table removed_letterings (id bigint, payment_type text, piece text, members text)
      on commit drop`,
   )
-  await client.query(`insert into pg_temp.removed_letterings ${letterings(ofExercice)}`, [
-    key.schemaId,
-    key.folderId,
-    exerciceId,
-    ...shownPayments,
-  ])
+  await client.query(`insert into pg_temp.removed_letterings ${letterings}`, parameters(key, exerciceId))
 }
 
 /**
@@ -39,8 +34,8 @@ export async function insertRemovedLetterings(
   exerciceId: string | null,
 ): Promise<void> {
   await client.query(
-    letteringEvents('DELETE', `select * from pg_temp.removed_letterings except ${letterings(ofExercice)}`),
-    [key.schemaId, key.folderId, exerciceId, ...shownPayments],
+    letteringEvents('DELETE', `select * from pg_temp.removed_letterings except ${letterings}`),
+    parameters(key, exerciceId),
   )
 }
 
@@ -51,8 +46,8 @@ export async function insertNewLetterings(
   exerciceId: string | null,
 ): Promise<void> {
   await client.query(
-    letteringEvents('CREATE', `${letterings(ofExercice)} except select * from pg_temp.removed_letterings`),
-    [key.schemaId, key.folderId, exerciceId, ...shownPayments],
+    letteringEvents('CREATE', `${letterings} except select * from pg_temp.removed_letterings`),
+    parameters(key, exerciceId),
   )
 }
 
@@ -61,12 +56,7 @@ export async function insertLetterings(
   key: FolderKey,
   exerciceId: string,
 ): Promise<void> {
-  await client.query(letteringEvents('CREATE', letterings(ofExercice)), [
-    key.schemaId,
-    key.folderId,
-    exerciceId,
-    ...shownPayments,
-  ])
+  await client.query(letteringEvents('CREATE', letterings), parameters(key, exerciceId))
 }
 
 /** Inserts the events of an exercice's entries, in the order of their ids. */
@@ -102,20 +92,23 @@ const shownPayments = [
   paymentMode('').code,
 ]
 
-/** $1 schema, $2 folder, $3 exercice or null, $4 to $6 as above. */
-const ofExercice = '($3::bigint is null or m.exercice_id = $3)'
+/** Of `letterings`. */
+const parameters = ({ schemaId, folderId }: FolderKey, exerciceId: string | null) => [
+  schemaId,
+  folderId,
+  exerciceId,
+  ...shownPayments,
+]
 
-function letterings(condition: string): string {
-  return `select min(m.id) as id,
+const letterings = `select min(m.id) as id,
       coalesce(min(case when p.id is not null then coalesce(shown.code, $6) end), '') as payment_type,
       (array_agg(m.invoice_number order by m.id))[1] as piece,
       md5(string_agg(concat(m.id, m.lettering_state), ',' order by m.id)) as members
     from grandlivre.movements m
     left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
     left join unnest($4::text[], $5::text[]) as shown (internal, code) on shown.internal = p.code
-    where m.schema_id = $1 and m.folder_id = $2 and ${condition} and m.lettering_state <> 'none'
+    where m.schema_id = $1 and m.folder_id = $2 and ($3::bigint is null or m.exercice_id = $3) and m.lettering_state <> 'none'
     group by m.exercice_id, m.account_id, m.lettering_code`
-}
 
 function letteringEvents(operation: 'CREATE' | 'DELETE', rows: string): string {
   return `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
