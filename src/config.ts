@@ -274,6 +274,9 @@ export const limits = {
   databaseConnectMs: 5_000,
   /** How long a process waits for another one to migrate. A first migration takes two seconds. */
   migrationLockMs: 30_000,
+  /** How long a migration waits for a table, and requests behind it; and until it tries again. */
+  migrationTableLockMs: 2_000,
+  migrationPauseMs: 1_000,
   /** Connections of the main thread to the database; its queries are single-row look-ups. */
   serviceConnectionsMax: 8,
   /**

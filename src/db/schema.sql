@@ -65,6 +65,14 @@ ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON accounts FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON accounts TO grandlivre_service;
 
+CREATE TABLE adopted_key (
+  one boolean DEFAULT true NOT NULL,
+  fingerprint bytea NOT NULL,
+  CONSTRAINT adopted_key_pkey PRIMARY KEY (one),
+  CONSTRAINT adopted_key_fingerprint_check CHECK (length(fingerprint) = 32),
+  CONSTRAINT adopted_key_one_check CHECK (one)
+);
+
 CREATE TABLE audit_batches (
   sender uuid NOT NULL,
   batch bigint NOT NULL,
@@ -745,9 +753,7 @@ CREATE TABLE service_state (
   cursor_key bytea DEFAULT sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) NOT NULL,
   rendering text DEFAULT '0'::text NOT NULL,
   compacted_until timestamp with time zone,
-  key_fingerprint bytea,
   CONSTRAINT service_state_pkey PRIMARY KEY (one),
-  CONSTRAINT service_state_key_fingerprint_check CHECK (length(key_fingerprint) = 32),
   CONSTRAINT service_state_one_check CHECK (one)
 );
 
@@ -932,10 +938,10 @@ CREATE OR REPLACE FUNCTION grandlivre.adopt_master_key(of_key bytea)
  SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 BEGIN ATOMIC
- UPDATE service_state SET key_fingerprint = adopt_master_key.of_key
-   WHERE (service_state.key_fingerprint IS NULL);
- SELECT service_state.key_fingerprint
-    FROM service_state;
+ INSERT INTO adopted_key (fingerprint)
+   VALUES (adopt_master_key.of_key) ON CONFLICT DO NOTHING;
+ SELECT adopted_key.fingerprint
+    FROM adopted_key;
 END
 ;
 REVOKE ALL ON FUNCTION adopt_master_key(bytea) FROM PUBLIC;
@@ -1526,9 +1532,9 @@ CREATE OR REPLACE FUNCTION grandlivre.master_key_standing()
  STABLE SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 BEGIN ATOMIC
- SELECT s.key_fingerprint,
+ SELECT a.fingerprint,
          CASE
-             WHEN (s.key_fingerprint IS NULL) THEN ( SELECT k.secret_encrypted
+             WHEN (a.fingerprint IS NULL) THEN ( SELECT k.secret_encrypted
                 FROM ( SELECT third_party_secrets.secret_encrypted,
                          third_party_secrets.created_at
                         FROM third_party_secrets
@@ -1541,7 +1547,8 @@ BEGIN ATOMIC
               LIMIT 1)
              ELSE NULL::bytea
          END AS "case"
-    FROM service_state s;
+    FROM (( VALUES (true)) database
+      LEFT JOIN adopted_key a ON (true));
 END
 ;
 REVOKE ALL ON FUNCTION master_key_standing() FROM PUBLIC;

@@ -35,7 +35,7 @@ async function makeOld(): Promise<void> {
   await ask(
     database.ownerUrl,
     `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea);
-     alter table grandlivre.service_state drop column key_fingerprint;
+     drop table grandlivre.adopted_key;
      delete from grandlivre.migrations where version = 13`,
   )
 }
@@ -173,9 +173,7 @@ describe('a new database', () => {
     expect(await readdir(settings.dataDir)).toEqual(['master.key'])
     expect((await stat(join(settings.dataDir, 'master.key'))).mode & 0o777).toBe(0o600)
     const { dataDir: made } = settings
-    expect(
-      await ask(database.ownerUrl, 'select key_fingerprint as kept from grandlivre.service_state'),
-    ).toEqual([
+    expect(await ask(database.ownerUrl, 'select fingerprint as kept from grandlivre.adopted_key')).toEqual([
       {
         kept: createHmac('sha256', await loadMasterKey({ masterKey: undefined, dataDir: made }))
           .update('grandlivre master key')
@@ -235,7 +233,7 @@ test('a process is not ready once its database has adopted another key', async (
   const service = await startTestService(database)
   try {
     expect((await request(`${service.url}/readyz`)).status).toBe(200)
-    await ask(database.ownerUrl, `update grandlivre.service_state set key_fingerprint = sha256('another')`)
+    await ask(database.ownerUrl, `update grandlivre.adopted_key set fingerprint = sha256('another')`)
     const { status, body } = await request(`${service.url}/readyz`)
     expect([status, body.error.message]).toEqual([
       503,

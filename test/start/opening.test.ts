@@ -22,12 +22,12 @@ beforeEach(async () => {
   await ask(
     database.ownerUrl,
     `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea);
-     alter table grandlivre.service_state drop column key_fingerprint;
+     drop table grandlivre.adopted_key;
      delete from grandlivre.migrations where version = 13`,
   )
   holder = new pg.Client({ connectionString: database.ownerUrl })
   await holder.connect()
-  await holder.query('begin; lock table grandlivre.service_state in access share mode')
+  await holder.query('begin; update grandlivre.folders set name = name where false')
   urls = []
 })
 afterEach(async () => {

@@ -26,7 +26,6 @@ create constraint trigger publish_move after update on folders deferrable initia
 -- A subscription that a token made is suspended while no token sees it (functions/access.sql).
 
 create index tokens_in_use on tokens (third_party_id, folder_id, firm_id) where revoked_at is null;
-create policy delivering on tokens for select using (delivering());
 
 create or replace function opens_webhooks(token tokens) returns boolean language sql as 'select true';
 create or replace function resume_subscriptions() returns trigger language plpgsql as 'begin return null; end';
@@ -35,4 +34,7 @@ create trigger resume_subscriptions after insert on tokens for each row execute 
 -- When what waited for a retry was last sent ahead of its time.
 alter table subscriptions add woken_at timestamptz;
 
--- functions: sha256 affd12d9e4b06e7adb0db41b20f0cd0758865464fab296d73c152ff141e7e310
+-- Last, because each request reads tokens, and waits from here until the commit.
+create policy delivering on tokens for select using (delivering());
+
+-- functions: sha256 5996c8332ba7f9ad083148928589b07cec09a1903e611b0c370293b12a94b708

@@ -10,6 +10,10 @@
  * older code refuses the database, which it would misread. So a change that takes something away ships in two releases:
  * the first expands, and its code uses the new alone; the second contracts.
  *
+ * Those of the version before serve while the migrations run, until the commit. So a migration first takes the locks for
+ * which it may have to wait, in the order of their writers and in a mode that lets others read; and it changes what every
+ * request reads at its end. It gives up each wait soon, and begins anew.
+ *
  * A numbered file is never changed once it is released. A function is: its file in functions/ holds the one current
  * definition and is edited in place, so that a review shows the changed line and not 40 repeated ones. Functions are
  * not simply applied whenever their content differs from the last time, for three reasons:
@@ -27,6 +31,7 @@
  *   keeps whatever the previous version relies on, or a new function gets a new name.
  */
 import { strict as assert } from 'node:assert'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { limits } from '../../config.ts'
 import { type Actor, connectSafely } from '../check-connection.ts'
@@ -37,8 +42,9 @@ import { type AppliedMigration, oldestCodeFor, readSchemaFiles, type SchemaFiles
 /** An arbitrary number that differs from the keys of other advisory locks in this database. */
 const migrationLock = 7_301_001
 
-/** SQLSTATE. */
+/** SQLSTATEs. */
 const lockNotAvailable = '55P03'
+const deadlockDetected = '40P01'
 
 /** Since PostgreSQL 16 `set role` needs a grant of its own, and the statements below use its syntax. */
 const serverVersionMin = 160_000
@@ -91,13 +97,13 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
     if (newestOf(applied) > files.version) return []
     const missing = missingVersions(applied, files)
     const count = missing.length + files.functions.length + 1
-    const step = inSteps(count, missing.length > 0 ? onStep : silently)
-    if (missing.length > 0) {
-      await client.query('begin')
-      await apply(client, missing, files, step)
-      await check(client)
-      await client.query('commit')
-    }
+    let step = inSteps(count, silently)
+    if (missing.length > 0)
+      await inBriefWaits(client, onStep, async () => {
+        step = inSteps(count, onStep)
+        await apply(client, missing, files, step)
+        await check(client)
+      })
     await letServiceRoleIn(client)
     await step('the tables of the queue', () => installQueue(client))
     return missing
@@ -151,6 +157,28 @@ function inSteps(count: number, onStep: OnStep): Step {
     number += 1
     const ended = onStep(`migrating, step ${number} of ${count}`, name)
     await run().finally(ended)
+  }
+}
+
+/**
+ * Runs it in a transaction, which is begun anew where another one keeps a table from it. While a lock is waited for, so is
+ * everything that asks for the same table later, such as the requests of processes that serve meanwhile.
+ */
+async function inBriefWaits(client: pg.Client, onStep: OnStep, run: () => Promise<void>): Promise<void> {
+  for (;;) {
+    await client.query(`begin; set local lock_timeout = ${limits.migrationTableLockMs}`)
+    try {
+      await run()
+      await client.query('commit')
+      return
+    } catch (error) {
+      const { code } = ((error as Error).cause ?? error) as { code?: string }
+      if (code !== lockNotAvailable && code !== deadlockDetected) throw error
+    }
+    await client.query('rollback')
+    const ended = onStep('waiting for transactions that use what the migration changes, such as an import')
+    await delay(limits.migrationPauseMs)
+    ended()
   }
 }
 

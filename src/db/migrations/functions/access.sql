@@ -79,12 +79,12 @@ grant execute on function enter to grandlivre_service;
 create or replace function master_key_standing() returns table (fingerprint bytea, newest_secret bytea)
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic
-    select s.key_fingerprint, case when s.key_fingerprint is null then (
+    select a.fingerprint, case when a.fingerprint is null then (
       select k.secret_encrypted from (
         select secret_encrypted, created_at from third_party_secrets
         union all select secret_encrypted, created_at from signing_secrets
       ) k where k.secret_encrypted <> '' order by k.created_at desc limit 1) end
-    from service_state s;
+    from (values (true)) as database left join adopted_key a on true;
   end;
 
 revoke all on function master_key_standing from public;
@@ -94,8 +94,8 @@ grant execute on function master_key_standing to grandlivre_service;
 create or replace function adopt_master_key(of_key bytea) returns bytea
   language sql volatile security definer set search_path = grandlivre, pg_temp
   begin atomic
-    update service_state set key_fingerprint = of_key where key_fingerprint is null;
-    select key_fingerprint from service_state;
+    insert into adopted_key (fingerprint) values (of_key) on conflict do nothing;
+    select fingerprint from adopted_key;
   end;
 
 revoke all on function adopt_master_key from public;

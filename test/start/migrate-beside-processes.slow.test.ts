@@ -1,0 +1,70 @@
+/** Migrations of a database that processes of the former version use: requests and imports go on. */
+import { rm } from 'node:fs/promises'
+import pg from 'pg'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
+import { createTenants } from '../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/until.ts'
+import { checkOutFormerCode, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
+
+let database: TestDatabase
+const clients: pg.Client[] = []
+
+beforeEach(async () => {
+  if (!isFormerCodeKnown) return
+  const former = await checkOutFormerCode()
+  database = await createTestDatabase({ template: 'template1' })
+  await migrate(database.ownerUrl, { folder: `${former}/src/db/migrations/` })
+  await rm(former, { recursive: true })
+})
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.end()
+  await database?.drop()
+})
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, options: '-c search_path=grandlivre' })
+  await client.connect()
+  clients.push(client)
+  return client
+}
+
+test.skipIf(!isFormerCodeKnown).each([
+  ['an import', `update accounts set name = 'Renamed' where id = 4`, 1],
+  ['a revocation', 'update tokens set revoked_at = now()', 0],
+  ['a delivery', 'update subscriptions set failing_since = now()', 0],
+  ['a long look at what requests read', 'select from tokens, events, subscriptions, service_state', 0],
+])('beside %s that does not end, requests are answered; it commits', async (_, statements, published) => {
+  const staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('ONE')
+  await staff.client.query(
+    `insert into grandlivre.accounts (schema_id, folder_id, id, number, name) values (100, 111, 4, '401000', 'Suppliers')`,
+  )
+  await staff.end()
+  const other = await connect(database.ownerUrl)
+  await other.query(`delete from events; begin; ${statements}`)
+
+  const requests = await connect(database.serviceUrl)
+  // A wait that ends with the other transaction alone would exceed it.
+  await requests.query(`set lock_timeout = '8s'`)
+  let over = false
+  const answered = (async () => {
+    while (!over) await requests.query(`select * from enter(sha256('secret'), sha256('token'), 1000)`)
+  })()
+  const steps: string[] = []
+  const migrated = migrate(database.ownerUrl, {
+    onStep: (doing) => {
+      steps.push(doing)
+      return () => {}
+    },
+  })
+  const waits = () => steps.filter((doing) => doing.startsWith('waiting for transactions')).length
+  await Promise.race([until(() => waits() >= 2), answered])
+  await other.query('commit')
+  expect((await migrated).at(-1)).toBe(await latestMigration())
+  over = true
+  await answered
+  const { rows } = await other.query(`select count(*)::int from events where name = 'ledger'`)
+  expect(rows).toEqual([{ count: published }])
+})
