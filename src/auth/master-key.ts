@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import type { ClientBase, Pool } from 'pg'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import { adoptFingerprint, readKeyStanding } from './master-key.sql.ts'
+import { adoptFingerprint, readFingerprint, readKeyStanding } from './master-key.sql.ts'
 import { decrypt } from './secrets.ts'
 
 type KeySettings = Pick<Config, 'masterKey' | 'dataDir'>
@@ -34,12 +34,13 @@ export async function keyCheck(config: KeySettings): Promise<(client: ClientBase
   await readMasterKey(config)
   return async (client) => {
     const standing = await readKeyStanding(client)
-    // A database from before is asked again once it is migrated, before that is committed.
+    // Such a database is asked again once it is migrated, before that is committed.
     if (standing === undefined) return
     const { fingerprint, newestSecret } = standing
-    const isNew = fingerprint === null && newestSecret === null
+    const isNew = !fingerprint && newestSecret === null
     const key = (await readMasterKey(config)) ?? (isNew ? await makeKeyFile(fileOf(config)) : undefined)
     if (key === undefined || (newestSecret && !opens(newestSecret, key))) throw refusal(config, key)
+    if (fingerprint === undefined) return
     const adopted = fingerprint ?? (await adoptFingerprint(client, fingerprintOf(key)))
     if (!adopted.equals(fingerprintOf(key))) throw refusal(config, key)
   }
@@ -47,7 +48,7 @@ export async function keyCheck(config: KeySettings): Promise<(client: ClientBase
 
 /** For /readyz. @throws {AppError} ERR-UNAVAILABLE if the database has adopted another key */
 export async function checkAdopted(database: Pool, key: Buffer): Promise<void> {
-  const { fingerprint } = (await readKeyStanding(database)) ?? {}
+  const fingerprint = await readFingerprint(database)
   if (!fingerprint || fingerprint.equals(fingerprintOf(key))) return
   throw new AppError('ERR-UNAVAILABLE', {
     message: 'The database has adopted another MASTER_KEY than that of this process',

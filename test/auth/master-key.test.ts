@@ -215,6 +215,20 @@ describe('a new database', () => {
   })
 })
 
+test('a database from before refuses another key before it is migrated', async () => {
+  await makeOld()
+  const steps: string[] = []
+  const onStep = (doing: string) => {
+    steps.push(doing)
+    return () => {}
+  }
+  const check = await keyCheck({ masterKey: randomBytes(32), dataDir })
+  await expect(openDatabase({ dataDir, databaseUrl: database.ownerUrl }, { check, onStep })).rejects.toThrow(
+    remedy,
+  )
+  expect(steps).toEqual([])
+})
+
 test('a database from before adopts the key of its newest secret, not that of an older one', async () => {
   await makeOld()
   const former = randomBytes(32)
