@@ -1,7 +1,7 @@
 /**
  * The key that encrypts secrets: the setting MASTER_KEY, or a key generated once and kept in `dataDir/master.key`, readable
  * only by its owner. A secret stored under another key can be read by no process that has the right one, so the database
- * knows the fingerprint of its key, and whoever opens it with another is refused before anything is changed.
+ * knows the fingerprint of its key, and a process with another key is refused before anything is changed.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -20,17 +20,21 @@ type KeySettings = Pick<Config, 'masterKey' | 'dataDir'>
  */
 export async function loadMasterKey(config: KeySettings): Promise<Buffer> {
   const key = await readMasterKey(config)
-  if (key === undefined) throw new Error(`${fileOf(config)} is missing`)
+  if (key === undefined) throw refusal(config, key)
   return key
 }
 
 /**
- * Returns the check for `openDatabase`. It adopts the key where the database has no fingerprint and the newest secret
- * opens, if there is one. A key file is made for a database that has neither.
+ * Returns the check for `openDatabase`. A key file is made for a database that has neither a fingerprint nor secrets.
+ * @param adopts whether the database takes the fingerprint of this key, if it has none and the newest secret opens, if
+ *   there is one. A command does not: it may run in a job whose key is a placeholder, and what it stores says enough
  * @throws {Error} before any database is opened, if the key file holds no key. The check throws if the database has
  *   another key. Both say what to do
  */
-export async function keyCheck(config: KeySettings): Promise<(client: ClientBase) => Promise<void>> {
+export async function keyCheck(
+  config: KeySettings,
+  { adopts = true } = {},
+): Promise<(client: ClientBase) => Promise<void>> {
   await readMasterKey(config)
   return async (client) => {
     const standing = await readKeyStanding(client)
@@ -40,9 +44,9 @@ export async function keyCheck(config: KeySettings): Promise<(client: ClientBase
     const isNew = !fingerprint && newestSecret === null
     const key = (await readMasterKey(config)) ?? (isNew ? await makeKeyFile(fileOf(config)) : undefined)
     if (key === undefined || (newestSecret && !opens(newestSecret, key))) throw refusal(config, key)
-    if (fingerprint === undefined) return
-    const adopted = fingerprint ?? (await adoptFingerprint(client, fingerprintOf(key)))
-    if (!adopted.equals(fingerprintOf(key))) throw refusal(config, key)
+    const ours = fingerprintOf(key)
+    const adopted = fingerprint === null && adopts ? await adoptFingerprint(client, ours) : fingerprint
+    if (adopted && !adopted.equals(ours)) throw refusal(config, key)
   }
 }
 

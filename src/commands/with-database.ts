@@ -40,7 +40,7 @@ export interface Opened {
  */
 export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig(terminal.env)
-  const check = await keyCheck(config)
+  const check = await keyCheck(config, { adopts: false })
   const stop = terminal.stop()
   const { promise: interruption, reject } = Promise.withResolvers<never>()
   addAbortListener(stop, () => reject(new Interruption(stop.reason)))

@@ -190,6 +190,14 @@ describe('a new database', () => {
     ])
   })
 
+  test('takes the key of its service, whatever key a command had that stored no secret', async () => {
+    expect(await command(randomBytes(32), 'migrate')).toBe('')
+    expect(await command(testMasterKey, 'partner', 'create', '--code', 'ONE', '--name', 'One')).toBe('')
+    expect(await command(randomBytes(32), 'migrate')).toMatch(remedy)
+    expect(await start(randomBytes(32))).toMatch(remedy)
+    expect(await start(testMasterKey)).toBeUndefined()
+  })
+
   test('adopts one of two keys that come at once, and refuses the other', async () => {
     const opened = await Promise.allSettled(
       [randomBytes(32), randomBytes(32)].map(async (masterKey) => {
