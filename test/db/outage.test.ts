@@ -27,6 +27,7 @@ test.each([
   ['57P04', 'the database'],
   ['57P05', 'the database'],
   ['25006', 'a writable database'],
+  ['55000', 'a writable database'],
   ['08006', 'the database'],
   // What a pooler passes on when the server refuses its login or no longer has the database.
   ['28P01', 'the database'],
@@ -48,15 +49,6 @@ test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])(
     expect(unavailableIfMissing(error)).toBe(error)
   },
 )
-
-test('55000 is an outage in recovery alone', () => {
-  const said = (message: string) => missingOf(Object.assign(new Error(message), { code: '55000' }))
-  expect(said('recovery is in progress')).toBe('a writable database')
-  expect(
-    said('cannot acquire lock mode ExclusiveLock on database objects while recovery is in progress'),
-  ).toBe('a writable database')
-  expect(said('currval of sequence "ids" is not yet defined in this session')).toBeUndefined()
-})
 
 test('a pool without a free connection, an unsafe connection and a lost one are distinct', () => {
   const full = new Error('timeout exceeded when trying to connect')
