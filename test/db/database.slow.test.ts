@@ -1,7 +1,7 @@
 /** The embedded database: its start, its sharing between processes, its stop, and what a kill leaves. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -192,6 +192,24 @@ describe('in a folder that has one', () => {
     expect(await ask(database.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
     await database.stop()
     await client.end()
+  })
+
+  test('a start that fails for another reason than an earlier one names its own', async () => {
+    await (await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })).stop()
+    await rm(join(stage.clusterPath, 'postgresql.conf'))
+    await appendFile(
+      join(stage.clusterPath, 'server.log'),
+      'FATAL:  pre-existing shared memory block is still in use\n',
+    )
+    const steps: string[] = []
+    const onStep = (doing: string) => {
+      steps.push(doing)
+      return () => {}
+    }
+    await expect(startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false, onStep })).rejects.toThrow(
+      /does not start.*could not access the server configuration file/s,
+    )
+    expect(steps).toEqual([])
   })
 
   test('a process whose connections PostgreSQL has ended still holds the server', async () => {

@@ -127,11 +127,12 @@ async function joinServer(
   let orphans: { since: number; ended: () => void } | undefined
   const start = async () => {
     removeStaleLockFile(cluster)
+    const { length } = await readLog(cluster)
     try {
       await startServer(cluster, programs, durable)
     } catch (error) {
-      const fatal = (await endOfLog(cluster)).match(/FATAL: .*/g)?.at(-1)
-      if (fatal?.includes('pre-existing shared memory block')) {
+      // Lines from before are of an earlier try.
+      if ((await readLog(cluster)).includes('pre-existing shared memory block', length)) {
         orphans ??= {
           since: Date.now(),
           ended: onStep('waiting for processes of the former database server to end'),
@@ -370,8 +371,11 @@ function logFileOf(cluster: Cluster): string {
 
 /** The last ten lines; empty if there is no log. */
 async function endOfLog(cluster: Cluster): Promise<string> {
-  const log = await readFile(logFileOf(cluster), 'utf8').catch(() => '')
-  return log.trim().split('\n').slice(-10).join('\n')
+  return (await readLog(cluster)).toString().trim().split('\n').slice(-10).join('\n')
+}
+
+function readLog(cluster: Cluster): Promise<Buffer> {
+  return readFile(logFileOf(cluster)).catch(() => Buffer.alloc(0))
 }
 
 function orphansError(cluster: Cluster, cause: unknown): Error {
