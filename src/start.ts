@@ -79,11 +79,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
   const standing = observeStanding(telemetry, pool)
   const bound = database && (await options.prepare?.(database, masterKey))
-  const stopServing = () => {
-    notifications.stopWaiting()
-    return listening.stop()
-  }
-  stack.defer(stopServing)
   // Links to files contain the port, which is known only once it is bound if PORT is 0.
   const settings = storeSettings(config, masterKey, url)
   const store = await openStore(settings, timing.store)
@@ -122,7 +117,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   listening.answerWith(app)
   // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
   stack.defer(async () => {
-    await Promise.all([stopServing(), background.close()])
+    notifications.stopWaiting()
+    await Promise.all([listening.stop(), background.close()])
   })
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()
@@ -139,7 +135,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
 
 type App = ReturnType<typeof createApp>
 
-/** Binds the port. Until `answerWith`, probes are told what the start is at, and all other requests that it is not ready. */
+/** Binds the port. Until `answerWith`, probes learn the step of the start, and all other requests get 503. */
 async function listenFirst(
   stack: AsyncDisposableStack,
   config: Config,
