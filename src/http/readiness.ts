@@ -61,7 +61,7 @@ export class Readiness {
    * @param begin does the first step of an export, on its own connections
    * @param missingMs the minimum time for which a failed request is remembered
    * @param replaceable needs whose place something else takes
-   * @param doing what the opening of the database is at, as /readyz names it
+   * @param doing the step of the opening of the database, as /readyz names it
    */
   constructor(
     needs: readonly Need[],

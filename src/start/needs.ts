@@ -61,7 +61,10 @@ export async function needsOf(parts: NeedsParts): Promise<Need[]> {
   return needs
 }
 
-/** A standby is not ready before it is promoted. A database that is newer by expanding migrations is ready, too: a release is being rolled out. */
+/**
+ * A standby is not ready before it is promoted. A database that is newer by expanding migrations is ready, too: a release
+ * is being rolled out.
+ */
 async function checkVersion(database: Pool, ours: number): Promise<void> {
   const { version, oldestCode, isReadOnly } = await readVersion(database)
   if (isReadOnly)

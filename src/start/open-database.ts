@@ -19,7 +19,7 @@ import { DatabaseAway, isConnectionLoss } from '../db/outage.ts'
 import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
 
-/** What the opening of the database is at, for the log and for probes. */
+/** The step of the opening of the database, for the log and for probes. */
 export class OpeningSteps {
   #step: { doing: string; began: number } | undefined
   readonly #log: Log
