@@ -49,13 +49,13 @@ declare
 begin
   perform lock_events_of_changes(new.schema_id);
   left_firm := event_scope(new.schema_id, old.firm_id, null)::jsonb || jsonb_build_object('accountingFolderId', new.id);
+  insert into events (schema_id, folder_id, name, operation, scope, data) values
+    (new.schema_id, new.id, 'accountingFolder', 'UPDATE', left_firm, id),
+    (new.schema_id, new.id, 'accountingFolder', 'UPDATE', event_scope(new.schema_id, null, new.id), id);
   insert into events (schema_id, folder_id, name, operation, scope, data)
-    select new.schema_id, new.id, name, 'UPDATE', scope, data
-    from service_state, lateral (values
-      (1, 'accountingFolder', left_firm, id),
-      (2, 'ledger', left_firm, json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, rendering))),
-      (3, 'accountingFolder', event_scope(new.schema_id, null, new.id), id)
-    ) as heard (place, name, scope, data) order by place;
+    select new.schema_id, new.id, 'ledger', 'UPDATE', left_firm,
+      json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, rendering))
+    from service_state;
   perform pg_notify('grandlivre_events', new.schema_id::text);
   return null;
 end $$;
