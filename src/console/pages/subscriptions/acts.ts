@@ -145,22 +145,23 @@ export const pingAction: Action = onceAction('/subscriptions/:id/ping', async (c
   const { database, deliveries, masterKey } = context.services
   const prepared = await doAct(context, async (client) => {
     const locked = await lockOne(client, id)
-    const result = await preparePing(client, locked)
+    const result = { ...(await preparePing(client, locked)), isSuspended: locked.isSuspended }
     const of = locked.schemaId === null ? {} : { schemaId: locked.schemaId }
     const details = { subscriptionId: id }
     return { recorded: { act: 'webhook ping', thirdPartyId: locked.thirdPartyId, ...of, details }, result }
   })
   const pinged = await sendPing({ database, deliveries, masterKey }, id, prepared)
-  const { state } = await subscriptionOf(context)
-  const disabled = pinged.disabled ?? (state === 'suspended' ? { since: 0, reason: state } : null)
+  const unsentReason = pinged.disabled?.reason ?? (prepared.isSuspended ? 'suspended' : null)
   return {
     title: `Ping of subscription ${id}`,
-    main: pingResult(context, id, prepared.postUrl, { ...pinged, disabled }),
+    main: pingResult(context, id, { ...pinged, postUrl: prepared.postUrl, unsentReason }),
   }
 })
 
-function pingResult(context: PageContext, id: string, postUrl: string, pinged: Pinged): Html {
-  const { at, status, latencyMs, error, answer, disabled } = pinged
+type ShownPing = Pinged & { postUrl: string; unsentReason: string | null }
+
+function pingResult(context: PageContext, id: string, pinged: ShownPing): Html {
+  const { postUrl, at, status, latencyMs, error, answer, unsentReason } = pinged
   const isAccepted = status !== null && status >= 200 && status < 300
   const verdict = isAccepted
     ? 'The receiver accepted the event.'
@@ -174,7 +175,7 @@ ${facts([
   ['After', `${latencyMs} ms`],
   ['Error', outside(error, 500)],
   ['Beginning of the answer', answerText(answer, limits.shownAnswerBytes)],
-  ['Deliveries', disabled === null ? 'are sent' : html`are not sent: ${outside(disabled.reason)}`],
+  ['Deliveries', unsentReason === null ? 'are sent' : html`are not sent: ${outside(unsentReason)}`],
 ])}
 <p><a href="/console/subscriptions/${id}">Back to subscription ${id}</a></p>`
 }

@@ -56,7 +56,8 @@ export interface ShownSubscription {
 }
 
 const state = `case when s.disabled_at is not null then 'disabled' when t.disconnected_at is not null then 'paused'
-  when not ${isOpen} then 'suspended' when s.post_url is null then 'no address' when s.failing_since is not null then 'failing' else 'enabled' end`
+  when not ${isOpen} then 'suspended' when s.post_url is null then 'no address'
+  when s.failing_since is not null then 'failing' else 'enabled' end`
 
 const columns = `s.id, t.code as "partnerCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
   s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents", ${state} as state,
@@ -147,16 +148,17 @@ export async function countUnnumbered(client: ClientBase | Pool, id: string): Pr
   return rows[0]!
 }
 
+type LockedSubscription = Pick<ShownSubscription, 'id' | 'postUrl' | 'schemaId'> & {
+  thirdPartyId: string
+  isSuspended: boolean
+}
+
 /** Locks the subscription until the transaction ends. Undefined if there is none. */
-export async function lockShown(
-  client: ClientBase,
-  id: string,
-): Promise<
-  { id: string; postUrl: string | null; schemaId: string | null; thirdPartyId: string } | undefined
-> {
-  const { rows } = await client.query(
-    `select id, post_url as "postUrl", schema_id as "schemaId", third_party_id as "thirdPartyId"
-     from subscriptions where id = $1 for no key update`,
+export async function lockShown(client: ClientBase, id: string): Promise<LockedSubscription | undefined> {
+  const { rows } = await client.query<LockedSubscription>(
+    `select id, post_url as "postUrl", schema_id as "schemaId", third_party_id as "thirdPartyId",
+       not ${isOpen} as "isSuspended"
+     from subscriptions s where id = $1 for no key update`,
     [id],
   )
   return rows[0]
