@@ -61,15 +61,17 @@ export const positions = `(
   where c.schema_id = s.schema_id or s.schema_id is null
   offset 0) as at`
 
-/** Payload of an event, for `NumberedEvent`. */
+/** Payload of an event that the owner of the subscription hears of, for `NumberedEvent`. */
 export const payload = `e.name, e.operation, e.scope, e.data,
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
  * Numbers the first `$3` matches among `$2` events of one schema from the first match on: the schema whose match has the
  * lowest id. A run holds no event that its kinds and folders select and its owner does not hear of: its numbers are
- * counted by kinds and folders alone, as those that were given before firms were told apart. Several schemas have no order of commits, so the order of their numbers must outlive a crash: that commit
- * waits for the disk.
+ * counted by kinds and folders alone, as those that were given before firms were told apart. Several schemas have no
+ * order of commits, so the order of their numbers must outlive a crash: that commit waits for the disk.
+ * A known cost: where events of two firms take turns, each event begins a run. A column sequence_runs.firm_id would let
+ * runs pass over what their firm does not hear of.
  */
 const numbering = (columns: string, until = '') => `
   first as materialized (
@@ -80,7 +82,8 @@ const numbering = (columns: string, until = '') => `
   ), matched as materialized (
     select m.*, (select numbered from subscriptions where id = $1) + row_number() over (order by m.id) as sequence
     from (
-      select e.schema_id, e.id, ${isHeard} as heard, count(*) filter (where not (${isHeard})) over (order by e.id) as part${columns}
+      select e.schema_id, e.id, ${isHeard} as heard,
+        count(*) filter (where not (${isHeard})) over (order by e.id) as unheard${columns}
       from first cross join lateral (
         select * from events where schema_id = first.schema_id and id >= first.id order by id limit $2
       ) as e
@@ -91,7 +94,7 @@ const numbering = (columns: string, until = '') => `
   ), run as (
     insert into sequence_runs (schema_id, subscription_id, first_sequence, last_sequence, first_event, last_event)
     select schema_id, $1, min(sequence), max(sequence), min(id), max(id) from matched
-    group by schema_id, part, (sequence - 1) / 1000
+    group by schema_id, unheard, (sequence - 1) / 1000
   ), moved as (
     insert into subscription_positions (schema_id, subscription_id, position)
     select schema_id, $1, max(id) from matched group by schema_id
