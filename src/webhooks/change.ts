@@ -30,7 +30,7 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
   await changeSubscription(client, id, change.to)
   if (change.skips) await skipToLatest(client, id)
   await enableSubscription(client, id)
-  await wakeSubscription(client, id)
+  await wakeSubscription(client, id, 'change')
 }
 
 /**

@@ -237,23 +237,34 @@ export async function changeSubscription(
 }
 
 /**
- * Sends what waits for a retry at once, if it was not woken within `everyMs`. That attempt uses up no place in the table of
- * retries: a receiver that is still down loses none of its three days.
+ * Sends what waits for a retry ahead of its time: at once, but not within five seconds of its last attempt. That attempt
+ * uses up no place in the table of retries, and `woken_at` keeps the time that the batch waited for: if the attempt fails,
+ * the batch waits for that time again (`plannedAt`).
+ * @param by a reader wakes the batch alone, and only once that time has passed
  */
-export async function wakeSubscription(client: ClientBase, id: string, everyMs = 0): Promise<void> {
+export async function wakeSubscription(
+  client: ClientBase,
+  id: string,
+  by: 'change' | 'reader',
+): Promise<void> {
   await client.query(
     `with woken as (
-       update grandlivre.subscriptions set woken_at = clock_timestamp()
-       where id = $1 and coalesce(woken_at <= clock_timestamp() - $2 * interval '1 ms', true)
-       returning id
+       update grandlivre.subscriptions s set woken_at = greatest(s.woken_at, (
+         select d.next_attempt_at from grandlivre.deliveries d
+         where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay))
+       where s.id = $1 and ($2 = 'change' or coalesce(s.woken_at <= now(), true))
+       returning s.id
      ), hastened as (
        update grandlivre.deliveries d
-       set next_attempt_at = now(), attempts_before_replay = least(d.attempts_before_replay + 1, d.attempts)
-       from woken where d.subscription_id = woken.id and d.state = 'pending' and d.next_attempt_at > now()
+       set attempts_before_replay = least(d.attempts_before_replay + 1, d.attempts), next_attempt_at = greatest(now(), (
+         select a.at + interval '5 seconds' from grandlivre.delivery_attempts a
+         where (a.schema_id, a.delivery_id, a.number) = (d.schema_id, d.id, d.attempts)))
+       from woken where d.subscription_id = woken.id and d.state = 'pending' and ($2 = 'change' or not d.is_replay)
+         and d.next_attempt_at > now() + interval '5 seconds'
        returning d.schema_id
      )
      select pg_notify('grandlivre_events', schema_id::text) from hastened`,
-    [id, everyMs],
+    [id, by],
   )
 }
 
@@ -265,7 +276,7 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
   const { rowCount } = await client.query(
     `with enabled as (
        update grandlivre.subscriptions
-       set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null
+       set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null, woken_at = null
        where id = $1 and not enabled
        returning id
      ), hastened as (
@@ -289,7 +300,7 @@ export async function skipToLatest(client: ClientBase, id: string): Promise<void
        update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
        where subscription_id = $1 and state = 'pending' and not is_replay
      )
-     update grandlivre.subscriptions set collected = numbered where id = $1`,
+     update grandlivre.subscriptions set collected = numbered, woken_at = null where id = $1`,
     [id],
   )
 }

@@ -9,7 +9,7 @@ import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/w
 const now = Date.parse('2026-11-21T12:00:00Z')
 const hour = 3_600_000
 const day = 24 * hour
-const failed: Attempted = { status: 500, retryAfter: null, attempts: 1, failingSince: null }
+const failed: Attempted = { status: 500, retryAfter: null, attempts: 1, failingSince: null, plannedAt: null }
 
 describe('after an attempt', () => {
   test('any 2xx is a success; nothing else is', () => {

@@ -26,12 +26,17 @@ beforeEach(async ({ task }) => {
 })
 
 const wait = () =>
-  stage.sql(`update grandlivre.deliveries set next_attempt_at = now() + interval '10 minutes'`)
+  stage.sql(
+    `update grandlivre.deliveries set next_attempt_at = date_trunc('second', now()) + interval '10 minutes'`,
+  )
 const waiting = async () =>
   (
     await stage.sql(`select attempts, attempts - attempts_before_replay as used,
       next_attempt_at > now() + interval '5 minutes' as waits from grandlivre.deliveries where state = 'pending'`)
   )[0] ?? { attempts: 0 }
+const nextAttempt = async () =>
+  (await stage.sql(`select next_attempt_at from grandlivre.deliveries where state = 'pending'`))[0]
+    .next_attempt_at
 const received = () => namesOf(stage.receiver.accepted(path).filter(({ name }) => name === 'document'))
 const read = () => stage.call('GET', `/${id}/events`)
 
@@ -54,24 +59,91 @@ test.each(acts)('%s sends what waits at once', async (_, act) => {
   expect(received()).toEqual(['a'])
 })
 
-test.each(acts.slice(1))('%s uses up no retry of a receiver that is still down', async (_, act) => {
-  await act()
-  await until(async () => (await waiting()).attempts === 5)
-  // The same delay as before: that after the fourth attempt of the table.
-  expect(await waiting()).toEqual({ attempts: 5, used: 4, waits: true })
+test.each(acts.slice(1))(
+  '%s leaves the retry of a receiver that is still down when it was',
+  async (_, act) => {
+    const planned = await nextAttempt()
+    await act()
+    await until(async () => (await waiting()).attempts === 5)
+    expect(await waiting()).toEqual({ attempts: 5, used: 4, waits: true })
+    expect(await nextAttempt()).toEqual(planned)
+  },
+)
+
+/** Lets time pass: each time that the service compares with the present moves into the past. */
+const pass = (seconds: number) =>
+  stage.sql(
+    `with s as (
+       update grandlivre.subscriptions set woken_at = woken_at - $1 * interval '1 s',
+         failing_since = failing_since - $1 * interval '1 s' returning id
+     ), d as (
+       update grandlivre.deliveries d set next_attempt_at = next_attempt_at - $1 * interval '1 s' from s
+       where d.subscription_id = s.id and state = 'pending' returning d.id
+     ), a as (
+       update grandlivre.delivery_attempts a set at = at - $1 * interval '1 s' from d where a.delivery_id = d.id
+     )
+     select pg_notify('grandlivre_events', '100') from d`,
+    [seconds],
+  )
+
+/** Seconds until the next attempt, when none is under way; null if there is none any more. */
+async function settled(): Promise<number | null> {
+  let left: number | null = 0
+  await until(async () => {
+    const [row] = await stage.sql(`select state, extract(epoch from next_attempt_at - now())::float8 as left
+      from grandlivre.deliveries`)
+    left = row.state === 'pending' ? row.left : null
+    return left === null || left > 0
+  })
+  return left
+}
+
+test('a delivery whose events are read all the time fails after about three days', async () => {
+  await stage.sql('update grandlivre.deliveries set attempts_before_replay = 3')
+  let passed = 0
+  for (let left = await settled(); left !== null; left = await settled()) {
+    for (let time = 0; time < 3; time += 1) {
+      await read()
+      left = await settled()
+    }
+    // Five seconds at least, so that what a read has sent ahead is sent.
+    const seconds = Math.max(left! / 3, Math.min(left! + 0.01, 6))
+    await pass(seconds)
+    passed += seconds
+    expect(passed).toBeLessThan(5 * 86_400)
+  }
+  expect(passed / 86_400).toBeGreaterThan(2.9)
+  expect(passed / 86_400).toBeLessThan(3.4)
+  const [{ attempts }] = await stage.sql('select attempts from grandlivre.deliveries')
+  expect(attempts).toBeLessThan(4 + 24)
 })
 
-test('reads in a loop send it once, and again after half a minute', async () => {
+test('reads never pass over a Retry-After, also one of an attempt that a read has sent ahead', async () => {
+  stage.receiver.behave(path, answerWith(503, { 'retry-after': '3600' }))
   await read()
   await until(async () => (await waiting()).attempts === 5)
-  await stage.sql('update grandlivre.subscriptions set woken_at = now()')
-  for (let time = 0; time < 20; time += 1) {
+  const asked = await nextAttempt()
+  for (let time = 0; time < 3; time += 1) {
     await read()
-    expect(await waiting()).toMatchObject({ attempts: 5, waits: true })
+    expect([(await waiting()).attempts, await nextAttempt()]).toEqual([5, asked])
   }
-  await stage.sql(`update grandlivre.subscriptions set woken_at = now() - interval '31 seconds'`)
+  await pass(3_500)
   await read()
+  expect((await waiting()).attempts).toBe(5)
+  await pass(101)
   await until(async () => (await waiting()).attempts === 6)
+})
+
+test('patches in a loop send what waits once in five seconds', async () => {
+  const patch = () => stage.call('PATCH', `/${id}`, [])
+  const planned = await nextAttempt()
+  await patch()
+  await until(async () => (await waiting()).attempts === 5)
+  for (let time = 0; time < 10; time += 1) await patch()
+  expect((await waiting()).attempts).toBe(5)
+  await pass(5)
+  await until(async () => (await waiting()).attempts === 6)
+  expect(new Date(planned).getTime() - new Date(await nextAttempt()).getTime()).toBe(5_000)
 })
 
 test('a ping that fails sends nothing, nor does reading a disabled subscription or one without an address', async () => {

@@ -27,7 +27,7 @@ import {
   recordSuccess,
   storeBatch,
 } from './deliveries.sql.ts'
-import { type Decision, decide } from './delivery.ts'
+import { type Decision, decide, retryAfterMs } from './delivery.ts'
 import { type DeliveryResponse, type PostParts, post } from './post.ts'
 
 /** How often a success is recorded while all goes well. */
@@ -138,7 +138,9 @@ async function settle(
   const { log, now, random } = parts
   const at = now()
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
-  const decision = decide({ ...response, attempts, failingSince: receiver.failingSince }, at, random())
+  const plannedAt = delivery.isReplay ? null : receiver.plannedAt
+  const attempted = { ...response, attempts, failingSince: receiver.failingSince, plannedAt }
+  const decision = decide(attempted, at, random())
   const recordAnd = (mayContinue: () => boolean) =>
     retryWhileAway(turn, parts.timing.retryMs, (client) =>
       record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
@@ -166,7 +168,7 @@ async function record(
   turn: Turn,
   client: PoolClient,
   { receiver, delivery }: Sending,
-  attempt: Attempt,
+  attempt: Attempt & Pick<DeliveryResponse, 'retryAfter'>,
   decision: Decision,
 ): Promise<Sending | undefined | 'lost'> {
   const { subscriptionId } = turn
@@ -174,7 +176,11 @@ async function record(
   if (!(await recordAttempt(client, subscriptionId, delivery, attempt, decision))) return 'lost'
   const isSuccessDue = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
   if (decision.state === 'delivered' && isSuccessDue) await recordSuccess(client, subscriptionId, at)
-  if (decision.state !== 'delivered') await recordFailure(client, subscriptionId, at)
+  if (decision.state !== 'delivered') {
+    const requestedAt =
+      decision.state === 'pending' && retryAfterMs(attempt.retryAfter, at) > 0 ? decision.nextAttemptAt : null
+    await recordFailure(client, subscriptionId, at, requestedAt)
+  }
   if (decision.state === 'pending' && decision.disable !== null)
     await disableSubscription(client, subscriptionId, decision.disable, at)
   return turn.mayContinue() ? next(parts, client, subscriptionId, delivery) : undefined

@@ -18,6 +18,8 @@ export interface Receiver extends SealedSecrets {
   failingSince: number | null
   /** Epoch milliseconds, as last recorded. */
   lastSuccessAt: number | null
+  /** Until then, reading wakes nothing (`wakeSubscription`): epoch milliseconds. */
+  plannedAt: number | null
   /** The last number that was given, and the last one that is in a delivery. */
   numbered: number
   collected: number
@@ -95,17 +97,24 @@ export async function recordAttempt(
 export async function recordSuccess(client: ClientBase, subscriptionId: string, now: number): Promise<void> {
   await client.query({
     name: 'record-success',
-    text: `update subscriptions set failing_since = null, last_success_at = to_timestamp($2 / 1000.0) where id = $1`,
+    text: `update subscriptions set failing_since = null, woken_at = null, last_success_at = to_timestamp($2 / 1000.0) where id = $1`,
     values: [subscriptionId, now],
   })
 }
 
-export async function recordFailure(client: ClientBase, subscriptionId: string, now: number): Promise<void> {
+/** @param requestedAt when the receiver asked for the next attempt; reading does not wake it before */
+export async function recordFailure(
+  client: ClientBase,
+  subscriptionId: string,
+  now: number,
+  requestedAt: number | null,
+): Promise<void> {
   await client.query({
     name: 'record-failure',
-    text: `update subscriptions set failing_since = to_timestamp($2 / 1000.0)
-      where id = $1 and failing_since is null`,
-    values: [subscriptionId, now],
+    text: `update subscriptions set failing_since = coalesce(failing_since, to_timestamp($2 / 1000.0)),
+        woken_at = coalesce(to_timestamp($3::float8 / 1000.0), woken_at)
+      where id = $1 and (failing_since is null or $3::float8 is not null)`,
+    values: [subscriptionId, now, requestedAt],
   })
 }
 
@@ -135,6 +144,7 @@ export async function findWaiting(
         ${sealedSigningSecrets} as "sealedSigningSecrets",
         extract(epoch from s.failing_since)::float8 * 1000 as "failingSince",
         extract(epoch from s.last_success_at)::float8 * 1000 as "lastSuccessAt",
+        extract(epoch from s.woken_at)::float8 * 1000 as "plannedAt",
         s.numbered::float8, s.collected::float8,
         d.first_sequence::float8 as "firstSequence", d.last_sequence::float8 as "lastSequence", d.schema_id as "schemaId", d.id, d.attempts, d.attempts_before_replay as "attemptsBeforeReplay", d.body,
         d.is_replay as "isReplay", d.next_attempt_at <= to_timestamp($2 / 1000.0) as "isDue"

@@ -48,6 +48,8 @@ export interface Attempted {
   attempts: number
   /** The subscription's first failure since its last success, before this attempt; epoch milliseconds. */
   failingSince: number | null
+  /** When the attempt was planned that this one came ahead of, epoch milliseconds; null, or past, if there is none. */
+  plannedAt: number | null
 }
 
 export type Decision =
@@ -74,8 +76,11 @@ export function decide(attempted: Attempted, now: number, random: number): Decis
   if (delay === undefined) return { state: 'failed' }
   const requestedMs = Math.min(retryAfterMs(retryAfter, now), retryAfterMsMax)
   // An attempt planned after the five days comes at their end instead, as the last one.
-  const planned = Math.min(now + delay * (1 + limits.deliveryJitter * random), giveUpAt)
-  return { state: 'pending', nextAttemptAt: Math.ceil(Math.max(planned, now + requestedMs)), disable: null }
+  const plannedAt = attempted.plannedAt ?? 0
+  const next = plannedAt > now ? plannedAt : now + delay * (1 + limits.deliveryJitter * random)
+  const planned = Math.min(next, giveUpAt)
+  const nextAttemptAt = Math.ceil(Math.max(planned, now + requestedMs))
+  return { state: 'pending', nextAttemptAt, disable: null }
 }
 
 export function isSuccess(status: number | null): boolean {

@@ -96,6 +96,6 @@ export async function sendPing(
   // Its time-out is shorter than the time that a stopping process gives to running requests.
   const response = await post(deliveries, request, new AbortController().signal)
   if (isSuccess(response.status))
-    await whileDelivering(database, (client) => wakeSubscription(client, subscriptionId))
+    await whileDelivering(database, (client) => wakeSubscription(client, subscriptionId, 'change'))
   return { at, disabled, ...response }
 }

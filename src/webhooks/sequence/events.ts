@@ -9,9 +9,6 @@ import { numberInParts } from './number-in-parts.ts'
 import { oldestNumber, readNumbered } from './numbered.sql.ts'
 import { readNumbering } from './numbering.sql.ts'
 
-/** Reading sends what waits for a retry at once, this often: reads in a loop must be no storm at a dead receiver. */
-const wokenEveryMs = 30_000
-
 export interface EventPage {
   /** A JSON array of `{"sequence","event"}`. */
   json: string
@@ -41,7 +38,7 @@ export async function readEvents(
       if (!(await findOwnSubscription(client, owner, subscriptionId))) return undefined
       const { numbered, isBehind, isRetried } = await readNumbering(client, subscriptionId)
       if (isBehind && !isNumbered) return 'behind'
-      if (isRetried) await wakeSubscription(client, subscriptionId, wokenEveryMs)
+      if (isRetried) await wakeSubscription(client, subscriptionId, 'reader')
       const events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
       const isExpired = after < numbered && events[0]?.sequence !== after + 1
       if (isExpired) throw expired(await oldestNumber(client, subscriptionId, after))
