@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { NewEvent } from '../../src/events/events.sql.ts'
+import { numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
 import { folders } from '../support/ledgers/tenants.ts'
+import { answerWith } from '../support/receiver.ts'
 import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent, sequencesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
@@ -168,6 +170,48 @@ test('thousands of events of another firm between two hold nothing up', async ()
   expect(sequencesOf(stage.receiver.requests(`${path}firm`))).toEqual(expected.map((_, at) => at + 1))
   const { events } = await eventsOf(id, firm)
   expect(labels(events)).toEqual(expected.slice(0, 1000))
+})
+
+test('numbers given before firms were told apart say nothing of another firm, stored deliveries neither', async () => {
+  stage.receiver.behave(`${path}pushed`, answerWith(500))
+  const id = await subscribe(firm, '', { postUrl: null })
+  const pushed = await subscribe(firm, 'pushed')
+  // As a process of the version before numbers and stores them: without asking for the firm.
+  await stage.sql(`update grandlivre.subscriptions set level = 'staff', firm_id = null`)
+  const names = ['own', 'of the other', 'of all']
+  await stage.publish([
+    documentEvent('own', '111'),
+    documentEvent('of the other', '121'),
+    documentEvent('of all'),
+  ])
+  await until(() => stage.receiver.requests(`${path}pushed`).length > 0)
+  expect(stage.receiver.requests(`${path}pushed`)[0]!.body.toString()).toContain('ref-of-121')
+  await stage.asOwner((client) => numberMore(client, String(id), '1000000000'))
+  await stage.sql(`update grandlivre.subscriptions set level = 'firm', firm_id = 110`)
+  for (const clear of ['', 'update grandlivre.events set firm_id = null']) {
+    if (clear) await stage.sql(clear)
+    const { events, numbers, text } = await eventsOf(id, firm)
+    expect(numbers).toEqual([1, 2, 3])
+    expect(events.map(({ data }: { data: { name?: string } }) => data.name)).toEqual(
+      names.map((name) => (name === 'of the other' ? undefined : name)),
+    )
+    expect(events[1]).toEqual({
+      name: 'document',
+      operation: 'CREATE',
+      scope: { schemaId: 100 },
+      data: {},
+      webhookId: expect.any(String),
+      createdAt: expect.any(Number),
+    })
+    for (const secret of secrets) expect(text).not.toContain(secret)
+  }
+  stage.receiver.behave(`${path}pushed`, answerWith(204))
+  await stage.call('PATCH', `/${pushed}`, [], firm)
+  await until(() => heard('pushed').length === 3)
+  await stage.call('POST', `/${pushed}/replay`, { from: 1, to: 3 }, firm)
+  await until(() => heard('pushed').length === 6)
+  const sent = JSON.stringify(stage.receiver.accepted(`${path}pushed`))
+  for (const secret of secrets) expect(sent).not.toContain(secret)
 })
 
 test('the migration tells of which firm events without a number are', async () => {

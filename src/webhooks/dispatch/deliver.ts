@@ -102,12 +102,26 @@ async function next(
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
   await ensureSigningSecret(client, subscriptionId, receiver, masterKey)
+  if (due && receiver.level === 'firm') due.body = await bodyForFirm(client, subscriptionId, due)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending
   const events = await nextEvents(client, subscriptionId, receiver)
   if (events.length === 0) return sending
   const batch = packBatch(subscriptionId, events)
   return { receiver, delivery: await storeBatch(client, subscriptionId, batch, now()) }
+}
+
+/**
+ * The body of a stored delivery, made again: one from before firms were told apart, or of a process of the version before,
+ * may tell of another firm. All others are the same bytes. Without all of its events, which are kept as long, it is as stored.
+ */
+async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }: Delivery): Promise<Buffer> {
+  const { firstSequence, lastSequence } = delivery
+  if (firstSequence === null || lastSequence === null) return body
+  const events = await readNumbered(client, id, firstSequence - 1, lastSequence - firstSequence + 1)
+  const isWhole = events[0]?.sequence === firstSequence && events.at(-1)?.sequence === lastSequence
+  const batch = isWhole ? packBatch(id, events) : undefined
+  return batch?.lastSequence === lastSequence ? batch.body : body
 }
 
 /** Those that have numbers come before those that get theirs now. */

@@ -13,6 +13,7 @@ import type { Decision } from './delivery.ts'
 
 /** A subscription, as read just before sending. */
 export interface Receiver extends SealedSecrets {
+  level: 'api' | 'firm' | 'staff'
   postUrl: string
   /** Epoch milliseconds; null if the last delivery succeeded. */
   failingSince: number | null
@@ -140,7 +141,7 @@ export async function findWaiting(
 ): Promise<Waiting | undefined> {
   const { rows } = await client.query<WaitingRow>({
     name: 'find-waiting',
-    text: `select s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
+    text: `select s.level, s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
         ${sealedSigningSecrets} as "sealedSigningSecrets",
         extract(epoch from s.failing_since)::float8 * 1000 as "failingSince",
         extract(epoch from s.last_success_at)::float8 * 1000 as "lastSuccessAt",

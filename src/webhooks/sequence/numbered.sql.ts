@@ -1,7 +1,18 @@
 /** Reads events by their numbers, whatever the state of their subscription. */
 import type { ClientBase } from 'pg'
 import type { NumberedEvent } from '../body.ts'
-import { payload } from './numbering.sql.ts'
+
+/**
+ * Numbers from before firms were told apart, or that a process of the version before gives, may be of events that the
+ * owner of the subscription `s` does not hear of (`isHeard`). These keep their number and lose what tells of the other
+ * firm. An event without firm_id is of the firm in its scope, which was written when it was committed.
+ */
+const payload = `e.name, e.operation, (extract(epoch from e.created_at) * 1000)::float8 as "createdAt",
+  case when h.heard then e.scope else json_build_object('schemaId', e.schema_id) end as scope,
+  case when h.heard then e.data else '{}' end as data`
+const hearing = `subscriptions s on s.id = r.subscription_id cross join lateral (
+  select (s.level <> 'firm' or s.firm_id = e.firm_id or e.firm_id = 0 or e.firm_id is null
+    and coalesce((e.scope ->> 'firmId')::bigint = s.firm_id, e.folder_id is null)) is true as heard) as h`
 
 /** What subscription `s` selected when the run `r` was numbered. */
 const filterOfRun = `(
@@ -39,7 +50,7 @@ export async function readNumbered(
       ), numbered as (
         select r.schema_id as "schemaId", e.id, ${payload},
           r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
-        from runs r join ${eventsOfRun}
+        from runs r join ${eventsOfRun} join ${hearing}
       )
       select "schemaId", id, sequence::float8, name, operation, scope, data, "createdAt"
       from numbered n where n.sequence > $2 order by n.sequence limit $3`,
