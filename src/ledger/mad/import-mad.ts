@@ -20,7 +20,7 @@ import { fileSize } from '../import/source-file.ts'
 import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
 import { publishImport } from '../publish-import.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
-import { type Replacement, replaceFolder } from '../replace/replace.ts'
+import { fillFolder, type Replacement, replaceFolder } from '../replace/replace.ts'
 import { Books, booksPlaces, entriesPlace, takenPlaces } from './books.ts'
 import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
 import {
@@ -165,7 +165,7 @@ async function load(
   await loadBooks(client, folder, books, idOf, timeZone, isReplaced)
   let writtenBooks = isReplaced ? await writeBooks(client, folder) : 0
   if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
-  // New ids are given to what no entry of the ledger is, so a file without a ledger is compared, too.
+  // New ids are given in the tables of a replacement, which also tell which id the file has twice.
   const isCompared = renumber || isReplaced
   if (isCompared) await createFiledTables(client)
   const { schemaId, folderId: id } = folder
@@ -173,7 +173,8 @@ async function load(
   const loader = new MadEntryLoader(client, { ...target, thirdParties: await thirdPartyIds(client) })
   await loadEntries(loader, options, bytesTotal, books)
   const counts = await loader.end()
-  const written = isCompared ? await replaceFolder(client, folder, renumber) : undefined
+  const written = isReplaced ? await replaceFolder(client, folder, renumber) : undefined
+  if (isCompared && !isReplaced) await fillFolder(client)
   if (isReplaced) writtenBooks += await endBooks(client, folder)
   if (!renumber) {
     const last = await lastId(client, folder, allTables)
@@ -199,7 +200,7 @@ async function load(
   })
   const { accounts, journals, problems, fullNames, durations } = books
   const sizes = { accounts: accounts.size, journals: journals.size, fullNames, durations }
-  const replacement = isReplaced ? { ...written!, books: writtenBooks } : undefined
+  const replacement = written && { ...written, books: writtenBooks }
   return { ...folder, ...counts, ...sizes, replacement, exercices, unknownMembers: problems.unknown }
 }
 

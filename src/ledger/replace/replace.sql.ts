@@ -42,12 +42,21 @@ const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${
 const ofReplaced = (alias: string) =>
   `(${alias}.schema_id, ${alias}.folder_id) = ($1, $2) and ($3::bigint is null or ${alias}.exercice_id = $3)`
 
+/** Once the loader has filled its tables. */
+export async function createMatches(client: ClientBase): Promise<void> {
+  await client.query(
+    'create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean) on commit drop',
+  )
+  await client.query(`create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint,
+    is_new boolean, former numeric, place numeric) on commit drop`)
+  await client.query('analyze pg_temp.filed_entries, pg_temp.filed_movements')
+}
+
 /** Digests both sides, by line and by entry. */
 export async function digestBoth(client: ClientBase, replaced: Replaced): Promise<void> {
   const { schemaId, folderId, exerciceId } = replaced
   await client.query(`create temporary table former_lines (entry_id bigint, id bigint, place numeric, content uuid,
-    booking uuid)
-    on commit drop`)
+    booking uuid) on commit drop`)
   await client.query(
     `insert into pg_temp.former_lines
      select m.entry_id, m.id, coalesce(m.place, m.id), ${content('m')}, ${booking('m')} from grandlivre.movements m
@@ -70,12 +79,8 @@ export async function digestBoth(client: ClientBase, replaced: Replaced): Promis
     select e.id, e.exercice_id, e.journal_id, e.date, e.created_at, ${filedNumber} as number, ${contentOfLines}
     from pg_temp.filed_entries e left join pg_temp.filed_lines l on l.entry_id = e.id group by e.id`)
   await client.query(
-    'create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean) on commit drop',
+    'analyze pg_temp.former_lines, pg_temp.filed_lines, pg_temp.former_entries, pg_temp.filed_contents',
   )
-  await client.query(`create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint,
-    is_new boolean, former numeric, place numeric) on commit drop`)
-  await client.query(`analyze pg_temp.filed_entries, pg_temp.filed_movements, pg_temp.former_lines, pg_temp.filed_lines,
-    pg_temp.former_entries, pg_temp.filed_contents`)
 }
 
 /** As filed: an entry that was filed without a number may have got one here. */
@@ -122,10 +127,7 @@ const blocksFor = (table: string) => `blocks as materialized (
   select s.rank - 1 as rank, nextval('grandlivre.ids') as first
   from generate_series(1, (select (count(*) + 999) / 1000 from ${table})) as s (rank))`
 
-/**
- * Matches the equal lines of matched entries, in their order, and then those that book the same amount on the same
- * account. The other lines of the file are new.
- */
+/** Matches equal lines of matched entries, in their order, and then those that book the same amount on one account. */
 export async function matchLines(client: ClientBase): Promise<void> {
   for (const key of ['content', 'booking']) {
     const copies = (table: string, id: string) =>
@@ -140,10 +142,14 @@ export async function matchLines(client: ClientBase): Promise<void> {
     )
     await client.query('analyze pg_temp.line_matches')
   }
+}
+
+/** Lines of the file that have no match are new. */
+export async function addNewLines(client: ClientBase): Promise<void> {
   await client.query(
     `with fresh as materialized (
        select l.id as filed_id, e.id as entry_id, row_number() over (order by l.id) - 1 as rank
-       from pg_temp.filed_lines l join pg_temp.entry_matches e on e.filed_id = l.entry_id
+       from pg_temp.filed_movements l join pg_temp.entry_matches e on e.filed_id = l.entry_id
        where not exists (select from pg_temp.line_matches m where m.filed_id = l.id)
      ), ${blocksFor('fresh')}
      insert into pg_temp.line_matches

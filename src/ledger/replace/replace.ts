@@ -13,8 +13,10 @@ import type { FolderKey } from '../../formats/rows.ts'
 import { longestAscent } from './longest-ascent.ts'
 import {
   addNewEntries,
+  addNewLines,
   areLinesMoved,
   countOtherSources,
+  createMatches,
   deleteUnmatched,
   digestBoth,
   insertNew,
@@ -51,12 +53,14 @@ export async function replaceExercice(
   exercice: Replaced,
   lines: number,
 ): Promise<FecReplacement> {
+  await createMatches(client)
   await digestBoth(client, exercice)
   await matchEntries(client, ['journal_id', 'date', 'number', 'content'], 'all')
   await matchEntries(client, ['journal_id', 'date', 'number'], 'numbered')
   await matchEntries(client, ['journal_id', 'date', 'content'], 'bare')
   await addNewEntries(client)
   await matchLines(client)
+  await addNewLines(client)
   if (await areLinesMoved(client)) await moveFewest(client, lines)
   await placeLines(client)
   const otherSources = await countOtherSources(client, exercice)
@@ -75,15 +79,25 @@ export async function replaceFolder(
   renumber: boolean,
 ): Promise<Replacement> {
   const folder = { schemaId, folderId, exerciceId: null }
+  await createMatches(client)
   await digestBoth(client, folder)
   if (renumber) {
     await matchEntries(client, ['exercice_id', 'journal_id', 'date', 'content'], 'all')
     await matchEntries(client, ['exercice_id', 'journal_id', 'date', 'created_at'], 'all')
     await addNewEntries(client)
     await matchLines(client)
+    await addNewLines(client)
   } else await matchById(client, folder)
   await keepFiled(client, folder)
   return writeDifference(client, folder)
+}
+
+/** Fills a folder that held nothing: all ids are new. */
+export async function fillFolder(client: ClientBase): Promise<void> {
+  await createMatches(client)
+  await addNewEntries(client)
+  await addNewLines(client)
+  await insertNew(client)
 }
 
 async function writeDifference(client: ClientBase, replaced: Replaced): Promise<Replacement> {

@@ -104,7 +104,7 @@ async function collide(count: number, table: string, folderId: string, run: () =
         `select from pg_stat_activity where datname = current_database() and cardinality(pg_blocking_pids(pid)) > 0
            and ${condition}`,
       )
-      return rows.length > 0
+      return hasEnded || rows.length > 0
     })
   const sessions: Session[] = []
   const open = async () => {
@@ -114,10 +114,12 @@ async function collide(count: number, table: string, folderId: string, run: () =
   }
   let gate = await open()
   await askForFolder(gate)
-  const outcome = Promise.allSettled([run()])
+  let hasEnded = false
+  const outcome = Promise.allSettled([run().finally(() => (hasEnded = true))])
   const writers: number[] = []
   for (let collisions = 1; collisions <= count; collisions += 1) {
     await untilWaiting(`application_name = 'import test'`)
+    if (hasEnded) break
     const writer = await open()
     writers.push(writer.pid)
     await writer.client.query(`select from grandlivre.${table} where folder_id = $1 for update`, [folderId])
