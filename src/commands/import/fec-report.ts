@@ -121,18 +121,13 @@ function formSentences({ findings }: FecImported): CountedSentence[] {
     [quotedLines, `${counted(quotedLines, 'line')} with all fields in quotes, read without them`],
     [groupedAmounts, `${counted(groupedAmounts, 'amount')} with blanks between thousands, such as 1 500,00`],
     [trailingMinuses, `${counted(trailingMinuses, 'amount')} with the minus at the end, such as 1,00-`],
-    ...[...dayColumns].map(
-      ([column, { shortDays }]): CountedSentence => [
+    ...[...dayColumns].flatMap(([column, { shortDays, droppedTimes }]): CountedSentence[] => [
+      [
         shortDays,
         `${counted(shortDays, 'date')} in ${column} with a day or month of one digit, such as 5/1/2025`,
       ],
-    ),
-    ...[...dayColumns].map(
-      ([column, { droppedTimes }]): CountedSentence => [
-        droppedTimes,
-        `${counted(droppedTimes, 'time')} of day in ${column} dropped`,
-      ],
-    ),
+      [droppedTimes, `${counted(droppedTimes, 'time')} of day in ${column} dropped`],
+    ]),
   ]
 }
 

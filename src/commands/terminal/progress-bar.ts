@@ -21,9 +21,10 @@ export function createProgressBar(out: Output): ProgressBar {
       if (now - shown < (out.isTTY ? redrawMs : lineMs)) return
       shown = now
       const bar = '#'.repeat(Math.floor(share * barCharacters)).padEnd(barCharacters, '.')
+      const safe = printable(text)
       // A line that wraps could not be redrawn.
-      const line = `[${bar}] ${printable(text)}`.slice(0, (out.columns || 80) - 1)
-      out.write(out.isTTY ? `\r\x1b[K${line}` : `${printable(text)}\n`)
+      const line = `[${bar}] ${safe}`.slice(0, (out.columns || 80) - 1)
+      out.write(out.isTTY ? `\r\x1b[K${line}` : `${safe}\n`)
     },
     clear() {
       if (out.isTTY) out.write('\r\x1b[K')

@@ -64,8 +64,8 @@ export const dayFormNames = Object.keys(dayForms) as DayForm[]
 export function parseDay(text: string): { day: string; form: DayForm } | undefined {
   for (const form of dayFormNames) {
     const { year, month = '', day = '' } = dayForms[form].exec(text)?.groups ?? {}
-    const found = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
-    if (isDay(found)) return { day: found, form }
+    const written = `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`
+    if (isDay(written)) return { day: written, form }
   }
 }
 
