@@ -94,21 +94,21 @@ function blocksOfResults(): Record<string, () => string[]> {
     read<FullExportsRun>(files.fullExports),
     read<NewcomerRun>(files.newcomer),
   ]
-  const of =
+  const tableOf =
     <T>(run: T | undefined, lines: (run: T) => string[]) =>
     () =>
       run === undefined ? ['Not measured yet.'] : lines(run)
   return {
-    year: of(movements, yearTable),
-    columns: of(movements, (run) => tableOfWays(run.sections['a year as columns'] ?? [])),
-    files: of(movements, filesTable),
-    other: of(movements, otherTable),
-    peers: of(movements, peersTable),
-    targets: of(movements, (run) => targetsTable(run.sections, memory?.rows)),
-    memory: of(memory, memoryTable),
-    folders: of(folders, foldersTable),
-    full: of(fullExports, fullExportsTable),
-    newcomer: of(newcomer, newcomerTable),
+    year: tableOf(movements, yearTable),
+    columns: tableOf(movements, (run) => tableOfWays(run.sections['a year as columns'] ?? [])),
+    files: tableOf(movements, filesTable),
+    other: tableOf(movements, otherTable),
+    peers: tableOf(movements, peersTable),
+    targets: tableOf(movements, (run) => targetsTable(run.sections, memory?.rows)),
+    memory: tableOf(memory, memoryTable),
+    folders: tableOf(folders, foldersTable),
+    full: tableOf(fullExports, fullExportsTable),
+    newcomer: tableOf(newcomer, newcomerTable),
   }
 }
 
@@ -261,20 +261,20 @@ function foldersTable(run: FoldersRun): string[] {
         'refused',
       ],
       rows.map(({ name, samples }) => {
-        const of = (pick: (sample: (typeof samples)[0]) => number, decimals: number) =>
+        const spread = (pick: (sample: (typeof samples)[0]) => number, decimals: number) =>
           spreadOf(samples.map(pick), decimals)
         return [
           name,
-          of(({ exports, ms }) => (exports / ms) * 1000, 0),
-          of(({ bytes, ms }) => bytes / ms / 1000, 0),
-          of(({ firstByteMs }) => firstByteMs.p50, 0),
-          of(({ firstByteMs }) => firstByteMs.p99, 0),
-          of(({ wholeMs }) => wholeMs.p50, 0),
-          of(({ wholeMs }) => wholeMs.p99, 0),
-          of(({ cpuMs, exports }) => cpuMs / exports, 1),
-          of(({ databaseCpuMs, exports }) => databaseCpuMs / exports, 1),
-          of(({ clientCpuMs, exports }) => clientCpuMs / exports, 2),
-          of(({ peakMb }) => peakMb, 0),
+          spread(({ exports, ms }) => (exports / ms) * 1000, 0),
+          spread(({ bytes, ms }) => bytes / ms / 1000, 0),
+          spread(({ firstByteMs }) => firstByteMs.p50, 0),
+          spread(({ firstByteMs }) => firstByteMs.p99, 0),
+          spread(({ wholeMs }) => wholeMs.p50, 0),
+          spread(({ wholeMs }) => wholeMs.p99, 0),
+          spread(({ cpuMs, exports }) => cpuMs / exports, 1),
+          spread(({ databaseCpuMs, exports }) => databaseCpuMs / exports, 1),
+          spread(({ clientCpuMs, exports }) => clientCpuMs / exports, 2),
+          spread(({ peakMb }) => peakMb, 0),
           String(samples.reduce((sum, { refused }) => sum + refused.length, 0)),
         ]
       }),
@@ -303,22 +303,22 @@ function fullExportsTable(run: FullExportsRun): string[] {
         'p99',
       ],
       rows.map(({ name, samples }) => {
-        const of = (pick: (sample: FullExportSample) => number | null, decimals: number) =>
+        const spread = (pick: (sample: FullExportSample) => number | null, decimals: number) =>
           spreadOf(
             samples.map((sample) => pick(sample) ?? Number.NaN),
             decimals,
           )
         return [
           name,
-          of(({ done }) => done, 0),
-          of(({ seconds }) => seconds, 0),
-          of(({ done, seconds }) => done / seconds, 1),
-          of(({ fullSpeedAfter }) => fullSpeedAfter, 0),
-          of(({ triggerSeconds }) => triggerSeconds, 0),
-          of(({ cpuSeconds }) => cpuSeconds, 0),
-          of(({ databaseCpuSeconds }) => databaseCpuSeconds, 0),
-          of(({ keyInfoMs }) => keyInfoMs.p50, 1),
-          of(({ keyInfoMs }) => keyInfoMs.p99, 0),
+          spread(({ done }) => done, 0),
+          spread(({ seconds }) => seconds, 0),
+          spread(({ done, seconds }) => done / seconds, 1),
+          spread(({ fullSpeedAfter }) => fullSpeedAfter, 0),
+          spread(({ triggerSeconds }) => triggerSeconds, 0),
+          spread(({ cpuSeconds }) => cpuSeconds, 0),
+          spread(({ databaseCpuSeconds }) => databaseCpuSeconds, 0),
+          spread(({ keyInfoMs }) => keyInfoMs.p50, 1),
+          spread(({ keyInfoMs }) => keyInfoMs.p99, 0),
         ]
       }),
     ),
