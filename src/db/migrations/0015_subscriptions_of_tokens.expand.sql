@@ -37,4 +37,4 @@ alter table subscriptions add woken_at timestamptz;
 -- Last, because each request reads tokens, and waits from here until the commit.
 create policy delivering on tokens for select using (delivering());
 
--- functions: sha256 5996c8332ba7f9ad083148928589b07cec09a1903e611b0c370293b12a94b708
+-- functions: sha256 94d573f12121fc2a0221cd1669e20cb1e76cfbdf8c567e4912dce1fb4e1f8510
