@@ -129,6 +129,7 @@ test('reads never pass over a Retry-After, also one of an attempt that a read ha
   }
   await pass(3_500)
   await read()
+  await settled()
   expect((await waiting()).attempts).toBe(5)
   await pass(101)
   await until(async () => (await waiting()).attempts === 6)

@@ -31,7 +31,7 @@ create or replace function opens_webhooks(token tokens) returns boolean language
 create or replace function resume_subscriptions() returns trigger language plpgsql as 'begin return null; end';
 create trigger resume_subscriptions after insert on tokens for each row execute function resume_subscriptions();
 
--- When what waited for a retry was last sent ahead of its time.
+-- The time that a retry was planned for which was sent ahead, or for which a receiver asked.
 alter table subscriptions add woken_at timestamptz;
 
 -- Last, because each request reads tokens, and waits from here until the commit.

@@ -1,5 +1,5 @@
 /** A failover while processes work on full exports: in each order of their locks both go on. */
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { finish } from '../../../src/jobs/end.ts'
@@ -67,9 +67,9 @@ async function waiting(program: string): Promise<number> {
 
 /** Passes everything on, but what locks events only after the pause. */
 function pausing(client: ClientBase, pause: () => Promise<void>): ClientBase {
-  const query = async (text: string, values?: unknown[]) => {
-    if (text.includes('lock_events')) await pause()
-    return client.query(text, values)
+  const query = async (statement: string | QueryConfig, values?: unknown[]) => {
+    if (JSON.stringify(statement).includes('lock_events')) await pause()
+    return client.query(statement, values)
   }
   return Object.assign(Object.create(client) as ClientBase, { query })
 }
