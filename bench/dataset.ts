@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { loadMasterKey } from '../src/auth/master-key.ts'
+import { keyCheck, loadMasterKey } from '../src/auth/master-key.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { ensureDemoFolder } from '../src/sample/demo-folder.ts'
@@ -48,11 +48,13 @@ export async function openDataset(
   dataDir = join(readConfig().dataDir, 'bench', String(movements)),
 ): Promise<Dataset> {
   say(`opening a folder of ${movements.toLocaleString('en')} movements; the first time it is seeded`)
-  const opening = openDatabase({ dataDir, databaseUrl: undefined })
+  const settings = { dataDir, databaseUrl: undefined, masterKey: undefined }
+  const check = await keyCheck(settings)
+  const opening = openDatabase(settings, { check })
   // Registered before it is awaited, so that a server interrupted while it starts is stopped, too.
   stack.defer(async () => (await opening).close())
   const database = await opening
-  const masterKey = await loadMasterKey({ dataDir, masterKey: undefined })
+  const masterKey = await loadMasterKey(settings)
   const folder = await ensureDemoFolder(database, masterKey, {
     dataDir,
     movements,

@@ -71,6 +71,7 @@ export function checkRounds(rows: Row[], checked: Checked[]): void {
       }
   }
   const [joined, ours] = [joinedName, oursName].map((name) => rows.find((row) => row.name === name))
+  if (joined === undefined) return
   const counts = [joined, ours].map((row) => row?.samples[0]?.rows)
   if (counts[0] !== counts[1])
     throw new Error(`${joinedName} reads ${counts[0]} rows, the export ${counts[1]}`)
