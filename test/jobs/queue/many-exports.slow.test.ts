@@ -103,7 +103,7 @@ test('processes share a burst, each export once, and one that stops in it return
   const { service } = stage
   const second = await stage.join()
   const release = await stage.hold()
-  const ids = await stage.triggered(60)
+  const ids = await stage.triggered(240)
   await release()
   await until(async () => (await doneOf(stage)).length >= 10)
   const releaseAgain = await stage.hold()
