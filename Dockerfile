@@ -3,9 +3,11 @@
 FROM node:26-bookworm-slim
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY packages/partner/package.json packages/partner/
 # The last command fails the build if a library is missing.
 RUN npm ci --omit=dev --no-audit --no-fund && node_modules/.bin/node --version
 COPY src ./src
+COPY packages ./packages
 # Without MALLOC_ARENA_MAX the C library keeps freed buffers apart for each thread (docs/operators.md).
 ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile MALLOC_ARENA_MAX=1
 USER node

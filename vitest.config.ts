@@ -25,6 +25,9 @@ class SlowFirst extends BaseSequencer {
   }
 }
 
+/** Tests of the service, and of each package. */
+const filesOf = (ending: string) => [`test/**/${ending}`, `packages/*/test/**/${ending}`]
+
 /** Processes, not threads: tests kill connections, start their own threads and receive signals. */
 const pool = 'forks'
 // Files that share a process (`isolate: false`) save its start and its imports, a second of processor time each.
@@ -53,14 +56,14 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['test/**/*.unit.test.ts'], pool, execArgv, isolate: false },
+        test: { name: 'unit', include: filesOf('*.unit.test.ts'), pool, execArgv, isolate: false },
       },
       {
         extends: true,
         test: {
           name: 'service',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.{unit,slow,pipeline,alone}.test.ts'],
+          include: filesOf('*.test.ts'),
+          exclude: filesOf('*.{unit,slow,pipeline,alone}.test.ts'),
           pool,
           execArgv,
           isolate: false,
@@ -71,7 +74,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'slow',
-          include: ['test/**/*.slow.test.ts'],
+          include: filesOf('*.slow.test.ts'),
           pool,
           execArgv,
           isolate: false,
@@ -82,7 +85,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'pipeline',
-          include: ['test/**/*.pipeline.test.ts'],
+          include: filesOf('*.pipeline.test.ts'),
           pool,
           isolate: false,
           globalSetup: servers,
@@ -90,7 +93,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'alone', include: ['test/**/*.alone.test.ts'], pool, globalSetup: servers },
+        test: { name: 'alone', include: filesOf('*.alone.test.ts'), pool, globalSetup: servers },
       },
     ],
   },

@@ -6,7 +6,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import type { Credentials } from '../src/sample/demo-folder.ts'
+import type { Credentials } from '../src/http/reference/demo-credentials.ts'
 import { type OwnProcess, project, startProcess } from './own-process.ts'
 
 export interface ServiceProcess extends OwnProcess {
@@ -62,7 +62,7 @@ export async function startServiceProcess(
 
 /** A module of a checkout, which may be another one than this. */
 export function importFrom<Module>(checkout: string, file: string): Promise<Module> {
-  return import(pathToFileURL(join(checkout, 'src', file)).href)
+  return import(pathToFileURL(join(checkout, file)).href)
 }
 
 /** Uses the runtime that npm puts first on the PATH. */

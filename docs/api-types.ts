@@ -1,5 +1,5 @@
 /**
- * Writes src/client/api/routes.ts, the types of the routes and of what they return, from the OpenAPI document:
+ * Writes packages/partner/src/client/api/routes.ts, the types of the routes and of what they return, from the OpenAPI document:
  * `npm run docs:api`. The document becomes one JSON schema, because the library turns schemas into types, not routes.
  */
 import { writeFileSync } from 'node:fs'
@@ -110,4 +110,5 @@ function record(properties: Record<string, Schema>, required = Object.keys(prope
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-if (import.meta.main) writeFileSync(new URL('../src/client/api/routes.ts', import.meta.url), await apiTypes())
+if (import.meta.main)
+  writeFileSync(new URL('../packages/partner/src/client/api/routes.ts', import.meta.url), await apiTypes())

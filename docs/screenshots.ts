@@ -10,9 +10,10 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { correctEntries } from '../packages/sample/src/demo-folder.ts'
 import { loadMasterKey } from '../src/auth/master-key.ts'
 import { openDatabase } from '../src/db/database.ts'
-import { type Credentials, correctEntries, readCredentials } from '../src/sample/demo-folder.ts'
+import { type Credentials, readCredentials } from '../src/http/reference/demo-credentials.ts'
 import { consolePictures, setConsoleStage } from './console-pictures.ts'
 import { staffPictures } from './console-staff-pictures.ts'
 import { runInTerminal, type TerminalRun } from './terminal-run.ts'
@@ -176,7 +177,7 @@ async function installCommand(folder: string): Promise<string> {
   const program = join(bin, 'grandlivre')
   await writeFile(
     program,
-    `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/grandlivre.ts')}' "$@"\n`,
+    `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'packages/partner/src/grandlivre.ts')}' "$@"\n`,
   )
   await chmod(program, 0o755)
   return bin

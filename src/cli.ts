@@ -1,13 +1,15 @@
 /** `npm run cli -- <command>`: one-shot commands for staff. */
+import { addSeedCommand } from '../packages/sample/src/seed-command.ts'
 import { runCli } from './commands/run-cli.ts'
 import { stopSignal } from './stop-signal.ts'
 
-const exitCode = await runCli(process.argv.slice(2), {
+const terminal = {
   env: process.env,
   input: process.stdin,
   out: process.stdout,
   err: process.stderr,
   stop: stopSignal,
-})
+}
+const exitCode = await runCli(process.argv.slice(2), terminal, addSeedCommand)
 if (exitCode > 128) process.exit(exitCode)
 process.exitCode = exitCode

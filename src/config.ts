@@ -5,9 +5,9 @@
 import { strict as assert } from 'node:assert'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import { deliveryBytesMax, deliveryEventsMax } from '../packages/contract/src/webhook-delivery.ts'
 import { readHostNames } from './listen.ts'
 import { tracesShareOf } from './traces-share.ts'
-import { deliveryBytesMax, deliveryEventsMax } from './webhook-delivery.ts'
 
 export interface Config {
   host: string

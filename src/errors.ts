@@ -1,5 +1,10 @@
 /** The error that the service throws for its callers. */
-import { type ErrorCode, type ErrorStatus, errorCodes, type Issue } from './error-codes.ts'
+import {
+  type ErrorCode,
+  type ErrorStatus,
+  errorCodes,
+  type Issue,
+} from '../packages/contract/src/error-codes.ts'
 
 export interface AppErrorOptions {
   /** Message for the caller, without secrets, SQL or stack. Absent: that of the table. */

@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 
-const source = resolve(import.meta.dirname, '../src')
+const root = resolve(import.meta.dirname, '..')
+
+/** What service and partners' package both read: error codes and deliveries, and what both command lines show. */
+const neutral = ['packages/terminal/src', 'packages/contract/src']
 
 /**
  * Rooms from top to bottom: a room imports from itself and from rooms below. Files directly in src are at
@@ -10,14 +13,14 @@ const source = resolve(import.meta.dirname, '../src')
  */
 const rooms = [
   'entry',
-  'partner',
-  'client',
+  'packages/partner/src/cli',
+  'packages/partner/src/client',
+  'packages/sample/src',
   'start',
   'console',
   'commands',
   'http',
   'webhooks',
-  'sample',
   'auth',
   'jobs',
   'exports',
@@ -30,11 +33,9 @@ const rooms = [
   'formats',
   'telemetry',
   'ground',
+  ...neutral,
 ]
-/** What service and package must agree on. */
-const agreed = ['error-codes.ts', 'printable.ts', 'webhook-delivery.ts']
 const ground = [
-  ...agreed,
   'config.ts',
   'errors.ts',
   'listen.ts',
@@ -46,26 +47,36 @@ const ground = [
 const entries = [
   'main.ts',
   'cli.ts',
-  'demo.ts',
+  'packages/sample/src/demo.ts',
   'export-thread.ts',
   'hash-thread.ts',
   'write-parquet.ts',
-  'grandlivre.ts',
-  'client/grandlivre.ts',
-  'client/webhooks.ts',
+  'packages/partner/src/grandlivre.ts',
+  'packages/partner/src/client/grandlivre.ts',
+  'packages/partner/src/client/webhooks.ts',
 ]
-/** Rooms of the package that partners install. The command line may come after the library that it uses. */
-const partnerRooms = ['partner', 'client']
+const isOfPartner = (path: string) => path.startsWith('packages/partner/')
+const isNeutral = (path: string) => neutral.some((room) => path.startsWith(`${room}/`))
 
 /** Written by `npm run docs:api`, as long as the routes of the service are many. */
-const generated = ['client/api/routes.ts']
+const generated = ['packages/partner/src/client/api/routes.ts']
 
 interface SourceFile {
   path: string
   text: string
 }
 
-const files = filesIn(source)
+const packages = readdirSync(join(root, 'packages'))
+/** Those of the service by their path in src, those of packages by their path from the root. */
+const files = [
+  ...filesIn(join(root, 'src')),
+  ...packages.flatMap((name) =>
+    filesIn(join(root, 'packages', name, 'src')).map(({ path, text }) => ({
+      path: `packages/${name}/src/${path}`,
+      text,
+    })),
+  ),
+]
 
 function filesIn(folder: string): SourceFile[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -74,14 +85,20 @@ function filesIn(folder: string): SourceFile[] {
 }
 
 function roomOf(path: string): string {
+  const inPackage = rooms.find((room) => room.startsWith('packages/') && path.startsWith(`${room}/`))
+  // demo.ts starts what the made-up ledger is for.
+  if (inPackage && path !== 'packages/sample/src/demo.ts') return inPackage
+  if (entries.includes(path)) return 'entry'
+  if (path.startsWith('packages/partner/src/')) return 'packages/partner/src/client'
   if (path.includes('/')) return path.split('/')[0]!
   if (ground.includes(path)) return 'ground'
-  return entries.includes(path) ? 'entry' : 'start'
+  return 'start'
 }
 
 function importsOf({ path, text }: SourceFile): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
-  const targets = found.map((target) => relative(source, resolve(source, dirname(path), target)))
+  const folder = join(root, path.startsWith('packages/') ? '' : 'src', dirname(path))
+  const targets = found.map((target) => relative(root, resolve(folder, target)).replace(/^src\//, ''))
   // JSON holds tables: the version, the words and the chart of the made-up ledger.
   return targets.filter((target) => !target.endsWith('.json'))
 }
@@ -107,8 +124,7 @@ test('the walk finds the files and their imports', () => {
 })
 
 test('every folder of src is a room', () => {
-  const found = new Set(files.map(({ path }) => roomOf(path)))
-  expect(new Set([...found, 'partner'])).toEqual(new Set(rooms))
+  expect(new Set(files.map(({ path }) => roomOf(path)))).toEqual(new Set(rooms))
 })
 
 test('a room imports only from rooms below it', () => {
@@ -144,14 +160,14 @@ test('formats know neither the database nor the network', () => {
   expect(
     offenders((file) =>
       roomOf(file.path) === 'formats'
-        ? importsOf(file).filter((target) => !target.startsWith('formats/') && target !== 'printable.ts')
+        ? importsOf(file).filter((target) => !target.startsWith('formats/') && !isNeutral(target))
         : [],
     ),
   ).toEqual([])
 })
 
 test('a format imports nothing from another format', () => {
-  const folders = readdirSync(join(source, 'formats'), { withFileTypes: true }).filter((entry) =>
+  const folders = readdirSync(join(root, 'src/formats'), { withFileTypes: true }).filter((entry) =>
     entry.isDirectory(),
   )
   const formats = folders.map(({ name }) => `formats/${name}/`)
@@ -175,26 +191,38 @@ test('auth knows neither Hono nor node:http', () => {
 
 test('the verifier that subscribers copy needs nothing but Node', () => {
   const foreign = /from '(?!node:)[^']*'/g
-  const verifier = files.filter(({ path }) => path === 'client/webhooks.ts')
+  const verifier = files.filter(({ path }) => path.endsWith('client/webhooks.ts'))
   expect(verifier).toHaveLength(1)
   expect(offenders(({ text }) => text.match(foreign) ?? [], verifier)).toEqual([])
 })
 
-test('the package of partners needs nothing but Node, its own rooms and what it agrees on with the service', () => {
-  const own = files.filter(({ path }) => partnerRooms.includes(roomOf(path)) || path === 'grandlivre.ts')
+test('the package of partners needs nothing but Node, itself and the neutral rooms', () => {
+  const own = files.filter(({ path }) => isOfPartner(path) || isNeutral(path))
   // pg is optional: only a database as the target of a copy needs it, so it is imported when one is named.
-  const packages = /(?:from|^import) '(?!node:|\.)[^']*'|import\('(?!node:|\.|pg')[^']*'\)/gm
-  expect(offenders(({ text }) => withoutComments(text).match(packages) ?? [], own)).toEqual([])
+  const installed = /(?:from|^import) '(?!node:|\.)[^']*'|import\('(?!node:|\.|pg')[^']*'\)/gm
+  expect(offenders(({ text }) => withoutComments(text).match(installed) ?? [], own)).toEqual([])
   const foreign = (file: SourceFile) =>
-    importsOf(file).filter((target) => !partnerRooms.includes(roomOf(target)) && !agreed.includes(target))
+    importsOf(file).filter((target) => !isOfPartner(target) && !isNeutral(target))
   expect(offenders(foreign, own)).toEqual([])
 })
 
-test('nothing of the service imports the package of partners', () => {
-  const service = files.filter(({ path }) => !partnerRooms.includes(roomOf(path)) && path !== 'grandlivre.ts')
+test('the service imports nothing of the packages but the neutral rooms; its entry points add the made-up ledger', () => {
+  const service = files.filter(({ path }) => !path.startsWith('packages/'))
   const uses = (file: SourceFile) =>
-    importsOf(file).filter((target) => partnerRooms.includes(roomOf(target)) || target === 'grandlivre.ts')
+    importsOf(file).filter(
+      (target) =>
+        target.startsWith('packages/') &&
+        !isNeutral(target) &&
+        !(roomOf(file.path) === 'entry' && target.startsWith('packages/sample/')),
+    )
   expect(offenders(uses, service)).toEqual([])
+})
+
+test("the partners' package has the version of the service, and its licence", () => {
+  const textOf = (path: string) => readFileSync(join(root, path), 'utf8')
+  const versionOf = (path: string) => JSON.parse(textOf(path)).version
+  expect(versionOf('packages/partner/package.json')).toBe(versionOf('package.json'))
+  expect(textOf('packages/partner/LICENSE')).toBe(textOf('LICENSE'))
 })
 
 /** What other files use of the process: a default value, or its end. */
@@ -215,12 +243,14 @@ test('only entry points use the environment, the terminal and the exit code of t
 test('command lines write to the terminal in one room, which makes texts of others safe', () => {
   const writes = /\b(?:out|err|output|input)\.write\(/g
   const elsewhere = ({ path, text }: SourceFile) =>
-    /^(?:commands|partner)\/(?!terminal\/)/.test(path) ? (text.match(writes) ?? []) : []
+    /^(?:commands\/(?!terminal\/)|packages\/(?:partner|sample)\/src\/.*\/)/.test(path)
+      ? (text.match(writes) ?? [])
+      : []
   expect(offenders(elsewhere)).toEqual([])
 })
 
 test('examples stand for programs of partners: they import nothing from src', () => {
-  const examples = filesIn(resolve(source, '../examples'))
+  const examples = filesIn(join(root, 'examples'))
   expect(examples.map(({ path }) => path)).toContain('node/follow.ts')
   expect(offenders(({ text }) => text.match(/'\.\.\/[^']*'/g) ?? [], examples)).toEqual([])
 })
@@ -241,28 +271,28 @@ test('SQL is only in .sql.ts files, in the database room, and in files for one s
   expect(elsewhere.filter((line) => !statementsInPlace.some((path) => line.startsWith(path)))).toEqual([])
 })
 
-test.each(['src', 'test', 'bench', 'examples', 'package'])(
+test.each(['src', 'packages', 'test', 'bench', 'examples'])(
   'a file of %s has one subject: at most 400 lines',
   (folder) => {
     // A file ends with a line break.
     const tooLong = ({ path, text }: SourceFile) => {
-      if (folder === 'src' && generated.includes(path)) return []
+      if (generated.includes(`${folder}/${path}`)) return []
       const lines = text.split('\n').length - 1
       return lines > 400 ? [`${lines} lines`] : []
     }
-    const walked = filesIn(resolve(source, '..', folder))
+    const walked = filesIn(join(root, folder))
     expect(walked).not.toEqual([])
     expect(offenders(tooLong, walked)).toEqual([])
   },
 )
 
-test.each(['src', 'test', 'bench'])(
+test.each(['src', 'packages', 'test', 'bench'])(
   'a folder of %s has one topic: at most twelve files of its own',
   (folder) => {
     const counts = new Map<string, number>()
     // Entry points have no folder of their own.
-    const isEntry = (path: string) => folder === 'src' && entries.includes(path)
-    for (const { path } of filesIn(resolve(source, '..', folder)).filter(({ path }) => !isEntry(path)))
+    const isEntry = (path: string) => entries.includes(folder === 'src' ? path : `${folder}/${path}`)
+    for (const { path } of filesIn(join(root, folder)).filter(({ path }) => !isEntry(path)))
       counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
     expect([...counts].filter(([, count]) => count > 12)).toEqual([])
   },
@@ -279,11 +309,14 @@ test('a unit test needs neither a server nor another process', () => {
     }
     return seen
   }
-  const tests = resolve(source, '../test')
   const foreign = (path: string) => path === 'node:child_process' || path.includes('/support/servers/')
-  const units = filesIn(tests).filter(({ path }) => path.endsWith('.unit.test.ts'))
+  const units = ['test', 'packages'].flatMap((folder) =>
+    filesIn(join(root, folder))
+      .filter(({ path }) => path.endsWith('.unit.test.ts'))
+      .map(({ path, text }) => ({ path: join(folder, path), text })),
+  )
   expect(units.length).toBeGreaterThan(10)
-  expect(offenders(({ path }) => [...reach(join(tests, path))].filter(foreign), units)).toEqual([])
+  expect(offenders(({ path }) => [...reach(join(root, path))].filter(foreign), units)).toEqual([])
 })
 
 test('no file has a vague name', () => {

@@ -20,6 +20,7 @@ const pages = [
   ...readdirSync(root).filter((name) => name.endsWith('.md')),
   ...filesIn('docs', /\.md$/),
   ...filesIn('src', /\.md$/),
+  ...filesIn('packages', /\.md$/),
   ...filesIn('bench', /\.md$/),
 ]
 
@@ -73,7 +74,9 @@ test('links between pages resolve to existing files and headings', () => {
 })
 
 test('citations of the documents in the code resolve', () => {
-  const files = ['src', 'test', 'bench', 'examples'].flatMap((folder) => filesIn(folder, /\.(ts|sql)$/))
+  const files = ['src', 'packages', 'test', 'bench', 'examples'].flatMap((folder) =>
+    filesIn(folder, /\.(ts|sql)$/),
+  )
   const citations = files.flatMap((file) =>
     [...read(file).matchAll(/\bdocs\/[\w/-]+\.md(?:#[\w-]+)?/g)].map(([address]) => ({ file, address })),
   )
@@ -81,7 +84,7 @@ test('citations of the documents in the code resolve', () => {
   expect(citations.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('the map lists every file of src, and nothing else', () => {
+test('the map lists every file of src and of the packages, and nothing else', () => {
   const rows = read('src/README.md').matchAll(/^\| (`.*?) \|/gm)
   // Names after the first of a row are in its folder.
   const listed = [...rows].flatMap(([, cell]) => {
@@ -93,11 +96,12 @@ test('the map lists every file of src, and nothing else', () => {
     new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}${name.endsWith('/') ? '' : '$'}`)
   const patterns = listed.map((name) => ({ name, pattern: asPattern(name) }))
   // SQL is beside its user, and is not listed.
-  const files = filesIn('src', /\.(ts|sql)$/)
-    .map((path) => relative('src', path))
-    .filter((path) => !path.endsWith('.sql.ts'))
+  const all = [
+    ...filesIn('src', /\.\w+$/).map((path) => relative('src', path)),
+    ...filesIn('packages', /\.\w+$/).filter((path) => /^packages\/\w+\/src\//.test(path)),
+  ]
+  const files = all.filter((path) => /\.(ts|sql)$/.test(path) && !path.endsWith('.sql.ts'))
   expect(files.filter((path) => !patterns.some(({ pattern }) => pattern.test(path)))).toEqual([])
-  const all = filesIn('src', /\.\w+$/).map((path) => relative('src', path))
   expect(
     patterns.filter(({ pattern }) => !all.some((path) => pattern.test(path))).map(({ name }) => name),
   ).toEqual([])

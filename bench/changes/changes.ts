@@ -4,7 +4,7 @@
  * bench/README.md says how to read the results.
  */
 import { resolve } from 'node:path'
-import { movementsMax } from '../../src/sample/seed.ts'
+import { movementsMax } from '../../packages/sample/src/seed.ts'
 import { makeDataDir, openDataset } from '../dataset.ts'
 import { against as anotherCheckout, readOptions, wholeNumber } from '../options.ts'
 import { project, runBench } from '../own-process.ts'

@@ -2,6 +2,8 @@
  * The load of a ledger with and without the log of its changes. Each load fills an empty database of its own, so that
  * no round pays for the rows of the one before, and is measured until its commit.
  */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import pg from 'pg'
 import type { Dataset } from '../dataset.ts'
 import { startUsage } from '../measure.ts'
@@ -25,7 +27,7 @@ interface Candidate {
   name: string
   /** Database with the schema of the candidate and no rows. */
   empty: string
-  seed: typeof import('../../src/sample/seed.ts')['seed']
+  seed: typeof import('../../packages/sample/src/seed.ts')['seed']
 }
 
 /** Database of the load that runs. */
@@ -51,11 +53,15 @@ export async function measureLoads(
       await createDatabase(owner, empty)
       const { openDatabase } = await importFrom<typeof import('../../src/db/database.ts')>(
         checkout,
-        'db/database.ts',
+        'src/db/database.ts',
       )
       await (await openDatabase({ dataDir: '', databaseUrl: url(empty) })).close()
       if (alter) await withClient(url(empty), alter)
-      const { seed } = await importFrom<typeof import('../../src/sample/seed.ts')>(checkout, 'sample/seed.ts')
+      const seedFile = 'packages/sample/src/seed.ts'
+      const { seed } = await importFrom<typeof import('../../packages/sample/src/seed.ts')>(
+        checkout,
+        existsSync(join(checkout, seedFile)) ? seedFile : 'src/sample/seed.ts',
+      )
       candidates.push({ name, empty, seed })
     }
     const candidates: Candidate[] = []

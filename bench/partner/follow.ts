@@ -18,7 +18,7 @@ const lookMs = 5
 
 const [ownerUrl, folder = '.', count = '100'] = process.argv.slice(2)
 const file = join(folder, 'follow.sqlite')
-const program = resolve(import.meta.dirname, '../../src/grandlivre.ts')
+const program = resolve(import.meta.dirname, '../../packages/partner/src/grandlivre.ts')
 const child = spawn(process.execPath, [program, 'sync', '--to', file, '--follow'], {
   stdio: ['ignore', 'inherit', 'pipe'],
 })

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { vacuumLedger } from '../../packages/sample/src/seed.sql.ts'
 import { createOwnerPool } from '../../src/db/pool.ts'
-import { vacuumLedger } from '../../src/sample/seed.sql.ts'
 import { makeDataDir } from '../dataset.ts'
 import { project, say } from '../own-process.ts'
 import { environmentOf, importFrom } from '../service-process.ts'
@@ -55,7 +55,7 @@ export async function copyFolders(
   say(`copying the folder ${copies.toLocaleString('en')} times for ${name}`)
   const { openDatabase } = await importFrom<typeof import('../../src/db/database.ts')>(
     checkout,
-    'db/database.ts',
+    'src/db/database.ts',
   )
   const database = await openDatabase({ dataDir, databaseUrl: undefined })
   const pool = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'grandlivre bench' })

@@ -4,7 +4,7 @@
  * turns with this one. `--full` triggers a full export of each instead (`full-exports.ts`).
  */
 import { createHash } from 'node:crypto'
-import { movementsMin } from '../../src/sample/seed.ts'
+import { movementsMin } from '../../packages/sample/src/seed.ts'
 import { drain } from '../drain.ts'
 import { startUsage } from '../measure.ts'
 import { against, flag, only, readOptions, wholeNumber } from '../options.ts'

@@ -113,7 +113,7 @@ async function startOnCopies(
   }
   const { openDatabase } = await importFrom<typeof import('../../src/db/database.ts')>(
     checkout,
-    'db/database.ts',
+    'src/db/database.ts',
   )
   const database = await openDatabase({ dataDir, databaseUrl: undefined })
   stack.defer(() => database.close())

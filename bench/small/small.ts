@@ -3,7 +3,7 @@
  * the database, and time to first byte, per export. With `--against FOLDER` another checkout of the project
  * takes turns with this one.
  */
-import { movementsMin } from '../../src/sample/seed.ts'
+import { movementsMin } from '../../packages/sample/src/seed.ts'
 import { against, readOptions, wholeNumber } from '../options.ts'
 import { runBench } from '../own-process.ts'
 import { describeMachine, machineLine, writeResult } from '../report/results.ts'

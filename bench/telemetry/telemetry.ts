@@ -5,7 +5,7 @@
  * of another checkout: one from before the audit, which cannot be switched off, shows what all three cost.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
+import { movementsMax, movementsMin } from '../../packages/sample/src/seed.ts'
 import { openDataset } from '../dataset.ts'
 import { against as anotherCheckout, readOptions, wholeNumber } from '../options.ts'
 import { runBench, script, startListener } from '../own-process.ts'

@@ -9,7 +9,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { forgetExports } from '../../src/sample/demo-folder.sql.ts'
+import { forgetExports } from '../../packages/sample/src/demo-folder.sql.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import type { StoreSettings } from '../../src/store/store.ts'
 import { defaultTiming } from '../../src/timing.ts'

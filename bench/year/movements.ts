@@ -3,7 +3,7 @@
  * which the database sends what an export reads to nowhere (the floor), and with other ways of producing the same
  * response (peers/). With `--only NAME` that way alone, beside the floor and ours.
  */
-import { movementsMax, movementsMin } from '../../src/sample/seed.ts'
+import { movementsMax, movementsMin } from '../../packages/sample/src/seed.ts'
 import { type Dataset, openDataset } from '../dataset.ts'
 import { startUsage } from '../measure.ts'
 import { only, readOptions, wholeNumber } from '../options.ts'

@@ -7,7 +7,7 @@
  * reveals nothing about the 256 bits it was made from. Random bits need neither salt nor a slow hash.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { signingSecretPrefix } from '../webhook-delivery.ts'
+import { signingSecretPrefix } from '../../packages/contract/src/webhook-delivery.ts'
 
 export type Level = 'api' | 'firm'
 

@@ -10,7 +10,6 @@ import { addMaintenanceCommand } from './maintenance.ts'
 import { addMigrateCommand } from './migrate.ts'
 import { addConsoleCommands } from './operators/console-key.ts'
 import { addPartnerCommands } from './partner.ts'
-import { addSeedCommand } from './seed.ts'
 import { printLines } from './terminal/lines.ts'
 import { createProgressBar } from './terminal/progress-bar.ts'
 import type { Output, Terminal } from './terminal/terminal.ts'
@@ -18,16 +17,19 @@ import { addTokenCommands } from './token.ts'
 import { addWebhookCommands } from './webhook.ts'
 import { Interruption } from './with-database.ts'
 
+type AddCommands = (program: Command, terminal: Terminal) => void
+
 /**
  * Runs one command to its end.
  * @param argv its arguments, such as `['token', 'list']`
+ * @param addMore adds the commands that are not the service's own
  * @returns the exit code. Above 128 it means that a signal ended the command (128 + its number). The command may still
  *   be waiting for the database, so the process must then exit.
  */
-export async function runCli(argv: string[], terminal: Terminal): Promise<number> {
+export async function runCli(argv: string[], terminal: Terminal, addMore: AddCommands): Promise<number> {
   const { err } = terminal
   try {
-    await commandsOf(terminal).parseAsync(argv, { from: 'user' })
+    await commandsOf(terminal, addMore).parseAsync(argv, { from: 'user' })
     return 0
   } catch (error) {
     // Help, wrong arguments or problems of a file: already printed.
@@ -39,7 +41,7 @@ export async function runCli(argv: string[], terminal: Terminal): Promise<number
 }
 
 /** The tree of the commands, for their help and their run. */
-export function commandsOf(terminal: Terminal): Command {
+export function commandsOf(terminal: Terminal, addMore: AddCommands): Command {
   const { out, err } = terminal
   const program = new Command('npm run cli --')
     .description('Grandlivre, for its staff. The settings are those of the service (see the README).')
@@ -53,7 +55,7 @@ export function commandsOf(terminal: Terminal): Command {
     })
   addMigrateCommand(program, terminal)
   addImportCommands(program, terminal)
-  addSeedCommand(program, terminal)
+  addMore(program, terminal)
   addPartnerCommands(program, terminal)
   addTokenCommands(program, terminal)
   addExportCommands(program, terminal)

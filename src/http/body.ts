@@ -2,8 +2,8 @@
 import type { Context } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
+import type { Issue } from '../../packages/contract/src/error-codes.ts'
 import { limits } from '../config.ts'
-import type { Issue } from '../error-codes.ts'
 import { AppError, invalid } from '../errors.ts'
 import type { Edge } from './route.ts'
 

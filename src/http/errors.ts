@@ -1,8 +1,8 @@
 /** The shape of every error answer (docs/spec/interface.md#errors). */
 import { z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
+import { type ErrorStatus, errorCodes } from '../../packages/contract/src/error-codes.ts'
 import { unavailableIfMissing } from '../db/outage.ts'
-import { type ErrorStatus, errorCodes } from '../error-codes.ts'
 import { AppError } from '../errors.ts'
 import { withoutSecrets } from '../log.ts'
 import type { Edge } from './route.ts'

@@ -3,8 +3,8 @@
  * which only `several` accepts.
  */
 import { z } from '@hono/zod-openapi'
+import type { Issue } from '../../packages/contract/src/error-codes.ts'
 import { idPattern, notAnId, readId } from '../db/id.ts'
-import type { Issue } from '../error-codes.ts'
 import { AppError } from '../errors.ts'
 
 /** Supported versions of the interface. */

@@ -2,13 +2,8 @@
 import { once } from 'node:events'
 import { readConfig } from '../config.ts'
 import type { Database } from '../db/database.ts'
+import { type Credentials, credentialsPath, writeCredentials } from '../http/reference/demo-credentials.ts'
 import { createLog } from '../log.ts'
-import {
-  type Credentials,
-  credentialsPath,
-  ensureDemoFolder,
-  writeCredentials,
-} from '../sample/demo-folder.ts'
 import { startService } from '../start.ts'
 import { stopSignal } from '../stop-signal.ts'
 import type { Timing } from '../timing.ts'
@@ -20,18 +15,25 @@ export interface Terminal {
   folder: string
 }
 
+/** Creates what is missing of a folder to try the service with, on the embedded database. */
+export type MakeDemoFolder = (
+  database: Database,
+  masterKey: Buffer,
+  options: { dataDir: string },
+) => Promise<Omit<Credentials, 'baseUrl'>>
+
 /**
  * Runs the service and then ends the process. Exit code 0 once it has stopped; 1 if it could not start or stop in time.
  * @param terminal where somebody reads what to do next; logs go to standard output as ever
  */
-export function runUntilSignal(timing: Timing, terminal?: Terminal): void {
-  run(timing, terminal).catch((error: Error) => {
+export function runUntilSignal(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Terminal): void {
+  run(timing, makeDemoFolder, terminal).catch((error: Error) => {
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   })
 }
 
-async function run(timing: Timing, terminal: Terminal | undefined): Promise<void> {
+async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Terminal): Promise<void> {
   const config = readConfig()
   let credentials: Credentials | undefined
   const log = createLog(config.logLevel)
@@ -57,7 +59,7 @@ async function run(timing: Timing, terminal: Terminal | undefined): Promise<void
   }
 
   async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
-    const folder = await ensureDemoFolder(database, masterKey, { dataDir: config.dataDir })
+    const folder = await makeDemoFolder(database, masterKey, { dataDir: config.dataDir })
     return (baseUrl) => {
       credentials = { baseUrl, ...folder }
       writeCredentials(config.dataDir, credentials)

@@ -1,6 +1,6 @@
 /** What `npm start` shows on a terminal once the service runs: where it is, and what to paste next. */
 import { relative } from 'node:path'
-import type { Credentials } from '../sample/demo-folder.ts'
+import type { Credentials } from '../http/reference/demo-credentials.ts'
 
 /** @param credentialsFile its path; shown from `folder` if it is in there */
 export function welcome(credentials: Credentials, credentialsFile: string, folder: string): string {

@@ -25,8 +25,8 @@
 import { strict as assert } from 'node:assert'
 import type { MessagePort } from 'node:worker_threads'
 import { MessageChannel } from 'node:worker_threads'
+import type { ErrorCode, Issue } from '../../packages/contract/src/error-codes.ts'
 import { limits } from '../config.ts'
-import type { ErrorCode, Issue } from '../error-codes.ts'
 import { AppError } from '../errors.ts'
 
 /** Four megabytes: two windows. */

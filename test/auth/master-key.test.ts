@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { addSeedCommand } from '../../packages/sample/src/seed-command.ts'
 import { keyCheck, loadMasterKey } from '../../src/auth/master-key.ts'
 import { encrypt } from '../../src/auth/secrets.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
@@ -74,12 +75,13 @@ async function start(masterKey: Buffer | undefined): Promise<string | undefined>
 /** What a staff command prints on standard error. @param words by default of one that reads no secret */
 async function command(masterKey: Buffer, ...words: string[]): Promise<string> {
   let error = ''
-  const code = await runCli(words.length > 0 ? words : ['token', 'list'], {
+  const terminal = {
     env: { MASTER_KEY: masterKey.toString('hex'), DATA_DIR: dataDir, DATABASE_URL: database.ownerUrl },
     out: new PassThrough().resume(),
     err: new PassThrough().on('data', (text) => (error += text)),
     stop: () => new AbortController().signal,
-  })
+  }
+  const code = await runCli(words.length > 0 ? words : ['token', 'list'], terminal, addSeedCommand)
   expect(code).toBe(error === '' ? 0 : 1)
   return error
 }

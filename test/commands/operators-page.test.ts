@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
+import { addSeedCommand } from '../../packages/sample/src/seed-command.ts'
 import { commandsOf } from '../../src/commands/run-cli.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
 
 const [out, err] = [new PassThrough(), new PassThrough()]
-const program = commandsOf({ env: {}, out, err, stop: () => new AbortController().signal })
+const program = commandsOf({ env: {}, out, err, stop: () => new AbortController().signal }, addSeedCommand)
 
 /** `['token', 'issue']`, or `['migrate']` */
 const wordsOf = (command: Command): string[][] =>

@@ -63,6 +63,7 @@ async function copyProject(home: string): Promise<void> {
   for (const path of [
     'package.json',
     'src',
+    'packages',
     'test/support',
     ...packages.map((name) => `node_modules/${name}`),
   ])

@@ -50,7 +50,7 @@ beforeEach(async () => {
   const bin = join(folder, 'node_modules/.bin')
   // npx itself takes half a second each time.
   for (const [name, line] of [
-    ['grandlivre', `exec node ${root}/src/grandlivre.ts "$@"`],
+    ['grandlivre', `exec node ${root}/packages/partner/src/grandlivre.ts "$@"`],
     ['npx', `exec ${bin}/"$@"`],
   ] as const)
     await writeFile(join(bin, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 })

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Writable } from 'node:stream'
+import { addSeedCommand } from '../../packages/sample/src/seed-command.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { environment } from './process.ts'
 import { testMasterKey } from './service.ts'
@@ -15,13 +16,14 @@ export interface CommandResult {
 /** Runs a staff command in this process. */
 export async function cli(ownerUrl: string, ...words: string[]): Promise<CommandResult> {
   const result = { code: 0, out: '', error: '' }
-  result.code = await runCli(words, {
+  const terminal = {
     env: environmentOf(ownerUrl),
     out: collect((text) => (result.out += text)),
     err: collect((text) => (result.error += text)),
     // No signal ever arrives.
     stop: () => new AbortController().signal,
-  })
+  }
+  result.code = await runCli(words, terminal, addSeedCommand)
   return result
 }
 

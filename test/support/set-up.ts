@@ -3,11 +3,11 @@
  * this file separately, so the count of its users is global.
  */
 import type { TestProject } from 'vitest/node'
+import { warnIfRuntimesAreMissing } from '../../packages/partner/test/support/package/runtimes.ts'
 import { warnIfChromiumIsMissing } from './browser/chromium.ts'
 import { warnIfPostgresToolsAreMissing } from './guides/postgres-tools.ts'
 import { warnOfMissingTools } from './guides/tools.ts'
 import { warnIfPrometheusIsMissing } from './ops/prometheus.ts'
-import { warnIfRuntimesAreMissing } from './package/runtimes.ts'
 import { warnIfPythonIsMissing } from './receivers/standard-webhooks.ts'
 import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
 import { warnOfMissingS3Servers } from './servers/s3-programs.ts'

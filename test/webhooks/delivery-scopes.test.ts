@@ -3,9 +3,9 @@
  * kinds.
  */
 import { expect, test } from 'vitest'
+import { Random } from '../../packages/sample/src/random.ts'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { eventKinds } from '../../src/events/kinds.ts'
-import { Random } from '../../src/sample/random.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { documentEvent, setWebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'

@@ -1,8 +1,8 @@
 /** The decisions about a delivery, and its bytes, without a database or network. */
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { signatureOf } from '../../packages/contract/src/webhook-delivery.ts'
 import { limits } from '../../src/config.ts'
-import { signatureOf } from '../../src/webhook-delivery.ts'
 import { type NumberedEvent, packBatch, stableJson, webhookId } from '../../src/webhooks/body.ts'
 import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/webhooks/dispatch/delivery.ts'
 

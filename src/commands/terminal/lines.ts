@@ -1,4 +1,4 @@
-import { printable } from '../../printable.ts'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 import type { Output } from './terminal.ts'
 
 /** Prints lines. This is the way of every command to its terminal, so texts of others are made safe here alone. */

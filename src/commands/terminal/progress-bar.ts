@@ -1,5 +1,5 @@
 /** Progress of a command: on a terminal one line that is redrawn, elsewhere a line every few seconds. */
-import { printable } from '../../printable.ts'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 import type { Output } from './terminal.ts'
 
 const redrawMs = 100

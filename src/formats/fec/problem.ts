@@ -1,5 +1,5 @@
 /** Problems of a FEC, described so that its author can find and correct them. */
-import { printable } from '../../printable.ts'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 
 export interface FecProblem {
   /** 1-based, as editors count: the header is line 1. */

@@ -1,10 +1,24 @@
 /**
- * The credentials of the demo folder, for the reference page on the same machine: a newcomer then sends a first request
- * without looking for them. They open a made-up ledger, but they are credentials (own-machine.ts).
+ * `credentials.json` in the data folder: what a first request to the demo folder needs. The reference page on the same
+ * machine shows it, so that a newcomer need not look for it. It opens a made-up ledger, but it holds credentials
+ * (own-machine.ts).
  */
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import { readCredentials } from '../../sample/demo-folder.ts'
 import { type Asking, isOnOwnMachine } from './own-machine.ts'
+
+export interface Credentials {
+  /** `http://127.0.0.1:8080` */
+  baseUrl: string
+  thirdPartySecret: string
+  companyToken: string
+  firmToken: string
+  /** The folder; a firm token names it in the header society-id. */
+  societyId: string
+  /** Earliest first; days are `YYYY-MM-DD`. */
+  exercices: { id: string; start: string; end: string }[]
+}
 
 type Settings = Pick<Config, 'host' | 'databaseUrl' | 'publicUrl' | 'dataDir'>
 
@@ -25,4 +39,28 @@ export function readDemoCredentials(config: Settings, request: Asking): DemoCred
   if (companyToken === undefined || thirdPartySecret === undefined || idExercice === undefined)
     return undefined
   return { companyToken, thirdPartySecret, idExercice }
+}
+
+/** Readable only by its owner, and never partly written. */
+export function writeCredentials(dataDir: string, credentials: Credentials): void {
+  const path = credentialsPath(dataDir)
+  const draft = `${path}.${process.pid}`
+  rmSync(draft, { force: true })
+  writeFileSync(draft, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 })
+  renameSync(draft, path)
+}
+
+export function credentialsPath(dataDir: string): string {
+  return join(dataDir, 'credentials.json')
+}
+
+/** Undefined if the file is missing or damaged. */
+export function readCredentials(dataDir: string): Partial<Credentials> | undefined {
+  try {
+    return JSON.parse(readFileSync(credentialsPath(dataDir), 'utf8'))
+  } catch (error) {
+    // Missing or damaged: a new one is made.
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }

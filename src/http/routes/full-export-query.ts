@@ -1,6 +1,6 @@
 /** Parameters of the full export (docs/spec/exports.md#full-exports). */
 import { z } from '@hono/zod-openapi'
-import type { Issue } from '../../error-codes.ts'
+import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { offeredFormats } from '../../exports/offered-formats.ts'
 import {
   compressionNames,

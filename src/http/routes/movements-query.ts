@@ -3,8 +3,8 @@
  * and of balances (docs/spec/exports.md#balance), and their conversion to a selection.
  */
 import { z } from '@hono/zod-openapi'
+import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { readId } from '../../db/id.ts'
-import type { Issue } from '../../error-codes.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/rows.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'

@@ -1,5 +1,5 @@
 /** Checks the parameters that name a fiscal year or a period. */
-import type { Issue } from '../../error-codes.ts'
+import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { date } from '../query.ts'
 
 export interface PeriodRule {

@@ -1,7 +1,7 @@
 /** The folder that an import fills: an existing one, or a new one in a tenant of its own. */
 import type { ClientBase } from 'pg'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 import { isId } from '../../db/id.ts'
-import { printable } from '../../printable.ts'
 import type { IdSource } from '../ids.ts'
 import {
   createFirm,

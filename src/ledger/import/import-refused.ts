@@ -1,4 +1,4 @@
-import { printable } from '../../printable.ts'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 
 /** A file that was not imported, with its problems, a line each. */
 export class ImportRefused extends Error {

@@ -1,6 +1,6 @@
 /** The folder of an import that brings a whole ledger, with all its exercices. */
 import type { ClientBase } from 'pg'
-import { printable } from '../../printable.ts'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 import type { IdSource } from '../ids.ts'
 import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'

@@ -7,10 +7,10 @@
  * the first problem nothing more is loaded, and the check goes on to find further ones.
  */
 import type pg from 'pg'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 import { addressOf } from '../../formats/mad/read/item-schemas.ts'
 import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
-import { printable } from '../../printable.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'

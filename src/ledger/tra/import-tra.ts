@@ -7,11 +7,11 @@
  * After the first problem nothing more is loaded, and the check goes on to find further ones.
  */
 import type pg from 'pg'
+import { printable } from '../../../packages/terminal/src/printable.ts'
 import { TraCheck } from '../../formats/tra/check/check.ts'
 import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
 import { TraProblems } from '../../formats/tra/check/problem.ts'
 import { layouts } from '../../formats/tra/layouts/layouts.ts'
-import { printable } from '../../printable.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'

@@ -1,10 +1,10 @@
 /** One attempt at a delivery, over HTTP. */
 import type { Agent, Dispatcher } from 'undici'
 import packageJson from '../../../package.json' with { type: 'json' }
+import { type Delivered, deliveryHeaders } from '../../../packages/contract/src/webhook-delivery.ts'
 import { type Config, limits } from '../../config.ts'
 import type { DeliveryOutcome, Telemetry, TraceHeaders } from '../../telemetry/telemetry.ts'
 import type { DeliveryTiming } from '../../timing.ts'
-import { type Delivered, deliveryHeaders } from '../../webhook-delivery.ts'
 import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
 import { faultOf, type NoResponseFault, TooLate } from './fault.ts'
 

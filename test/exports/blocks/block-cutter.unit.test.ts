@@ -1,5 +1,6 @@
 /** Cutting lines into blocks: their sizes, which ones are kept, and their digests against a plain implementation. */
 import { describe, expect, test } from 'vitest'
+import { Random } from '../../../packages/sample/src/random.ts'
 import { type Block, blocksText } from '../../../src/exports/blocks/block.ts'
 import { BlockCutter } from '../../../src/exports/blocks/block-cutter.ts'
 import {
@@ -9,7 +10,6 @@ import {
   noBlocks,
 } from '../../../src/exports/blocks/former-blocks.ts'
 import type { EntryRange } from '../../../src/ledger/changes/entry-ranges.ts'
-import { Random } from '../../../src/sample/random.ts'
 import { checkBounds, plainBlocks } from '../../support/ledgers/plain-blocks.ts'
 
 /** The movements of each entry, by id. Maps iterate in the order of insertion: ids ascend. */

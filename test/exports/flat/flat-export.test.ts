@@ -176,7 +176,8 @@ describe('without the package that writes Parquet', () => {
 async function checkoutWithout(scope: string): Promise<string> {
   const here = resolve(import.meta.dirname, '../../..')
   const root = await mkdtemp(join(tmpdir(), 'grandlivre-checkout-'))
-  await cp(join(here, 'src'), join(root, 'src'), { recursive: true })
+  for (const folder of ['src', 'packages'])
+    await cp(join(here, folder), join(root, folder), { recursive: true })
   await cp(join(here, 'package.json'), join(root, 'package.json'))
   await cp(join(here, 'test/support/service-main.ts'), join(root, 'test/support/service-main.ts'))
   await mkdir(join(root, 'node_modules'))

@@ -1,7 +1,7 @@
 /** Programs of examples, each in a process of its own, with the credentials of a folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Credentials } from '../../../src/sample/demo-folder.ts'
+import type { Credentials } from '../../../src/http/reference/demo-credentials.ts'
 import { environment } from '../process.ts'
 
 export interface Program {

@@ -1,8 +1,8 @@
 /** Exports of ledgers of every kind, to import again. */
 import type pg from 'pg'
+import { seed } from '../../../packages/sample/src/seed.ts'
 import { createPool } from '../../../src/db/pool.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
-import { seed } from '../../../src/sample/seed.ts'
 import { addToFolder } from '../ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../ledgers/hostile-ledger.ts'
 import { fillLedger } from '../ledgers/ledger.ts'

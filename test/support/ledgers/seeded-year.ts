@@ -1,4 +1,4 @@
-import { type SeededFolder, seed } from '../../../src/sample/seed.ts'
+import { type SeededFolder, seed } from '../../../packages/sample/src/seed.ts'
 import type { Ledger } from '../servers/database.ts'
 
 /** The seed's folder. 15,000 movements are twelve megabytes of JSON: far more than the buffers of an export hold. */

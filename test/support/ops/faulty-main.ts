@@ -45,6 +45,7 @@ process.on('message', (message) => {
 // The channel to the test does not keep the process running.
 process.channel?.unref()
 
+const { ensureDemoFolder } = await import('../../../packages/sample/src/demo-folder.ts')
 const { runUntilSignal } = await import('../../../src/start/run-until-signal.ts')
 const { defaultTiming } = await import('../../../src/timing.ts')
-runUntilSignal({ ...defaultTiming, ...JSON.parse(process.argv[2] ?? '{}') })
+runUntilSignal({ ...defaultTiming, ...JSON.parse(process.argv[2] ?? '{}') }, ensureDemoFolder)

@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { editEntries } from '../../../bench/changes/edits.sql.ts'
+import type { SeededFolder } from '../../../packages/sample/src/seed.ts'
 import { inTransaction } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
-import type { SeededFolder } from '../../../src/sample/seed.ts'
 
 export interface LoadParts {
   /** Of the service. */

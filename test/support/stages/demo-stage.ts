@@ -2,12 +2,12 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ensureDemoFolder } from '../../../packages/sample/src/demo-folder.ts'
 import {
   type Credentials,
-  ensureDemoFolder,
   readCredentials,
   writeCredentials,
-} from '../../../src/sample/demo-folder.ts'
+} from '../../../src/http/reference/demo-credentials.ts'
 import { copyCluster } from '../servers/own-database.ts'
 import { startTestService, type TestService } from '../service.ts'
 

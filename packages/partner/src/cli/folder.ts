@@ -1,0 +1,44 @@
+/** The folder that a command is about. */
+
+import { Failure } from '../../../terminal/src/command-errors.ts'
+import type { Requests } from '../client/requests.ts'
+
+export interface Society {
+  id: string
+  name: string
+  reference: string | null
+}
+
+/** Folders shown before a list is cut. */
+const shownMax = 20
+
+/**
+ * @param chosen by option, environment or login file
+ * @returns its id; the only one that the token opens, where none is chosen
+ * @throws {Failure} that lists the folders, if one has to be chosen
+ */
+export async function folderOf(
+  requests: Requests,
+  chosen: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  if (chosen !== undefined) return chosen
+  const societies = (await requests.json({ path: '/society', signal })).value as Society[]
+  const [only, ...others] = societies
+  if (only !== undefined && others.length === 0) return only.id
+  if (only === undefined) throw new Failure('The firm of the token has no folder')
+  throw new Failure('The token opens several folders', [...listed(societies), howToChoose])
+}
+
+export const howToChoose =
+  'Choose one: set GRANDLIVRE_SOCIETY to its id, or give --society <id> to a command or to login.'
+
+export function listed(societies: Society[]): string[] {
+  const shown = societies.slice(0, shownMax).map((society) => `  ${societyText(society)}`)
+  const more = societies.length - shown.length
+  return more > 0 ? [...shown, `  and ${more} more: grandlivre whoami --json lists all`] : shown
+}
+
+export function societyText({ id, name, reference }: Society): string {
+  return `${id}  ${name}${reference === null ? '' : ` (${reference})`}`
+}

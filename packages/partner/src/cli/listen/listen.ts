@@ -1,0 +1,168 @@
+/** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
+
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import type { Terminal } from '../../../../terminal/src/terminal.ts'
+import type { Notification } from '../../client/api/items.ts'
+import { version } from '../../version.ts'
+import { quoted } from '../answer-text.ts'
+import { type Call, type Command, textOf } from '../command.ts'
+import { type Attempted, forwarding } from './forwarding.ts'
+import {
+  notesFolder,
+  type Place,
+  removeLeftBehind,
+  type Subscription,
+  subscribe,
+  unsubscribe,
+} from './subscription.ts'
+import { readTarget } from './target.ts'
+
+export const listen: Command = {
+  name: 'listen',
+  summary: 'bring signed events to a receiver on this machine',
+  usage: `Usage: grandlivre listen <address> [options]
+
+Sends every event to a receiver on this machine, such as
+http://localhost:3000/hook, with the body, headers and both signatures of a
+real delivery. A receiver that fails gets it again after 1, 2, 5, 10 and then
+every 15 seconds. Prints each event with the status that the receiver answered.
+
+It uses a subscription of its own, whose signing secret it prints, and deletes
+it at the end. Other subscriptions get their events as before.
+
+Keys: r sends the last delivery again, or tries at once what failed; q ends.
+
+Options:
+  --events <kinds>   only these, such as ledger,cloudDocument. Default: all
+  --folders <ids>    with the token of a firm: only events of these folders
+  --count <n>        end after n events were accepted
+  --once             end after the first one
+  --allow-remote     allow an address that is not this machine; the events
+                     leave it
+
+Example:
+  grandlivre listen http://localhost:3000/hook --events ledger
+`,
+  options: {
+    events: { type: 'string' },
+    folders: { type: 'string' },
+    count: { type: 'string' },
+    once: { type: 'boolean' },
+    'allow-remote': { type: 'boolean' },
+  },
+  positionalsMax: 1,
+  run: runListen,
+}
+
+async function runListen(call: Call): Promise<void> {
+  const { values, positionals, terminal, signal } = call
+  const target = readTarget(positionals[0], values['allow-remote'] === true)
+  const countMax = readCount(textOf(values, 'count'), values['once'] === true)
+  const kinds = readWords('events', textOf(values, 'events'))
+  const chosen = readWords('folders', textOf(values, 'folders'))
+  const access = call.access()
+  const folders = chosen.length === 0 && access.society !== undefined ? [access.society] : chosen
+  const place: Place = { ledger: call.ledger(), access, folder: notesFolder(call.env) }
+  const removed = await removeLeftBehind(place, signal)
+  if (removed > 0) terminal.note(`Deleted what a killed listen left: ${removed} of its subscriptions.`)
+  const subscription = await subscribe(place, { kinds, folders }, signal)
+  try {
+    introduce(terminal, target, kinds, subscription)
+    const receiver = { target, secret: access.secret, signingSecret: subscription.signingSecret, version }
+    await forwardUntilEnd(call, { place, subscription, receiver, countMax })
+  } finally {
+    terminal.endProgress()
+    await unsubscribe(place, subscription.id).catch((error: Error) => {
+      const next = subscription.isNoted ? 'The next listen deletes it.' : 'Delete it later.'
+      terminal.note(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
+    })
+  }
+}
+
+function readCount(text: string | undefined, isOnce: boolean): number | undefined {
+  if (isOnce && text !== undefined) throw new UsageError('--once and --count exclude each other')
+  if (isOnce) return 1
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,8}$/.test(text))
+    throw new UsageError('--count must be a whole number of events, 1 or more')
+  return Number(text)
+}
+
+/** @returns none without the option. An empty one is no wish for all: a variable of a script may be unset. */
+function readWords(option: string, list: string | undefined): string[] {
+  const words = (list ?? '').split(',').flatMap((word) => word.trim() || [])
+  if (list !== undefined && words.length === 0)
+    throw new UsageError(`--${option} is empty. Leave it out for all`)
+  return words
+}
+
+function introduce(terminal: Terminal, target: URL, kinds: string[], subscription: Subscription): void {
+  const { id, accountingFolderId, signingSecret, isNoted } = subscription
+  const folders = accountingFolderId.length > 0 ? ` of folder ${accountingFolderId.join(', ')}` : ''
+  terminal.note(`Listening for ${kinds.join(', ') || 'all kinds of events'}${folders}.`)
+  terminal.note(`Deliveries go to ${target.href}. Their signatures:`)
+  terminal.note('  signature          with your partner secret')
+  terminal.note(`  webhook-signature  with ${signingSecret}`)
+  if (!isNoted) terminal.note(`If this process is killed, its subscription ${id} stays: delete it then.`)
+  if (terminal.keys) terminal.note('r sends the last delivery again, q ends.')
+}
+
+interface Forwarded {
+  place: Place
+  subscription: Subscription
+  receiver: Parameters<typeof forwarding>[2]
+  countMax: number | undefined
+}
+
+async function forwardUntilEnd(
+  { terminal, signal, json }: Call,
+  { place, subscription, receiver, countMax }: Forwarded,
+): Promise<void> {
+  const quit = new AbortController()
+  const shown = {
+    attempted: (attempted: Attempted) => show(terminal, json, receiver.target, attempted),
+    nothingToReplay: () => terminal.note('There is no delivery yet to send again.'),
+  }
+  const ending = AbortSignal.any([signal, quit.signal])
+  const running = forwarding(place.ledger, subscription.id, receiver, shown, ending)
+  const keys = terminal.keys?.(ending)
+  const reading = keys && readKeys(keys, { r: () => running.again(), q: () => quit.abort() })
+  try {
+    await running.run(countMax)
+  } catch (error) {
+    if (signal.aborted || !quit.signal.aborted) throw error
+  } finally {
+    quit.abort()
+    await reading
+  }
+}
+
+async function readKeys(keys: AsyncIterable<string>, actions: Record<string, () => void>): Promise<void> {
+  for await (const key of keys) actions[key.toLowerCase()]?.()
+}
+
+function show(terminal: Terminal, json: boolean, target: URL, attempted: Attempted): void {
+  const { batch, status, milliseconds, error, answer, attempt, isReplay, pauseMs } = attempted
+  if (pauseMs !== null || (isReplay && !isAccepted(status))) {
+    const what = status === null ? `gives no response: ${error}` : `answers ${status}${quoted(answer)}`
+    const next = pauseMs === null ? '' : ` Trying again in ${pauseMs / 1000} s.`
+    terminal.note(`${target.host} ${what}.${next}`)
+    return
+  }
+  for (const { sequence, event } of batch.events)
+    if (json) terminal.json({ sequence, status, milliseconds, attempts: attempt, isReplay, event })
+    else
+      terminal.print(lineOf(event, sequence, `${status} in ${milliseconds} ms${isReplay ? ', again' : ''}`))
+}
+
+function isAccepted(status: number | null): boolean {
+  return status !== null && status >= 200 && status <= 299
+}
+
+/** `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms` */
+function lineOf(event: Notification, sequence: number, how: string): string {
+  const { name, operation, data, webhookId, createdAt } = event
+  const time = new Date(createdAt).toLocaleTimeString('en-GB')
+  const id = 'id' in data ? data.id : webhookId
+  return `${time}  ${name} ${operation} ${id}  #${sequence}  ${how}`
+}

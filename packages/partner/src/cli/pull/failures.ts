@@ -1,0 +1,34 @@
+/** What stops a pull, in the words of its user, and how to go on. */
+import { Failure } from '../../../../terminal/src/command-errors.ts'
+import { partOf } from './part-file.ts'
+
+const diskFull = ['ENOSPC', 'EDQUOT', 'EFBIG']
+const notAllowed = ['EACCES', 'EPERM', 'EROFS']
+
+/** @returns the error to throw: of the disk and of an interruption a Failure, any other as it is */
+export function explained(error: unknown, out: string, signal: AbortSignal): unknown {
+  if (signal.aborted) return new Failure('Interrupted', `The same command goes on with ${partOf(out)}.`)
+  const fromSystem = systemErrorIn(error)
+  if (fromSystem === undefined) return error
+  const { code = '', message } = fromSystem
+  if (diskFull.includes(code))
+    return new Failure(
+      `There is no room for ${partOf(out)}: ${message}`,
+      'Make room and run the same command: it goes on. Or delete the file and its .json, and choose another --out.',
+      { cause: error },
+    )
+  if (notAllowed.includes(code))
+    return new Failure(`${partOf(out)} cannot be written: ${message}`, 'Choose another --out.', {
+      cause: error,
+    })
+  return error
+}
+
+/** The library wraps errors of files. */
+function systemErrorIn(error: unknown): NodeJS.ErrnoException | undefined {
+  const own = [error, (error as Error).cause].find((one) => {
+    const { code } = (one ?? {}) as NodeJS.ErrnoException
+    return [...diskFull, ...notAllowed].includes(code ?? '')
+  })
+  return own as NodeJS.ErrnoException | undefined
+}

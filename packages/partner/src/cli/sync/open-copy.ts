@@ -1,0 +1,56 @@
+/** Opens the target of a command and checks that it is a copy of the right folder. */
+import { existsSync } from 'node:fs'
+import { Failure } from '../../../../terminal/src/command-errors.ts'
+import { type Call, textOf } from '../command.ts'
+import { folderOf } from '../folder.ts'
+import { findExercice } from '../pull/selection.ts'
+import type { Folder } from './folder.ts'
+import { targetPlace } from './targets/open-target.ts'
+import type { Source, Target } from './targets/target.ts'
+
+export interface Opened {
+  folder: Folder
+  target: Target
+}
+
+/**
+ * The folder is asked for first, so that wrong credentials leave no empty target. Close the target at the end.
+ * @param isThere refuses a file that does not exist
+ */
+export async function openCopy(call: Call, { isThere = false } = {}): Promise<Opened> {
+  const { values, signal } = call
+  const { path, open } = targetPlace(textOf(values, 'to'))
+  if (isThere && path !== undefined && !existsSync(path)) throw noCopyIn(path)
+  const { baseUrl, society: chosen } = call.access()
+  const folder = await folderOf(call.ledger().requests, chosen, signal)
+  const ledger = call.ledger(folder)
+  const word = textOf(values, 'exercice')
+  const exercice =
+    word === undefined ? undefined : (await findExercice(word, ledger.requests, signal)).producerId
+  const source: Source = { baseUrl, folder, ...(exercice === undefined ? {} : { exercice }) }
+  const target = await open()
+  try {
+    for (const area of ['copy', 'next'] as const) check(target, (await target.state(area))?.source, source)
+    return { target, folder: { ledger, source, signal } }
+  } catch (error) {
+    await target.close()
+    throw error
+  }
+}
+
+export function noCopyIn(target: string): Failure {
+  return new Failure(`There is no copy in ${target} yet`, 'Make one: grandlivre sync --to <target>')
+}
+
+function check(target: Target, found: Source | undefined, wanted: Source): void {
+  if (!found || sourceText(found) === sourceText(wanted)) return
+  throw new Failure(
+    `${target.name} is a copy of ${sourceText(found)}, and not of ${sourceText(wanted)}`,
+    'Give the options and the access of that copy, or choose another --to.',
+  )
+}
+
+function sourceText({ baseUrl, folder, exercice }: Source): string {
+  const years = exercice === undefined ? 'all exercices' : `the exercice ${exercice}`
+  return `${years} of the folder ${folder} at ${baseUrl}`
+}

@@ -1,0 +1,132 @@
+/** The one error of the library, with what to do about it. */
+import { errorCodes, type Issue } from '../../../contract/src/error-codes.ts'
+
+export type { Issue }
+
+/** Codes of the client's own. All others are the service's (docs/errors.md). */
+const clientErrors = {
+  'INVALID-OPTION': 'Correct the option that the message names.',
+  'CONNECTION-FAILED':
+    'Check the address, and that the service can be reached from this machine. Then try again.',
+  'ANSWER-LOST':
+    'The service may have done what was asked. Look before you ask again: the subscription may be there, for example.',
+  'CONNECTION-LOST': 'Try again. What was received in whole lines can be kept: go on with `resume`.',
+  'LEDGER-CHANGED': 'Discard what was received and begin again, or pass `onRestart` to have it done.',
+  'NOT-PROVEN':
+    'Discard what was received and begin again. If it happens again, report it with the request id.',
+  'UNEXPECTED-ANSWER': 'Check the address: what answers there does not seem to be the service itself.',
+  'ANSWER-TOO-LONG':
+    'In a program, pass the client a larger `wholeBytesMax`. A command has no such option: report the error with the ' +
+    'request id.',
+  'EXPORT-FAILED':
+    'The message says why, and when the same parameters start a new export. Change what it names first.',
+  'FILE-DIFFERS': 'Download it again. If it happens again, report it with the id of the export.',
+  'FILE-REFUSED':
+    'Start a new export. If its file is refused as well, report it to the operators with the id of the export.',
+  'FILE-NOT-WRITTEN':
+    'Free space, or choose another name for the file. The same download then goes on where it stopped.',
+  'EVENTS-MISSING':
+    'Read from the ledger what the missing events were about, then go on with `after` set to the last missing number, ' +
+    'or pass `onGap` to be called instead.',
+  'COPY-DIFFERS':
+    'Repair the copy again when the ledger changes less. If it still differs, pull the selection in full.',
+} as const
+
+export type ClientErrorCode = keyof typeof clientErrors
+
+export interface GrandlivreErrorOptions {
+  /** HTTP status; 0 if there was no answer. */
+  status?: number | undefined
+  requestId?: string | undefined
+  issues?: Issue[] | undefined
+  details?: Record<string, unknown> | undefined
+  /** Milliseconds for which the service asks to wait. */
+  retryAfterMs?: number | undefined
+  cause?: unknown
+}
+
+/** Every error of the library, except the reason of an AbortSignal, which is thrown as it is. */
+export class GrandlivreError extends Error {
+  /** A code of the service (`ERR-...`, docs/errors.md) or of the client: compare it, not the message. */
+  readonly code: string
+  /** HTTP status of the answer; 0 if there was none. */
+  readonly status: number
+  /** Names the request in the logs of the service. */
+  readonly requestId: string | undefined
+  /** Each parameter, header or field that the service refused, and why. */
+  readonly issues: readonly Issue[]
+  /** Further facts that the service gave, `oldest` for example. */
+  readonly details: Readonly<Record<string, unknown>>
+  /** Milliseconds for which the service asked to wait before the next request. */
+  readonly retryAfterMs: number | undefined
+  /** What to do, in a sentence or two. */
+  readonly remedy: string
+
+  constructor(code: string, message: string, options: GrandlivreErrorOptions = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.name = 'GrandlivreError'
+    this.code = code
+    this.status = options.status ?? 0
+    this.requestId = options.requestId
+    this.issues = options.issues ?? []
+    this.details = options.details ?? {}
+    this.retryAfterMs = options.retryAfterMs
+    this.remedy = remedyOf(code)
+  }
+}
+
+function remedyOf(code: string): string {
+  if (Object.hasOwn(clientErrors, code)) return clientErrors[code as ClientErrorCode]
+  if (Object.hasOwn(errorCodes, code)) return errorCodes[code as keyof typeof errorCodes].remedy
+  return 'This version of the client does not know the code: see the documentation of the service.'
+}
+
+/** An error of the client's own. */
+export function clientError(
+  code: ClientErrorCode,
+  message: string,
+  options: GrandlivreErrorOptions = {},
+): GrandlivreError {
+  return new GrandlivreError(code, message, options)
+}
+
+/**
+ * The error that an answer of the service stands for.
+ * @param text the body, as far as it was read
+ */
+export function refusalOf(
+  status: number,
+  text: string,
+  request: string,
+  options: { requestId: string | undefined; retryAfterMs: number | undefined },
+): GrandlivreError {
+  const { code, message, details } = errorIn(text)
+  if (typeof code !== 'string' || typeof message !== 'string')
+    return clientError(
+      'UNEXPECTED-ANSWER',
+      `${request} was answered with status ${status} and no error code`,
+      {
+        status,
+        ...options,
+      },
+    )
+  const given = details?.['issues']
+  const issues = (Array.isArray(given) ? given : []).filter(
+    (issue: Partial<Issue> | null) => issue?.parameter,
+  ) as Issue[]
+  const named = issues.map((issue) => `${issue.parameter}: ${issue.message}`).join('; ')
+  return new GrandlivreError(code, named === '' ? message : `${message}: ${named}`, {
+    status,
+    issues,
+    details,
+    ...options,
+  })
+}
+
+function errorIn(text: string): { code?: unknown; message?: unknown; details?: Record<string, unknown> } {
+  try {
+    return JSON.parse(text)?.error ?? {}
+  } catch {
+    return {}
+  }
+}

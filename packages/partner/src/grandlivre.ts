@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+import { createTerminal } from '../../terminal/src/terminal.ts'
+/** `grandlivre <command>`: the command line of partners. */
+import { run } from './cli/run.ts'
+
+/** npm and a terminal send the same Ctrl-C twice, milliseconds apart; a person needs longer. */
+const signalEchoMs = 500
+
+const stop = new AbortController()
+let stoppedAt = 0
+function interrupt(): void {
+  if (stop.signal.aborted && performance.now() - stoppedAt > signalEchoMs) process.exit(130)
+  if (!stop.signal.aborted) stoppedAt = performance.now()
+  stop.abort(new Error('Interrupted'))
+}
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt)
+
+const { env, stdin: input, stdout: out, stderr: err } = process
+// A closed output (`| head`) must not end the command with a stack. A result that did not fit on a disk is a failure.
+err.on('error', () => {})
+out.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE') return
+  err.write(`The result cannot be written: ${message}\n`)
+  process.exitCode = 1
+})
+
+const now = () => performance.now()
+const terminal = createTerminal({ input, out, err, interrupt, now })
+// Nor must a closed terminal, while the command ends what it began.
+input.on('error', () => {})
+const exitCode = await run(process.argv.slice(2), { env, terminal, signal: stop.signal })
+// What an interrupted command still waits for must not keep the process.
+if (stop.signal.aborted) process.exit(exitCode)
+process.exitCode ||= exitCode
+// Nor what is still open of a pipe that answers came from.
+input.pause()

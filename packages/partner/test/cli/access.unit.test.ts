@@ -1,0 +1,93 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { findAccess, loginFile, removeAccess, writeAccess } from '../../src/cli/access.ts'
+
+let home: string
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'grandlivre-access-'))
+})
+afterEach(() => rmSync(home, { recursive: true }))
+
+const access = { baseUrl: 'https://ledger.example', token: 'glv_api_1', secret: 'glv_secret_1' }
+const variables = {
+  GRANDLIVRE_URL: 'https://other.example',
+  GRANDLIVRE_TOKEN: 'glv_api_2',
+  GRANDLIVRE_SECRET: 'glv_secret_2',
+}
+const permissionsOf = (path: string) => statSync(path).mode & 0o777
+
+test('a login file is read again, and only its user can read it', async () => {
+  const env = { HOME: home }
+  const path = await writeAccess(env, access)
+  expect(path).toBe(join(home, '.config/grandlivre/access.json'))
+  expect([permissionsOf(path), permissionsOf(dirname(path))]).toEqual([0o600, 0o700])
+  expect(findAccess(env)).toEqual({ ...access, from: path })
+  await writeAccess(env, { ...access, society: '111' })
+  expect(findAccess(env)).toEqual({ ...access, society: '111', from: path })
+  expect(readdirSync(dirname(path))).toEqual(['access.json'])
+})
+
+test('XDG_CONFIG_HOME is where it goes, if it is set', () => {
+  expect(loginFile({ HOME: home, XDG_CONFIG_HOME: '/etc/x' })).toBe('/etc/x/grandlivre/access.json')
+})
+
+test('the environment wins over the file, and the two are not mixed', async () => {
+  await writeAccess({ HOME: home }, { ...access, society: '111' })
+  const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = variables
+  expect(findAccess({ HOME: home, ...variables })).toEqual({ baseUrl, token, secret, from: 'environment' })
+  expect(() => findAccess({ HOME: home, GRANDLIVRE_URL: baseUrl })).toThrow(
+    'GRANDLIVRE_URL is set, and GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET are not',
+  )
+})
+
+test('a folder is taken from the option, then the environment, then the file', async () => {
+  const env = { HOME: home }
+  await writeAccess(env, { ...access, society: '111' })
+  expect(findAccess(env).society).toBe('111')
+  expect(findAccess({ ...env, GRANDLIVRE_SOCIETY: '112' }).society).toBe('112')
+  expect(findAccess({ ...env, GRANDLIVRE_SOCIETY: '112' }, '113').society).toBe('113')
+  expect(findAccess({ ...env, ...variables, GRANDLIVRE_SOCIETY: '' })).not.toHaveProperty('society')
+})
+
+test.each([0o640, 0o604, 0o620])(
+  'a file with permissions %o is refused with the command that mends it',
+  async (mode) => {
+    const path = await writeAccess({ HOME: home }, access)
+    chmodSync(path, mode)
+    expect(() => findAccess({ HOME: home })).toThrow(
+      expect.objectContaining({
+        message: `Other users can read or write ${path}, which holds secrets`,
+        remedy: [`Run chmod 600 '${path}'.`],
+      }),
+    )
+  },
+)
+
+test('a missing or broken file is named with what to do', async () => {
+  expect(() => findAccess({ HOME: home })).toThrow('There is no access to a ledger yet')
+  const path = await writeAccess({ HOME: home }, access)
+  for (const [text, message] of [
+    ['{', 'is not JSON'],
+    ['{"token":"t"}', 'lacks baseUrl, token or secret'],
+    ['null', 'lacks baseUrl, token or secret'],
+  ] as const) {
+    writeFileSync(path, text)
+    expect(() => findAccess({ HOME: home })).toThrow(`${path} ${message}`)
+  }
+})
+
+test('an interrupted login leaves the file as it was', async () => {
+  const path = await writeAccess({ HOME: home }, access)
+  // The draft of this process exists already, as if it could not be written.
+  writeFileSync(`${path}.${process.pid}`, '')
+  await expect(writeAccess({ HOME: home }, { ...access, token: 'other' })).rejects.toThrow('EEXIST')
+  expect(JSON.parse(readFileSync(path, 'utf8')).token).toBe('glv_api_1')
+})
+
+test('logout removes the file, and says whether there was one', async () => {
+  const path = await writeAccess({ HOME: home }, access)
+  expect(await removeAccess({ HOME: home })).toEqual({ path, wasThere: true })
+  expect(await removeAccess({ HOME: home })).toEqual({ path, wasThere: false })
+})

@@ -1,0 +1,302 @@
+/** Faults of receivers, planted one by one, and what the doctor says of each. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createOwnerPool, inTransaction } from '../../../../../src/db/pool.ts'
+import { publish } from '../../../../../src/events/publish.ts'
+import { defaultTiming } from '../../../../../src/timing.ts'
+import { createTenants, credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
+import {
+  closedPort,
+  type Planted,
+  startAnswering,
+  startChangingProxy,
+  startHangingUp,
+  startSelfSigned,
+  startVerifying,
+} from '../../../../../test/support/receivers/planted.ts'
+import { createTestDatabase } from '../../../../../test/support/servers/database.ts'
+import { type NameServer, startNameServer } from '../../../../../test/support/servers/name-server.ts'
+import { startTestService } from '../../../../../test/support/service.ts'
+import { documentEvent } from '../../../../../test/support/stages/webhooks.ts'
+import { until } from '../../../../../test/support/until.ts'
+import type { Fault } from '../../../src/cli/doctor/diagnosis.ts'
+import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+
+/** A service, and a partner who subscribes at it. */
+interface Side {
+  env: Record<string, string>
+  secret: string
+  /** @returns the id of a subscription to `document` */
+  subscribe(postUrl: string | null): Promise<string>
+  publish(): Promise<void>
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  deliveries(id: string): Promise<any[]>
+  /** Lets the next ping follow at once. */
+  forgetPing(id: string): Promise<void>
+  close(): Promise<void>
+}
+
+async function startSide(webhookAllowInsecure: boolean): Promise<Side> {
+  const database = await createTestDatabase()
+  const staff = await createTenants(database.ownerUrl)
+  const secret = await staff.thirdParty('ONE')
+  const headers = credentials(await staff.token('ONE', 'api', folders.first), secret)
+  // Deliveries are given up sooner than after ten seconds.
+  const deliveries = { ...defaultTiming.deliveries, slowMs: 200, timeoutMs: 400 }
+  const timing = { ...defaultTiming, deliveries }
+  const service = await startTestService(database, { webhookAllowInsecure }, { timing })
+  const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
+  const call = async (path: string, body?: object) => {
+    const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}
+    const all = { ...headers, 'Content-Type': 'application/json' }
+    const response = await fetch(`${service.url}/api/v1/webhook${path}`, { headers: all, ...init })
+    if (!response.ok) throw new Error(await response.text())
+    // biome-ignore lint/suspicious/noExplicitAny: answers of any shape
+    return (await response.json()) as any
+  }
+  return {
+    env: accessOf(service.url, headers),
+    secret,
+    subscribe: async (postUrl) => String((await call('', { postUrl, onEvents: ['document'] })).id),
+    publish: () => inTransaction(owner, (client) => publish(client, '100', [documentEvent('a', '111')])),
+    deliveries: (id) => call(`/${id}/deliveries`),
+    forgetPing: async (id) =>
+      void (await owner.query('update grandlivre.subscriptions set pinged_at = null where id = $1', [id])),
+    close: async () => {
+      await service.stop()
+      await owner.end()
+      await staff.end()
+      await database.drop()
+    },
+  }
+}
+
+/** Allows http and this machine, as in development; and the rules of production. */
+let lenient: Side
+let strict: Side
+let names: NameServer
+const planted: Planted[] = []
+
+beforeAll(async () => {
+  names = await startNameServer({ 'moved.test': ['8.8.8.8'] })
+  const sides = await Promise.all([startSide(true), startSide(false)])
+  lenient = sides[0]
+  strict = sides[1]
+})
+
+afterAll(async () => {
+  await Promise.all(planted.map((each) => each.close()))
+  await lenient?.close()
+  await strict?.close()
+  await names?.close()
+})
+
+async function plant(starting: Promise<Planted>): Promise<string> {
+  const started = await starting
+  planted.push(started)
+  return started.url
+}
+
+interface Result {
+  healthy: boolean
+  enabled: boolean
+  findings: { fault: Fault; found: string; remedies: string[] }[]
+}
+
+async function examine(side: Side, id: string, ...words: string[]): Promise<Result & { code: number }> {
+  await side.forgetPing(id)
+  const { code, out, error } = await grandlivre(side.env, ['webhook', 'doctor', id, '--json', ...words])
+  if (out === '') throw new Error(error)
+  return { code, ...JSON.parse(out) }
+}
+
+const answering = (status: number, headers: Record<string, string> = {}) =>
+  plant(startAnswering((response) => void response.writeHead(status, headers).end()))
+
+/** Faults of a receiver on this machine: how it is planted, and words of what the doctor then finds. */
+const faults: Record<string, { fault: Fault; url: () => Promise<string>; says: RegExp }> = {
+  'a port on which nothing listens': {
+    fault: 'connection-refused',
+    url: closedPort,
+    says: /The address is allowed, but .* accepts no connection/,
+  },
+  'a self-signed certificate': {
+    fault: 'tls',
+    url: () => plant(startSelfSigned()),
+    says: /certificate is self-signed/,
+  },
+  'TLS expected of a port without it': {
+    fault: 'tls',
+    url: async () => (await answering(204)).replace('http:', 'https:'),
+    says: /speaks no TLS/,
+  },
+  'a receiver that never answers': {
+    fault: 'time-out',
+    url: () => plant(startAnswering(() => {})),
+    says: /no response within/,
+  },
+  'a receiver that hangs up': {
+    fault: 'no-answer',
+    url: () => plant(startHangingUp()),
+    says: /ended the connection without an HTTP response/,
+  },
+  'a redirect': {
+    fault: 'redirect',
+    url: () => answering(308, { location: 'https://example.com/' }),
+    says: /redirects \(308\), and deliveries follow no redirect/,
+  },
+  'a path that is not there': { fault: '4xx', url: () => answering(404), says: /no route there/ },
+  'a refusal without a reason': { fault: '4xx', url: () => answering(401), says: /says too little/ },
+  'a receiver that fails': { fault: '5xx', url: () => answering(500), says: /Read the log/ },
+  'another secret': {
+    fault: 'wrong-secret',
+    url: () => plant(startVerifying({ secret: 'another' })),
+    says: /Compare the secrets/,
+  },
+  'a proxy that writes bodies anew': {
+    fault: 'body-changed',
+    url: async () => {
+      const receiver = await plant(startVerifying({ secret: lenient.secret }))
+      return plant(startChangingProxy(receiver, { body: indented }))
+    },
+    says: /a proxy before it changes bodies/,
+  },
+  'a receiver that parses the body first': {
+    fault: 'body-changed',
+    url: () => plant(startVerifying({ secret: lenient.secret, read: indented })),
+    says: /Verify the raw bytes/,
+  },
+  'a proxy that removes a header': {
+    fault: 'headers-missing',
+    url: async () => {
+      const receiver = await plant(startVerifying({ secret: lenient.secret }))
+      return plant(startChangingProxy(receiver, { without: 'signature' }))
+    },
+    says: /removes headers/,
+  },
+  'a clock that is ahead': {
+    fault: 'clock',
+    url: () => plant(startVerifying({ secret: lenient.secret, aheadMs: 7 * 60_000 })),
+    says: /The clock of the receiver is 7 minutes ahead of that of the service/,
+  },
+  'a clock that is late': {
+    fault: 'clock',
+    url: () => plant(startVerifying({ secret: lenient.secret, aheadMs: -3 * 3_600_000 })),
+    says: /The clock of the receiver is 3 hours behind that of the service/,
+  },
+}
+
+function indented(body: string): string {
+  return JSON.stringify(JSON.parse(body), null, 2)
+}
+
+describe('the doctor names', () => {
+  test.each(Object.entries(faults))('%s', async (_, { fault, url, says }) => {
+    const id = await lenient.subscribe(await url())
+    const { code, healthy, findings } = await examine(lenient, id)
+    expect([code, healthy, findings.map((each) => each.fault)]).toEqual([1, false, [fault]])
+    expect([findings[0]!.found, ...findings[0]!.remedies].join('\n')).toMatch(says)
+  })
+
+  test('a name that is not in the DNS', async () => {
+    const { code, findings } = await examine(strict, await strict.subscribe('https://nowhere.test/hook'))
+    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['dns']])
+    expect(findings[0]!.found).toMatch(/^The name nowhere\.test has no address/)
+  })
+
+  test('a name that leads to a private network', async () => {
+    const id = await strict.subscribe('https://moved.test/hook')
+    names.names.set('moved.test', ['10.0.0.7'])
+    const { code, findings } = await examine(strict, id)
+    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['address-refused']])
+    expect(findings[0]!.found).toMatch(/refuses this address by its rules: .*private or reserved address/)
+  })
+
+  test('a receiver that was slow a moment ago, and answers in time now', async () => {
+    const receiver = startAnswering((response, attempt) => {
+      if (attempt > 1) response.writeHead(204).end()
+    })
+    const id = await lenient.subscribe(await plant(receiver))
+    await lenient.publish()
+    await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+    const { code, findings } = await examine(lenient, id)
+    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['slow']])
+    expect(findings[0]!.found).toMatch(/slow at times: One attempt at deliveries timed out/)
+  })
+
+  test('an event that the receiver refuses, where it accepts the ping', async () => {
+    const receiver = startAnswering(
+      (response, attempt) => void response.writeHead(attempt === 1 ? 500 : 204).end('out of\u0007 order'),
+    )
+    const id = await lenient.subscribe(await plant(receiver))
+    await lenient.publish()
+    await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+    const { code, findings } = await examine(lenient, id)
+    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['5xx']])
+    expect(findings[0]!.found).toMatch(
+      /The ping is accepted, but delivery \d+ with the events 1-1 was answered with 500/,
+    )
+    expect(findings[0]!.found).toContain(': out of\u0007 order')
+  })
+
+  test('a disabled subscription, first what disabled it, and enables it when that is mended', async () => {
+    let isGone = true
+    const receiver = startAnswering((response) => void response.writeHead(isGone ? 410 : 204).end())
+    const id = await lenient.subscribe(await plant(receiver))
+    await lenient.publish()
+    await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+    const both = await examine(lenient, id, '--enable')
+    expect([both.enabled, both.findings.map(({ fault }) => fault)]).toEqual([false, ['4xx', 'disabled']])
+    isGone = false
+    const { code, findings } = await examine(lenient, id)
+    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['disabled']])
+    expect(findings[0]!.found).toMatch(/disabled since \d{4}-.*Z: the receiver answered 410 Gone\./)
+    expect(await examine(lenient, id, '--enable')).toMatchObject({ code: 0, healthy: true, enabled: true })
+    await until(async () => (await lenient.deliveries(id))[0].state === 'delivered')
+  })
+})
+
+describe('the doctor finds no fault', () => {
+  test('of a receiver that verifies and accepts', async () => {
+    const id = await lenient.subscribe(await plant(startVerifying({ secret: lenient.secret })))
+    const { code, out, error } = await grandlivre(lenient.env, ['webhook', 'doctor', id])
+    expect([code, error]).toEqual([0, ''])
+    expect(out).toMatch(/Ping: 204 \(after \d+ ms\)\nDeliveries: none so far\n\nHealthy: /)
+  })
+
+  test('of a subscription without an address, which it does not ping', async () => {
+    const id = await lenient.subscribe(null)
+    expect(await examine(lenient, id)).toMatchObject({ code: 0, healthy: true, ping: null })
+  })
+})
+
+test('people read the fault and what to do, and the exit code says that there is one', async () => {
+  const id = await lenient.subscribe(await answering(404))
+  const { code, out, error } = await grandlivre(lenient.env, ['webhook', 'doctor', id])
+  expect([code, error]).toEqual([1, `Subscription ${id} does not receive as it should: 4xx\n`])
+  expect(out).toContain('\nFault: 4xx\n  The receiver answers 404.\n  - Correct the path in postUrl')
+})
+
+test('an id that is none, or not the own one, is refused', async () => {
+  expect(await grandlivre(lenient.env, ['webhook', 'doctor'])).toMatchObject({ code: 2 })
+  expect(await grandlivre(lenient.env, ['webhook', 'doctor', 'x'])).toMatchObject({ code: 2 })
+  const { code, error } = await grandlivre(lenient.env, ['webhook', 'doctor', '1'])
+  expect([code, error]).toEqual([1, expect.stringContaining('ERR-WEBHOOK-NOT-FOUND')])
+})
+
+test('the list shows ids, addresses and kinds', async () => {
+  const id = await strict.subscribe('https://moved.example/hook')
+  const { out } = await grandlivre(strict.env, ['webhook', 'list'])
+  expect(out).toContain(`${id}  https://moved.example/hook\n`)
+  const { out: lines } = await grandlivre(strict.env, ['webhook', 'list', '--json'])
+  const listed = lines
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(listed).toContainEqual({
+    id: Number(id),
+    postUrl: 'https://moved.example/hook',
+    onEvents: ['document'],
+    accountingFolderId: ['111'],
+    thirdPartyId: expect.any(Number),
+  })
+})

@@ -1,0 +1,138 @@
+/** `login`, `whoami` and `logout` as their users meet them. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { folders } from '../../../../../test/support/ledgers/tenants.ts'
+import {
+  type ExportStage,
+  folderReference,
+  setExportStage,
+} from '../../../../../test/support/stages/export-stage.ts'
+import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+
+let stage: ExportStage
+let home: string
+let company: Record<string, string>
+let firm: Record<string, string>
+beforeAll(async () => {
+  stage = await setExportStage()
+  company = accessOf(stage.service.url, stage.company)
+  firm = accessOf(stage.service.url, stage.firm)
+})
+afterAll(() => stage.close())
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'grandlivre-login-'))
+  return () => rmSync(home, { recursive: true })
+})
+
+const file = () => join(home, '.config/grandlivre/access.json')
+const folder = `111  Folder 111 (${folderReference})`
+
+test('login checks what it is given before it keeps it, and whoami reads it', async () => {
+  const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
+  const words = ['login', '--url', url!, '--token', token!, '--secret', secret!]
+  const done = await grandlivre({ HOME: home }, words)
+  expect(done).toMatchObject({ code: 0, error: '' })
+  expect(done.out).toContain(`Folder:  ${folder}`)
+  expect(done.out).toContain(`Kept in ${file()}`)
+  expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({ baseUrl: url, token, secret })
+  const seen = await grandlivre({ HOME: home }, ['whoami'])
+  expect(seen.out).toContain('Token:   of a company')
+  expect(seen.out).toContain('GET    /api/v1/mad/movements')
+  expect(seen.out).toContain(`Access:  from ${file()}`)
+  expect(seen.out + done.out).not.toContain(token)
+})
+
+test('login asks for what is missing, and reads the answers from a pipe', async () => {
+  const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
+  const input = `${token}\n${secret}\n`
+  const done = await grandlivre({ HOME: home }, ['login', '--url', url!], { input })
+  expect(done.code).toBe(0)
+  expect(done.error).toBe('Access token (not shown): \nPartner secret (not shown): \n')
+  expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({ baseUrl: url, token, secret })
+})
+
+test('login takes the credentials of the demo, and says that the environment wins', async () => {
+  const credentials = join(home, 'credentials.json')
+  const kept = { baseUrl: stage.service.url, thirdPartySecret: company['GRANDLIVRE_SECRET'] }
+  const tokens = { companyToken: company['GRANDLIVRE_TOKEN'], firmToken: firm['GRANDLIVRE_TOKEN'] }
+  writeFileSync(credentials, JSON.stringify({ ...kept, ...tokens }))
+  const done = await grandlivre({ HOME: home, ...company }, ['login', '--from', credentials])
+  expect(done.code).toBe(0)
+  expect(done.error).toContain('of this environment win over the file')
+  expect(JSON.parse(readFileSync(file(), 'utf8')).token).toBe(tokens.companyToken)
+  // A folder is named by those who hold the token of the firm.
+  await grandlivre({ HOME: home }, ['login', '--from', credentials, '--society', '112'])
+  expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({ token: tokens.firmToken, society: '112' })
+})
+
+test('a token that the service refuses is not kept, and the refusal says what to do', async () => {
+  const { GRANDLIVRE_URL: url, GRANDLIVRE_SECRET: secret } = company
+  const words = ['login', '--url', url!, '--token', 'glv_api_wrong', '--secret', secret!]
+  const refused = await grandlivre({ HOME: home }, words)
+  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused.error).toMatch(
+    /^The access token is not known, .*\(ERR-API-TOKEN-NOT-FOUND\)\nCheck that token and secret belong together\..*\nRequest id: .+\n$/s,
+  )
+  expect(() => readFileSync(file())).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+})
+
+describe('a firm token', () => {
+  test('without a folder: whoami lists the folders, and a pull says how to choose one', async () => {
+    const seen = await grandlivre(firm, ['whoami'])
+    expect(seen.code).toBe(0)
+    for (const line of [
+      'Token:   of a firm, id 110',
+      `  ${folder}`,
+      '  112  Folder 112',
+      'set GRANDLIVRE_SOCIETY',
+    ])
+      expect(seen.out).toContain(line)
+    expect(seen.out).not.toContain('Folder:')
+    const pulled = await grandlivre(firm, ['pull', '--exercice', '11', '--out', join(home, 'a.ndjson')])
+    expect(pulled.code).toBe(1)
+    for (const line of [
+      'The token opens several folders',
+      `  ${folder}`,
+      'or give --society <id> to a command',
+    ])
+      expect(pulled.error).toContain(line)
+  })
+
+  test('with a folder, by option or environment: whoami names it', async () => {
+    expect((await grandlivre(firm, ['whoami', '--society', '112'])).out).toContain('Folder:  112  Folder 112')
+    const env = { ...firm, GRANDLIVRE_SOCIETY: '111' }
+    const { out } = await grandlivre(env, ['whoami', '--json'])
+    expect(JSON.parse(out)).toMatchObject({
+      level: 'firm',
+      target: folders.first.firmId,
+      society: { id: '111' },
+      from: 'environment',
+      rate: { total: 100_000 },
+    })
+  })
+
+  test('with a folder of another firm: an error lists those that it opens', async () => {
+    const { code, error } = await grandlivre(firm, ['whoami', '--society', '121'])
+    expect(code).toBe(1)
+    expect(error).toContain('The token does not open the folder 121\nIt opens:\n  111')
+  })
+})
+
+test('logout removes the file, and then commands say how to get access', async () => {
+  const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
+  await grandlivre({ HOME: home }, ['login', '--url', url!, '--token', token!, '--secret', secret!])
+  expect(await grandlivre({ HOME: home }, ['logout'])).toEqual({
+    code: 0,
+    out: `Removed ${file()}\n`,
+    error: '',
+  })
+  expect(await grandlivre({ HOME: home }, ['whoami'])).toEqual({
+    code: 1,
+    out: '',
+    error:
+      'There is no access to a ledger yet\n' +
+      'Run grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET.\n',
+  })
+})

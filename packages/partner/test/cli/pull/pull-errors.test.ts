@@ -1,0 +1,212 @@
+/** What `grandlivre pull` says when something is wrong, and with which exit code it ends. */
+
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import { until } from '../../../../../test/support/until.ts'
+import { version } from '../../../src/version.ts'
+import { accessOf, grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
+import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+
+let stage: ExportStage
+let env: Record<string, string>
+let proxy: FaultyProxy
+let folder: string
+let out: string
+beforeAll(async () => {
+  stage = await setExportStage()
+  proxy = await startFaultyProxy(stage.service.url)
+  env = accessOf(stage.service.url, stage.company)
+})
+afterAll(async () => {
+  await proxy.close()
+  await stage.close()
+})
+beforeEach(() => {
+  proxy.fault = () => undefined
+  folder = mkdtempSync(join(tmpdir(), 'grandlivre-pull-'))
+  out = join(folder, 'out.ndjson')
+  return () => rmSync(folder, { recursive: true })
+})
+
+const pull = (more: string[], access = env) => grandlivre(access, ['pull', '--out', out, ...more])
+
+test.each([
+  [
+    ['--exercise', '11'],
+    /^There is no option --exercise; is --exercice meant\?\ngrandlivre pull --help shows/,
+  ],
+  [[], /^Name what to pull: --exercice <id or year>, or --from and --to, or --all\n/],
+  [['--all'], /^--all needs --format: json, tra, csv, parquet, fec\n/],
+  [['--all', '--format', 'fec'], /^A FEC is of one exercice: add --exercice <id or year>\n/],
+  [['--all', '--format', 'csv', '--draft'], /^--draft selects movements, and --all pulls a full export\n/],
+  [['--exercice', '11', '--format', 'csv'], /^--format is of a full export: add --all\n/],
+  [['--exercice', '11', '--wire', 'br'], /^--wire takes identity, gzip, zstd, not "br"\n/],
+])('%j is wrong usage: exit code 2, and nothing is made', async (more, message) => {
+  expect(await pull(more)).toEqual({ code: 2, out: '', error: expect.stringMatching(message) })
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('a year that several exercices start or end in is wrong usage, and they are listed', async () => {
+  await stage.staff.client.query(
+    `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
+     values (100, 111, 9001, '2030-07-01', '2031-06-30'), (100, 111, 9002, '2031-07-01', '2032-06-30')`,
+  )
+  expect(await pull(['--exercice', '2031'])).toMatchObject({
+    code: 2,
+    error: expect.stringMatching(
+      /^--exercice 2031 may mean any of these; give the id of one:\n {2}9001 {2}2030-07-01 to 2031-06-30 .*\n {2}9002 /,
+    ),
+  })
+  expect((await pull(['--exercice', '2032', '--json'])).code).toBe(0)
+  const none = await pull(['--exercice', '1990', '--force'])
+  expect(none).toMatchObject({
+    code: 1,
+    error: expect.stringMatching(/^The folder has no exercice 1990\nIt has:\n/),
+  })
+  expect(none.error).toContain('  9002  2031-07-01 to 2032-06-30')
+})
+
+describe('exit code 1, and what to do, for', () => {
+  const fails = async (run: ReturnType<typeof pull>, ...lines: string[]) => {
+    const { code, out: printed, error } = await run
+    expect([code, printed]).toEqual([1, ''])
+    for (const line of lines) expect(error).toContain(line)
+    expect(existsSync(out)).toBe(false)
+  }
+
+  test('a wrong token', () =>
+    fails(
+      pull(['--exercice', '11'], { ...env, GRANDLIVRE_TOKEN: 'glv_api_wrong' }),
+      '(ERR-API-TOKEN-NOT-FOUND)\nCheck that token and secret belong together.',
+      '\nRequest id: ',
+    ))
+
+  test('an address where nothing answers', () =>
+    fails(
+      pull(['--exercice', '11'], { ...env, GRANDLIVRE_URL: 'http://127.0.0.1:1' }),
+      'ECONNREFUSED 127.0.0.1:1 (CONNECTION-FAILED)\nCheck the address',
+      'Address: http://127.0.0.1:1, from the environment\n',
+    ))
+
+  test('an address where something else answers', async () => {
+    const other = createServer((_, answer) => answer.writeHead(404).end('<h1>Not here</h1>'))
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    try {
+      await fails(
+        pull(['--exercice', '11'], { ...env, GRANDLIVRE_URL: url }),
+        'status 404 and no error code (UNEXPECTED-ANSWER)',
+        `Address: ${url}, from the environment\n`,
+      )
+    } finally {
+      other.close()
+    }
+  })
+
+  test('a period that the service refuses', () =>
+    fails(
+      pull(['--from', '2025-01-01', '--to', '2026-01-01']),
+      'endDate',
+      '(ERR-VALIDATION)\nCorrect what `details.issues` names',
+    ))
+
+  test('a folder that is not there, and one in place of the file', async () => {
+    const missing = join(folder, 'none')
+    const into = (path: string) => grandlivre(env, ['pull', '--exercice', '11', '--out', path])
+    await fails(
+      into(join(missing, 'a.ndjson')),
+      `There is no folder ${missing}\nRun mkdir -p '${missing}' first.\n`,
+    )
+    await fails(into(folder), `${folder} is a folder\nName a file in it: --out ${folder}/2025.ndjson\n`)
+  })
+
+  test('a disk that is full: the same command goes on when there is room', async () => {
+    const words = ['pull', '--exercice', '11', '--out', out]
+    // No file may be longer than 8 KiB: the first write ends there, as on a disk that is full.
+    const limited = { ...env, NODE_DISABLE_COMPILE_CACHE: '1' }
+    const { code, error } = await startGrandlivre(limited, words, 'ulimit -c 0 -f 8').ended
+    expect(code).toBe(1)
+    expect(error).toContain(`There is no room for ${out}.part: EFBIG`)
+    expect(error).toContain('\nMake room and run the same command: it goes on.')
+    expect(existsSync(out)).toBe(false)
+    expect((await pull(['--exercice', '11'])).code).toBe(0)
+    expect(readdirSync(folder)).toEqual(['out.ndjson'])
+  })
+})
+
+test('Ctrl-C ends a pull with exit code 130 and says how to go on', async () => {
+  proxy.fault = (path) =>
+    path.includes('/mad/movements?') ? { kind: 'stall', afterBytes: 20_000 } : undefined
+  const access = { ...env, GRANDLIVRE_URL: proxy.url }
+  const run = startGrandlivre(access, ['pull', '--exercice', '11', '--out', out])
+  await until(() => existsSync(`${out}.part.json`) && proxy.open() > 0)
+  run.child.kill('SIGINT')
+  const { code, error } = await run.ended
+  expect([code, error]).toEqual([
+    130,
+    expect.stringContaining(`The same command goes on with ${out}.part.\n`),
+  ])
+  await until(() => proxy.open() === 0)
+})
+
+describe('a full export', () => {
+  test('is made, downloaded and verified, compressed as the name of the file says', async () => {
+    const path = join(folder, 'folder.csv.gz')
+    const words = ['pull', '--all', '--format', 'csv', '--out', path]
+    const { code, out: printed } = await grandlivre(env, [...words, '--json'])
+    expect(code).toBe(0)
+    const result = JSON.parse(printed)
+    const content = gunzipSync(await readFile(path))
+    expect(result).toMatchObject({
+      file: path,
+      contentBytes: content.length,
+      isContentVerified: true,
+      society: '111',
+    })
+    expect(readdirSync(folder)).toEqual(['folder.csv.gz'])
+    const again = await grandlivre(env, [...words, '--force'])
+    expect(again.error).toContain('The service had made this export within the last hour')
+    expect(again.out).toContain(`SHA-256  ${result.sha256}\nWhole:   `)
+  })
+
+  test('does not replace a pull of movements that is unfinished under its name', async () => {
+    proxy.fault = (path) =>
+      path.includes('/mad/movements?') ? { kind: 'stall', afterBytes: 20_000 } : undefined
+    const access = { ...env, GRANDLIVRE_URL: proxy.url }
+    const interruption = new AbortController()
+    const words = ['pull', '--exercice', '11', '--out', out]
+    const run = grandlivre(access, words, { signal: interruption.signal })
+    await until(() => existsSync(`${out}.part.json`) && proxy.open() > 0)
+    interruption.abort(new Error('Interrupted'))
+    expect((await run).code).toBe(130)
+    const { code, error } = await pull(['--all', '--format', 'csv'])
+    expect([code, error]).toEqual([
+      1,
+      expect.stringContaining(`${out}.part is an unfinished pull of movements\n`),
+    ])
+    expect((await pull(['--all', '--format', 'csv', '--force'])).code).toBe(0)
+    expect(readdirSync(folder)).toEqual(['out.ndjson'])
+  })
+})
+
+test('the overview lists the commands, and each has a help of at most 80 columns', async () => {
+  const overview = await grandlivre({}, ['--help'])
+  expect(overview.code).toBe(0)
+  const names = [...overview.out.matchAll(/^ {2}(\w+( \w+)?) {2}/gm)].map(([, name]) => name!)
+  expect(names).toEqual(expect.arrayContaining(['login', 'logout', 'whoami', 'pull']))
+  for (const name of names) {
+    const { code, out: help, error } = await grandlivre({}, [...name.split(' '), '--help'])
+    expect([code, error]).toEqual([0, ''])
+    expect(help).toContain(`Usage: grandlivre ${name}`)
+    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([])
+  }
+  expect(await grandlivre({}, ['--version'])).toEqual({ code: 0, out: `${version}\n`, error: '' })
+  expect((await grandlivre({}, [])).code).toBe(2)
+})

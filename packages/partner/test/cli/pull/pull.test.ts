@@ -1,0 +1,313 @@
+/** `grandlivre pull`: a file that is whole or absent, whatever happens on the way. */
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { until } from '../../../../../test/support/until.ts'
+import { type Pulled, pullMovements } from '../../../src/cli/pull/pull-movements.ts'
+import { Grandlivre } from '../../../src/client/grandlivre.ts'
+import { grandlivre, testTerminal } from '../../support/cli/command-line.ts'
+import { factsOfFile, setYearStage, type YearStage } from '../../support/cli/year-stage.ts'
+import type { Fault } from '../../support/client/faulty-proxy.ts'
+
+let stage: YearStage
+beforeAll(async () => {
+  stage = await setYearStage()
+})
+afterAll(() => stage.close())
+
+let nth = 0
+let out: string
+beforeEach(() => {
+  nth += 1
+  out = join(stage.out, `${nth}.ndjson`)
+})
+afterEach(() => {
+  stage.proxy.fault = () => undefined
+})
+
+const words = (...more: string[]) => ['pull', '--exercice', stage.exerciceId, '--out', out, ...more]
+const filesOf = (path: string) =>
+  readdirSync(stage.out).filter((name) => join(stage.out, name).startsWith(path))
+const stateOf = async (path: string) =>
+  JSON.parse(await readFile(`${path}.part.json`, 'utf8').catch(() => '{}'))
+const isStream = (path: string) => path.includes('/mad/movements?')
+
+/** Runs a pull until its file has a piece, then interrupts it. */
+async function interruptPull(path = out): Promise<string> {
+  const interruption = new AbortController()
+  stage.proxy.fault = (asked) => (isStream(asked) ? { kind: 'stall', afterBytes: 1_900_000 } : undefined)
+  const command = ['pull', '--exercice', stage.exerciceId, '--out', path]
+  const run = grandlivre(stage.proxied, command, { signal: interruption.signal })
+  await until(async () => (await stateOf(path)).rows > 0)
+  interruption.abort(new Error('Interrupted'))
+  const { code, error } = await run
+  stage.proxy.fault = () => undefined
+  expect(code).toBe(130)
+  return error
+}
+
+describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', (ending) => {
+  test('has the bytes of the service, and nothing else is left', async () => {
+    const path = join(stage.out, `whole.${ending}`)
+    const source = await stage.source()
+    const { code, out: printed } = await grandlivre(stage.env, words('--json').with(4, path))
+    expect(code).toBe(0)
+    const result: Pulled & { file: string } = JSON.parse(printed)
+    const { size, fileSha256 } = sizeAndHash(path)
+    expect(result).toMatchObject({
+      ...source,
+      file: path,
+      fileBytes: size,
+      provedBy: 'trailers',
+      connections: 1,
+    })
+    expect(await factsOfFile(path)).toEqual(source)
+    expect(filesOf(path)).toEqual([`whole.${ending}`])
+    expect(fileSha256).toHaveLength(64)
+  })
+
+  test('continues after an interruption, and is compared with the ledger', async () => {
+    const path = join(stage.out, `continued.${ending}`)
+    const message = await interruptPull(path)
+    expect(message).toContain(`Interrupted. The same command goes on with ${path}.part.`)
+    expect(filesOf(path)).toEqual([`continued.${ending}.part`, `continued.${ending}.part.json`])
+    const { rows } = await stateOf(path)
+    stage.proxy.asked = []
+    const { error, out: printed } = await grandlivre(stage.proxied, words('--json').with(4, path))
+    expect(error).toContain(`Going on after ${rows.toLocaleString('en')} movements of an earlier run`)
+    const source = await stage.source()
+    expect(JSON.parse(printed)).toMatchObject({ ...source, provedBy: 'blocks' })
+    expect(await factsOfFile(path)).toEqual(source)
+    expect(filesOf(path)).toEqual([`continued.${ending}`])
+    const [asked] = stage.proxy.asked.filter((request) => isStream(request.path))
+    expect(asked?.path).toContain('&after=')
+    expect(asked?.headers['if-match']).toBeDefined()
+  })
+})
+
+/** The first answer with movements is spoilt. */
+function spoiltOnce(fault: Fault) {
+  const faults = [fault]
+  return (path: string) => (isStream(path) ? faults.shift() : undefined)
+}
+
+function sizeAndHash(path: string) {
+  const bytes = readFileSync(path)
+  return { size: bytes.length, fileSha256: createHash('sha256').update(bytes).digest('hex') }
+}
+
+describe('an answer that is spoiled', () => {
+  const pullThrough = async (faults: Fault[]) => {
+    const { proxied, proxy, exerciceId: exercice, folderId: society } = stage
+    const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = proxied as never
+    proxy.fault = (path) => (isStream(path) ? faults.shift() : undefined)
+    const ledger = new Grandlivre({ baseUrl, token, secret, stallMs: 300, pacing: { random: () => 0 } })
+    const printed = { out: '', error: '' }
+    const selection = { exercice }
+    const order = {
+      out,
+      selection,
+      source: { baseUrl, society, selection },
+      force: false,
+      encoding: 'identity' as const,
+    }
+    const signal = new AbortController().signal
+    return pullMovements(order, { ledger, terminal: testTerminal(printed), signal })
+  }
+
+  test.each(['cut', 'end', 'stall'] as const)(
+    'by a %s, twice: the file is that of the service',
+    async (kind) => {
+      const faults: Fault[] = [1_000_000, 700_001].map((afterBytes) => ({ kind, afterBytes }))
+      const source = await stage.source()
+      expect(await pullThrough(faults)).toMatchObject({ ...source, provedBy: 'blocks', connections: 3 })
+      expect(await factsOfFile(out)).toEqual(source)
+      expect(filesOf(out)).toHaveLength(1)
+    },
+  )
+
+  test('by trailers that are lost: the file is compared with the ledger', async () => {
+    const source = await stage.source()
+    expect(await pullThrough([{ kind: 'noTrailers' }])).toMatchObject({ ...source, provedBy: 'blocks' })
+    expect(await factsOfFile(out)).toEqual(source)
+  })
+
+  test('by one bit, with a row count and without its SHA-256: it is pulled again, and proven by blocks', async () => {
+    stage.proxy.fault = spoiltOnce({ kind: 'trailers', dropped: ['x-content-sha256'], at: 300_000 })
+    const { code, out: printed, error } = await grandlivre(stage.proxied, words())
+    expect([code, error]).toEqual([0, expect.stringContaining('cannot be proven: beginning anew')])
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+    expect(printed).toContain('Whole:   the file was compared with the blocks of the ledger')
+    expect(printed).not.toContain('row count and SHA-256')
+  })
+
+  test('by one bit: it is pulled again, and after five attempts there is no file', async () => {
+    const source = await stage.source()
+    expect(await pullThrough([{ kind: 'flip', at: 300_000 }])).toMatchObject(source)
+    expect(await factsOfFile(out)).toEqual(source)
+    rmSync(out)
+    const flips: Fault[] = Array.from({ length: 5 }, () => ({ kind: 'flip', at: 300_000 }))
+    await expect(pullThrough(flips)).rejects.toThrow('could not be proven in 5 attempts')
+    expect(existsSync(out)).toBe(false)
+    // The next run continues with nothing of it.
+    expect((await grandlivre(stage.proxied, words())).error).not.toContain('Going on after')
+    expect(await factsOfFile(out)).toEqual(source)
+  })
+})
+
+describe('a ledger that changes', () => {
+  test('between two runs: the second begins anew, and says so', async () => {
+    await interruptPull()
+    await stage.change(3)
+    const { code, error } = await grandlivre(stage.env, words())
+    // Another address is another source, so the environment of the first run is needed.
+    expect([code, error]).toEqual([1, expect.stringContaining('is an unfinished pull of')])
+    const second = await grandlivre(stage.proxied, words())
+    expect(second.error).toContain('The ledger changed between two parts of the transfer: beginning anew')
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+  })
+
+  test('after the last byte, before the file is compared: it is pulled again', async () => {
+    await interruptPull()
+    let changes = 0
+    stage.proxy.fault = async (path) => {
+      const isLast = stage.proxy.asked.filter((request) => request.path.includes('/blocks')).length === 2
+      if (path.includes('/blocks') && isLast && changes++ === 0) await stage.change(1)
+      return undefined
+    }
+    stage.proxy.asked = []
+    const { code, error } = await grandlivre(stage.proxied, words())
+    expect(error).toContain('The ledger changed before the file was compared with it: beginning anew')
+    expect([code, changes]).toEqual([0, 1])
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+  })
+})
+
+describe('an unfinished file', () => {
+  test('that was damaged meanwhile is found, and pulled again', async () => {
+    await interruptPull()
+    const file = openSync(`${out}.part`, 'r+')
+    writeSync(file, 'x', 100_000)
+    const { code, error } = await grandlivre(stage.proxied, words())
+    expect(code).toBe(0)
+    expect(error).toContain('differ from the ledger: beginning anew')
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+  })
+
+  test('that has more or fewer movements than its state says is pulled again', async () => {
+    for (const difference of [1, -1]) {
+      await interruptPull()
+      const state = await stateOf(out)
+      writeFileSync(`${out}.part.json`, JSON.stringify({ ...state, rows: state.rows + difference }))
+      const { code, error } = await grandlivre(stage.proxied, words())
+      expect([code, error]).toEqual([0, expect.stringMatching(/in all parts, and .*: beginning anew/)])
+      expect(await factsOfFile(out)).toEqual(await stage.source())
+      rmSync(out)
+    }
+  })
+
+  test('that another pull has replaced meanwhile does not become the file', async () => {
+    stage.proxy.fault = async (path) => {
+      if (isStream(path)) {
+        rmSync(`${out}.part`)
+        writeFileSync(`${out}.part`, 'of another one')
+      }
+      return undefined
+    }
+    const { code, error } = await grandlivre(stage.proxied, words())
+    expect([code, error]).toEqual([
+      1,
+      expect.stringContaining('.part was moved, or replaced by another pull'),
+    ])
+    expect(existsSync(out)).toBe(false)
+  })
+
+  test('that has lost its end begins anew, and one that is longer than its state is cut', async () => {
+    await interruptPull()
+    // More than is still to come.
+    writeFileSync(`${out}.part`, 'x'.repeat(3_000_000), { flag: 'a' })
+    const { error } = await grandlivre(stage.proxied, words())
+    expect(error).toContain('Going on after')
+    expect(error).not.toContain('beginning anew')
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+    out = join(stage.out, 'shorter.ndjson')
+    await interruptPull()
+    truncateSync(`${out}.part`, 1000)
+    expect((await grandlivre(stage.proxied, words())).error).not.toContain('Going on after')
+    expect(await factsOfFile(out)).toEqual(await stage.source())
+  })
+
+  test('of another selection is refused and named; --force discards it', async () => {
+    await interruptPull()
+    const other = words('--draft')
+    const refused = await grandlivre(stage.proxied, other)
+    expect(refused.code).toBe(1)
+    expect(refused.error).toContain(
+      `${out}.part is an unfinished pull of exercice ${stage.exerciceId} of the folder ${stage.folderId} at`,
+    )
+    expect(refused.error).toContain(`this one is of draft true, exercice ${stage.exerciceId} of the folder`)
+    expect((await grandlivre(stage.proxied, [...other, '--force'])).code).toBe(0)
+    expect(filesOf(out)).toHaveLength(1)
+  })
+
+  test('that is not of a pull is left alone', async () => {
+    writeFileSync(`${out}.part`, 'mine')
+    const refused = await grandlivre(stage.env, words())
+    expect([refused.code, refused.error]).toEqual([1, expect.stringContaining('is not an unfinished pull')])
+    writeFileSync(`${out}.part.json`, '{}')
+    const again = await grandlivre(stage.env, words())
+    expect(again.error).toContain(`${out}.part.json is not the state of an unfinished pull`)
+    expect(readFileSync(`${out}.part`, 'utf8')).toBe('mine')
+  })
+
+  test('that a running process writes is left to it', async () => {
+    await interruptPull()
+    const state = { ...(await stateOf(out)), pid: process.ppid }
+    writeFileSync(`${out}.part.json`, JSON.stringify(state))
+    const { code, error } = await grandlivre(stage.proxied, words('--force'))
+    expect([code, error]).toEqual([
+      1,
+      expect.stringContaining(`Another pull, process ${process.ppid}, writes`),
+    ])
+  })
+})
+
+test('an existing file is refused; with --force it stays until the new one is proven', async () => {
+  writeFileSync(out, 'old')
+  const refused = await grandlivre(stage.env, words())
+  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused.error).toContain(`${out} exists\nChoose another --out, or give --force to replace it.`)
+  stage.proxy.fault = (path) => (isStream(path) ? { kind: 'flip', at: 10 } : undefined)
+  expect((await grandlivre(stage.proxied, words('--force'))).code).toBe(1)
+  expect(readFileSync(out, 'utf8')).toBe('old')
+  stage.proxy.fault = () => undefined
+  expect((await grandlivre(stage.proxied, words('--force'))).code).toBe(0)
+  expect(await factsOfFile(out)).toEqual(await stage.source())
+})
+
+test('the state of a pull that was killed after its last step does not matter', async () => {
+  await interruptPull()
+  rmSync(`${out}.part`)
+  const { code } = await grandlivre(stage.env, words('--draft'))
+  expect([code, filesOf(out)]).toEqual([0, [`${nth}.ndjson`]])
+})
+
+test('an empty selection is an empty file, which can be decompressed', async () => {
+  for (const ending of ['ndjson', 'ndjson.gz', 'ndjson.zst']) {
+    const path = join(stage.out, `empty.${ending}`)
+    const command = ['pull', '--from', '1999-01-01', '--to', '1999-12-31', '--out', path, '--json']
+    expect(JSON.parse((await grandlivre(stage.env, command)).out)).toMatchObject({ rows: 0, bytes: 0 })
+    expect((await factsOfFile(path)).rows).toBe(0)
+  }
+})

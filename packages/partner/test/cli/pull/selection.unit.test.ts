@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { type Exercice, matching, wantedOf } from '../../../src/cli/pull/selection.ts'
+
+const year = (producerId: string, start: string, end: string, name = 'N'): Exercice => ({
+  producerId,
+  name,
+  period: { start, end },
+})
+const exercices = [
+  year('2026', '2022-07-01', '2023-06-30', 'N-2'),
+  year('41', '2023-07-01', '2024-06-30', 'N-1'),
+  year('42', '2024-07-01', '2025-12-31', 'N'),
+]
+const idsFor = (word: string) => matching(word, exercices).map(({ producerId }) => producerId)
+
+describe('an exercice', () => {
+  test.each([
+    ['by its id', '41', ['41']],
+    ['by the only year that it starts or ends in', '2025', ['42']],
+    ['by its id, even where that looks like a year', '2026', ['2026']],
+    ['by its name', 'n-1', ['41']],
+    ['by a year of two', '2024', ['41', '42']],
+    ['by a year of none', '2021', []],
+    ['by a name that none has', 'N+1', []],
+  ])('%s: %s means %j', (_, word, ids) => {
+    expect(idsFor(word)).toEqual(ids)
+  })
+})
+
+describe('the options', () => {
+  test('become a selection', () => {
+    expect(wantedOf({ exercice: '2025', draft: true, 'class-account': ['60,61', '7'] })).toEqual({
+      exercice: '2025',
+      filters: { draft: true, classAccount: ['60', '61', '7'] },
+    })
+    const period = { from: '2025-01-01', to: '2025-03-31', 'date-filter': 'platform' }
+    expect(wantedOf({ ...period, lettering: 'none', source: 'OCR' })).toEqual({
+      period: { startDate: '2025-01-01', endDate: '2025-03-31', dateFilter: 'platform' },
+      filters: { lettering: 'none', source: 'OCR' },
+    })
+  })
+
+  test.each([
+    [{}, 'Name what to pull: --exercice <id or year>, or --from and --to, or --all'],
+    [{ from: '2025-01-01' }, '--from and --to belong together; --to is missing'],
+    [{ exercice: '1', to: '2025-01-01' }, '--exercice and --to exclude each other'],
+    [{ exercice: '1', lettering: 'some' }, '--lettering takes none, partial, complete, not "some"'],
+    [{ exercice: '1', 'date-filter': 'document' }, '--exercice and --date-filter exclude each other'],
+  ])('%j: %s', (values, message) => {
+    expect(() => wantedOf(values)).toThrow(message)
+  })
+})

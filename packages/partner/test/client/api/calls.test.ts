@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { request } from '../../../../../test/support/service.ts'
+import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import type { Account, Exercice, Grandlivre } from '../../../src/client/grandlivre.ts'
+import { libraryOf } from '../../support/client/library.ts'
+
+let stage: ExportStage
+let ledger: Grandlivre
+beforeAll(async () => {
+  stage = await setExportStage()
+  ledger = libraryOf(stage.company, stage.service.url)
+})
+afterAll(async () => {
+  ledger.close()
+  await stage.close()
+})
+
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'no error',
+    ({ code, status }) => [code, status],
+  )
+
+test('a route answers what it answers to everybody, in the current version of the interface', async () => {
+  const accounts: Account[] = await ledger.get('/mad/accounts')
+  const { body } = await request(`${stage.service.url}/api/v1/mad/accounts?version=1.0.0`, stage.company)
+  expect(accounts.length).toBeGreaterThan(3)
+  expect(accounts).toEqual(body)
+  const [exercice]: Exercice[] = await ledger.get('/mad/exercices')
+  const some = { idExercice: exercice!.producerId, classAccount: ['6', '401'] }
+  const balance = await ledger.get('/mad/balance', { query: some })
+  expect(balance.length).toBeGreaterThan(0)
+  expect(balance.map(({ account }) => account.number).filter((number) => !/^(6|401)/.test(number))).toEqual(
+    [],
+  )
+})
+
+test('a subscription is made, read, patched, replaced and deleted', async () => {
+  const made = await ledger.post('/webhook', { body: { postUrl: null, onEvents: ['document'] } })
+  expect(made.signingSecret).toMatch(/^whsec_/)
+  const path = { id: made.id }
+  const patch = [{ op: 'replace' as const, path: '/onEvents', value: ['ledger', 'document'] }]
+  expect((await ledger.patch('/webhook/{id}', { path, body: patch })).onEvents.sort()).toEqual([
+    'document',
+    'ledger',
+  ])
+  const replaced = await ledger.put('/webhook/{id}', {
+    path,
+    body: { postUrl: null, onEvents: ['portfolio'] },
+  })
+  expect(replaced.onEvents).toEqual(['portfolio'])
+  const merged = await ledger.patch('/webhook/{id}', { path, body: { onEvents: ['ledger'] } })
+  expect(merged.onEvents).toEqual(['ledger'])
+  expect((await ledger.get('/webhook/{id}', { path })).id).toBe(made.id)
+  expect(await ledger.delete('/webhook/{id}', { path })).toBeNull()
+  expect(await codeOf(ledger.get('/webhook/{id}', { path }))).toEqual(['ERR-WEBHOOK-NOT-FOUND', 404])
+})
+
+test('a refusal says what is wrong and what to do', async () => {
+  const call = ledger.get('/mad/balance', { query: { idExercice: '1x' } })
+  await expect(call).rejects.toMatchObject({
+    code: 'ERR-VALIDATION',
+    status: 400,
+    issues: [{ parameter: 'idExercice', message: expect.any(String) }],
+    remedy: expect.stringContaining('details.issues'),
+    requestId: expect.any(String),
+  })
+  expect(await codeOf(ledger.get('/webhook/{id}', { path: { id: '' } }))).toEqual(['INVALID-OPTION', 0])
+})
+
+test('a name that no route has does not compile', async () => {
+  const wrong = [
+    // @ts-expect-error: no such route
+    () => ledger.get('/mad/acounts'),
+    // @ts-expect-error: no such parameter
+    () => ledger.get('/mad/balance', { query: { idExercise: '1' } }),
+    // @ts-expect-error: the route needs an id
+    () => ledger.get('/webhook/{id}'),
+    // @ts-expect-error: a year is read as a stream
+    () => ledger.get('/mad/movements'),
+    // @ts-expect-error: the body needs onEvents
+    () => ledger.post('/webhook', { body: { postUrl: null } }),
+  ]
+  expect(wrong).toHaveLength(5)
+})

@@ -1,0 +1,372 @@
+/** What the library does when the ledger changes: under a stream, between two calls of `changes`, and in a repair. */
+import { createHash } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { applyDelta } from '../../../../test/support/changes/apply-delta.ts'
+import { until } from '../../../../test/support/until.ts'
+import type { Changes, EntryRange, LedgerCopy } from '../../src/client/grandlivre.ts'
+import { type ClientStage, setClientStage } from '../support/client/client-stage.ts'
+import type { Fault } from '../support/client/faulty-proxy.ts'
+
+let stage: ClientStage
+let exercice: string
+/** Ids of the year's entries, ascending. */
+let ids: number[]
+
+beforeAll(async () => {
+  stage = await setClientStage(2_000)
+  ;({ exercice } = stage)
+  const entries = (await entriesNow()).toString().trimEnd().split('\n')
+  ids = entries.map((line) => Number(JSON.parse(line).producerId))
+})
+
+afterAll(() => stage?.close())
+
+beforeEach(() => {
+  stage.proxy.asked = []
+  stage.proxy.fault = () => undefined
+})
+
+const movementsNow = () => stage.source(`/mad/movements?version=1.0.0&idExercice=${exercice}`)
+const entriesNow = () => stage.source(`/mad/entries?version=1.0.0&idExercice=${exercice}`)
+
+/** Gives these entries, or all, a comment that they never had. */
+let comments = 0
+function change(changed?: number[]): Promise<void> {
+  comments += 1
+  const where = changed ? `id in (${changed.join(',')})` : `exercice_id = ${exercice}`
+  return stage.change(`update entries set comment = 'comment ${comments}' where ${where}`)
+}
+
+/** One answer is spoilt, while the ledger changes. */
+function spoilOnce(fault: Fault, meanwhile: () => Promise<void>): void {
+  let isSpoilt = false
+  stage.proxy.fault = async (path) => {
+    if (isSpoilt || path.includes('blocks')) {
+      if (isSpoilt) await meanwhile()
+      meanwhile = async () => {}
+      return undefined
+    }
+    isSpoilt = true
+    return fault
+  }
+}
+
+/** Not by `rejects`, which would print megabytes if there is no error. */
+const errorOf = (reading: Promise<unknown>) =>
+  reading.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+
+async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = []
+  for await (const chunk of chunks) all.push(chunk)
+  return Buffer.concat(all)
+}
+
+test.each(['cut', 'end'] as const)(
+  'an answer that is %s while the ledger changes: the stream begins again when its reader has discarded what it has',
+  async (kind) => {
+    spoilOnce({ kind, afterBytes: 1_000_000 }, () => change([ids[0]!]))
+    let kept: Uint8Array[] = []
+    const reasons: string[] = []
+    const onRestart = async (reason: string) => {
+      await Promise.resolve()
+      reasons.push(reason)
+      kept = []
+    }
+    const stream = stage.ledger().movements({ exercice }, { encoding: 'identity', onRestart })
+    for await (const chunk of stream.chunks()) kept.push(chunk)
+    expect(Buffer.concat(kept).equals(await movementsNow())).toBe(true)
+    expect(reasons).toEqual([expect.stringContaining('ledger')])
+    expect(stream.progress).toMatchObject({ restarts: 1, bytes: Buffer.concat(kept).length })
+  },
+)
+
+test('without onRestart the stream ends with LEDGER-CHANGED, which says how many rows were given out', async () => {
+  spoilOnce({ kind: 'cut', afterBytes: 1_000_000 }, () => change([ids[0]!]))
+  const stream = stage.ledger().movements({ exercice }, { encoding: 'identity' })
+  const error = await errorOf(joined(stream.chunks()))
+  expect(error).toMatchObject({
+    code: 'LEDGER-CHANGED',
+    message: expect.stringContaining(`${stream.progress.rows} rows`),
+  })
+})
+
+test('a stream begins again by itself if nothing was given out, and when the row to resume after is gone', async () => {
+  spoilOnce({ kind: 'cut', afterBytes: 200 }, () => change([ids[0]!]))
+  const stream = stage.ledger().movements({ exercice }, { encoding: 'identity' })
+  expect((await joined(stream.chunks())).equals(await movementsNow())).toBe(true)
+
+  const resume = { after: '9007199254740991', etag: stream.progress.etag!, rows: 10 }
+  const refused = stage.ledger().movements({ exercice }, { resume })
+  expect(await errorOf(joined(refused.chunks()))).toMatchObject({ code: 'LEDGER-CHANGED' })
+  let restarts = 0
+  const onRestart = () => {
+    restarts += 1
+  }
+  const begun = stage.ledger().movements({ exercice }, { resume, onRestart })
+  expect((await joined(begun.chunks())).equals(await movementsNow())).toBe(true)
+  expect(restarts).toBe(1)
+})
+
+test('blocks and stream are of one state, also while the ledger changes between the two', async () => {
+  let changes = 0
+  stage.proxy.fault = async (path) => {
+    if (!path.includes('blocks') && changes < 2) {
+      changes += 1
+      await change([ids[changes]!])
+    }
+    return undefined
+  }
+  const stream = stage.ledger().movements({ exercice }, { proof: 'blocks' })
+  expect((await joined(stream.chunks())).equals(await movementsNow())).toBe(true)
+  expect(stream.progress).toMatchObject({ connections: 1, provedBy: 'blocks' })
+})
+
+/** The answer as its bytes were. */
+async function deltaOf(changes: Changes<unknown>): Promise<string> {
+  const { since, cursor, ranges: entries } = changes
+  return `${JSON.stringify({ since, cursor, entries })}\n${await joined(changes.lines())}`
+}
+
+const faults: [string, Fault | undefined][] = [
+  ['nothing', undefined],
+  ['a cut in the first line', { kind: 'cut', afterBytes: 20 }],
+  ['a cut', { kind: 'cut', afterBytes: 10_000 }],
+  ['a stall', { kind: 'stall', afterBytes: 10_000 }],
+  ['an early end', { kind: 'end', afterBytes: 10_000 }],
+  ['a missing trailer', { kind: 'noTrailers' }],
+]
+test.each(faults)('changes that many lines show, with %s on the way', async (_, fault) => {
+  const ledger = stage.ledger({ stallMs: 200 })
+  const selection = { exercice, classAccount: ['6', '44'] }
+  const before = ledger.movements(selection)
+  const copy = (await joined(before.chunks())).toString()
+  await change(ids.filter((_, place) => place % 15 === 0))
+  let isSpoilt = false
+  stage.proxy.fault = (path) => {
+    if (isSpoilt || !path.includes('since')) return undefined
+    isSpoilt = true
+    return fault
+  }
+  const changes = await ledger.changes(before.progress.cursor!, selection, { encoding: 'identity' })
+  const delta = await deltaOf(changes)
+  expect(Buffer.byteLength(delta), 'more than the fault lets pass').toBeGreaterThan(20_000)
+  expect(applyDelta(copy, delta) === (await joined(ledger.movements(selection).chunks())).toString()).toBe(
+    true,
+  )
+})
+
+test('changes that end early after a whole line, without trailers, are not taken for whole', async () => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  const path = `/mad/movements?version=1.0.0&idExercice=${exercice}&since=${cursor}`
+  const expected = await stage.source(path)
+  const ends = [0, 20_000, 30_000].map((from) => expected.indexOf(10, from) + 1)
+  stage.proxy.fault = (asked) => {
+    if (!asked.includes('since')) return { kind: 'noTrailers' }
+    const afterBytes = ends.shift()
+    return afterBytes === undefined ? { kind: 'noTrailers' } : { kind: 'end', afterBytes }
+  }
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect((await deltaOf(changes)) === expected.toString()).toBe(true)
+  expect(ends).toEqual([])
+})
+
+test('changes of entries, item by item, and none where nothing has changed', async () => {
+  const ledger = stage.ledger()
+  const before = ledger.entries({ exercice })
+  await joined(before.chunks())
+  const unchanged = await ledger.changes(before.progress.cursor!, { exercice }, { of: 'entries' })
+  expect([unchanged.ranges, unchanged.cursor]).toEqual([[], before.progress.cursor])
+  expect(await joined(unchanged.lines())).toHaveLength(0)
+  await change([ids[3]!, ids[5]!])
+  const changes = await ledger.changes(before.progress.cursor!, { exercice }, { of: 'entries' })
+  const found: string[] = []
+  for await (const entry of changes.items()) found.push(entry.producerId)
+  expect(found).toEqual([String(ids[3]), String(ids[5])])
+})
+
+test('a request that waits ends when the ledger changes', async () => {
+  // Waiting is neither a missing answer nor a slow transfer.
+  const ledger = stage.ledger({ answerMs: 1_000, stallMs: 100 })
+  const { cursor } = await ledger.blocks({ exercice })
+  const waiting = ledger.changes(cursor, { exercice }, { wait: 30 })
+  await until(() => stage.proxy.asked.some(({ path }) => path.includes('wait=30')))
+  await new Promise((waited) => setTimeout(waited, 300))
+  await change([ids[7]!])
+  const { ranges } = await waiting
+  expect(ranges).toEqual([[String(ids[7]), String(ids[7])]])
+})
+
+test('a ledger that changes while its changes are read: LEDGER-CHANGED', async () => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  spoilOnce({ kind: 'cut', afterBytes: 20_000 }, () => change([ids[0]!]))
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
+})
+
+test('changes of which nothing was given out are asked for again in the new state', async () => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change([ids[0]!])
+  spoilOnce({ kind: 'cut', afterBytes: 20 }, () => change([ids[1]!]))
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect(changes.ranges.flat().map(Number)).toEqual(expect.arrayContaining([ids[1]!]))
+  expect((await joined(changes.lines())).length).toBeGreaterThan(0)
+})
+
+test('an empty answer is no proof that changes are whole', async () => {
+  const ledger = stage.ledger({ attemptsMax: 3 })
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  const path = `/mad/movements?version=1.0.0&idExercice=${exercice}&since=${cursor}`
+  const afterBytes = (await stage.source(path)).indexOf(10, 20_000) + 1
+  stage.proxy.fault = (asked) => ({ kind: 'end', afterBytes: asked.includes('since') ? afterBytes : 0 })
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  await expect(joined(changes.lines())).rejects.toMatchObject({ code: 'CONNECTION-LOST' })
+})
+
+test('an answer that does not begin with ranges leaves no connection', async () => {
+  const body = `{"no":"ranges"}\n${' '.repeat(1_000_000)}`
+  const headers = { 'Content-Type': 'application/x-ndjson' }
+  let isClosed = false
+  const other = createServer((_, answer) => {
+    answer.on('close', () => {
+      isClosed = true
+    })
+    answer.writeHead(200, headers).write(body)
+  })
+  await new Promise<void>((resolve) => {
+    other.listen(0, '127.0.0.1', resolve)
+  })
+  const baseUrl = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  await expect(stage.ledger({ baseUrl }).changes('1.1.a.b', { exercice })).rejects.toMatchObject({
+    code: 'UNEXPECTED-ANSWER',
+  })
+  await until(() => isClosed)
+  other.close()
+})
+
+test('a bit that is wrong in changes is found at their end', async () => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  stage.proxy.fault = () => ({ kind: 'flip', at: 20_000 })
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
+})
+
+const sha256 = 'x-content-sha256'
+test.each([
+  ['whose SHA-256 was dropped', { dropped: [sha256] }],
+  ['whose SHA-256 was dropped, and with one bit that is wrong', { dropped: [sha256], at: 20_000 }],
+  ['whose row count is another one', { changed: { 'x-row-count': '1' } }],
+])('changes %s are not proven', async (_, fault) => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  stage.proxy.fault = () => ({ kind: 'trailers', ...fault })
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
+})
+
+test('changes that are not read are let go', async () => {
+  const ledger = stage.ledger()
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'stall', afterBytes: 10_000 } : undefined)
+  await (await ledger.changes(cursor, { exercice }, { encoding: 'identity' })).discard()
+  await until(() => stage.proxy.open() === 0)
+})
+
+test('a cursor that is none is refused with the parameter', async () => {
+  const refused = stage.ledger().changes('4711.1.nothing', { exercice })
+  await expect(refused).rejects.toMatchObject({ code: 'ERR-VALIDATION', issues: [{ parameter: 'since' }] })
+})
+
+const lineFeed = '\n'
+const entryOf = (line: string) => Number(/"entry":\{"producerId":"(\d+)"/.exec(line)![1])
+
+/** A copy in memory that is wrong in some lines. */
+class Copy implements LedgerCopy {
+  replaced: number[] = []
+  cursor: string
+  lines: string[]
+  readonly #bring: (copy: Copy) => Promise<string>
+
+  constructor(cursor: string, lines: string[], bring: (copy: Copy) => Promise<string>) {
+    this.cursor = cursor
+    this.lines = lines
+    this.#bring = bring
+  }
+
+  async digests(ranges: EntryRange[]): Promise<string[]> {
+    const placed = this.lines.map((line) => ({ line, entry: entryOf(line) }))
+    return ranges.map(([from, to]) => {
+      const lines = placed.filter(({ entry }) => Number(from) <= entry && entry <= Number(to))
+      return createHash('sha256')
+        .update(lines.map(({ line }) => line + lineFeed).join(''))
+        .digest('hex')
+    })
+  }
+
+  async replace(ranges: EntryRange[], lines: AsyncIterable<Uint8Array>): Promise<void> {
+    const added = (await joined(lines)).toString().split(lineFeed).slice(0, -1)
+    const isStale = (entry: number) =>
+      ranges.some(([from, to]) => Number(from) <= entry && entry <= Number(to))
+    this.replaced.push(ranges.length)
+    const placed = this.lines.map((line) => ({ line, entry: entryOf(line) }))
+    const kept = placed.filter(({ entry }) => !isStale(entry))
+    // Lines of an entry are together and in order already.
+    const all = [...kept, ...added.map((line) => ({ line, entry: entryOf(line) }))]
+    this.lines = all.sort((a, b) => a.entry - b.entry).map(({ line }) => line)
+  }
+
+  async catchUp(): Promise<string> {
+    this.cursor = await this.#bring(this)
+    return this.cursor
+  }
+}
+
+test('a repair brings a copy up to date and reads again what differs', async () => {
+  const ledger = stage.ledger()
+  const stream = ledger.movements({ exercice })
+  const lines = (await joined(stream.chunks())).toString().split(lineFeed).slice(0, -1)
+  lines.splice(100, 1)
+  lines[1_500] = lines[1_500]!.replace('"description":"', '"description":"wrong ')
+  await change([ids[0]!])
+  const copy = new Copy(stream.progress.cursor!, lines, async (behind) => {
+    const changes = await ledger.changes(behind.cursor, { exercice })
+    await behind.replace(changes.ranges, changes.lines())
+    return changes.cursor
+  })
+  // The first answer with what differs is cut, and no answer has trailers.
+  let nth = 0
+  stage.proxy.fault = (path) => {
+    if (!path.includes('entries=')) return undefined
+    nth += 1
+    return nth === 1 ? { kind: 'cut', afterBytes: 1_000 } : { kind: 'noTrailers' }
+  }
+  const { blocks, repaired, rows, cursor } = await ledger.repair({ exercice }, copy)
+  expect(repaired).toBe(2)
+  expect([blocks > 1, rows, cursor]).toEqual([true, copy.lines.length, copy.cursor])
+  expect(copy.lines.join(lineFeed) + lineFeed === (await movementsNow()).toString()).toBe(true)
+  // The changes, then both blocks in one request.
+  expect(copy.replaced).toEqual([1, 2])
+})
+
+test('a copy that stays wrong is an error after a bounded number of comparisons', async () => {
+  const ledger = stage.ledger()
+  const { blocks, cursor } = await ledger.blocks({ exercice })
+  const copy = new Copy(cursor, [], () => Promise.reject(new Error('nothing has changed')))
+  copy.digests = async () => blocks.map(({ sha256 }, place) => (place === 0 ? '00'.repeat(32) : sha256))
+  copy.replace = async (_, lines) => void (await joined(lines))
+  await expect(ledger.repair({ exercice }, copy)).rejects.toMatchObject({ code: 'COPY-DIFFERS' })
+})

@@ -1,0 +1,146 @@
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { publish } from '../../../../src/events/publish.ts'
+import { setWebhookRoutes } from '../../../../test/support/stages/webhook-routes.ts'
+import { documents, numbered } from '../../../../test/support/stages/webhooks.ts'
+import { until } from '../../../../test/support/until.ts'
+import type { EventPage, NumberedEvent } from '../../src/client/grandlivre.ts'
+import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
+import { libraryOf } from '../support/client/library.ts'
+
+const routes = setWebhookRoutes()
+let owner: pg.Client
+let proxy: FaultyProxy
+beforeAll(async () => {
+  owner = new pg.Client({ connectionString: routes.database.ownerUrl, options: '-c search_path=grandlivre' })
+  await owner.connect()
+  proxy = await startFaultyProxy(routes.service.url)
+})
+beforeEach(async () => {
+  await owner.query('delete from events')
+  proxy.asked = []
+  proxy.fault = () => undefined
+})
+afterAll(async () => {
+  await owner.end()
+  await proxy.close()
+})
+
+async function add(names: string[]): Promise<void> {
+  await owner.query('begin')
+  await publish(owner, '100', documents(names))
+  await owner.query('commit')
+}
+
+const nameOf = ({ sequence, event }: NumberedEvent) => `${sequence} ${(event.data as { name: string }).name}`
+
+/** As many as asked for. */
+async function take(events: AsyncIterable<NumberedEvent>, count: number): Promise<string[]> {
+  const taken: string[] = []
+  if (count === 0) return taken
+  for await (const event of events) if (taken.push(nameOf(event)) === count) break
+  return taken
+}
+
+test('events are read from a number on, in pages, without gaps', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  await add(numbered(250))
+  const ledger = libraryOf(routes.firm, proxy.url)
+  const all = await take(ledger.events(id, { after: 0 }), 250)
+  expect(all.map((name) => Number(name.split(' ')[0]))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
+  const pages = await Array.fromAsync(
+    (async function* (): AsyncGenerator<EventPage> {
+      for await (const page of ledger.eventPages(id, { after: 100, limit: 100 })) {
+        yield page
+        if (page.events.at(-1)?.sequence === page.latest) return
+      }
+    })(),
+  )
+  expect(pages.map(({ events, latest }) => [events[0]!.sequence, events.length, latest])).toEqual([
+    [101, 100, 250],
+    [201, 50, 250],
+  ])
+  ledger.close()
+})
+
+test('a reader that waits gets a new event, and its end is no error', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  const ledger = libraryOf(routes.firm, proxy.url)
+  const controller = new AbortController()
+  const { signal } = controller
+  const seen: string[] = []
+  const reading = (async () => {
+    for await (const event of ledger.events(id, { after: 0, signal })) seen.push(nameOf(event))
+    return 'ended'
+  })()
+  await until(() => proxy.asked.length === 1)
+  await add(['a'])
+  await until(() => seen.length === 1 && proxy.asked.length === 2)
+  controller.abort()
+  expect([await reading, seen]).toEqual(['ended', ['1 a']])
+  ledger.close()
+})
+
+test('refused and cut answers are asked for again: no event twice, none missing', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  await add(numbered(60))
+  const ledger = libraryOf(routes.firm, proxy.url)
+  proxy.fault = (_, nth) =>
+    [undefined, { kind: 'refuse' as const }, { kind: 'cut' as const, afterBytes: 700 }][nth % 3]
+  const all = await take(ledger.events(id, { after: 0, limit: 20 }), 60)
+  expect(all.map((name) => Number(name.split(' ')[0]))).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
+  ledger.close()
+})
+
+test('a number that the subscription has not reached is refused', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  await add(['a', 'b'])
+  const ledger = libraryOf(routes.firm, proxy.url)
+  await expect(take(ledger.events(id, { after: 3, wait: 0 }), 1)).rejects.toMatchObject({
+    code: 'INVALID-OPTION',
+    message: expect.stringContaining('after is 3'),
+  })
+  ledger.close()
+})
+
+test('a gap is an error that names it, or is reported', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  await add(['a', 'b', 'c'])
+  const ledger = libraryOf(routes.firm, proxy.url)
+  const pages = await take(ledger.events(id, { after: 0 }), 3)
+  expect(pages).toHaveLength(3)
+  // What a service that has lost two events would answer.
+  const body = JSON.stringify(
+    [1, 4, 4, 5].map((number) => ({ sequence: String(number), event: { data: { name: 'x' } } })),
+  )
+  const headers = { 'Content-Type': 'application/json', 'X-Latest-Sequence': '5' }
+  proxy.fault = () => ({ kind: 'answer', status: 200, headers, body })
+  await expect(take(ledger.events(id, { after: 0 }), 3)).rejects.toMatchObject({
+    code: 'EVENTS-MISSING',
+    message: 'Events 2 to 3 are missing',
+    details: { from: 2, to: 3 },
+  })
+  const gaps: unknown[] = []
+  const onGap = (gap: { from: number; to: number }) => void gaps.push(gap)
+  expect(await take(ledger.events(id, { after: 0, onGap }), 3)).toEqual(['1 x', '4 x', '5 x'])
+  expect(gaps).toEqual([{ from: 2, to: 3 }])
+  ledger.close()
+})
+
+test('events that are no longer kept are an error with the oldest number', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  await add(numbered(5))
+  const ledger = libraryOf(routes.firm, proxy.url)
+  await take(ledger.events(id, { after: 0 }), 5)
+  await owner.query(
+    `delete from events where data ->> 'name' in (select data ->> 'name' from events order by id limit 2)`,
+  )
+  await expect(take(ledger.events(id, { after: 0 }), 1)).rejects.toMatchObject({
+    code: 'ERR-EVENTS-EXPIRED',
+    status: 410,
+    details: { oldest: '3' },
+  })
+  expect(await take(ledger.events(id, { after: 2 }), 3)).toHaveLength(3)
+  await expect(take(ledger.events(id, { after: -1 }), 1)).rejects.toMatchObject({ code: 'INVALID-OPTION' })
+  ledger.close()
+})

@@ -1,0 +1,84 @@
+/** The partner's command line, in this process or in its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { environment } from '../../../../../test/support/process.ts'
+import { createTerminal, type Terminal } from '../../../../terminal/src/terminal.ts'
+import { run } from '../../../src/cli/run.ts'
+
+export interface CommandResult {
+  code: number
+  /** Standard output. */
+  out: string
+  /** Standard error. */
+  error: string
+}
+
+export interface Typed {
+  /** What is piped into it. */
+  input?: string
+  signal?: AbortSignal
+}
+
+/** Runs a command in this process. @param env all of its environment */
+export async function grandlivre(
+  env: Record<string, string>,
+  words: string[],
+  { input = '', signal = new AbortController().signal }: Typed = {},
+): Promise<CommandResult> {
+  const result = { code: 0, out: '', error: '' }
+  const terminal = testTerminal(result, input)
+  result.code = await run(words, { env, terminal, signal })
+  return result
+}
+
+/** A terminal that is a pipe on every side. @param written takes what it prints */
+export function testTerminal(written: { out: string; error: string }, input = ''): Terminal {
+  return createTerminal({
+    input: Readable.from(input === '' ? [] : [input]),
+    out: { write: (text) => (written.out += text) },
+    err: { write: (text) => (written.error += text) },
+    interrupt: () => {},
+    now: () => performance.now(),
+  })
+}
+
+export interface RunningCommand {
+  child: ChildProcess
+  /** What it has printed until now. */
+  soFar: CommandResult
+  /** Code null after a kill. */
+  ended: Promise<Omit<CommandResult, 'code'> & { code: number | null }>
+}
+
+/** Runs a command in its own process, so that it can be interrupted or killed. @param limit shell command before it */
+export function startGrandlivre(
+  env: Record<string, string>,
+  words: string[],
+  limit?: string,
+): RunningCommand {
+  const program = [process.execPath, resolve(import.meta.dirname, '../../../src/grandlivre.ts'), ...words]
+  const [file, ...args] =
+    limit === undefined ? program : ['bash', '-c', `${limit}; exec "$0" "$@"`, ...program]
+  const child = spawn(file!, args, { env: { ...environment, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const soFar = { code: 0, out: '', error: '' }
+  child.stdout!.on('data', (chunk) => {
+    soFar.out += chunk
+  })
+  child.stderr!.on('data', (chunk) => {
+    soFar.error += chunk
+  })
+  const ended = once(child, 'close').then(([code]) => ({ ...soFar, code }))
+  return { child, soFar, ended }
+}
+
+/** The environment of a caller, by the headers that the stages of tests give. */
+export function accessOf(url: string, headers: Record<string, string>): Record<string, string> {
+  return {
+    GRANDLIVRE_URL: url,
+    GRANDLIVRE_TOKEN: headers['Authorization']!.replace('Bearer ', ''),
+    GRANDLIVRE_SECRET: headers['X-Third-Party-Secret']!,
+    ...(headers['society-id'] === undefined ? {} : { GRANDLIVRE_SOCIETY: headers['society-id'] }),
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * A folder to try the service with, on the embedded database: a made-up ledger, a third party, and a token of each level.
+ */
+import { strict as assert } from 'node:assert'
+import type { ClientBase } from 'pg'
+import { findCaller } from '../../../src/auth/callers.sql.ts'
+import { type Level, sha256 } from '../../../src/auth/secrets.ts'
+import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
+import { makeSecret, rotateSecret } from '../../../src/auth/third-parties.ts'
+import type { Opened } from '../../../src/auth/tokens.sql.ts'
+import { issueToken, revokeTokensOf } from '../../../src/auth/tokens.ts'
+import type { DatabaseUrls } from '../../../src/db/database.ts'
+import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import { type Credentials, readCredentials } from '../../../src/http/reference/demo-credentials.ts'
+import { findFoldersByReference } from '../../../src/ledger/tenants.sql.ts'
+import { correctComments, countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
+import { seed } from './seed.ts'
+
+/** Reference of the folder and code of the third party. */
+const demo = 'DEMO'
+
+/** Enough to look at, and loaded in less than a second, so that the start stays short. */
+const movementsDefault = 5_000
+
+export interface DemoOptions {
+  dataDir: string
+  /**
+   * Absent: an existing folder is kept, and a new one gets 5,000. Otherwise the folder is filled again unless it has
+   * this number.
+   */
+  movements?: number
+  onProgress?: (movementsDone: number, movements: number) => void
+}
+
+/**
+ * Creates whatever is missing of the folder and its credentials. Credentials in the file are kept as long as they open
+ * the folder.
+ */
+export async function ensureDemoFolder(
+  database: Pick<DatabaseUrls, 'ownerUrl'>,
+  masterKey: Buffer,
+  options: DemoOptions,
+): Promise<Omit<Credentials, 'baseUrl'>> {
+  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
+  try {
+    const folder = await inTransaction(pool, (client) => findFolder(client, options.movements))
+    const { schemaId, firmId, folderId } =
+      folder ??
+      (await seed(database.ownerUrl, {
+        movements: options.movements ?? movementsDefault,
+        reference: demo,
+        replace: true,
+        ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+      }))
+    return await inTransaction(pool, async (client) => {
+      // Otherwise triggers within an hour would get an export of the folder's old content.
+      if (!folder) await forgetExports(client, { schemaId, folderId })
+      const kept = await keptSecrets(client, options.dataDir, folderId)
+      const secrets = kept ?? (await makeSecrets(client, masterKey, { schemaId, firmId, folderId }))
+      return {
+        ...secrets,
+        societyId: folderId,
+        exercices: await listExercices(client, { schemaId, folderId }),
+      }
+    })
+  } finally {
+    await pool.end()
+  }
+}
+
+/**
+ * Changes a few entries of an exercice, for the demo.
+ * @returns how many
+ */
+export async function correctEntries(
+  ownerUrl: string,
+  folderId: string,
+  exerciceId: string,
+): Promise<number> {
+  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
+  try {
+    return await inTransaction(pool, (client) => correctComments(client, { folderId, exerciceId }, 100))
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Undefined if a folder must be created or filled again. */
+async function findFolder(client: ClientBase, movements: number | undefined) {
+  const [found] = await findFoldersByReference(client, demo)
+  if (!found) return undefined
+  const folder = { schemaId: found.schemaId, firmId: found.firmId, folderId: found.id }
+  const isAsWanted = movements === undefined || (await countMovements(client, folder)) === movements
+  return isAsWanted ? folder : undefined
+}
+
+type Secrets = Pick<Credentials, 'thirdPartySecret' | 'companyToken' | 'firmToken'>
+
+async function keptSecrets(
+  client: ClientBase,
+  dataDir: string,
+  folderId: string,
+): Promise<Secrets | undefined> {
+  const kept = readCredentials(dataDir)
+  if (kept?.societyId !== folderId) return undefined
+  const { thirdPartySecret, companyToken, firmToken } = kept
+  for (const token of [companyToken, firmToken]) {
+    const caller = await findCaller(client, sha256(String(thirdPartySecret)), sha256(String(token)))
+    if (!caller?.token) return undefined
+  }
+  return { thirdPartySecret, companyToken, firmToken } as Secrets
+}
+
+async function makeSecrets(client: ClientBase, masterKey: Buffer, opened: Opened): Promise<Secrets> {
+  const { plain: thirdPartySecret, secret } = makeSecret(masterKey)
+  const isKnown = await rotateSecret(client, demo, secret, 0)
+  if (isKnown) await revokeTokensOf(client, demo)
+  else await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
+  return {
+    thirdPartySecret,
+    companyToken: await issue(client, 'api', opened),
+    firmToken: await issue(client, 'firm', { ...opened, folderId: null }),
+  }
+}
+
+async function issue(client: ClientBase, level: Level, opened: Opened): Promise<string> {
+  const issued = await issueToken(client, { thirdPartyCode: demo, level, opened })
+  assert(issued, 'the third party is there')
+  return issued.token
+}

@@ -1,0 +1,281 @@
+/**
+ * `npm run demo`: starts the service from scratch and runs a partner's commands on it. `-- --help` shows the options.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { mkdir, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { createProgressBar } from '../../../src/commands/terminal/progress-bar.ts'
+import { type Config, defaultPort, readConfig } from '../../../src/config.ts'
+import { checkTra } from '../../../src/formats/tra/check/check.ts'
+import { type Credentials, writeCredentials } from '../../../src/http/reference/demo-credentials.ts'
+import { createLog } from '../../../src/log.ts'
+import { startService } from '../../../src/start.ts'
+import { stopSignal } from '../../../src/stop-signal.ts'
+import { correctEntries, ensureDemoFolder } from './demo-folder.ts'
+import { movementsMax } from './seed.ts'
+
+interface Options {
+  movements: string
+  out: string
+  once: boolean
+}
+
+/** Fewer movements give no meaningful sizes and rates. */
+const movementsMin = 1_000
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`)
+
+/** @throws {Error} if something is missing or wrong, with the remedy; nothing is left running then */
+async function runDemo(options: Options): Promise<void> {
+  const movements = /^\d{1,9}$/.test(options.movements) ? Number(options.movements) : Number.NaN
+  if (!(movements >= movementsMin && movements <= movementsMax))
+    throw new Error(
+      `--movements takes a whole number from ${movementsMin} to ${movementsMax}, not "${options.movements}"`,
+    )
+  const config = readConfig()
+  if (config.databaseUrl !== undefined)
+    throw new Error(
+      'The demo fills a folder of its own and runs on the embedded database: unset DATABASE_URL',
+    )
+  // Closing the terminal sends SIGHUP.
+  const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
+  try {
+    await show(config, { movements, out: resolve(options.out), once: options.once, stop })
+  } catch (error) {
+    if (!stop.aborted) throw error
+  }
+  // On a terminal this clears a partly drawn progress bar.
+  if (stop.aborted) print(`${process.stdout.isTTY ? '\r\x1b[K' : ''}Stopped.`)
+}
+
+interface Show {
+  movements: number
+  out: string
+  once: boolean
+  stop: AbortSignal
+}
+
+async function show(config: Config, { movements, out, once: ends, stop }: Show): Promise<void> {
+  print('Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.\n')
+  await mkdir(out, { recursive: true }).catch((error: Error) => {
+    throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
+  })
+  const port = config.port === defaultPort ? await freePort(config) : config.port
+  const started = performance.now()
+  let credentials: Credentials | undefined
+  let ownerUrl = ''
+  const progress = createProgressBar(process.stdout)
+  progress.show(0, 'PostgreSQL is starting')
+  const service = await startService(
+    // The tour sends in seconds what a partner sends in a day.
+    { ...config, port, rateLimit: { ...config.rateLimit, requests: 1_000 } },
+    {
+      log: createLog('warn', process.stderr),
+      prepare: async (database, masterKey) => {
+        stop.throwIfAborted()
+        ownerUrl = database.ownerUrl
+        progress.clear()
+        print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
+        const folder = await fillFolder(movements, stop, (onProgress) =>
+          ensureDemoFolder(database, masterKey, { dataDir: config.dataDir, movements, onProgress }),
+        )
+        return (baseUrl) => {
+          credentials = { baseUrl, ...folder }
+          writeCredentials(config.dataDir, credentials)
+        }
+      },
+    },
+  ).finally(() => progress.clear())
+  try {
+    stop.throwIfAborted()
+    print(`Service   ${service.url}\n`)
+    await tour(ownerUrl, { out, credentials: credentials!, stop })
+    await checkTraFile(join(out, files.tra), movements)
+    print('')
+    await listFiles(out)
+    if (ends) return
+    print('')
+    for (const line of invitation(join(config.dataDir, 'credentials.json'), credentials!)) print(line)
+    if (!stop.aborted) await once(stop, 'abort')
+  } finally {
+    await service.close()
+  }
+}
+
+/** Creates the folder and prints how long it took, or that it existed. */
+async function fillFolder<Folder>(
+  movements: number,
+  stop: AbortSignal,
+  ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
+): Promise<Folder> {
+  const progress = createProgressBar(process.stdout)
+  const started = performance.now()
+  const rate = (done: number) =>
+    `${Math.round((1000 * done) / (performance.now() - started)).toLocaleString('en')}/s`
+  const count = movements.toLocaleString('en')
+  let wasMade = false
+  try {
+    const folder = await ensure((done, all) => {
+      // Rolls back the whole load, which is one transaction.
+      stop.throwIfAborted()
+      wasMade = true
+      progress.show(done / all, `Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`)
+    })
+    progress.clear()
+    print(`Ledger    ${count} movements, made up${wasMade ? ` now; ${since(started)}` : ' before'}`)
+    return folder
+  } finally {
+    progress.clear()
+  }
+}
+
+interface Tour {
+  out: string
+  credentials: Credentials
+  stop: AbortSignal
+}
+
+/** What the tour leaves in the folder. */
+const files = { year: 'year.ndjson.zst', copy: 'ledger.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
+
+/** A year as a file, a copy before and after a change, and the whole folder. */
+async function tour(ownerUrl: string, { out, credentials, stop }: Tour): Promise<void> {
+  const { societyId, exercices } = credentials
+  const exerciceId = exercices.at(-1)!.id
+  const to = (file: string) => pathOf(join(out, file))
+  const grandlivre = (...words: string[]) => runCommand(words, credentials, stop)
+  // Of an earlier run, perhaps on another database.
+  await rm(join(out, files.copy), { force: true })
+  await grandlivre('pull', '--exercice', exerciceId, '--out', to(files.year), '--force')
+  await grandlivre('sync', '--to', to(files.copy))
+  if (stop.aborted) return
+  print(`The bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.\n`)
+  await grandlivre('sync', '--to', to(files.copy))
+  await grandlivre('verify', '--to', to(files.copy))
+  await grandlivre('pull', '--all', '--format', 'json', '--out', to(files.json), '--force')
+  await grandlivre('pull', '--all', '--format', 'tra', '--out', to(files.tra), '--force')
+}
+
+/**
+ * Runs a command of a partner in its own process, so that it takes no time from the service's threads.
+ * @throws {Error} if it fails, after it has printed the cause
+ */
+async function runCommand(
+  words: string[],
+  { baseUrl, companyToken, thirdPartySecret }: Credentials,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return
+  print(`$ grandlivre ${words.join(' ')}`)
+  const env = {
+    ...process.env,
+    GRANDLIVRE_URL: baseUrl,
+    GRANDLIVRE_TOKEN: companyToken,
+    GRANDLIVRE_SECRET: thirdPartySecret,
+    // The user may have chosen a folder of another service.
+    GRANDLIVRE_SOCIETY: undefined,
+  }
+  const program = fileURLToPath(new URL('../../partner/src/grandlivre.ts', import.meta.url))
+  const command = spawn(process.execPath, [program, ...words], { env, stdio: 'inherit', signal })
+  const [exitCode] = await once(command, 'close')
+  if (exitCode !== 0 && !signal.aborted) throw new Error('The demo failed.')
+  print('')
+}
+
+async function listFiles(out: string): Promise<void> {
+  print('Files')
+  for (const [file, what] of [
+    [files.year, 'the newest year, a movement on each line'],
+    [files.copy, 'the copy, with tables and views for SQL'],
+    [files.json, 'the folder in JSON'],
+    [files.tra, 'the folder in TRA, for accounting programs'],
+  ] as const) {
+    const path = join(out, file)
+    const megabytes = ((await stat(path)).size / 1e6).toFixed(1)
+    print(`  ${pathOf(path).padEnd(20)}  ${megabytes.padStart(6)} MB  ${what}`)
+  }
+}
+
+/** Checks the file like a bookkeeping program before an import. */
+async function checkTraFile(file: string, movements: number): Promise<void> {
+  const started = performance.now()
+  const progress = createProgressBar(process.stdout)
+  const { size } = await stat(file)
+  const found = await checkTra(createReadStream(file), (bytes, lines) =>
+    progress.show(bytes / size, `Checked: ${lines.toLocaleString('en')} lines`),
+  ).finally(() => progress.clear())
+  const [first] = found.problems
+  if (first) throw new Error(`Line ${first.line}, column ${first.column} of ${file}: ${first.message}`)
+  if (found.movements !== movements)
+    throw new Error(`${file} has ${found.movements} of the ${movements} movements`)
+  print(`The TRA file can be imported: ${movements.toLocaleString('en')} movements; ${since(started)}`)
+}
+
+function invitation(credentialsFile: string, { baseUrl, exercices }: Credentials): string[] {
+  return [
+    'The service keeps running. In another terminal:',
+    '',
+    `npx grandlivre login --from ${pathOf(credentialsFile)}`,
+    'npx grandlivre whoami',
+    `npx grandlivre pull --exercice ${exercices.at(-1)!.id} --out year.ndjson`,
+    'npx grandlivre listen http://localhost:3000/',
+    '',
+    `The routes, to try:  ${baseUrl}/docs`,
+    'The guides:          docs/partners.md',
+    `All credentials:     ${pathOf(credentialsFile)}`,
+    'Ctrl-C stops the service and its database.',
+  ]
+}
+
+/** The default port or one of the next, so that other programs on this machine do not stop the demo. */
+async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
+  for (let candidate = port; candidate < port + 20; candidate += 1) {
+    if (await isFree(host, candidate)) return candidate
+  }
+  return 0
+}
+
+function isFree(host: string, port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const server = createServer()
+  // Other problems of the host are reported when the service starts to listen.
+  server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
+  server.listen(port, host, () => server.close(() => resolve(true)))
+  return promise
+}
+
+/** The path, relative if it is inside the current folder. */
+function pathOf(path: string): string {
+  const fromHere = relative('.', path)
+  return fromHere.startsWith('..') ? path : fromHere || '.'
+}
+
+function since(started: number): string {
+  return `${((performance.now() - started) / 1000).toFixed(1)} s`
+}
+
+// A closed output (`| head`, a closed terminal) must not leave the database running.
+for (const out of [process.stdout, process.stderr]) out.on('error', () => {})
+
+const program = new Command('npm run demo --')
+  .description(
+    'Starts the service on an embedded database, fills a folder, and exports it as a partner would.',
+  )
+  .option(
+    '--movements <count>',
+    `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}`,
+    '100000',
+  )
+  .option('--out <folder>', 'where the exported files go', 'out')
+  .option('--once', 'stop after the tour instead of running on', false)
+  .action(runDemo)
+
+program.parseAsync().catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 1
+})

@@ -1,0 +1,82 @@
+import type { Command } from 'commander'
+import { checkLine } from '../../../src/commands/terminal/check-line.ts'
+import { printLines } from '../../../src/commands/terminal/lines.ts'
+import { nextSteps } from '../../../src/commands/terminal/next-steps.ts'
+import { createProgressBar } from '../../../src/commands/terminal/progress-bar.ts'
+import type { Terminal } from '../../../src/commands/terminal/terminal.ts'
+import { recordAct, withDatabase } from '../../../src/commands/with-database.ts'
+import type { Config } from '../../../src/config.ts'
+import { movementsMax, movementsMin, type SeededFolder, seed } from './seed.ts'
+
+export function addSeedCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('seed')
+    .description(
+      'fill a new folder with a made-up French ledger of this year; the same options give the same ledger',
+    )
+    .requiredOption(
+      '--movements <count>',
+      `exact number of movements, from ${movementsMin} to ${movementsMax.toLocaleString('en')}`,
+      wholeNumber('--movements'),
+    )
+    .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)
+    .option('--folder-reference <text>', 'reference of the folder', 'SEED')
+    .option('--replace', 'empty the folder of that reference first; its id and its tokens stay', false)
+    .action((options) => seedFolder(terminal, options))
+}
+
+interface Options {
+  movements: number
+  seed: number
+  folderReference: string
+  replace: boolean
+}
+
+async function seedFolder(
+  terminal: Terminal,
+  { movements, seed: randomSeed, folderReference, replace }: Options,
+): Promise<void> {
+  checkLine('--folder-reference', folderReference)
+  await withDatabase(terminal, async ({ database, config }) => {
+    const started = performance.now()
+    const bar = createProgressBar(terminal.err)
+    await seed(database.ownerUrl, {
+      movements,
+      seed: randomSeed,
+      reference: folderReference,
+      replace,
+      onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
+      record: (client, { schemaId, folderId }) =>
+        recordAct(client, { act: 'seed', schemaId, folderId, details: { movements, replace } }),
+      onLoaded: (folder) => {
+        bar.clear()
+        printLines(terminal.out, report(folder, (performance.now() - started) / 1000, config))
+      },
+    })
+  })
+}
+
+function wholeNumber(option: string): (text: string) => number {
+  return (text) => {
+    if (/^\d{1,9}$/.test(text)) return Number(text)
+    throw new Error(`${option} takes a whole number such as 600000, not "${text}"`)
+  }
+}
+
+function report({ counts, exercices, ...folder }: SeededFolder, seconds: number, config: Config): string[] {
+  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
+  const last = exercices.at(-1)!
+  return [
+    `Folder ${folder.folderId}, firm ${folder.firmId}, schema ${folder.schemaId}`,
+    ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
+    `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}, ${count(counts.accounts, 'accounts')}; ` +
+      `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
+    ...nextSteps(config, folder.folderId, last.id),
+  ]
+}
+
+function progressText(done: number, movements: number, elapsedMs: number): string {
+  const rate = Math.round((done / Math.max(elapsedMs, 1)) * 1000)
+  const [doneText, allText, rateText] = [done, movements, rate].map((number) => number.toLocaleString('en'))
+  return `${doneText} of ${allText} movements, ${rateText}/s`
+}

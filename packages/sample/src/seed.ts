@@ -1,0 +1,269 @@
+/** Fills a folder with a made-up ledger of any size: deterministic, balanced, and as untidy as real ones. */
+import type { ClientBase } from 'pg'
+import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
+import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
+import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
+import { IdSource } from '../../../src/ledger/ids.ts'
+import * as load from '../../../src/ledger/load.ts'
+import { TableWriter } from '../../../src/ledger/load.ts'
+import { publishImport } from '../../../src/ledger/publish-import.ts'
+import {
+  createFirm,
+  createFolder,
+  createSchema,
+  deleteLedger,
+  exerciceIds,
+  findFoldersByReference,
+} from '../../../src/ledger/tenants.sql.ts'
+import { Random } from './random.ts'
+import { findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
+import { buildChart, type Chart } from './seed-chart.ts'
+import { siren } from './seed-identifiers.ts'
+import { chartSize, entryLinesMax, generateLedger } from './seed-ledger.ts'
+import type { DraftedEntry } from './seed-lines.ts'
+import { addressOf } from './seed-parties.ts'
+
+export const movementsMin = 10
+export const movementsMax = 5_000_000
+
+const movementsPerBatch = 10_000
+
+export interface SeedOptions {
+  /** Exact number of movements, in two fiscal years: 99 in a hundred are in the later one. */
+  movements: number
+  /** The same seed gives the same rows apart from ids. Default 1. */
+  seed?: number
+  /** The later fiscal year, a calendar year. Default: the current one. */
+  year?: number
+  /** Reference of the folder. Default SEED. */
+  reference?: string
+  /** If the reference exists: empty that folder and fill it again; its id and tokens stay. Default: refuse. */
+  replace?: boolean
+  /** Called after each batch. */
+  onProgress?: (movementsDone: number, movements: number) => void
+  /** The last statements of the transaction: what else belongs to the seed. */
+  record?: (client: ClientBase, imported: SeededFolder) => Promise<void>
+  /** Called after the commit. The remaining steps make the first exports fast and may be interrupted without harm. */
+  onLoaded?: (folder: SeededFolder) => void
+}
+
+export interface SeededFolder {
+  schemaId: string
+  firmId: string
+  folderId: string
+  /** The closed previous year, then the year with nearly all movements. Days are 'YYYY-MM-DD'. */
+  exercices: { id: string; start: string; end: string }[]
+  counts: { entries: number; movements: number; accounts: number }
+  /** Bytes of rows sent to the database. */
+  loadedBytes: number
+}
+
+/**
+ * Creates a tenant with one firm and one folder and fills it, in one transaction.
+ * @param ownerUrl an address of the database as the owner of its tables
+ * @throws {Error} if the folder exists and `replace` is not set, or a number is out of range
+ */
+export async function seed(ownerUrl: string, options: SeedOptions): Promise<SeededFolder> {
+  const { movements } = options
+  if (!Number.isSafeInteger(movements) || movements < movementsMin || movements > movementsMax)
+    throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
+  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
+  try {
+    const folder = await inTransaction(pool, async (client) => {
+      const seeded = await seedFolder(client, options)
+      await options.record?.(client, seeded)
+      return seeded
+    })
+    options.onLoaded?.(folder)
+    await vacuumLedger(pool)
+    return folder
+  } finally {
+    await pool.end()
+  }
+}
+
+async function seedFolder(client: ClientBase, options: SeedOptions): Promise<SeededFolder> {
+  const {
+    movements,
+    seed = 1,
+    year = new Date().getFullYear(),
+    reference = 'SEED',
+    replace = false,
+  } = options
+  const random = new Random(seed)
+  const ids = new IdSource(client)
+  await ids.reserve(10_000)
+  await lockReference(client, reference)
+  const { firmId, deleted, ...key } = await findOrCreateFolder(client, ids, random, reference, replace)
+  const thirdPartyId = await findOrCreateSender(client, ids.next())
+  const chart = buildChart(key, chartSize(movements), random, () => ids.next())
+  const exercices = [year - 1, year].map((calendarYear) => ({
+    id: ids.next(),
+    start: `${calendarYear}-01-01`,
+    end: `${calendarYear}-12-31`,
+  }))
+  const chartBytes = await loadChart(client, key, chart, exercices)
+  const ledger = generateLedger(chart, random, { movements, year, thirdPartyId })
+  const exerciceId = (entryYear: number) => exercices[entryYear === year ? 1 : 0]!.id
+  const loaded = await loadEntries(client, key, ids, ledger, exerciceId, (done) =>
+    options.onProgress?.(done, movements),
+  )
+  const created = exercices.map(({ id }) => id)
+  const replaced = deleted !== undefined
+  await publishImport(client, {
+    ...key,
+    folderCreated: !replaced,
+    replaced,
+    deleted: deleted ?? [],
+    created,
+    filled: created,
+  })
+  return {
+    ...key,
+    firmId,
+    exercices,
+    counts: { entries: loaded.entries, movements: loaded.movements, accounts: chart.accounts.length },
+    loadedBytes: chartBytes + loaded.bytes,
+  }
+}
+
+/** With its old exercices if its ledger is replaced. */
+async function findOrCreateFolder(
+  client: ClientBase,
+  ids: IdSource,
+  random: Random,
+  reference: string,
+  replace: boolean,
+): Promise<FolderKey & { firmId: string; deleted?: string[] }> {
+  // Drawn even if the folder exists, so that the numbers after it are the same in both cases.
+  const siret = `${siren(random)}00018`
+  const firmSiret = `${siren(random)}00026`
+  const address = addressOf(random)
+  const existing = await findFoldersByReference(client, reference)
+  if (existing.length > 1)
+    throw new Error(`${existing.length} folders have the reference ${reference}: choose another one`)
+  const [folder] = existing
+  if (folder !== undefined) {
+    if (!replace)
+      throw new Error(
+        `The folder ${folder.id} has the reference ${reference} already: choose another, or replace its ledger with --replace`,
+      )
+    const key = { schemaId: folder.schemaId, folderId: folder.id }
+    const deleted = await exerciceIds(client, key)
+    await rememberLetterings(client, key, null)
+    await deleteLedger(client, key)
+    return { ...key, firmId: folder.firmId, deleted }
+  }
+  const schemaId = ids.next()
+  const firmId = ids.next()
+  const folderId = ids.next()
+  await createSchema(client, { id: schemaId, name: `Cabinet ${reference}` })
+  await createFirm(client, {
+    schemaId,
+    id: firmId,
+    name: 'Cabinet Lefèvre & Associés',
+    siret: firmSiret,
+  })
+  await createFolder(client, {
+    schemaId,
+    id: folderId,
+    firmId,
+    name: 'Établissements Bérénice "Grand Sud"',
+    reference,
+    siret,
+    capital: 5_000_000n,
+    address,
+    contact: {
+      firstName: 'Bérénice',
+      lastName: 'D’Arcy',
+      phoneNumber: '+33142000000',
+      mobilePhoneNumber: null,
+      mail: 'compta@example.com',
+    },
+    rcs: { producerId: '7501', name: 'Paris' },
+  })
+  return { schemaId, firmId, folderId }
+}
+
+/** Loads everything that entries refer to, in the order of the foreign keys. Returns the bytes sent. */
+async function loadChart(
+  client: ClientBase,
+  key: FolderKey,
+  chart: Chart,
+  exercices: SeededFolder['exercices'],
+): Promise<number> {
+  let bytes = 0
+  const copy = async <Row>(table: load.TableOf<Row>, rows: Row[]) => {
+    const writer = new TableWriter(client, table)
+    for (const row of rows) writer.add(row)
+    bytes += writer.pendingBytes
+    await writer.flush()
+  }
+  await copy(load.payments, chart.payments)
+  await copy(load.vatCodes, chart.vatCodes)
+  await copy(load.accounts, chart.accounts)
+  await copy(load.companies, chart.companies)
+  await copy(load.employees, chart.employees)
+  await copy(load.journals, chart.journals)
+  await copy(load.banks, chart.banks)
+  await copy(load.axes, chart.axes)
+  await copy(load.sections, chart.sections)
+  const [before, current] = exercices as [SeededFolder['exercices'][0], SeededFolder['exercices'][0]]
+  const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
+  const closed = {
+    closedAt: `${current.start.slice(0, 4)}-03-31T16:45:00Z`,
+    closedById: '7',
+    closedByFirstName: 'Anaïs',
+    closedByLastName: 'Lefèvre',
+  }
+  const row = ({ id, start, end }: typeof before) => ({ ...key, id, startDate: start, endDate: end })
+  await copy(load.exercices, [
+    { ...row(before), lettering: 'MONO', ...closed },
+    { ...row(current), lettering: 'MULTI', ...open },
+  ])
+  return bytes
+}
+
+async function loadEntries(
+  client: ClientBase,
+  key: FolderKey,
+  ids: IdSource,
+  ledger: Iterable<DraftedEntry & { year: number }>,
+  exerciceIdOf: (year: number) => string,
+  onBatch: (movementsDone: number) => void,
+): Promise<{ entries: number; movements: number; bytes: number }> {
+  const entryWriter = new TableWriter<EntryRow>(client, load.entries)
+  const movementWriter = new TableWriter<MovementRow>(client, load.movements)
+  const loaded = { entries: 0, movements: 0, bytes: 0 }
+  const numbers = new EntryNumbers()
+  let inBatch = 0
+  const flush = async () => {
+    loaded.movements += inBatch
+    loaded.bytes += entryWriter.pendingBytes + movementWriter.pendingBytes
+    inBatch = 0
+    await entryWriter.flush()
+    await movementWriter.flush()
+    onBatch(loaded.movements)
+  }
+  // An entry has at least two movements, so a batch needs at most half as many ids more, plus one last entry.
+  const idsPerBatch = movementsPerBatch * 1.5 + entryLinesMax + 1
+  await ids.reserve(idsPerBatch)
+  for (const { lines, opens: _, year, ...entry } of ledger) {
+    const exerciceId = exerciceIdOf(year)
+    const entryId = ids.next()
+    const number = numbers.next({ exerciceId, ...entry })
+    entryWriter.add({ ...key, exerciceId, id: entryId, number, ...entry })
+    for (const line of lines) movementWriter.add({ ...key, exerciceId, entryId, id: ids.next(), ...line })
+    loaded.entries += 1
+    inBatch += lines.length
+    const isFirstBatch = loaded.movements === 0
+    if (inBatch >= (isFirstBatch ? load.movementsBeforeAnalyze : movementsPerBatch)) {
+      await flush()
+      if (isFirstBatch) await load.analyzeWhileLoading(client)
+      await ids.reserve(idsPerBatch)
+    }
+  }
+  await flush()
+  return loaded
+}

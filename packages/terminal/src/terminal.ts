@@ -1,0 +1,71 @@
+/**
+ * Where a command prints: results on standard output, everything else on standard error. Whatever it prints is made safe
+ * here, so a command passes on texts of others as they are.
+ */
+import { printable, printableJson } from './printable.ts'
+import { createProgressLine } from './progress-line.ts'
+import { createQuestions } from './questions.ts'
+import type { Input, Output } from './streams.ts'
+
+export interface Terminal {
+  /** One line of the result, on standard output. */
+  print(line: string): void
+  /** A result as one line of JSON, on standard output. */
+  json(value: unknown): void
+  /** A line about the run, on standard error: what is being done, waited for, or done anew. */
+  note(line: string): void
+  /**
+   * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every few seconds
+   * elsewhere. Cheap enough to be called for every chunk.
+   * @param done share, 0 to 1, where it is known
+   */
+  progress(text: string, done?: number): void
+  /** Clears the line of progress. Every other output does so, too. */
+  endProgress(): void
+  /** Whether a person can answer: standard input and standard error are a terminal. */
+  isInteractive: boolean
+  /**
+   * Keys as they are pressed, where standard input is a terminal, until the signal aborts. Ctrl-C interrupts the command,
+   * and ends them.
+   */
+  keys?: (signal?: AbortSignal) => AsyncIterable<string>
+  /**
+   * Asks on standard error, and reads a line from standard input.
+   * @param options.hidden shows nothing of the answer
+   * @param options.signal gives the question up
+   * @throws {Failure} if the input ends before an answer
+   */
+  ask(question: string, options?: { hidden?: boolean; signal?: AbortSignal }): Promise<string>
+}
+
+export interface Streams {
+  input: Input
+  out: Output
+  err: Output
+  /** Ctrl-C while keys are read one by one, when the terminal sends no signal. */
+  interrupt: () => void
+  now: () => number
+}
+
+export function createTerminal({ input, out, err, interrupt, now }: Streams): Terminal {
+  const progress = createProgressLine(err, now)
+  const isInteractive = input.isTTY === true && err.isTTY === true
+  const questions = createQuestions({ input, err, interrupt })
+  const write = (output: Output, line: string) => {
+    progress.clear()
+    output.write(`${line}\n`)
+  }
+  return {
+    print: (line) => write(out, printable(line)),
+    json: (value) => write(out, printableJson(value)),
+    note: (line) => write(err, printable(line)),
+    progress: progress.show,
+    endProgress: progress.clear,
+    isInteractive,
+    ...(input.isTTY ? { keys: (signal?: AbortSignal) => questions.keys(signal) } : {}),
+    ask: (question, { hidden = false, signal } = {}) => {
+      progress.clear()
+      return questions.ask(question, hidden, signal)
+    },
+  }
+}

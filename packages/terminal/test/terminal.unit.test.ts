@@ -1,0 +1,142 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/until.ts'
+import { createProgressLine } from '../src/progress-line.ts'
+import { createTerminal } from '../src/terminal.ts'
+
+/** A clock that the test sets, and an output that it reads. */
+function setOutput(more: { isTTY?: boolean; columns?: number } = {}) {
+  const output = { text: '', now: 0, write: (text: string) => (output.text += text), ...more }
+  const taken = () => {
+    const { text } = output
+    output.text = ''
+    return text
+  }
+  return { output, taken, now: () => output.now }
+}
+
+describe('progress', () => {
+  test('on a terminal one line is redrawn, ten times a second, and never wraps', () => {
+    const { output, taken, now } = setOutput({ isTTY: true, columns: 40 })
+    const line = createProgressLine(output, now)
+    line.show('half', 0.5)
+    expect(taken()).toBe('\r\x1b[K[############............] half')
+    output.now += 99
+    line.show('too early', 0.6)
+    expect(taken()).toBe('')
+    output.now += 1
+    line.show('x'.repeat(100))
+    expect(taken()).toBe(`\r\x1b[K${'x'.repeat(39)}`)
+    line.clear()
+    line.clear()
+    expect(taken()).toBe('\r\x1b[K')
+  })
+
+  test('elsewhere a plain line is printed every five seconds, none at first', () => {
+    const { output, taken, now } = setOutput()
+    const line = createProgressLine(output, now)
+    line.show('at once', 0.1)
+    output.now += 5_000
+    line.show('after five seconds', 0.2)
+    output.now += 4_999
+    line.show('too early', 0.3)
+    line.clear()
+    expect(taken()).toBe('after five seconds\n')
+  })
+})
+
+/** A terminal whose user the test plays. */
+function setTerminal({ isTTY = false } = {}) {
+  const out = setOutput({ isTTY })
+  const err = setOutput({ isTTY })
+  const input = Object.assign(new PassThrough(), { isTTY, setRawMode: (isRaw: boolean) => modes.push(isRaw) })
+  const modes: boolean[] = []
+  let interruptions = 0
+  const interrupt = () => {
+    interruptions += 1
+  }
+  const streams = { input, out: out.output, err: err.output, interrupt, now: () => 0 }
+  return { terminal: createTerminal(streams), out, err, input, modes, interruptions: () => interruptions }
+}
+
+test('results go to standard output, and notes beside a line of progress to standard error', () => {
+  const { terminal, out, err } = setTerminal({ isTTY: true })
+  terminal.progress('working')
+  terminal.print('a result')
+  terminal.json({ rows: 1 })
+  terminal.note('a note')
+  expect(out.taken()).toBe('a result\n{"rows":1}\n')
+  expect(err.taken()).toBe('\r\x1b[Kworking\r\x1b[Ka note\n')
+})
+
+describe('questions', () => {
+  test('each gets a line of what is piped in; the end of the input is an error', async () => {
+    const { terminal, err, input } = setTerminal()
+    input.end('first\n second \n')
+    expect(await terminal.ask('One?')).toBe('first')
+    expect(await terminal.ask('Two?', { hidden: true })).toBe('second')
+    await expect(terminal.ask('Three?')).rejects.toThrow('The input ended before an answer')
+    expect(err.taken()).toBe('One? \nTwo? \nThree? ')
+    expect([terminal.isInteractive, terminal.keys]).toEqual([false, undefined])
+  })
+
+  test('a person sees what is typed, except a secret', async () => {
+    const { terminal, err, input } = setTerminal({ isTTY: true })
+    const url = terminal.ask('Address?')
+    input.write('https://x\r')
+    expect(await url).toBe('https://x')
+    expect(err.taken()).toContain('https://x')
+    const secret = terminal.ask('Secret?', { hidden: true })
+    input.write('glv_secret_1\r')
+    expect(await secret).toBe('glv_secret_1')
+    expect(err.taken()).toBe('Secret? \n')
+  })
+
+  test('Ctrl-C at a question interrupts the command', async () => {
+    const { terminal, err, input, interruptions } = setTerminal({ isTTY: true })
+    const answer = terminal.ask('Secret?', { hidden: true })
+    input.write('\x03')
+    await expect(answer).rejects.toThrow('Interrupted')
+    // What comes next has a line of its own.
+    expect(err.taken()).toBe('Secret? \n')
+    expect(interruptions()).toBe(1)
+  })
+
+  test('a letter that is taken back leaves the question in its line', async () => {
+    const { terminal, err, input } = setTerminal({ isTTY: true })
+    const url = terminal.ask('Address?')
+    input.write('ab')
+    await until(() => err.taken().includes('b'))
+    input.write('\x7f\r')
+    expect(await url).toBe('a')
+    expect(err.taken()).toContain('Address? a')
+  })
+
+  test.each([false, true])(
+    'an interruption by a signal ends a question, on a terminal: %s',
+    async (isTTY) => {
+      const { terminal, input } = setTerminal({ isTTY })
+      const interruption = new AbortController()
+      const answer = terminal.ask('Secret?', { hidden: true, signal: interruption.signal })
+      input.write('half of it')
+      interruption.abort(new Error('Stopped'))
+      await expect(answer).rejects.toThrow('Stopped')
+    },
+  )
+})
+
+test('keys come one by one until Ctrl-C, which interrupts', async () => {
+  const { terminal, input, modes, interruptions } = setTerminal({ isTTY: true })
+  input.write('r')
+  input.write('q\x03x')
+  const keys: string[] = []
+  for await (const key of terminal.keys!()) keys.push(key)
+  expect([keys, modes, interruptions()]).toEqual([['r', 'q'], [true, false], 1])
+})
+
+test('keys end without an error when the terminal is closed', async () => {
+  const { terminal, input, modes } = setTerminal({ isTTY: true })
+  const keys = Array.fromAsync(terminal.keys!())
+  input.destroy(new Error('read EIO'))
+  expect([await keys, modes]).toEqual([[], [true, false]])
+})
