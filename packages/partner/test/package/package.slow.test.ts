@@ -173,7 +173,10 @@ test('its README names commands that there are', async () => {
 describe.each(runtimes)('$name', ({ name, program, words }: Runtime) => {
   const out = () => join(project, name.replace(' ', '-'))
   const command = (...rest: string[]) =>
-    run(program, [...words, 'node_modules/grandlivre/dist/partner/src/grandlivre.js', ...rest], { cwd: project, env })
+    run(program, [...words, 'node_modules/grandlivre/dist/partner/src/grandlivre.js', ...rest], {
+      cwd: project,
+      env,
+    })
 
   test.concurrent('a program reads a year, its changes and a file, and verifies a webhook', async () => {
     await mkdir(out(), { recursive: true })
