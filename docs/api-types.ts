@@ -1,6 +1,7 @@
 /**
- * Writes packages/partner/src/client/api/routes.ts, the types of the routes and of what they return, from the OpenAPI document:
- * `npm run docs:api`. The document becomes one JSON schema, because the library turns schemas into types, not routes.
+ * Writes packages/partner/src/client/api/routes.ts from the OpenAPI document: the types of the routes and of what they
+ * return, and the values of parameters. `npm run docs:api`. The document becomes one JSON schema, because the
+ * library turns schemas into types, not routes.
  */
 import { writeFileSync } from 'node:fs'
 import { compile, type JSONSchema } from 'json-schema-to-typescript'
@@ -54,7 +55,22 @@ export async function apiTypes(): Promise<string> {
     unreachableDefinitions: true,
     style: { semi: false, singleQuote: true, bracketSpacing: true, printWidth: 110, trailingComma: 'all' },
   })
-  return types.replaceAll(remarks, '')
+  return `${types.replaceAll(remarks, '')}\n${queryValues(document)}`
+}
+
+/** For command lines, which check and list the values of a parameter. */
+function queryValues({ paths }: Document): string {
+  const ofRoutes = Object.entries(paths).flatMap(([path, { get }]) => {
+    const parameters = get?.parameters?.filter(
+      ({ name, in: place }) => place === 'query' && name !== 'version',
+    )
+    const lines = (parameters ?? []).flatMap(({ name, schema }) =>
+      schema.enum ? [`    ${name}: [${schema.enum.map((value) => `'${value}'`).join(', ')}],`] : [],
+    )
+    return lines.length === 0 ? [] : [`  '${path.slice(prefix.length)}': {`, ...lines, '  },']
+  })
+  const what = '/** Values of parameters that take one of several, by the path of the GET route. */'
+  return [what, 'export const queryValues = {', ...ofRoutes, '} as const', ''].join('\n')
 }
 
 /** Without the end of a comment, which a text of the document would otherwise be able to write. */

@@ -3,24 +3,26 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { doneExport, misfitOf } from './answer-shapes.ts'
 import { interfaceVersion } from './api/calls.ts'
 import type { ExportJob } from './api/items.ts'
+import type { queryValues } from './api/routes.ts'
 import { clientError } from './errors.ts'
 import { type Downloaded, type DownloadOptions, downloadFile } from './files/download.ts'
 import type { Request, Requests } from './requests.ts'
 
-type Format = 'JSON' | 'TRA' | 'FEC' | 'CSV' | 'PARQUET'
+type Values = (typeof queryValues)['/mad/all']
+type Format = Values['format'][number]
 
 /** What is exported. Not every format takes every one (docs/spec/exports.md#full-exports). */
 export interface FullExportSelection {
   format: Format | Lowercase<Format>
-  compression?: 'gzip' | 'zstd' | undefined
+  compression?: Values['compression'][number] | undefined
   idExercice?: string | undefined
   startDate?: string | undefined
   endDate?: string | undefined
   journalIds?: readonly string[] | undefined
   /** FEC only. */
-  encoding?: 'utf-8' | undefined
+  encoding?: Values['encoding'][number] | undefined
   /** FEC only. */
-  columns?: 'extended' | undefined
+  columns?: Values['columns'][number] | undefined
 }
 
 export interface FullExportOptions {

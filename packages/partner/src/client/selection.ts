@@ -1,6 +1,9 @@
 /** Which movements or entries of the folder: the parameters of docs/spec/exports.md#movements, by the names of this library. */
+import type { queryValues } from './api/routes.ts'
 import { clientError } from './errors.ts'
 import type { QueryValue } from './requests.ts'
+
+type Values = (typeof queryValues)['/mad/movements']
 
 interface OfExercice {
   /** `producerId` of the exercice. */
@@ -17,7 +20,7 @@ interface OfPeriod {
   /** `YYYY-MM-DD`, included; less than twelve months after `startDate`. */
   endDate: string
   /** The date that the period compares. Default: `document`. */
-  dateFilter?: 'document' | 'accounting' | 'platform'
+  dateFilter?: Values['dateFilter'][number]
 }
 
 interface Filters {
@@ -30,13 +33,13 @@ interface Filters {
 interface MovementFilters extends Filters {
   /** Roots of account numbers. */
   classAccount?: string | readonly string[]
-  lettering?: 'none' | 'partial' | 'complete'
+  lettering?: Values['lettering'][number]
 }
 
 interface EntryFilters extends Filters {
   journalIds?: string | readonly string[]
   /** Further members of entries and their movements. */
-  columns?: 'extended'
+  columns?: (typeof queryValues)['/mad/entries']['columns'][number]
 }
 
 export type MovementSelection = (OfExercice | OfPeriod) & MovementFilters

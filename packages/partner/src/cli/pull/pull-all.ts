@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { queryValues } from '../../client/api/routes.ts'
 import type { Downloaded } from '../../client/files/download.ts'
 import type { DoneExport, FullExportSelection } from '../../client/full-export.ts'
 import { type Call, textOf, type Values } from '../command.ts'
@@ -20,7 +21,9 @@ export const exportOptions = {
   columns: { type: 'string' },
 } as const
 
-const formats = ['json', 'tra', 'csv', 'parquet', 'fec'] as const
+const valuesOf = queryValues['/mad/all']
+/** As people write them. */
+export const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
 
 /** @throws {UsageError} unless the options make a full export */
 export function wantedExport(values: Values): Omit<FullExportSelection, 'compression'> & { year?: string } {
@@ -34,16 +37,16 @@ export function wantedExport(values: Values): Omit<FullExportSelection, 'compres
   if (format === 'fec' && exercice === undefined)
     throw new UsageError('A FEC is of one exercice: add --exercice <id or year>')
   const journals = values['journals'] as string[] | undefined
-  const encoding = oneOf(['utf-8'], values, 'encoding')
-  const columns = oneOf(['extended'], values, 'columns')
+  const encoding = oneOf(valuesOf.encoding, values, 'encoding')
+  const columns = oneOf(valuesOf.columns, values, 'columns')
   return {
     format,
     ...(exercice === undefined ? {} : { year: exercice }),
     ...(startDate === undefined ? {} : { startDate }),
     ...(endDate === undefined ? {} : { endDate }),
     ...(journals === undefined ? {} : { journalIds: journals.flatMap((ids) => ids.split(',')) }),
-    ...(encoding === undefined ? {} : { encoding: 'utf-8' }),
-    ...(columns === undefined ? {} : { columns: 'extended' }),
+    ...(encoding === undefined ? {} : { encoding }),
+    ...(columns === undefined ? {} : { columns }),
   }
 }
 

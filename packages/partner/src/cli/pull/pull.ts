@@ -8,7 +8,7 @@ import { type Call, type Command, textOf, type Values } from '../command.ts'
 import { folderOf } from '../folder.ts'
 import { compressionOf } from './compression.ts'
 import { explained } from './failures.ts'
-import { exportOptions, pullAll, wantedExport } from './pull-all.ts'
+import { exportOptions, formats, pullAll, wantedExport } from './pull-all.ts'
 import { type Order, type Pulled, pullMovements } from './pull-movements.ts'
 import { type Exercice, oneOf, selectionOf, selectionOptions, type Wanted, wantedOf } from './selection.ts'
 
@@ -44,7 +44,7 @@ Options:
 
 A full export is a file that the service makes first: the whole folder with its
 accounts, journals and drafts. It takes --out and --force, and:
-  --format <format>        json, tra, csv, parquet, or fec with --exercice
+  --format <format>        ${formats.join(', ')}; fec with --exercice
   --exercice, --from, --to, --journals <ids>
                            a part of the folder, where the format has parts
   --encoding utf-8         a FEC in UTF-8 instead of ISO 8859-15

@@ -1,6 +1,7 @@
 /** Which movements a pull is about: the options of the command, and the exercice that a year means. */
 
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { queryValues } from '../../client/api/routes.ts'
 import type { Requests } from '../../client/requests.ts'
 import type { MovementSelection } from '../../client/selection.ts'
 import { textOf, type Values } from '../command.ts'
@@ -27,18 +28,17 @@ export interface Exercice {
 export interface Wanted {
   /** An id, a year or a name. */
   exercice?: string
-  period?: { startDate: string; endDate: string; dateFilter?: 'document' | 'accounting' | 'platform' }
+  period?: Extract<MovementSelection, { startDate: string }>
   filters: Pick<MovementSelection, 'draft' | 'source' | 'classAccount' | 'lettering'>
 }
 
-const dateFilters = ['document', 'accounting', 'platform'] as const
-const letterings = ['none', 'partial', 'complete'] as const
+const valuesOf = queryValues['/mad/movements']
 
 /** @throws {UsageError} unless the options name one selection */
 export function wantedOf(values: Values): Wanted {
   const exercice = textOf(values, 'exercice')
   const [startDate, endDate] = [textOf(values, 'from'), textOf(values, 'to')]
-  const dateFilter = oneOf(dateFilters, values, 'date-filter')
+  const dateFilter = oneOf(valuesOf.dateFilter, values, 'date-filter')
   const filters = filtersOf(values)
   if (exercice !== undefined) {
     const other = ['from', 'to', 'date-filter'].find((name) => values[name] !== undefined)
@@ -56,7 +56,7 @@ export function wantedOf(values: Values): Wanted {
 
 function filtersOf(values: Values): Wanted['filters'] {
   const roots = values['class-account'] as string[] | undefined
-  const lettering = oneOf(letterings, values, 'lettering')
+  const lettering = oneOf(valuesOf.lettering, values, 'lettering')
   const source = textOf(values, 'source')
   return {
     ...(values['draft'] === true ? { draft: true } : {}),

@@ -1703,3 +1703,35 @@ export interface ChangesLine {
    */
   entries: string[][]
 }
+
+/** Values of parameters that take one of several, by the path of the GET route. */
+export const queryValues = {
+  '/key/info': {
+    mode: ['extended'],
+  },
+  '/mad/movements': {
+    dateFilter: ['document', 'platform', 'accounting'],
+    source: ['E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET', 'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA', 'VIRT_SEPA', 'API'],
+    lettering: ['none', 'partial', 'complete'],
+  },
+  '/mad/movements/blocks': {
+    dateFilter: ['document', 'platform', 'accounting'],
+    source: ['E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET', 'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA', 'VIRT_SEPA', 'API'],
+    lettering: ['none', 'partial', 'complete'],
+  },
+  '/mad/entries': {
+    dateFilter: ['document', 'platform', 'accounting'],
+    source: ['E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET', 'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA', 'VIRT_SEPA', 'API'],
+    columns: ['extended'],
+  },
+  '/mad/all': {
+    format: ['JSON', 'TRA', 'FEC', 'CSV', 'PARQUET'],
+    compression: ['gzip', 'zstd'],
+    encoding: ['utf-8'],
+    columns: ['extended'],
+  },
+  '/webhook/{id}/deliveries': {
+    state: ['pending', 'delivered', 'failed'],
+    newest: ['true', 'false'],
+  },
+} as const

@@ -43,7 +43,7 @@ test.each([
     /^There is no option --exercise; is --exercice meant\?\ngrandlivre pull --help shows/,
   ],
   [[], /^Name what to pull: --exercice <id or year>, or --from and --to, or --all\n/],
-  [['--all'], /^--all needs --format: json, tra, csv, parquet, fec\n/],
+  [['--all'], /^--all needs --format: json, tra, fec, csv, parquet\n/],
   [['--all', '--format', 'fec'], /^A FEC is of one exercice: add --exercice <id or year>\n/],
   [['--all', '--format', 'csv', '--draft'], /^--draft selects movements, and --all pulls a full export\n/],
   [['--exercice', '11', '--format', 'csv'], /^--format is of a full export: add --all\n/],
