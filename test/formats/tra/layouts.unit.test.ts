@@ -1,16 +1,9 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import columns from '../../../src/formats/tra/columns.json' with { type: 'json' }
 import { fieldOf, layouts, type TraLayout } from '../../../src/formats/tra/layouts/layouts.ts'
-import { readFixture } from '../../support/fixtures/fixture-files.ts'
 
-interface Described {
-  identifier: string | null
-  page: number
-  mandatory: boolean
-  length: number
-  fields: [name: string, at: number, length: number, kind: string, mandatory: 'M' | '-'][]
-}
-
-const descriptor: Record<string, Described> = JSON.parse(readFixture('tra-columns.json').toString('utf8'))
 const all: [string, TraLayout][] = Object.entries(layouts)
 
 describe.each(all)('%s', (_name, layout) => {
@@ -43,31 +36,46 @@ test('a field is found by its name, and an unknown name is a programming error',
   expect(() => fieldOf(layouts.ENTRY, 'MONTANT4')).toThrow('ENTRY has no field MONTANT4')
 })
 
-describe('the descriptor', () => {
-  const described = (record: string): Described => {
-    if (record !== 'ENTRY' && record !== 'ANALYTIC') return descriptor[record]!
-    const line = descriptor['ENTRY']!
-    const extended = descriptor[`${record}_EXT`]!
-    return { ...line, length: extended.length, fields: [...line.fields, ...extended.fields] }
-  }
+test.each(Object.entries(columns))('the line of %s is as long as the descriptor says', (_, record) => {
+  const [, at, length] = record.fields.at(-1) as [string, number, number]
+  expect(at + length - 1).toBe(record.length)
+})
 
-  test.each(all)('%s has its fields, columns, lengths, kinds and mandatory marks', (record, layout) => {
-    const { fields, ...whole } = described(record)
-    expect(layout).toMatchObject(whole)
-    expect(
-      layout.fields.map(({ name, at, length, kind, mandatory }) => [
-        name,
-        at,
-        length,
-        kind,
-        mandatory ? 'M' : '-',
-      ]),
-    ).toEqual(fields)
-  })
+interface Described {
+  page: number
+  mandatory: boolean
+  length: number
+  fields: { name: string; position: number; length: number; type: string; mandatory: boolean }[]
+}
 
-  test('every record has a layout but the optional PS4 and GED, which are never written', () => {
-    const extensions = ['ENTRY_EXT', 'ANALYTIC_EXT']
-    const known = new Set([...Object.keys(layouts), ...extensions])
-    expect(Object.keys(descriptor).filter((record) => !known.has(record))).toEqual(['PS4', 'GED'])
+const descriptor = join(import.meta.dirname, '../../../../shared/spec/tra-layout.json')
+
+describe.skipIf(!existsSync(descriptor))('the descriptor', () => {
+  const { records }: { records: Record<string, Described> } = existsSync(descriptor)
+    ? JSON.parse(readFileSync(descriptor, 'utf8'))
+    : { records: {} }
+
+  test.each(Object.entries(columns))(
+    'has the columns of %s',
+    (record, { page, mandatory, length, fields }) => {
+      const named = (name: string, at: number) =>
+        fields.some(([other]) => other === `${name}_${at}`) ? `${name}_${at}` : name
+      expect({ page, mandatory, length, fields: fields.map((field) => field.slice(0, 5)) }).toEqual({
+        page: records[record]!.page,
+        mandatory: records[record]!.mandatory,
+        length: records[record]!.length,
+        fields: records[record]!.fields.map((field) => [
+          named(field.name, field.position),
+          field.position,
+          field.length,
+          field.type,
+          field.mandatory ? 'M' : '-',
+        ]),
+      })
+    },
+  )
+
+  test('has no further record but the optional PS4 and GED, which are never written', () => {
+    expect(Object.keys(records).filter((record) => !(record in columns))).toEqual(['PS4', 'GED'])
   })
 })

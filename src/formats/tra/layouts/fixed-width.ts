@@ -6,8 +6,7 @@ import { ascii } from '../../ascii.ts'
 import { inUnits } from '../../minor-units.ts'
 import { UnsupportedByFormat } from '../../unsupported.ts'
 import { toWindows1252 } from '../windows-1252.ts'
-import type { TraKind } from './column.ts'
-import { fieldOf, type TraField, type TraLayout } from './layouts.ts'
+import { fieldOf, type TraField, type TraKind, type TraLayout } from './layouts.ts'
 
 const { blank } = ascii
 
