@@ -46,7 +46,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'grandlivre-guide-'))
   // As after `npm install`, but from the sources.
   await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
-  await symlink(root, join(folder, 'node_modules/grandlivre'))
+  await symlink(join(root, 'packages/partner'), join(folder, 'node_modules/grandlivre'))
   const bin = join(folder, 'node_modules/.bin')
   // npx itself takes half a second each time.
   for (const [name, line] of [
