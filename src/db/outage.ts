@@ -1,6 +1,6 @@
 /** Outages of the database, and their 503. */
 import { AppError } from '../errors.ts'
-import { type DatabaseErrorClass, databaseErrorClasses } from '../telemetry/telemetry.ts'
+import { type DatabaseErrorClass, databaseErrorClasses } from '../telemetry/metrics.ts'
 import { asUnsafeConnection, UnsafeConnection } from './check-connection.ts'
 
 /**

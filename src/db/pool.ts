@@ -5,7 +5,8 @@
 import { strict as assert } from 'node:assert'
 import pg from 'pg'
 import { limits } from '../config.ts'
-import { type DatabaseOperation, type DatabaseTelemetry, databaseOperations } from '../telemetry/telemetry.ts'
+import { type DatabaseOperation, databaseOperations } from '../telemetry/metrics.ts'
+import type { ThreadedTelemetry } from '../telemetry/telemetry.ts'
 import { type Address, asAddress } from './address.ts'
 import { type Actor, checkConnection } from './check-connection.ts'
 import { idLiteral } from './literal.ts'
@@ -37,9 +38,9 @@ export const ourSettings =
  * pool itself listens to idle connections only.
  */
 class PooledClient extends pg.Client {
-  readonly #telemetry: DatabaseTelemetry | undefined
+  readonly #telemetry: ThreadedTelemetry | undefined
 
-  constructor(options?: pg.ClientConfig & { telemetry?: DatabaseTelemetry }) {
+  constructor(options?: pg.ClientConfig & { telemetry?: ThreadedTelemetry }) {
     super(options)
     this.on('error', () => {})
     this.#telemetry = options?.telemetry
@@ -52,7 +53,10 @@ class PooledClient extends pg.Client {
     if (!telemetry || !(result instanceof Promise)) return result
     const began = performance.now()
     const ended = () =>
-      telemetry.operationEnded(operationOf(statement[0]), (performance.now() - began) / 1_000)
+      telemetry.record('db.client.operation.duration', (performance.now() - began) / 1_000, {
+        'db.operation.name': operationOf(statement[0]),
+        'db.system.name': 'postgresql',
+      })
     result.then(ended, ended)
     return result
   }
@@ -94,11 +98,11 @@ export interface PoolOptions {
   firstAnswerMs?: number
   /** How long each statement may take, so that a server that is silent holds no caller. Absent: any time. */
   answerMs?: number
-  telemetry?: DatabaseTelemetry
+  telemetry?: ThreadedTelemetry
 }
 
 /** The pools that report to telemetry. */
-const observed = new WeakMap<pg.Pool, { name: string; telemetry: DatabaseTelemetry }>()
+const observed = new WeakMap<pg.Pool, { name: string; telemetry: ThreadedTelemetry }>()
 
 /** Counts an error of a connection or statement; any other error is not counted. */
 export function countError(pool: pg.Pool, error: unknown): void {
@@ -106,13 +110,15 @@ export function countError(pool: pg.Pool, error: unknown): void {
   const isLate = error instanceof Error && /^timeout ex|due to connection timeout$/.test(error.message)
   if (isLate) countTimeout(pool)
   const errorClass = isLate ? undefined : errorClassOf(error)
-  if (errorClass !== undefined) observed.get(pool)?.telemetry.databaseError(errorClass)
+  if (errorClass !== undefined)
+    observed.get(pool)?.telemetry.count('grandlivre.database.errors', { class: errorClass })
 }
 
 /** Counts a caller that got no connection in time. */
 export function countTimeout(pool: pg.Pool): void {
   const { name, telemetry } = observed.get(pool) ?? {}
-  if (name !== undefined) telemetry?.connectionTimedOut(name)
+  if (name !== undefined)
+    telemetry?.count('db.client.connection.timeouts', { 'db.client.connection.pool.name': name })
 }
 
 /**

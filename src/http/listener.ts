@@ -30,7 +30,7 @@ export function createListener(
 ): Server {
   const onRefused: OnRefused = (requestId, { code }) => {
     log('request.refused', { requestId, code })
-    telemetry.requestRefused(code)
+    telemetry.count('grandlivre.request.refused', { 'error.type': code })
   }
   const listener = getRequestListener(fetch)
   const server = createServer(

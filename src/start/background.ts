@@ -12,7 +12,7 @@ import { startChangeRetention } from '../ledger/changes/retention.ts'
 import type { Log } from '../log.ts'
 import { observedStore } from '../store/observed-store.ts'
 import type { ObjectStore } from '../store/store.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
+import { countStoreRequest, type Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
@@ -41,7 +41,7 @@ export interface BackgroundParts {
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
   const { config, database, masterKey, queue, threads, attempts, timing, telemetry, log } = parts
-  const store = observedStore(parts.store, (request) => telemetry.storeRequestEnded(request))
+  const store = observedStore(parts.store, (request) => countStoreRequest(telemetry, request))
   await adoptRendering(database, config.timeZone)
   await queue.start()
   const supervisor = await Supervisor.start({

@@ -11,7 +11,7 @@ import { Notifications } from '../db/notifications.ts'
 import { createPool } from '../db/pool.ts'
 import { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
-import type { DatabaseTelemetry } from '../telemetry/telemetry.ts'
+import type { ThreadedTelemetry } from '../telemetry/telemetry.ts'
 import type { Timing } from '../timing.ts'
 
 export interface Connections {
@@ -29,7 +29,7 @@ export interface ConnectionParts {
   urls: DatabaseUrls
   config: Config
   timing: Timing
-  telemetry: DatabaseTelemetry
+  telemetry: ThreadedTelemetry
   log: Log
 }
 

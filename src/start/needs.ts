@@ -13,7 +13,7 @@ import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { Need } from '../http/readiness.ts'
 import { observedStore } from '../store/observed-store.ts'
 import type { ObjectStore } from '../store/store.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
+import { countStoreRequest, type Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 
 export interface NeedsParts {
@@ -32,7 +32,7 @@ export async function needsOf(parts: NeedsParts): Promise<Need[]> {
   const { config, masterKey, database, direct, store, threads, telemetry } = parts
   const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
-  const files = observedStore(store, (request) => telemetry.storeRequestEnded(request))
+  const files = observedStore(store, (request) => countStoreRequest(telemetry, request))
   const needs: Need[] = [
     {
       name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',

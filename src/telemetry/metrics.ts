@@ -11,9 +11,36 @@ export interface Metric {
   description: string
   /** Labels, by their OpenTelemetry names. */
   labels: readonly string[]
+  /** The values of a label that are few. A counter starts with 0 of each: a series that begins at 1 has no increase to alert on. */
+  values?: Readonly<Record<string, readonly string[]>>
   /** Upper bounds of a histogram. */
   buckets?: readonly number[]
 }
+
+/** Classes of SQLSTATE: connection, rollback, resources, operator. `other` is every other class. */
+export const databaseErrorClasses = ['08', '40', '53', '57', 'other'] as const
+
+/** Why an export read the main database: the replica was late, gone, no replica any more, or cancelled the query. */
+const fallbackReasons = ['behind', 'away', 'promoted', 'conflict'] as const
+
+export const databaseOperations = ['select', 'insert', 'update', 'delete', 'begin', 'commit', 'copy'] as const
+
+/**
+ * Parts of an export, in their order. Only a full export has `queue`, until a process claims it. `render` and `send`, or
+ * `render` and `store`, take turns by chunk.
+ */
+const exportStages = ['queue', 'wait', 'snapshot', 'first_row', 'render', 'send', 'store'] as const
+
+/**
+ * `interrupted`: a full export that is tried again. `broken`: failed after its first byte. `left`: the client went
+ * before its end.
+ */
+const exportOutcomes = ['done', 'failed', 'cancelled', 'interrupted', 'broken', 'left'] as const
+
+/** `refused`: the response was no success. `blocked`: our rules for targets forbid the address. */
+const deliveryOutcomes = ['delivered', 'refused', 'unreachable', 'timeout', 'tls', 'blocked'] as const
+
+const storeOperations = ['create', 'write', 'complete', 'remove', 'list', 'check'] as const
 
 /** Bounds that OpenTelemetry's conventions name for requests. */
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -63,6 +90,7 @@ export const metrics = {
     description:
       'Seconds of an export by stage: queue until a process claims it (full exports), wait for a thread, snapshot, first_row, then render with send or store in turns.',
     labels: ['grandlivre.export.stage'],
+    values: { 'grandlivre.export.stage': exportStages },
     buckets: stageSeconds,
   },
   'grandlivre.export.ended': {
@@ -70,6 +98,7 @@ export const metrics = {
     unit: '{export}',
     description: 'Exports and attempts at full exports by how they ended.',
     labels: ['outcome'],
+    values: { outcome: exportOutcomes },
   },
   'grandlivre.export.queue.age': {
     kind: 'gauge',
@@ -89,12 +118,14 @@ export const metrics = {
     unit: '{attempt}',
     description: 'Requests to subscribers by outcome, pings included.',
     labels: ['outcome'],
+    values: { outcome: deliveryOutcomes },
   },
   'grandlivre.delivery.duration': {
     kind: 'histogram',
     unit: 's',
     description: 'Time from connecting to a subscriber to the end of its response.',
     labels: ['outcome'],
+    values: { outcome: deliveryOutcomes },
     buckets: requestSeconds,
   },
   'grandlivre.delivery.oldest_undelivered': {
@@ -145,6 +176,7 @@ export const metrics = {
     unit: 's',
     description: 'Statements of the main thread by their first word.',
     labels: ['db.operation.name', 'db.system.name'],
+    values: { 'db.operation.name': [...databaseOperations, 'other'] },
     buckets: statementSeconds,
   },
   'grandlivre.database.errors': {
@@ -153,6 +185,7 @@ export const metrics = {
     description:
       'Errors of the database by class: 08 connection, 40 rollback, 53 resources, 57 operator, other.',
     labels: ['class'],
+    values: { class: databaseErrorClasses },
   },
   'grandlivre.thread.count': {
     kind: 'gauge',
@@ -213,12 +246,14 @@ export const metrics = {
     unit: '{export}',
     description: 'Reads of the replica that were made on the main database instead.',
     labels: ['reason'],
+    values: { reason: fallbackReasons },
   },
   'grandlivre.store.request.duration': {
     kind: 'histogram',
     unit: 's',
     description: 'Requests to the store of files, retries of a request included.',
     labels: ['operation', 'outcome'],
+    values: { operation: storeOperations, outcome: ['done', 'failed'] },
     buckets: stageSeconds,
   },
   'grandlivre.store.errors': {
@@ -226,6 +261,7 @@ export const metrics = {
     unit: '{error}',
     description: 'Requests to the store of files that failed in the end.',
     labels: ['operation'],
+    values: { operation: storeOperations },
   },
   'grandlivre.ready': {
     kind: 'gauge',
@@ -271,8 +307,29 @@ type NamesOf<Kind extends Metric['kind']> = {
   [Name in MetricName]: (typeof metrics)[Name]['kind'] extends Kind ? Name : never
 }[MetricName]
 
-/** A gauge: its values are read when metrics are collected. */
-export type ObservedGauge = NamesOf<'gauge'>
+export type CounterName = NamesOf<'counter'>
+export type HistogramName = NamesOf<'histogram'>
+/** Its values are read when metrics are collected. */
+export type GaugeName = NamesOf<'gauge'>
+
+type Values<Name extends MetricName> = (typeof metrics)[Name] extends { values: infer All } ? All : unknown
+
+/** The labels of a metric. Those without listed values may be left out. */
+export type LabelsOf<Name extends MetricName> = {
+  [Label in keyof Values<Name>]: Values<Name>[Label] extends readonly (infer Value)[] ? Value : never
+} & {
+  [Label in Exclude<(typeof metrics)[Name]['labels'][number], keyof Values<Name>>]?:
+    | string
+    | number
+    | undefined
+}
+
+export type DatabaseErrorClass = LabelsOf<'grandlivre.database.errors'>['class']
+export type DatabaseOperation = LabelsOf<'db.client.operation.duration'>['db.operation.name']
+export type FallbackReason = LabelsOf<'grandlivre.replica.fallbacks'>['reason']
+export type ExportStage = LabelsOf<'grandlivre.export.duration'>['grandlivre.export.stage']
+export type ExportOutcome = LabelsOf<'grandlivre.export.ended'>['outcome']
+export type DeliveryOutcome = LabelsOf<'grandlivre.delivery.attempts'>['outcome']
 
 const unitWords: Record<string, string> = { s: '_seconds', By: '_bytes' }
 

@@ -1,5 +1,6 @@
 /** Measures the stages of an export. Its time begins in the main thread, so the clock is one that all threads share. */
-import type { ExportStage, StageSeconds } from './telemetry.ts'
+import type { ExportStage } from './metrics.ts'
+import type { StageSeconds } from './telemetry.ts'
 
 /** Seconds of the monotonic clock of the machine. */
 export function monotonicSeconds(): number {

@@ -1,12 +1,20 @@
 /**
- * What the service tells its operators of itself: one method for each thing that happens. Rooms get a `Telemetry` as an
- * argument and know nothing of OpenTelemetry, which `start-telemetry.ts` loads only if METRICS_PORT or
- * OTEL_EXPORTER_OTLP_ENDPOINT is set. `metrics.ts` has the metrics that come of it.
+ * What the service tells its operators of itself, by the names of the metrics (`metrics.ts`). Rooms get a `Telemetry` as
+ * an argument and know nothing of OpenTelemetry, which `start-telemetry.ts` loads only if METRICS_PORT or
+ * OTEL_EXPORTER_OTLP_ENDPOINT is set.
  *
  * No argument may hold what grows with the data, such as an id: each value of a label is a time series of its own. The
  * exception is `requestId`, which only spans have.
  */
-import type { ObservedGauge } from './metrics.ts'
+import type {
+  CounterName,
+  DeliveryOutcome,
+  ExportOutcome,
+  ExportStage,
+  GaugeName,
+  HistogramName,
+  LabelsOf,
+} from './metrics.ts'
 
 /** Headers by which a trace continues in another process (W3C Trace Context). */
 export interface TraceHeaders {
@@ -20,17 +28,6 @@ export interface CallerTrace {
   tracestate?: string | undefined
 }
 
-/** Classes of SQLSTATE: connection, rollback, resources, operator. `other` is every other class. */
-export const databaseErrorClasses = ['08', '40', '53', '57', 'other'] as const
-export type DatabaseErrorClass = (typeof databaseErrorClasses)[number]
-
-/** Why an export read the main database: the replica was late, gone, no replica any more, or cancelled the query. */
-export const fallbackReasons = ['behind', 'away', 'promoted', 'conflict'] as const
-export type FallbackReason = (typeof fallbackReasons)[number]
-
-export const databaseOperations = ['select', 'insert', 'update', 'delete', 'begin', 'commit', 'copy'] as const
-export type DatabaseOperation = (typeof databaseOperations)[number] | 'other'
-
 /** The counts of a pool of connections, as `pg.Pool` has them. */
 export interface PoolCounts {
   totalCount: number
@@ -39,25 +36,15 @@ export interface PoolCounts {
   options: { max: number }
 }
 
-/** What happens to connections, in the main thread and in export threads (`thread-telemetry.ts`). */
-export interface DatabaseTelemetry {
+/** What the main thread and export threads (`thread-telemetry.ts`) count. */
+export interface ThreadedTelemetry {
+  /** @param by default 1 */
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
+  /** Export threads record nothing: stages of exports show what they do. */
+  record<Name extends HistogramName>(name: Name, seconds: number, labels: LabelsOf<Name>): void
   /** Shows the counts of a pool from now on. @param name as in pg_stat_activity, such as `grandlivre export` */
   watchPool(name: string, pool: PoolCounts): void
-  /** No connection became free in time. */
-  connectionTimedOut(pool: string): void
-  /** A statement ended, also with an error. Export threads do not report theirs: stages of exports show them. */
-  operationEnded(operation: DatabaseOperation, seconds: number): void
-  databaseError(errorClass: DatabaseErrorClass): void
-  /** A read of the replica was made on the main database instead. */
-  replicaFellBack(reason: FallbackReason): void
 }
-
-/**
- * Parts of an export, in their order. Only a full export has `queue`, until a process claims it. `render` and `send`, or
- * `render` and `store`, take turns by chunk.
- */
-export const exportStages = ['queue', 'wait', 'snapshot', 'first_row', 'render', 'send', 'store'] as const
-export type ExportStage = (typeof exportStages)[number]
 
 /** Seconds of each stage that an export had. */
 export type StageSeconds = Partial<Record<ExportStage, number>>
@@ -68,13 +55,6 @@ export interface ExportFacts {
   /** Requests to the store, by a full export. */
   store?: StoreRequest[]
 }
-
-export const exportOutcomes = ['done', 'failed', 'cancelled', 'interrupted', 'broken', 'left'] as const
-/**
- * `interrupted`: a full export that is tried again. `broken`: failed after its first byte. `left`: the client went
- * before its end.
- */
-export type ExportOutcome = (typeof exportOutcomes)[number]
 
 export interface EndedExport {
   /** `movements`, `entries`, `changes` ...; `folder` for a full export. */
@@ -93,17 +73,15 @@ export interface EndedExport {
   requestId: string | undefined
 }
 
-export const deliveryOutcomes = ['delivered', 'refused', 'unreachable', 'timeout', 'tls', 'blocked'] as const
-/** `refused`: the response was no success. `blocked`: our rules for targets forbid the address. */
-export type DeliveryOutcome = (typeof deliveryOutcomes)[number]
-
-export const storeOperations = ['create', 'write', 'complete', 'remove', 'list', 'check'] as const
-
 /** A `write` is of 8 MiB, the size of a part of an upload. */
-export interface StoreRequest {
-  operation: (typeof storeOperations)[number]
-  outcome: 'done' | 'failed'
-  seconds: number
+export type StoreRequest = LabelsOf<'grandlivre.store.request.duration'> & { seconds: number }
+
+export function countStoreRequest(
+  telemetry: ThreadedTelemetry,
+  { operation, outcome, seconds }: StoreRequest,
+): void {
+  telemetry.record('grandlivre.store.request.duration', seconds, { operation, outcome })
+  if (outcome === 'failed') telemetry.count('grandlivre.store.errors', { operation })
 }
 
 export interface AnsweredRequest {
@@ -145,23 +123,19 @@ export interface Observation {
   labels?: Record<string, string>
 }
 
-export interface Telemetry extends DatabaseTelemetry {
+export interface Telemetry extends ThreadedTelemetry {
   /** @param caller its headers; malformed ones are ignored */
   requestBegan(method: string, caller: CallerTrace): RequestTelemetry
-  /** What arrived was no HTTP or too large, and reached no route. @param code of the error */
-  requestRefused(code: string): void
   exportEnded(ended: EndedExport): void
   /** An attempt at a delivery begins. @param parent the request that asked for it, such as a ping */
   deliveryBegan(parent?: TraceHeaders): DeliveryTelemetry
-  storeRequestEnded(request: StoreRequest): void
   /** Shows the counts of some threads from now on. */
   watchThreads(kind: ThreadKind, counts: () => ThreadCounts): void
-  threadDied(): void
   /**
    * Reads a gauge when metrics are collected. A reading is kept for some seconds; a slow or failed one makes the gauge
    * absent. Of several readers of one gauge, all values are shown.
    */
-  observe(gauge: ObservedGauge, read: () => Observation[] | Promise<Observation[]>): void
+  observe(gauge: GaugeName, read: () => Observation[] | Promise<Observation[]>): void
   /** What export threads share with this telemetry; for `ThreadTelemetry`. */
   readonly threadMemory: SharedArrayBuffer | undefined
 }
@@ -179,18 +153,13 @@ const noDelivery: DeliveryTelemetry = { trace: undefined, ended: () => {} }
 
 /** Tells nobody: what services have whose operators did not ask. */
 export const noTelemetry: Telemetry = {
+  count: () => {},
+  record: () => {},
   watchPool: () => {},
-  connectionTimedOut: () => {},
-  operationEnded: () => {},
-  databaseError: () => {},
-  replicaFellBack: () => {},
   requestBegan: () => noRequest,
-  requestRefused: () => {},
   exportEnded: () => {},
   deliveryBegan: () => noDelivery,
-  storeRequestEnded: () => {},
   watchThreads: () => {},
-  threadDied: () => {},
   observe: () => {},
   threadMemory: undefined,
 }

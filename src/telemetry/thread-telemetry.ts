@@ -6,14 +6,8 @@
  * main thread frees the slots of threads that have died.
  */
 import { Buffer } from 'node:buffer'
-import {
-  type DatabaseErrorClass,
-  type DatabaseTelemetry,
-  databaseErrorClasses,
-  type FallbackReason,
-  fallbackReasons,
-  type PoolCounts,
-} from './telemetry.ts'
+import { type CounterName, type LabelsOf, metrics } from './metrics.ts'
+import type { Observation, PoolCounts, ThreadedTelemetry } from './telemetry.ts'
 
 /** At least two for each of 64 threads. */
 const slots = 256
@@ -22,10 +16,15 @@ const nameBytes = 32
 /** How old the counts of a pool may be. */
 const writeEveryMs = 1_000
 
+/** Counters that export threads add to, by the values of their label. The slots count `db.client.connection.timeouts`. */
+const shared = (['grandlivre.database.errors', 'grandlivre.replica.fallbacks'] as const).flatMap((name) =>
+  Object.entries<readonly string[]>(metrics[name].values).flatMap(([label, values]) =>
+    values.map((value) => ({ name: name as CounterName, label, value })),
+  ),
+)
+
 /** Words of the shared memory: counters of all threads first, then the slots. */
-const errorsFrom = 0
-const fallbacksFrom = errorsFrom + databaseErrorClasses.length
-const slotsFrom = fallbacksFrom + fallbackReasons.length
+const slotsFrom = shared.length
 const slotWords = {
   threadId: 0,
   total: 1,
@@ -43,7 +42,7 @@ export function shareThreadMemory(): SharedArrayBuffer {
 }
 
 /** In an export thread. */
-export class ThreadTelemetry implements DatabaseTelemetry {
+export class ThreadTelemetry implements ThreadedTelemetry {
   readonly #memory: SharedArrayBuffer
   readonly #words: Int32Array
   readonly #threadId: number
@@ -70,23 +69,20 @@ export class ThreadTelemetry implements DatabaseTelemetry {
     this.#timers.push(setInterval(write, writeEveryMs).unref())
   }
 
-  connectionTimedOut(pool: string): void {
-    const slot = this.#slotsByName.get(pool)
-    if (slot !== undefined) Atomics.add(this.#words, slot + slotWords.timeouts, 1)
+  /** Counts what is shared, and nothing else. */
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): void {
+    const values = Object.values(labels)
+    const at =
+      name === 'db.client.connection.timeouts'
+        ? (this.#slotsByName.get(String(values[0])) ?? Number.NaN) + slotWords.timeouts
+        : shared.findIndex((counter) => counter.name === name && values.includes(counter.value))
+    if (at >= 0) Atomics.add(this.#words, at, 1)
   }
 
-  operationEnded(): void {}
+  record(): void {}
 
   close(): void {
     for (const timer of this.#timers) clearInterval(timer)
-  }
-
-  databaseError(errorClass: DatabaseErrorClass): void {
-    Atomics.add(this.#words, errorsFrom + databaseErrorClasses.indexOf(errorClass), 1)
-  }
-
-  replicaFellBack(reason: FallbackReason): void {
-    Atomics.add(this.#words, fallbacksFrom + fallbackReasons.indexOf(reason), 1)
   }
 
   /** Counts a task of this thread while it runs. */
@@ -130,12 +126,12 @@ export class ThreadMemory {
     this.#words = new Int32Array(memory)
   }
 
-  errors(errorClass: DatabaseErrorClass): number {
-    return Atomics.load(this.#words, errorsFrom + databaseErrorClasses.indexOf(errorClass))
-  }
-
-  fallbacks(reason: FallbackReason): number {
-    return Atomics.load(this.#words, fallbacksFrom + fallbackReasons.indexOf(reason))
+  counts(name: CounterName): Observation[] {
+    return shared.flatMap((counter, at) =>
+      counter.name === name
+        ? [{ value: Atomics.load(this.#words, at), labels: { [counter.label]: counter.value } }]
+        : [],
+    )
   }
 
   /** How many of these threads have a task. */

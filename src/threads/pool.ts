@@ -108,7 +108,7 @@ function watch(kind: ThreadKind, pool: Piscina, telemetry: Telemetry): () => voi
     running: pool instanceof HashThreads ? pool.tasks : undefined,
     waiting: pool.queueSize,
   }))
-  const died = () => telemetry.threadDied()
+  const died = () => telemetry.count('grandlivre.thread.deaths', {})
   pool.on('workerDestroy', died)
   return () => pool.off('workerDestroy', died)
 }

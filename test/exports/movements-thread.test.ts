@@ -57,7 +57,7 @@ beforeAll(async () => {
   const store = await openStore(files, defaultTiming.store)
   threads = createThreads(
     1,
-    { ...noTelemetry, threadDied },
+    { ...noTelemetry, count: threadDied },
     {
       database: asAddress(serviceUrl),
       exportsPerThread: defaultExportsPerThread,

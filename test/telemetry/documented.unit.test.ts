@@ -1,10 +1,11 @@
 /** The table of metrics in docs/operators/metrics.md says what src/telemetry/metrics.ts says. */
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Metric, type MetricName, metrics, prometheusName } from '../../src/telemetry/metrics.ts'
 
-const page = readFileSync(resolve(import.meta.dirname, '../../docs/operators/metrics.md'), 'utf8')
+const root = resolve(import.meta.dirname, '../..')
+const page = readFileSync(join(root, 'docs/operators/metrics.md'), 'utf8')
 
 test('the table of metrics is that of the code', () => {
   const rows = Object.entries(metrics).map(([name, metric]: [string, Metric]) => {
@@ -15,6 +16,13 @@ test('the table of metrics is that of the code', () => {
     .split('\n')
     .filter((line) => /^\| `[a-z_0-9]+` \| (?:counter|histogram|gauge) \|/.test(line))
   expect(table).toEqual(rows)
+})
+
+test('each metric is counted, recorded or observed by its name', () => {
+  const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const others = files.filter((file) => file.endsWith('.ts') && file !== 'telemetry/metrics.ts')
+  const code = others.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('\n')
+  expect(Object.keys(metrics).filter((name) => !code.includes(`'${name}'`))).toEqual([])
 })
 
 test('names are those of OpenTelemetry for Prometheus', () => {

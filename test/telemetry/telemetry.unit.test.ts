@@ -1,7 +1,7 @@
 /** What a scrape shows of each thing that rooms tell: counted once, in seconds, with its labels. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startTelemetry } from '../../src/telemetry/start-telemetry.ts'
-import type { StartedTelemetry } from '../../src/telemetry/telemetry.ts'
+import { countStoreRequest, type StartedTelemetry } from '../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { metricsOf, sumOf } from '../support/telemetry/scrape.ts'
 
@@ -27,15 +27,17 @@ test('each thing is counted once, with its labels', async () => {
   expect(await value('grandlivre_store_errors_total', failedWrite)).toBe(0)
   expect(await value('grandlivre_delivery_attempts_total', { outcome: 'tls' })).toBe(0)
   expect(await value('grandlivre_export_ended_total', { outcome: 'failed' })).toBe(0)
-  telemetry.threadDied()
-  telemetry.requestRefused('ERR-URI-TOO-LONG')
-  telemetry.storeRequestEnded({ operation: 'write', outcome: 'failed', seconds: 2 })
-  telemetry.storeRequestEnded({ operation: 'write', outcome: 'done', seconds: 3 })
-  telemetry.databaseError('57')
-  telemetry.replicaFellBack('conflict')
+  telemetry.count('grandlivre.thread.deaths', {})
+  telemetry.count('grandlivre.request.refused', { 'error.type': 'ERR-URI-TOO-LONG' })
+  countStoreRequest(telemetry, { operation: 'write', outcome: 'failed', seconds: 2 })
+  countStoreRequest(telemetry, { operation: 'write', outcome: 'done', seconds: 3 })
+  telemetry.count('grandlivre.database.errors', { class: '57' })
+  telemetry.count('grandlivre.replica.fallbacks', { reason: 'conflict' })
   const counts = { totalCount: 5, idleCount: 2, waitingCount: 3, options: { max: 8 } }
   telemetry.watchPool('grandlivre direct', counts)
-  telemetry.connectionTimedOut('grandlivre direct')
+  telemetry.count('db.client.connection.timeouts', {
+    'db.client.connection.pool.name': 'grandlivre direct',
+  })
   telemetry.watchThreads('hash', () => ({ threadIds: [1, 2, 3], running: 2, waiting: 4 }))
   const pool = { db_client_connection_pool_name: 'grandlivre direct' }
   const hash = { grandlivre_thread_kind: 'hash' }
@@ -90,7 +92,8 @@ test('durations are in seconds', async () => {
   telemetry.deliveryBegan().ended('delivered', 200)
   telemetry.requestBegan('GET', {}).ended({ route: '/', status: 200, errorType: undefined, requestId: 'one' })
   const seconds = (performance.now() - began) / 1_000
-  telemetry.operationEnded('select', 0.25)
+  const select = { 'db.operation.name': 'select', 'db.system.name': 'postgresql' } as const
+  telemetry.record('db.client.operation.duration', 0.25, select)
   telemetry.exportEnded({
     kind: 'folder',
     format: 'json',

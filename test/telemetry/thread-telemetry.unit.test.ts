@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import type { CounterName } from '../../src/telemetry/metrics.ts'
 import { shareThreadMemory, ThreadMemory, ThreadTelemetry } from '../../src/telemetry/thread-telemetry.ts'
 
 const pool = (totalCount: number) => ({ totalCount, idleCount: 1, waitingCount: 0, options: { max: 16 } })
@@ -12,11 +13,13 @@ function inThread(memory: SharedArrayBuffer, threadId: number): ThreadTelemetry 
 test('threads add to the same counters', () => {
   const memory = shareThreadMemory()
   for (const threadId of [1, 2]) {
-    inThread(memory, threadId).databaseError('53')
-    inThread(memory, threadId).replicaFellBack('promoted')
+    inThread(memory, threadId).count('grandlivre.database.errors', { class: '53' })
+    inThread(memory, threadId).count('grandlivre.replica.fallbacks', { reason: 'promoted' })
   }
   const main = new ThreadMemory(memory)
-  expect([main.errors('53'), main.errors('08'), main.fallbacks('promoted')]).toEqual([2, 0, 2])
+  const counted = (name: CounterName) => main.counts(name).filter(({ value }) => value > 0)
+  expect(counted('grandlivre.database.errors')).toEqual([{ value: 2, labels: { class: '53' } }])
+  expect(counted('grandlivre.replica.fallbacks')).toEqual([{ value: 2, labels: { reason: 'promoted' } }])
 })
 
 test('the pools of a thread that died are no longer counted, but the time-outs of its callers are', () => {
@@ -25,7 +28,9 @@ test('the pools of a thread that died are no longer counted, but the time-outs o
   for (const threadId of [1, 2]) {
     const telemetry = inThread(memory, threadId)
     telemetry.watchPool('grandlivre export', pool(threadId))
-    telemetry.connectionTimedOut('grandlivre export')
+    telemetry.count('db.client.connection.timeouts', {
+      'db.client.connection.pool.name': 'grandlivre export',
+    })
   }
   expect(main.pools(new Set([1, 2])).map(({ totalCount }) => totalCount)).toEqual([1, 2])
   expect(main.pools(new Set([2])).map(({ totalCount, timeouts }) => [totalCount, timeouts])).toEqual([[2, 1]])

@@ -10,7 +10,8 @@ import pg from 'pg'
 import { limits } from '../../config.ts'
 import { isDatabaseFailure } from '../../db/outage.ts'
 import { countError, countTimeout } from '../../db/pool.ts'
-import type { DatabaseTelemetry, FallbackReason } from '../../telemetry/telemetry.ts'
+import type { FallbackReason } from '../../telemetry/metrics.ts'
+import type { ThreadedTelemetry } from '../../telemetry/telemetry.ts'
 import type { ReplicaTiming } from '../../timing.ts'
 import { NotAdmitted, openSnapshot, type Snapshot } from '../read/snapshot.ts'
 import { fenceOf, ReplicaUnfit } from './fence.ts'
@@ -38,7 +39,7 @@ export interface ReplicaParts {
   timing: ReplicaTiming
   /** Called when the thread leaves the replica, for another reason too, and when it reads it again. */
   report: (news: ReplicaNews) => void
-  telemetry: Pick<DatabaseTelemetry, 'replicaFellBack'>
+  telemetry: Pick<ThreadedTelemetry, 'count'>
 }
 
 export interface Source {
@@ -74,7 +75,7 @@ export class ExportSources {
       const waitMs = this.#left === undefined ? replica.timing.waitMs : 0
       const snapshot = this.#mayBeRead() && (await this.#openReplica(replica, seen, waitMs))
       if (snapshot) return snapshot
-      replica.telemetry.replicaFellBack(this.#left?.reason ?? 'behind')
+      replica.telemetry.count('grandlivre.replica.fallbacks', { reason: this.#left?.reason ?? 'behind' })
     }
     return { ...(await openSnapshot(this.#main, schemaId)), isOfReplica: false }
   }
@@ -86,7 +87,7 @@ export class ExportSources {
   failed(snapshot: ExportSnapshot, seen: SeenState | undefined, error: unknown): boolean {
     if (!snapshot.isOfReplica || !seen || !isDatabaseFailure(error)) return false
     this.#leave(this.#replica!, seen, error)
-    this.#replica!.telemetry.replicaFellBack(reasonOf(error))
+    this.#replica!.telemetry.count('grandlivre.replica.fallbacks', { reason: reasonOf(error) })
     return true
   }
 

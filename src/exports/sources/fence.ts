@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import type { FallbackReason } from '../../telemetry/telemetry.ts'
+import type { FallbackReason } from '../../telemetry/metrics.ts'
 import type { Fence } from '../read/snapshot.ts'
 import { type SeenState, type Standing, standingExpression } from './standing.sql.ts'
 

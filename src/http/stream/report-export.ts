@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import { AppError } from '../../errors.ts'
 import type { ExportSummary, ExportTask } from '../../exports/run/task.ts'
-import type { ExportOutcome } from '../../telemetry/telemetry.ts'
+import type { ExportOutcome } from '../../telemetry/metrics.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
 

@@ -1,7 +1,7 @@
 /** The gauges that need a statement: how far queue and deliveries are behind. */
 import type { ClientBase, Pool } from 'pg'
 import { inTransaction, whileDelivering } from '../../db/pool.ts'
-import type { ObservedGauge } from '../../telemetry/metrics.ts'
+import type { GaugeName } from '../../telemetry/metrics.ts'
 import { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import { type DeliveryStanding, readDeliveryStanding } from '../../webhooks/standing.sql.ts'
@@ -17,7 +17,7 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
   const queue = new Reading(() => inTransaction(database, bounded(readQueueStanding)))
   const deliveries = new Reading(() => whileDelivering(database, bounded(readDeliveryStanding)))
   const observe = <Standing>(
-    gauge: ObservedGauge,
+    gauge: GaugeName,
     reading: Reading<Standing>,
     observed: (standing: Standing) => Observation[],
   ) =>

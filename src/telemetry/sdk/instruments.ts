@@ -1,6 +1,6 @@
 /** The instruments of OpenTelemetry, made of the table of metrics. */
-import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
-import { type Metric, type MetricName, metrics, type ObservedGauge } from '../metrics.ts'
+import type { Counter, Histogram, Meter } from '@opentelemetry/api'
+import { type GaugeName, type Metric, type MetricName, metrics } from '../metrics.ts'
 import { Reading } from '../reading.ts'
 import type { Observation } from '../telemetry.ts'
 import type { Observations } from './observations.ts'
@@ -14,10 +14,12 @@ export class Instruments {
     this.#observations = observations
   }
 
-  /** @param starts what it counts from the start: a series that begins at 1 has no increase to alert on */
-  counter(name: MetricName, starts: Attributes[] = []): Counter {
+  counter(name: MetricName): Counter {
     const counter = this.#meter.createCounter(name, optionsOf(name))
-    for (const attributes of starts) counter.add(0, attributes)
+    const { labels, values }: Metric = metrics[name]
+    if (labels.length === 0) counter.add(0)
+    for (const [label, all] of Object.entries(values ?? {}))
+      for (const value of all) counter.add(0, { [label]: value })
     return counter
   }
 
@@ -33,12 +35,12 @@ export class Instruments {
   }
 
   /** Values that cost nothing to read. */
-  gauge(name: ObservedGauge, read: () => Observation[]): void {
+  gauge(name: GaugeName, read: () => Observation[]): void {
     this.#observations.add(name, read)
   }
 
   /** Values that are read now and then. */
-  observedGauge(name: ObservedGauge, read: () => Observation[] | Promise<Observation[]>): void {
+  observedGauge(name: GaugeName, read: () => Observation[] | Promise<Observation[]>): void {
     const reading = new Reading(read)
     this.#observations.add(name, async () => (await reading.latest()) ?? [])
   }

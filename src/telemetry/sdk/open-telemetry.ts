@@ -6,24 +6,23 @@
  * each, an export some ten.
  */
 import type { Attributes, Counter, Histogram } from '@opentelemetry/api'
-import type { ObservedGauge } from '../metrics.ts'
 import {
-  type AnsweredRequest,
+  type CounterName,
+  type ExportStage,
+  type GaugeName,
+  type HistogramName,
+  type LabelsOf,
+  type MetricName,
+  metrics,
+} from '../metrics.ts'
+import {
   type CallerTrace,
-  type DatabaseErrorClass,
-  type DatabaseOperation,
+  countStoreRequest,
   type DeliveryTelemetry,
-  databaseErrorClasses,
-  deliveryOutcomes,
   type EndedExport,
-  exportOutcomes,
-  type FallbackReason,
-  fallbackReasons,
   type Observation,
   type PoolCounts,
   type RequestTelemetry,
-  type StoreRequest,
-  storeOperations,
   type Telemetry,
   type ThreadCounts,
   type ThreadKind,
@@ -39,6 +38,14 @@ const mainThread = -1
 /** Methods that get a label of their own; a caller may invent others. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
+/** Kept elsewhere, and read when metrics are collected: by all threads, or by the machine. */
+const observedCounters: ReadonlySet<MetricName> = new Set([
+  'db.client.connection.timeouts',
+  'grandlivre.database.errors',
+  'grandlivre.replica.fallbacks',
+  'process.cpu.time',
+])
+
 const poolLabel = 'db.client.connection.pool.name'
 
 export class OpenTelemetry implements Telemetry {
@@ -49,46 +56,39 @@ export class OpenTelemetry implements Telemetry {
   /** The main thread counts as export threads do. */
   readonly #own = new ThreadTelemetry(this.threadMemory, mainThread)
   readonly #threads: { kind: ThreadKind; counts: () => ThreadCounts }[] = []
+  readonly #counters: ReadonlyMap<MetricName, Counter>
+  readonly #histograms: ReadonlyMap<MetricName, Histogram>
   #activeRequests = 0
-  readonly #requests: Histogram
-  readonly #refused: Counter
-  readonly #rows: Counter
-  readonly #bytes: Counter
-  readonly #stages: Histogram
-  readonly #exports: Counter
-  readonly #deliveries: Counter
-  readonly #deliverySeconds: Histogram
-  readonly #operations: Histogram
-  readonly #deaths: Counter
-  readonly #storeSeconds: Histogram
-  readonly #storeErrors: Counter
 
   /** @param spans undefined: no traces */
   constructor(instruments: Instruments, spans: Spans | undefined) {
     this.#instruments = instruments
     this.#spans = spans
-    const outcomes = (all: readonly string[]) => all.map((outcome) => ({ outcome }))
-    this.#requests = instruments.histogram('http.server.request.duration')
-    this.#refused = instruments.counter('grandlivre.request.refused')
-    this.#rows = instruments.counter('grandlivre.export.rows')
-    this.#bytes = instruments.counter('grandlivre.export.bytes')
-    this.#stages = instruments.histogram('grandlivre.export.duration')
-    this.#exports = instruments.counter('grandlivre.export.ended', outcomes(exportOutcomes))
-    this.#deliveries = instruments.counter('grandlivre.delivery.attempts', outcomes(deliveryOutcomes))
-    this.#deliverySeconds = instruments.histogram('grandlivre.delivery.duration')
-    this.#operations = instruments.histogram('db.client.operation.duration')
-    this.#deaths = instruments.counter('grandlivre.thread.deaths', [{}])
-    this.#storeSeconds = instruments.histogram('grandlivre.store.request.duration')
-    const operations = storeOperations.map((operation) => ({ operation }))
-    this.#storeErrors = instruments.counter('grandlivre.store.errors', operations)
+    const names = Object.keys(metrics) as MetricName[]
+    const counted = names.filter((name) => metrics[name].kind === 'counter' && !observedCounters.has(name))
+    const recorded = names.filter((name) => metrics[name].kind === 'histogram')
+    this.#counters = new Map(counted.map((name) => [name, instruments.counter(name)]))
+    this.#histograms = new Map(recorded.map((name) => [name, instruments.histogram(name)]))
     instruments.gauge('http.server.active_requests', () => [{ value: this.#activeRequests }])
     this.#observeThreads()
     this.#observePools()
-    this.#observeReplica()
+    for (const name of ['grandlivre.database.errors', 'grandlivre.replica.fallbacks'] as const)
+      instruments.observedCounter(name, () => this.#memory.counts(name))
   }
 
   close(): void {
     this.#own.close()
+  }
+
+  /** What export threads count too is in the memory that they share. */
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
+    const counter = this.#counters.get(name)
+    if (counter) counter.add(by, labels as Attributes)
+    else this.#own.count(name, labels)
+  }
+
+  record<Name extends HistogramName>(name: Name, seconds: number, labels: LabelsOf<Name>): void {
+    this.#histograms.get(name)!.record(seconds, labels as Attributes)
   }
 
   requestBegan(method: string, caller: CallerTrace): RequestTelemetry {
@@ -100,27 +100,29 @@ export class OpenTelemetry implements Telemetry {
       trace: span?.trace,
       ended: (answer) => {
         this.#activeRequests -= 1
-        this.#requests.record((performance.now() - began) / 1_000, labelsOf(knownMethod, answer))
+        this.record('http.server.request.duration', (performance.now() - began) / 1_000, {
+          'http.request.method': knownMethod,
+          'url.scheme': 'http',
+          'http.route': answer.route,
+          'http.response.status_code': answer.status,
+          'error.type': answer.errorType,
+        })
         span?.end(answer)
       },
     }
   }
 
-  requestRefused(code: string): void {
-    this.#refused.add(1, { 'error.type': code })
-  }
-
   exportEnded(ended: EndedExport): void {
     const { kind, format, outcome, rows, bytes, facts } = ended
-    this.#exports.add(1, { outcome })
+    this.count('grandlivre.export.ended', { outcome })
     if (outcome === 'done') {
       const labels = { 'grandlivre.export.kind': kind, 'grandlivre.export.format': format }
-      this.#rows.add(rows, labels)
-      this.#bytes.add(bytes, labels)
+      this.count('grandlivre.export.rows', labels, rows)
+      this.count('grandlivre.export.bytes', labels, bytes)
     }
-    for (const [stage, seconds] of Object.entries(facts?.stages ?? {}))
-      this.#stages.record(seconds, { 'grandlivre.export.stage': stage })
-    for (const request of facts?.store ?? []) this.storeRequestEnded(request)
+    for (const [stage, seconds] of Object.entries(facts?.stages ?? {}) as [ExportStage, number][])
+      this.record('grandlivre.export.duration', seconds, { 'grandlivre.export.stage': stage })
+    for (const request of facts?.store ?? []) countStoreRequest(this, request)
     this.#spans?.export(ended)
   }
 
@@ -130,47 +132,22 @@ export class OpenTelemetry implements Telemetry {
     return {
       trace: span?.trace,
       ended: (outcome, status) => {
-        this.#deliveries.add(1, { outcome })
-        this.#deliverySeconds.record((performance.now() - began) / 1_000, { outcome })
+        this.count('grandlivre.delivery.attempts', { outcome })
+        this.record('grandlivre.delivery.duration', (performance.now() - began) / 1_000, { outcome })
         span?.end(outcome, status)
       },
     }
-  }
-
-  storeRequestEnded({ operation, outcome, seconds }: StoreRequest): void {
-    this.#storeSeconds.record(seconds, { operation, outcome })
-    if (outcome === 'failed') this.#storeErrors.add(1, { operation })
   }
 
   watchThreads(kind: ThreadKind, counts: () => ThreadCounts): void {
     this.#threads.push({ kind, counts })
   }
 
-  threadDied(): void {
-    this.#deaths.add(1)
-  }
-
   watchPool(name: string, pool: PoolCounts): void {
     this.#own.watchPool(name, pool)
   }
 
-  connectionTimedOut(pool: string): void {
-    this.#own.connectionTimedOut(pool)
-  }
-
-  operationEnded(operation: DatabaseOperation, seconds: number): void {
-    this.#operations.record(seconds, { 'db.operation.name': operation, 'db.system.name': 'postgresql' })
-  }
-
-  databaseError(errorClass: DatabaseErrorClass): void {
-    this.#own.databaseError(errorClass)
-  }
-
-  replicaFellBack(reason: FallbackReason): void {
-    this.#own.replicaFellBack(reason)
-  }
-
-  observe(gauge: ObservedGauge, read: () => Observation[] | Promise<Observation[]>): void {
+  observe(gauge: GaugeName, read: () => Observation[] | Promise<Observation[]>): void {
     this.#instruments.observedGauge(gauge, read)
   }
 
@@ -200,21 +177,12 @@ export class OpenTelemetry implements Telemetry {
         { value: total - idle, labels: { ...labels, 'db.client.connection.state': 'used' } },
       ]),
     )
-    const gauge = (name: ObservedGauge, key: 'max' | 'waiting') =>
+    const gauge = (name: GaugeName, key: 'max' | 'waiting') =>
       instruments.gauge(name, () => this.#pools().map(({ labels, [key]: value }) => ({ value, labels })))
     gauge('db.client.connection.max', 'max')
     gauge('db.client.connection.pending_requests', 'waiting')
     instruments.observedCounter('db.client.connection.timeouts', () =>
       this.#pools().map(({ labels, timeouts: value }) => ({ value, labels })),
-    )
-    instruments.observedCounter('grandlivre.database.errors', () =>
-      databaseErrorClasses.map((each) => ({ value: this.#memory.errors(each), labels: { class: each } })),
-    )
-  }
-
-  #observeReplica(): void {
-    this.#instruments.observedCounter('grandlivre.replica.fallbacks', () =>
-      fallbackReasons.map((reason) => ({ value: this.#memory.fallbacks(reason), labels: { reason } })),
     )
   }
 
@@ -238,14 +206,6 @@ export class OpenTelemetry implements Telemetry {
       timeouts: sum(pools.map(({ timeouts }) => timeouts)) + (this.#memory.formerTimeouts.get(name) ?? 0),
     }))
   }
-}
-
-function labelsOf(method: string, { route, status, errorType }: AnsweredRequest): Attributes {
-  const labels: Attributes = { 'http.request.method': method, 'url.scheme': 'http' }
-  if (route !== undefined) labels['http.route'] = route
-  if (status !== undefined) labels['http.response.status_code'] = status
-  if (errorType !== undefined) labels['error.type'] = errorType
-  return labels
 }
 
 function sum(numbers: number[]): number {

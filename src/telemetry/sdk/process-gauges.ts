@@ -27,8 +27,9 @@ export function watchProcess(
     }
     return shown
   }
-  for (const part of ['p50', 'p99', 'max'] as const)
-    instruments.gauge(`nodejs.eventloop.delay.${part}`, () => [{ value: delays()[part] }])
+  instruments.gauge('nodejs.eventloop.delay.p50', () => [{ value: delays().p50 }])
+  instruments.gauge('nodejs.eventloop.delay.p99', () => [{ value: delays().p99 }])
+  instruments.gauge('nodejs.eventloop.delay.max', () => [{ value: delays().max }])
   instruments.gauge('process.memory.usage', () => [{ value: process.memoryUsage.rss() }])
   instruments.observedCounter('process.cpu.time', () => {
     const { user, system } = process.cpuUsage()

@@ -13,14 +13,8 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
-import type {
-  AnsweredRequest,
-  CallerTrace,
-  DeliveryOutcome,
-  EndedExport,
-  StageSeconds,
-  TraceHeaders,
-} from '../telemetry.ts'
+import type { DeliveryOutcome } from '../metrics.ts'
+import type { AnsweredRequest, CallerTrace, EndedExport, StageSeconds, TraceHeaders } from '../telemetry.ts'
 
 const propagator = new W3CTraceContextPropagator()
 const read = {
