@@ -21,6 +21,11 @@ const columns = `number::text, extract(epoch from at)::text as at, third_party_i
   request_id as "requestId", details, rows::text, bytes::text, sha256, cursor, outcome, code,
   encode(hash, 'hex') as hash`
 
+export interface ListedAuditRow extends AuditRow {
+  /** Code of the third party; null if it is gone. */
+  partnerCode: string | null
+}
+
 export interface AuditSelection {
   folderId?: string | undefined
   thirdPartyId?: string | undefined
@@ -33,9 +38,10 @@ export interface AuditSelection {
 export async function listAudit(
   client: ClientBase | Pool,
   { folderId, thirdPartyId, from, to, most }: AuditSelection,
-): Promise<AuditRow[]> {
-  const { rows } = await client.query<AuditRow>(
-    `select ${columns} from grandlivre.audit_rows
+): Promise<ListedAuditRow[]> {
+  const { rows } = await client.query<ListedAuditRow>(
+    `select ${columns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
+     from grandlivre.audit_rows
      where ($1::bigint is null or folder_id = $1) and ($2::bigint is null or third_party_id = $2)
        and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
      order by audit_rows.number desc limit $5`,

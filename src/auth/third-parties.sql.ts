@@ -1,5 +1,6 @@
 /** Third parties: the statements of the staff commands, which run as the owner of the tables. */
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
+import { utc } from '../db/literal.ts'
 
 export type Kind = 'partner' | 'customer'
 
@@ -63,15 +64,6 @@ export async function insertSecret(
   )
 }
 
-/** Undefined if no third party has this code. */
-export async function findThirdParty(client: ClientBase, code: string): Promise<{ id: string } | undefined> {
-  const { rows } = await client.query<{ id: string }>(
-    'select id from grandlivre.third_parties where code = $1',
-    [code],
-  )
-  return rows[0]
-}
-
 /** Locks the third party until the transaction ends. Undefined if none has this code. */
 export async function lockThirdParty(
   client: ClientBase,
@@ -108,20 +100,82 @@ export async function reconnectThirdParty(client: ClientBase, code: string): Pro
   return rowCount === 1
 }
 
-export interface ListedThirdParty {
+/** Times are ISO 8601, UTC. */
+export interface ThirdParty {
   id: string
   code: string
   name: string
   kind: Kind
+  createdAt: string
   /** Null while connected. */
+  disconnectedAt: string | null
   disconnectedReason: string | null
-  createdAt: Date
 }
 
-export async function listThirdParties(client: ClientBase): Promise<ListedThirdParty[]> {
-  const { rows } = await client.query<ListedThirdParty>(
-    `select id, code, name, kind, disconnected_reason as "disconnectedReason", created_at as "createdAt"
-     from grandlivre.third_parties order by code`,
+const columns = `id, code, name, kind, ${utc('created_at')} as "createdAt", ${utc('disconnected_at')} as "disconnectedAt",
+  disconnected_reason as "disconnectedReason"`
+
+export interface ThirdPartyFilter {
+  /** A part of the code or name, in any case. */
+  search?: string | undefined
+  /** Only codes after this one. */
+  after?: string | undefined
+  most?: number | undefined
+}
+
+/** In the order of their codes. */
+export async function listThirdParties(
+  client: ClientBase | Pool,
+  { search = '', after = '', most }: ThirdPartyFilter,
+): Promise<ThirdParty[]> {
+  const { rows } = await client.query<ThirdParty>(
+    `select ${columns} from grandlivre.third_parties
+     where code > $2 and ($1 = '' or strpos(code, upper($1)) > 0 or strpos(lower(name), lower($1)) > 0)
+     order by code limit $3`,
+    [search, after, most],
   )
   return rows
+}
+
+/** Undefined if none has this code. */
+export async function findThirdParty(
+  client: ClientBase | Pool,
+  code: string,
+): Promise<ThirdParty | undefined> {
+  const { rows } = await client.query<ThirdParty>(
+    `select ${columns} from grandlivre.third_parties where code = $1`,
+    [code],
+  )
+  return rows[0]
+}
+
+export interface KeptSecret {
+  createdAt: string
+  /** Until when requests may carry it. Null: the newest, which signs. */
+  retiredAt: string | null
+}
+
+/** The secrets that requests may carry, newest first. */
+export async function listSecrets(client: ClientBase | Pool, thirdPartyId: string): Promise<KeptSecret[]> {
+  const { rows } = await client.query<KeptSecret>(
+    `select ${utc('created_at')} as "createdAt", ${utc('retired_at')} as "retiredAt"
+     from grandlivre.third_party_secrets
+     where third_party_id = $1 and (retired_at is null or retired_at > now())
+     order by created_at desc limit 20`,
+    [thirdPartyId],
+  )
+  return rows
+}
+
+/** Codes of third parties by their ids. */
+export async function readCodes(
+  client: ClientBase | Pool,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await client.query<{ id: string; code: string }>(
+    'select id, code from grandlivre.third_parties where id = any ($1)',
+    [ids],
+  )
+  return new Map(rows.map(({ id, code }) => [id, code]))
 }

@@ -1,6 +1,6 @@
 /** Token statements of the service, and of staff commands (as the owner of the tables). */
 import type { ClientBase, Pool } from 'pg'
-import { idLiteral } from '../db/literal.ts'
+import { idLiteral, utc } from '../db/literal.ts'
 import { askInTenant } from '../db/pool.ts'
 import type { Level } from './secrets.ts'
 
@@ -104,29 +104,66 @@ export async function schemasWithTokens(client: ClientBase, thirdPartyId: string
   return rows.map((row) => row.schema_id)
 }
 
-export interface ListedToken {
+/** Times are ISO 8601, UTC. */
+export interface ListedToken extends Opened {
   id: string
-  thirdPartyCode: string
+  thirdPartyId: string
+  partnerCode: string
   level: Level
-  schemaId: string
-  firmId: string
-  folderId: string | null
+  /** Of the folder, or of the firm. */
+  openedName: string
   /** The token's last four characters. */
   hint: string
-  createdAt: Date
-  activatedAt: Date | null
-  revokedAt: Date | null
-  canBeActivated: boolean
+  createdAt: string
+  activatedAt: string | null
+  revokedAt: string | null
+  /** Whether its third party is disconnected. */
+  isDisconnected: boolean
 }
 
-/** All tokens of all tenants, oldest first. */
-export async function listTokens(client: ClientBase): Promise<ListedToken[]> {
+const listedColumns = `t.id, t.third_party_id as "thirdPartyId", p.code as "partnerCode", t.level,
+  t.schema_id as "schemaId", t.firm_id as "firmId", t.folder_id as "folderId",
+  coalesce(f.name, m.name) as "openedName", t.hint, ${utc('t.created_at')} as "createdAt",
+  ${utc('t.activated_at')} as "activatedAt", ${utc('t.revoked_at')} as "revokedAt",
+  p.disconnected_at is not null as "isDisconnected"`
+
+const openedBy = `join grandlivre.third_parties p on p.id = t.third_party_id
+  join grandlivre.firms m on m.schema_id = t.schema_id and m.id = t.firm_id
+  left join grandlivre.folders f on f.schema_id = t.schema_id and f.id = t.folder_id`
+
+export interface TokenFilter {
+  thirdPartyId?: string | undefined
+  /** Only tokens that open this folder and are not revoked. */
+  opens?: Opened | undefined
+  /** Only tokens older than the one with that id. */
+  after?: string | undefined
+  most?: number | undefined
+}
+
+/** Of all tenants, the newest first. */
+export async function listTokens(
+  client: ClientBase | Pool,
+  { thirdPartyId, opens, after, most }: TokenFilter,
+): Promise<ListedToken[]> {
   const { rows } = await client.query<ListedToken>(
-    `select t.id, p.code as "thirdPartyCode", t.level, t.schema_id as "schemaId", t.firm_id as "firmId",
-            t.folder_id as "folderId", t.hint, t.created_at as "createdAt", t.activated_at as "activatedAt",
-            t.revoked_at as "revokedAt", p.disconnected_at is null as "canBeActivated"
-     from grandlivre.tokens t join grandlivre.third_parties p on p.id = t.third_party_id
-     order by t.id`,
+    `select ${listedColumns}
+     from (
+       select * from grandlivre.tokens
+       where ($1::bigint is null or third_party_id = $1) and ($2::bigint is null or id < $2)
+         and ($4::bigint is null or revoked_at is null and schema_id = $4 and firm_id = $5
+           and (folder_id = $6 or folder_id is null))
+       order by id desc limit $3) as t
+     ${openedBy} order by t.id desc`,
+    [thirdPartyId, after, most, opens?.schemaId, opens?.firmId, opens?.folderId],
   )
   return rows
+}
+
+/** Undefined if there is none. */
+export async function readToken(client: ClientBase | Pool, id: string): Promise<ListedToken | undefined> {
+  const { rows } = await client.query<ListedToken>(
+    `select ${listedColumns} from grandlivre.tokens t ${openedBy} where t.id = $1`,
+    [id],
+  )
+  return rows[0]
 }

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { ClientBase } from 'pg'
 import { findFolder } from '../auth/tokens.sql.ts'
-import { listEvents } from '../events/events.sql.ts'
 import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
+import { eventList } from '../lists/events.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
-import { readSubscriptions, schemaExists } from '../webhooks/staff.sql.ts'
+import { readSubscription, schemaExists } from '../webhooks/staff.sql.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
-import { table } from './terminal/table.ts'
+import { listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
@@ -97,18 +97,10 @@ interface List {
 async function list(terminal: Terminal, { schema, folder, name, most }: List): Promise<void> {
   if (name !== undefined && !isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
-  const selection = { schemaId: schema, folderId: folder, name, most: checkMost(most) }
+  const selection = { schema, folder, name, most: checkMost(most) }
   await asOwner(terminal, async (client) => {
     await checkScope(client, schema, folder)
-    const rows = (await listEvents(client, selection)).map((event) => [
-      event.id,
-      event.createdAt,
-      event.folderId ?? '',
-      event.name,
-      event.operation,
-      event.data,
-    ])
-    return table(['ID', 'AT', 'FOLDER', 'KIND', 'OPERATION', 'DATA'], rows)
+    return listLines(eventList, await eventList.read(client, selection))
   })
 }
 
@@ -122,10 +114,10 @@ async function replay(
   const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
   if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
   await asOwner(terminal, async (client) => {
-    const [subscription] = await readSubscriptions(client, id)
+    const subscription = await readSubscription(client, id)
     const act = {
       act: 'event replay',
-      ...(subscription && { partner: subscription.thirdPartyCode }),
+      ...(subscription && { partner: subscription.partnerCode }),
       schemaId: subscription?.schemaId ?? undefined,
     }
     if (span) {

@@ -1,12 +1,13 @@
 import { type Command, Option } from 'commander'
 import { cancel } from '../jobs/end.ts'
 import { type JobState, jobStates } from '../jobs/job.ts'
-import { type ExportRecord, findRecord, listExports } from '../jobs/jobs.sql.ts'
+import { findRecord } from '../jobs/jobs.sql.ts'
+import { exportFacts, exportList } from '../lists/exports.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
-import { table } from './terminal/table.ts'
+import { factLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner, userOfMachine } from './with-database.ts'
+import { asOwner, printList, userOfMachine } from './with-database.ts'
 
 /** Default number of exports in a list. */
 const listed = '50'
@@ -33,62 +34,19 @@ export function addExportCommands(program: Command, terminal: Terminal): void {
     .action((id, options) => cancelOne(terminal, id, options))
 }
 
-async function list(
+function list(
   terminal: Terminal,
-  options: { folder?: string; state?: JobState; most: string },
+  { folder, state, most }: { folder?: string; state?: JobState; most: string },
 ): Promise<void> {
-  const most = checkMost(options.most)
-  await asOwner(terminal, async (client) => {
-    const found = await listExports(client, {
-      folderId: options.folder,
-      state: options.state,
-      most,
-    })
-    const rows = found.map((each) => [
-      each.id,
-      each.folderId,
-      each.compression === null ? each.format : `${each.format}+${each.compression}`,
-      each.state,
-      String(each.attempt),
-      `${each.rows}/${each.rowsTotal ?? '?'}`,
-      each.createdAt,
-    ])
-    return table(['ID', 'FOLDER', 'FORMAT', 'STATE', 'ATTEMPT', 'MOVEMENTS', 'TRIGGERED'], rows)
-  })
+  return printList(terminal, exportList, { folderId: folder, state, most: checkMost(most) })
 }
 
 function show(terminal: Terminal, id: string): Promise<void> {
   return asOwner(terminal, async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)
-    return table(...described(found))
+    return factLines(exportFacts(found))
   })
-}
-
-function described(found: ExportRecord): [string[], string[][]] {
-  const lines: [string, string | null][] = [
-    ['tenant', found.schemaId],
-    ['folder', found.folderId],
-    ['format', found.format],
-    ['compression', found.compression],
-    ['encoding', found.encoding],
-    ['columns', found.columns],
-    ['state', found.state],
-    ['request', found.requestId],
-    ['attempt', String(found.attempt)],
-    ['movements', `${found.rows} of ${found.rowsTotal ?? 'as yet uncounted'}`],
-    ['content bytes', found.bytes],
-    ['triggered', found.createdAt],
-    ['last renewed', found.renewedAt],
-    ['ended', found.finishedAt],
-    ['file', found.fileKey],
-    ['file bytes', found.fileBytes],
-    ['file sha256', found.fileSha256],
-    ['content sha256', found.sha256],
-    ['notes', found.notes && JSON.stringify(found.notes)],
-    ['reason', found.reason],
-  ]
-  return [['export', found.id], lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))]
 }
 
 async function cancelOne(terminal: Terminal, id: string, { reason }: { reason?: string }): Promise<void> {

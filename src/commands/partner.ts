@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
 import { loadMasterKey } from '../auth/master-key.ts'
-import { insertThirdParty, type Kind, listThirdParties } from '../auth/third-parties.sql.ts'
+import { insertThirdParty, type Kind } from '../auth/third-parties.sql.ts'
 import * as thirdParties from '../auth/third-parties.ts'
+import { partnerList } from '../lists/partners.ts'
 import { checkLine } from './terminal/check-line.ts'
-import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner, recordAct } from './with-database.ts'
+import { asOwner, printList, recordAct } from './with-database.ts'
 
 export function addPartnerCommands(program: Command, terminal: Terminal): void {
   const partner = program.command('partner').description('third parties, which call the service with tokens')
@@ -19,7 +19,7 @@ export function addPartnerCommands(program: Command, terminal: Terminal): void {
   partner
     .command('list')
     .description('list all third parties')
-    .action(() => list(terminal))
+    .action(() => printList(terminal, partnerList, {}))
   partner
     .command('disconnect')
     .description('refuse all its tokens until it is reconnected')
@@ -58,19 +58,6 @@ async function create(
       `Secret: ${plain}`,
       'It is shown only once; send it in the header X-Third-Party-Secret.',
     ]
-  })
-}
-
-function list(terminal: Terminal): Promise<void> {
-  return asOwner(terminal, async (client) => {
-    const rows = (await listThirdParties(client)).map(({ id, code, kind, name, disconnectedReason }) => [
-      id,
-      code,
-      kind,
-      disconnectedReason === null ? 'connected' : `disconnected: ${disconnectedReason}`,
-      name,
-    ])
-    return table(['ID', 'CODE', 'KIND', 'STATE', 'NAME'], rows)
   })
 }
 

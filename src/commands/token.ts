@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander'
 import type { Level } from '../auth/secrets.ts'
-import { findFirm, findFolder, listTokens } from '../auth/tokens.sql.ts'
+import { findFirm, findFolder } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
+import { tokenList } from '../lists/tokens.ts'
 import { checkId } from './terminal/check-id.ts'
-import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner, recordAct } from './with-database.ts'
+import { asOwner, printList, recordAct } from './with-database.ts'
 
 export function addTokenCommands(program: Command, terminal: Terminal): void {
   const token = program.command('token').description('access tokens')
@@ -25,7 +25,7 @@ export function addTokenCommands(program: Command, terminal: Terminal): void {
   token
     .command('list')
     .description('list all tokens, without their secret values')
-    .action(() => list(terminal))
+    .action(() => printList(terminal, tokenList, {}))
 }
 
 interface Issue {
@@ -69,29 +69,4 @@ async function revoke(terminal: Terminal, id: string): Promise<void> {
     await recordAct(client, { ...act, partner: code })
     return [`Token ${id} is revoked.`]
   })
-}
-
-function list(terminal: Terminal): Promise<void> {
-  return asOwner(terminal, async (client) => {
-    const rows = (await listTokens(client)).map((token) => [
-      token.id,
-      token.thirdPartyCode,
-      token.level,
-      token.folderId === null ? `firm ${token.firmId}` : `folder ${token.folderId}`,
-      `...${token.hint}`,
-      stateOf(token),
-      token.createdAt.toISOString().slice(0, 10),
-    ])
-    return table(['ID', 'PARTNER', 'LEVEL', 'OPENS', 'TOKEN', 'STATE', 'ISSUED'], rows)
-  })
-}
-
-function stateOf(token: {
-  revokedAt: Date | null
-  activatedAt: Date | null
-  canBeActivated: boolean
-}): string {
-  if (token.revokedAt) return 'revoked'
-  if (!token.canBeActivated) return 'disconnected'
-  return token.activatedAt ? 'activated' : 'not yet used'
 }

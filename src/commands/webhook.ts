@@ -1,22 +1,22 @@
 import { type Command, Option } from 'commander'
 import type { ClientBase } from 'pg'
-import { excerptOf } from '../../packages/terminal/src/printable.ts'
 import type { Details } from '../audit/audit-row.ts'
 import { loadMasterKey } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
+import { attemptList, deliveryList } from '../lists/deliveries.ts'
+import { subscriptionFacts, subscriptionList } from '../lists/subscriptions.ts'
+import { readBacklog } from '../webhooks/backlog.ts'
 import { enableByStaff } from '../webhooks/change.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
-import { countNumbers, oldestNumber, readNumbered } from '../webhooks/sequence/numbered.sql.ts'
 import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import {
   listAttempts,
   listDeliveries,
   lockReplayed,
-  readSubscriptions,
-  readUnnumbered,
+  readSubscription,
   type SubscriptionRecord,
   schemaExists,
 } from '../webhooks/staff.sql.ts'
@@ -25,9 +25,9 @@ import { deleteSubscription, disableSubscription, insertSubscription } from '../
 import { vetTarget } from '../webhooks/target.ts'
 import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
-import { table } from './terminal/table.ts'
+import { factLines, listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
-import { asOwner, recordAct } from './with-database.ts'
+import { asOwner, printList, recordAct } from './with-database.ts'
 
 export function addWebhookCommands(program: Command, terminal: Terminal): void {
   const webhook = program.command('webhook').description('subscriptions to events, and their deliveries')
@@ -49,7 +49,7 @@ export function addWebhookCommands(program: Command, terminal: Terminal): void {
   webhook
     .command('list')
     .description('all subscriptions')
-    .action(() => list(terminal))
+    .action(() => printList(terminal, subscriptionList, {}))
   webhook
     .command('show')
     .description('show one subscription')
@@ -132,7 +132,7 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
     })
     const secret = await addSigningSecret(client, id, await loadMasterKey(config))
     const { host } = new URL(url)
-    const subscription = { id, thirdPartyCode: partner, schemaId }
+    const subscription = { id, partnerCode: partner, schemaId }
     await record(client, 'webhook create', subscription, { host, events: onEvents.join(',') })
     return [`Subscription ${id} of ${partner} receives events from now on.`, ...secretLines(secret)]
   })
@@ -142,10 +142,10 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
 function record(
   client: ClientBase,
   act: string,
-  { id, thirdPartyCode, schemaId }: Pick<SubscriptionRecord, 'id' | 'thirdPartyCode' | 'schemaId'>,
+  { id, partnerCode, schemaId }: Pick<SubscriptionRecord, 'id' | 'partnerCode' | 'schemaId'>,
   details: Details = {},
 ): Promise<void> {
-  const subject = { partner: thirdPartyCode, schemaId: schemaId ?? undefined }
+  const subject = { partner: partnerCode, schemaId: schemaId ?? undefined }
   return recordAct(client, { act, ...subject, details: { subscriptionId: id, ...details } })
 }
 
@@ -174,90 +174,20 @@ async function scopeOf(
   return { schemaId, folderIds: [...new Set(folder)] }
 }
 
-function list(terminal: Terminal): Promise<void> {
-  return asOwner(terminal, async (client) => {
-    const rows = (await readSubscriptions(client, null)).map((each) => [
-      each.id,
-      each.thirdPartyCode,
-      each.level,
-      scopeText(each),
-      stateText(each),
-      `${each.pending}/${each.failed}`,
-      `${each.collected}/${each.numbered}`,
-      each.postUrl ?? '(read by number)',
-    ])
-    return table(
-      ['ID', 'PARTNER', 'LEVEL', 'OF', 'STATE', 'WAITING/FAILED', 'DELIVERED/NUMBERED', 'URL'],
-      rows,
-    )
-  })
-}
-
-function stateText({ disabledReason, paused, suspended }: SubscriptionRecord): string {
-  if (disabledReason !== null) return 'disabled'
-  if (paused) return 'paused'
-  return suspended ? 'suspended' : 'enabled'
-}
-
-function scopeText({ schemaId, firmId, folderIds }: SubscriptionRecord): string {
-  if (schemaId === null) return 'all schemas'
-  if (folderIds.length === 0) return firmId === null ? `schema ${schemaId}` : `firm ${firmId}`
-  return `folder${folderIds.length > 1 ? 's' : ''} ${folderIds.join(',')}`
-}
-
 async function show(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
-    const [found] = await readSubscriptions(client, id)
+    const found = await readSubscription(client, id)
     if (!found) throw unknown(id)
-    const backlog = await backlogOf(client, found)
-    const lines: [string, string | null][] = [
-      ['partner', found.thirdPartyCode],
-      ['level', found.level],
-      ['of', scopeText(found)],
-      ['url', found.postUrl ?? '(none: its events are read by number)'],
-      ['events', found.onEvents.join(', ')],
-      ['created', found.createdAt],
-      ['last success', found.lastSuccessAt],
-      ['failing since', found.failingSince],
-      ['paused', found.paused ? 'while its partner is disconnected' : null],
-      ['suspended', found.suspended ? 'until a token that sees it is issued' : null],
-      ['disabled', found.disabledAt],
-      ['because', found.disabledReason],
-      ['deliveries waiting', String(found.pending)],
-      ['deliveries failed', String(found.failed)],
-      ['last number', found.numbered],
-      ['last number in a delivery', found.collected],
-      ['events after it', String(backlog.events)],
-      ['the oldest of them', backlog.since],
-    ]
-    return table(
-      ['subscription', found.id],
-      lines.flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
-    )
+    return factLines(subscriptionFacts(found, await readBacklog(client, found)))
   })
-}
-
-/** Events that are not in a delivery, with or without numbers, and when the oldest that is kept happened. */
-async function backlogOf(
-  client: ClientBase,
-  { id, collected }: SubscriptionRecord,
-): Promise<{ events: number; since: string | null }> {
-  const { events, since } = await readUnnumbered(client, id)
-  const waiting = await countNumbers(client, id, collected)
-  if (waiting === 0) return { events, since }
-  const [oldest] = await readNumbered(client, id, (await oldestNumber(client, id, Number(collected))) - 1, 1)
-  return {
-    events: events + waiting,
-    since: oldest ? `${new Date(oldest.createdAt).toISOString().slice(0, 19)}Z` : since,
-  }
 }
 
 async function enable(terminal: Terminal, id: string, { latest }: { latest?: true }): Promise<void> {
   await asOwner(terminal, async (client) => {
     if (!(await enableByStaff(client, id, { latest: latest === true })))
       throw new Error(`There is no disabled subscription ${id}: see webhook list`)
-    const [enabled] = await readSubscriptions(client, id)
-    const { events } = await backlogOf(client, enabled!)
+    const enabled = await readSubscription(client, id)
+    const { events } = await readBacklog(client, enabled!)
     await record(client, 'webhook enable', enabled!, { latest: latest === true })
     return [
       `Subscription ${id} goes on after number ${enabled!.collected}: ${events} ${events === 1 ? 'event waits' : 'events wait'}.`,
@@ -270,7 +200,7 @@ async function disable(terminal: Terminal, id: string, { reason }: { reason: str
   await asOwner(terminal, async (client) => {
     if (!(await disableSubscription(client, id, reason.trim(), Date.now())))
       throw new Error(`There is no enabled subscription ${id}: see webhook list`)
-    const [disabled] = await readSubscriptions(client, id)
+    const disabled = await readSubscription(client, id)
     await record(client, 'webhook disable', disabled!, { reason: reason.trim() })
     return [`Subscription ${id} is disabled.`]
   })
@@ -280,7 +210,7 @@ async function rotateSecret(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client, config) => {
     if (!(await lockReplayed(client, id))) throw unknown(id)
     const secret = await rotateSigningSecret(client, id, await loadMasterKey(config))
-    const [subscription] = await readSubscriptions(client, id)
+    const subscription = await readSubscription(client, id)
     await record(client, 'webhook rotate-secret', subscription!)
     return secretLines(secret)
   })
@@ -295,7 +225,7 @@ function secretLines(secret: string): string[] {
 
 async function remove(terminal: Terminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
-    const [subscription] = await readSubscriptions(client, id)
+    const subscription = await readSubscription(client, id)
     if (!subscription || !(await deleteSubscription(client, id))) throw unknown(id)
     await record(client, 'webhook delete', subscription)
     return [`Subscription ${id} is deleted.`]
@@ -307,41 +237,22 @@ async function deliveries(
   id: string,
   options: { state?: DeliveryState; most: string },
 ): Promise<void> {
-  const most = checkMost(options.most)
+  const filter = { subscriptionId: id, state: options.state, most: checkMost(options.most) }
   await asOwner(terminal, async (client) => {
-    if ((await readSubscriptions(client, id)).length === 0) throw unknown(id)
-    const found = await listDeliveries(client, { subscriptionId: id, state: options.state, most })
-    const rows = found.map((each) => [
-      each.id,
-      each.schemaId,
-      `${each.events} (${each.firstEvent} to ${each.lastEvent})`,
-      each.firstSequence === null ? '' : `${each.firstSequence}-${each.lastSequence}`,
-      `${each.state}${each.isReplay ? ', replayed' : ''}`,
-      String(each.attempts),
-      each.status === null ? excerptOf(each.error ?? '') : String(each.status),
-      each.createdAt,
-      each.finishedAt ?? `next ${each.nextAttemptAt}`,
-    ])
-    return table(['ID', 'SCHEMA', 'EVENTS', 'NUMBERS', 'STATE', 'ATTEMPTS', 'ANSWER', 'MADE', 'ENDED'], rows)
+    if (!(await readSubscription(client, id))) throw unknown(id)
+    return listLines(deliveryList, await listDeliveries(client, filter))
   })
 }
 
 async function attempts(terminal: Terminal, id: string, delivery: string): Promise<void> {
   await asOwner(terminal, async (client) => {
-    const found = await listAttempts(client, id, delivery, attemptsMax)
+    const filter = { subscriptionId: id, deliveryId: delivery, most: attemptsMax }
+    const found = await listAttempts(client, filter)
     if (found.length === 0)
       throw new Error(
         `There was no attempt of a delivery ${delivery} to subscription ${id}: see webhook deliveries ${id}`,
       )
-    const rows = found.map((each) => [
-      String(each.number),
-      each.at,
-      each.status === null ? '' : String(each.status),
-      `${each.latencyMs} ms`,
-      excerptOf(each.error ?? ''),
-      excerptOf(each.answer?.toString('utf8') ?? ''),
-    ])
-    return table(['NUMBER', 'AT', 'STATUS', 'AFTER', 'ERROR', 'ANSWER'], rows)
+    return listLines(attemptList, found)
   })
 }
 

@@ -10,7 +10,9 @@ import { type Database, openDatabase } from '../db/database.ts'
 import type { OnStep } from '../db/migrations/migrate.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
+import type { List } from '../lists/list.ts'
 import { printLines } from './terminal/lines.ts'
+import { listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
@@ -84,6 +86,15 @@ export function asOwner(
     const lines = await inTransaction(pool, (client) => run(client, config))
     printLines(terminal.out, lines)
   })
+}
+
+/** Prints the rows of a list. */
+export function printList<Row, Filter>(
+  terminal: Terminal,
+  list: List<Row, Filter>,
+  filter: Filter,
+): Promise<void> {
+  return asOwner(terminal, async (client) => listLines(list, await list.read(client, filter)))
 }
 
 /**

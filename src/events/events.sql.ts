@@ -73,12 +73,12 @@ export interface ListedEvent {
 
 export interface EventFilter {
   /** Absent: of all tenants. */
-  schemaId?: string | undefined
-  folderId?: string | undefined
+  schema?: string | undefined
+  folder?: string | undefined
   name?: EventKind | undefined
-  /** Only events before that id. */
-  before?: string | undefined
-  most: number
+  /** Only events older than the one with that id. */
+  after?: string | undefined
+  most?: number | undefined
 }
 
 /**
@@ -89,8 +89,8 @@ export interface EventFilter {
  * through all events by id. A folder without a kind takes one probe for each kind; all tenants take one for each schema.
  */
 export async function listEvents(client: ClientBase | Pool, filter: EventFilter): Promise<ListedEvent[]> {
-  const { schemaId, folderId, name, before, most } = filter
-  const ofFolder = folderId === undefined ? undefined : idLiteral(folderId)
+  const { schema, folder, name, after, most } = filter
+  const ofFolder = folder === undefined ? undefined : idLiteral(folder)
   const byKind = ofFolder !== undefined || name !== undefined
   const key = ['schema_id', ...(ofFolder ? ['folder_id'] : []), ...(byKind ? ['name'] : []), 'id']
   const start = ['at.schema_id', ...(ofFolder ? [ofFolder] : []), ...(byKind ? ['kind'] : [])].join(', ')
@@ -107,7 +107,7 @@ export async function listEvents(client: ClientBase | Pool, filter: EventFilter)
          ${ofFolder ? 'and e.folder_id is not null' : ''}
        order by ${columns.map((column) => `${column} desc`)} limit $4) as e
      order by e.id desc limit $4`,
-    [schemaId, byKind && name === undefined ? eventKinds : [name], before ?? idMax, most],
+    [schema, byKind && name === undefined ? eventKinds : [name], after ?? idMax, most],
   )
   return rows
 }

@@ -332,29 +332,48 @@ export interface ExportRecord extends ExportView {
   createdAt: string
   renewedAt: string | null
   finishedAt: string | null
+  tookMs: number | null
 }
 
 const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id as "requestId",
   e.encoding, e.columns, e.attempt, ${utc('e.created_at')} as "createdAt", ${utc('e.renewed_at')} as "renewedAt",
-  ${utc('e.finished_at')} as "finishedAt"`
+  ${utc('e.finished_at')} as "finishedAt",
+  (extract(epoch from e.finished_at - e.created_at) * 1000)::float8 as "tookMs"`
 
-/** Newest first. Runs as the owner. */
+/** Each has an index, so that a list ends with its last row. */
+const exportOrders = {
+  newest: 'order by e.created_at desc, e.id',
+  'oldest that is open': `and e.state in ('queued', 'running') order by e.created_at`,
+  'ended last': 'and e.finished_at is not null order by e.finished_at desc',
+}
+
+export interface ExportFilter {
+  folderId?: string | undefined
+  state?: JobState | undefined
+  order?: keyof typeof exportOrders
+  most: number
+}
+
+/** Runs as the owner. */
 export async function listExports(
   client: ClientBase | Pool,
-  { folderId, state, most }: { folderId: string | undefined; state: JobState | undefined; most: number },
+  { folderId, state, order = 'newest', most }: ExportFilter,
 ): Promise<ExportRecord[]> {
   const { rows } = await client.query<ExportRecord>(
     `select ${recordColumns}
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where ($1::bigint is null or e.folder_id = $1) and ($2::text is null or e.state = $2)
-     order by e.created_at desc, e.id limit $3`,
+     ${exportOrders[order]} limit $3`,
     [folderId, state, most],
   )
   return rows
 }
 
 /** Runs as the owner. */
-export async function findRecord(client: ClientBase, exportId: string): Promise<ExportRecord | undefined> {
+export async function findRecord(
+  client: ClientBase | Pool,
+  exportId: string,
+): Promise<ExportRecord | undefined> {
   const { rows } = await client.query<ExportRecord>(
     `select ${recordColumns}
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id

@@ -5,12 +5,26 @@ import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
-import { isForSubscription } from './sequence/numbering.sql.ts'
+import { firstMatch, isForSubscription, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
+export const subscriptionStates = [
+  'enabled',
+  'failing',
+  'paused',
+  'suspended',
+  'disabled',
+  'no address',
+] as const
+export type SubscriptionState = (typeof subscriptionStates)[number]
+
+/** Up to here the console counts deliveries, and events without a number: a subscription may have a million. */
+export const countedMax = 1_000
+
+/** Times are ISO 8601, UTC. */
 export interface SubscriptionRecord {
   id: string
-  thirdPartyCode: string
+  partnerCode: string
   level: 'api' | 'firm' | 'staff'
   /** Null: all schemas. */
   schemaId: string | null
@@ -20,69 +34,132 @@ export interface SubscriptionRecord {
   /** Null: nothing is posted. */
   postUrl: string | null
   onEvents: string[]
-  /** The last number given to an event, and the last one in a delivery. */
-  numbered: string
-  collected: string
-  /** Whether its third party is disconnected, and whether no token sees it. */
-  paused: boolean
-  suspended: boolean
-  /** Null while it is enabled. */
+  /** Failing: enabled, without a success since `failingSince`. */
+  state: SubscriptionState
+  /** Whether its partner is disconnected, and whether no token sees it. */
+  isPaused: boolean
+  isSuspended: boolean
   disabledReason: string | null
-  /** ISO 8601, UTC. */
   disabledAt: string | null
   failingSince: string | null
   lastSuccessAt: string | null
   createdAt: string
-  /** Deliveries. */
-  pending: number
+  /** The last number given to an event, and the last one in a delivery. */
+  numbered: string
+  collected: string
+  /** Deliveries that failed, and that wait. */
   failed: number
+  pending: number
+  /** When the oldest delivery that waits was made; null if none waits. */
+  pendingSince: string | null
 }
 
-/** Oldest first. @param id null for all subscriptions */
-export async function readSubscriptions(
-  client: ClientBase,
-  id: string | null,
+const state = `case when s.disabled_at is not null then 'disabled' when t.disconnected_at is not null then 'paused'
+  when not ${isOpen} then 'suspended' when s.post_url is null then 'no address'
+  when s.failing_since is not null then 'failing' else 'enabled' end`
+
+export interface SubscriptionFilter {
+  id?: string | undefined
+  state?: SubscriptionState | undefined
+  /** Code of the third party. */
+  partner?: string | undefined
+  /** Only subscriptions after this id. */
+  after?: string | undefined
+  most?: number | undefined
+  /** Deliveries are counted up to one more than this. Absent: all are. */
+  counted?: number | undefined
+}
+
+/** In the order of their ids. Deliveries are counted by the partial indexes of those that failed and that wait. */
+export async function listSubscriptions(
+  client: ClientBase | Pool,
+  { id, state: wanted, partner, after, most, counted }: SubscriptionFilter,
 ): Promise<SubscriptionRecord[]> {
   const { rows } = await client.query<SubscriptionRecord>(
-    `select s.id, t.code as "thirdPartyCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
-            s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents",
-            s.numbered, s.collected,
-            t.disconnected_at is not null as paused, not ${isOpen} as suspended,
-            s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
-            ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
-            ${utc('s.created_at')} as "createdAt", d.pending, d.failed
-     from grandlivre.subscriptions s
-     join grandlivre.third_parties t on t.id = s.third_party_id
+    `select s.id, t.code as "partnerCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
+       s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents", ${state} as state,
+       t.disconnected_at is not null as "isPaused", not ${isOpen} as "isSuspended",
+       s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
+       ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
+       ${utc('s.created_at')} as "createdAt", s.numbered, s.collected, d.failed, w.pending,
+       ${utc('w.since')} as "pendingSince"
+     from (
+       select s.* from subscriptions s join third_parties t on t.id = s.third_party_id
+       where ($1::bigint is null or s.id = $1) and ($2::text is null or ${state} = $2) and ($3::text is null or t.code = $3)
+         and ($4::bigint is null or s.id > $4)
+       order by s.id limit $5) as s
+     join third_parties t on t.id = s.third_party_id
      cross join lateral (
-       select count(*) filter (where state = 'pending')::int as pending,
-              count(*) filter (where state = 'failed')::int as failed
-       from grandlivre.deliveries where subscription_id = s.id
-     ) as d
-     where $1::bigint is null or s.id = $1
+       select count(*)::int as failed from (
+         select from deliveries where subscription_id = s.id and state = 'failed' limit $6::bigint + 1) as counted) as d
+     cross join lateral (
+       select count(*)::int as pending, min(created_at) as since from (
+         select created_at from deliveries where subscription_id = s.id and state = 'pending'
+         order by id limit $6::bigint + 1) as waiting) as w
      order by s.id`,
-    [id],
+    [id, wanted, partner, after, most, counted],
   )
   return rows
 }
 
-/** Events that have no number yet, and the time of the oldest: ISO 8601, UTC. */
+/** Undefined if there is none. */
+export async function readSubscription(
+  client: ClientBase | Pool,
+  id: string,
+  counted?: number,
+): Promise<SubscriptionRecord | undefined> {
+  const [found] = await listSubscriptions(client, { id, counted })
+  return found
+}
+
 export interface Unnumbered {
   events: number
+  /** When the oldest happened: ISO 8601, UTC. */
   since: string | null
 }
 
-export async function readUnnumbered(client: ClientBase, subscriptionId: string): Promise<Unnumbered> {
+/**
+ * Events that a subscription selects and that have no number yet. In each schema, as many events as are counted are read
+ * from the first match on; a rare kind among many others is therefore counted too low.
+ * @param counted counts up to one more than this. Absent: counts all
+ */
+export async function countUnnumbered(
+  client: ClientBase | Pool,
+  id: string,
+  counted?: number,
+): Promise<Unnumbered> {
   const { rows } = await client.query<Unnumbered>(
-    `select count(*)::int as events, ${utc('min(e.created_at)')} as since
-     from grandlivre.subscriptions s
-     join grandlivre.schemas c on s.schema_id is null or c.schema_id = s.schema_id
-     left join grandlivre.subscription_positions p on p.schema_id = c.schema_id and p.subscription_id = s.id
-     join grandlivre.events e on e.schema_id = c.schema_id and e.id > coalesce(p.position, s.start_position)
-       and ${isForSubscription}
-     where s.id = $1`,
-    [subscriptionId],
+    `with first as materialized (
+       select at.schema_id, ${firstMatch} as id
+       from subscriptions s cross join lateral ${positions} where s.id = $1
+     ), counted as (
+       select e.created_at
+       from first cross join subscriptions s
+       cross join lateral (
+         select * from events where schema_id = first.schema_id and id >= first.id
+         order by id limit $2::bigint + 1) as e
+       where first.id is not null and s.id = $1 and ${isForSubscription}
+       limit $2::bigint + 1)
+     select count(*)::int as events, ${utc('min(created_at)')} as since from counted`,
+    [id, counted],
   )
   return rows[0]!
+}
+
+type LockedSubscription = Pick<SubscriptionRecord, 'id' | 'postUrl' | 'schemaId'> & {
+  thirdPartyId: string
+  isSuspended: boolean
+}
+
+/** Locks the subscription until the transaction ends. Undefined if there is none. */
+export async function lockShown(client: ClientBase, id: string): Promise<LockedSubscription | undefined> {
+  const { rows } = await client.query<LockedSubscription>(
+    `select id, post_url as "postUrl", schema_id as "schemaId", third_party_id as "thirdPartyId",
+       not ${isOpen} as "isSuspended"
+     from subscriptions s where id = $1 for no key update`,
+    [id],
+  )
+  return rows[0]
 }
 
 export async function schemaExists(client: ClientBase, schemaId: string): Promise<boolean> {
@@ -91,6 +168,7 @@ export async function schemaExists(client: ClientBase, schemaId: string): Promis
 }
 
 export interface DeliveryRecord {
+  subscriptionId: string
   schemaId: string
   id: string
   firstEvent: string
@@ -111,15 +189,22 @@ export interface DeliveryRecord {
   error: string | null
 }
 
-/** Newest first. @param filter.before only deliveries before that id */
+export interface DeliveryFilter {
+  subscriptionId: string
+  state?: DeliveryState | undefined
+  /** Only deliveries older than the one with that id. */
+  after?: string | undefined
+  most?: number | undefined
+}
+
+/** Newest first. */
 export async function listDeliveries(
-  client: ClientBase,
-  filter: { subscriptionId: string; state: DeliveryState | undefined; before?: string; most: number },
+  client: ClientBase | Pool,
+  { subscriptionId, state, after, most }: DeliveryFilter,
 ): Promise<DeliveryRecord[]> {
-  const { subscriptionId, state, before = null, most } = filter
   // The state is part of the text, so that the partial index of those that are pending or failed is used.
   const { rows } = await client.query<DeliveryRecord>(
-    `select d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
+    `select d.subscription_id as "subscriptionId", d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
             d.first_sequence as "firstSequence", d.last_sequence as "lastSequence", d.state, d.is_replay as "isReplay", d.attempts, ${utc('d.created_at')} as "createdAt",
             ${utc('d.next_attempt_at')} as "nextAttemptAt", ${utc('d.finished_at')} as "finishedAt", a.status, a.error
      from grandlivre.deliveries d
@@ -128,7 +213,7 @@ export async function listDeliveries(
      where d.subscription_id = $1 and ($2::bigint is null or d.id < $2)
        ${state === undefined ? '' : `and d.state = '${state}'`}
      order by d.id desc limit $3`,
-    [subscriptionId, before, most],
+    [subscriptionId, after, most],
   )
   return rows
 }
@@ -144,12 +229,16 @@ export interface AttemptRecord {
   error: string | null
 }
 
+export interface AttemptFilter {
+  subscriptionId: string
+  deliveryId: string
+  most: number
+}
+
 /** The attempts of one delivery, in order: the newest `most` of them. */
 export async function listAttempts(
   client: ClientBase | Pool,
-  subscriptionId: string,
-  deliveryId: string,
-  most: number,
+  { subscriptionId, deliveryId, most }: AttemptFilter,
 ): Promise<AttemptRecord[]> {
   const { rows } = await client.query<AttemptRecord>(
     `select a.number, ${utc('a.at')} as at, a.status, a.latency_ms as "latencyMs", a.answer, a.error

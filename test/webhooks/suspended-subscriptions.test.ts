@@ -1,6 +1,6 @@
 /** Subscriptions whose tokens are revoked (docs/spec/webhooks.md#suspended-subscriptions). */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { readSubscriptions } from '../../src/webhooks/staff.sql.ts'
+import { readSubscription } from '../../src/webhooks/staff.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
@@ -48,8 +48,8 @@ const publish = (...names: string[]) => stage.publish(names.map((name) => docume
 const received = (at = path) => namesOf(stage.receiver.accepted(at))
 const attempts = () => stage.receiver.requests(path).length
 const stateOf = async (id: number) => {
-  const [found] = await stage.asOwner((client) => readSubscriptions(client, String(id)))
-  return found!.suspended ? 'suspended' : 'open'
+  const found = await stage.asOwner((client) => readSubscription(client, String(id)))
+  return found!.isSuspended ? 'suspended' : 'open'
 }
 /** As if its retry were due. */
 const makeDue = () =>

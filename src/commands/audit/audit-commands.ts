@@ -1,14 +1,14 @@
 import { type Command, CommanderError } from 'commander'
 import { type Link, listAudit, readOneState } from '../../audit/audit.sql.ts'
-import type { AuditRow } from '../../audit/audit-row.ts'
 import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKey } from '../../auth/master-key.ts'
-import { listThirdParties } from '../../auth/third-parties.sql.ts'
+import { findThirdParty } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
+import { auditList } from '../../lists/audit.ts'
 import { checkId, checkMost } from '../terminal/check-id.ts'
 import { printLines } from '../terminal/lines.ts'
+import { listLines } from '../terminal/list-lines.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
-import { table } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { asOwner, withDatabase } from '../with-database.ts'
 
@@ -44,56 +44,12 @@ async function list(terminal: Terminal, { folder, partner, from, to, most: mostT
   const most = checkMost(mostText)
   const period = { from: momentOf('--from', from), to: momentOf('--to', to) }
   await asOwner(terminal, async (client) => {
-    const thirdParties = await listThirdParties(client)
-    const codes = new Map(thirdParties.map(({ id, code }) => [id, code]))
-    const thirdPartyId = thirdParties.find(({ code }) => code === partner)?.id
-    if (partner !== undefined && thirdPartyId === undefined)
+    const thirdParty = partner === undefined ? undefined : await findThirdParty(client, partner)
+    if (partner !== undefined && !thirdParty)
       throw new Error(`There is no third party ${partner}: see partner list`)
-    const rows = await listAudit(client, { folderId: folder, thirdPartyId, ...period, most })
-    const heading = [
-      'ROW',
-      'AT',
-      'WHO',
-      'WHAT',
-      'FOLDER',
-      'OUTCOME',
-      'ROWS',
-      'SHA-256',
-      'CURSOR',
-      'DETAILS',
-      'HASH',
-    ]
-    return table(
-      heading,
-      rows.map((row) => cellsOf(row, codes)),
-    )
+    const rows = await listAudit(client, { folderId: folder, thirdPartyId: thirdParty?.id, ...period, most })
+    return listLines(auditList, rows)
   })
-}
-
-function cellsOf(row: AuditRow, codes: ReadonlyMap<string, string>): string[] {
-  return [
-    row.number,
-    new Date(Number(row.at) * 1000).toISOString(),
-    whoOf(row, codes),
-    row.act,
-    row.folderId ?? '',
-    row.code === null ? row.outcome : `${row.outcome} ${row.code}`,
-    row.rows ?? '',
-    row.sha256?.slice(0, shownDigits) ?? '',
-    row.cursor?.split('.', 1)[0] ?? '',
-    row.details === '{}' ? '' : row.details.slice(0, detailsShown),
-    row.hash.slice(0, shownDigits),
-  ]
-}
-
-/** Hexadecimal digits of a hash, enough to recognize it. */
-const shownDigits = 12
-const detailsShown = 120
-
-function whoOf({ staff, thirdPartyId, tokenId, act }: AuditRow, codes: ReadonlyMap<string, string>): string {
-  if (staff !== null) return staff
-  if (thirdPartyId === null) return act.endsWith(' /files') ? 'the holder of a link' : 'the service'
-  return `${codes.get(thirdPartyId) ?? thirdPartyId}, token ${tokenId}`
 }
 
 /** A time zone is required, since a moment without one depends on the machine. */

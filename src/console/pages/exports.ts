@@ -1,22 +1,17 @@
 /** The start page: streams of this process and full exports of all processes, as they run; and cancelling them. */
 import { html } from 'hono/html'
 import { recordStaffAct } from '../../audit/staff-act.sql.ts'
+import { readCodes } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
 import type { RunningStream } from '../../http/stream/running-streams.ts'
 import { cancel } from '../../jobs/end.ts'
+import { type ExportRecord, findRecord, listExports } from '../../jobs/jobs.sql.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
+import { exportFacts, exportList, folderOf, formatOf } from '../../lists/exports.ts'
 import { bar, bytes, clock, duration, facts, form, integer, table, time } from '../elements.ts'
 import { type Action, type Html, type Page, type PageContext, Refusal } from '../page.ts'
 import { Rates } from '../rates.ts'
-import {
-  type EndedExport,
-  findExport,
-  listEndedExports,
-  listOpenExports,
-  type OpenExport,
-} from './exports.sql.ts'
-import { readCodes } from './partners/partners.sql.ts'
-import { outside } from './parts/outside.ts'
+import { cellHtml, factList, listTable } from './parts/cells.ts'
 
 const everyMs = 1_000
 /** Open exports that are listed; a queue that is longer says so. */
@@ -24,8 +19,6 @@ const openMax = 100
 const endedMax = 20
 /** The same as for `export cancel --reason`. */
 const reasonCharactersMax = 500
-/** A reason is quoted in a sentence with the id of its request. */
-const reasonShownMax = 2 * reasonCharactersMax
 
 export function exportPages(attempts: RunningAttempts): Page[] {
   const rates = new Rates(Date.now)
@@ -38,17 +31,22 @@ export function exportPages(attempts: RunningAttempts): Page[] {
       render: async (context) => {
         const { owner, services } = context
         const streams = services.streams.list()
-        const open = await listOpenExports(owner, openMax + 1)
+        const open = await listExports(owner, { order: 'oldest that is open', most: openMax + 1 })
         const partners = await readCodes(
           owner,
           streams.flatMap(({ thirdPartyId }) => thirdPartyId ?? []),
         )
-        const ended = await listEndedExports(owner, endedMax)
+        const ended = await listExports(owner, { order: 'ended last', most: endedMax })
         return html`<h1>Exports</h1>
 <p role="status" aria-live="polite">${summary(streams.length, open)}</p>
 ${streamTable(streams, partners, rates, context)}
 ${openTable(open, attempts, rates, context)}
-${endedTable(ended, context)}`
+${listTable(context, exportList, ended, {
+  caption: 'Full exports that ended last',
+  none: 'None has ended.',
+  without: ['Attempts', 'SHA-256', 'Triggered'],
+  elementOf: ({ id }) => `ended-${id}`,
+})}`
       },
     },
     { path: '/exports/:id/cancel', title: 'Cancel an export', render: cancelPage },
@@ -63,7 +61,7 @@ export function exportActions(): Action[] {
   ]
 }
 
-function summary(streams: number, open: readonly OpenExport[]): string {
+function summary(streams: number, open: readonly ExportRecord[]): string {
   const running = open.filter(({ state }) => state === 'running').length
   const queued = open.length - running
   const more = open.length > openMax ? 'more than ' : ''
@@ -93,7 +91,7 @@ function streamTable(
 }
 
 function openTable(
-  open: readonly OpenExport[],
+  open: readonly ExportRecord[],
   attempts: RunningAttempts,
   rates: Rates,
   context: PageContext,
@@ -102,10 +100,10 @@ function openTable(
     const cells = each.state === 'queued' ? queuedCells(each) : runningCells(each, attempts, rates)
     return html`<tr id="${each.id}">
 <th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
-<td>${folderLink(each.folderId)} ${referenceOf(each)}</td>
+<td>${cellHtml(context, folderOf(each))}</td>
 ${cells}
 <td class="number">${each.attempt}</td>
-<td>${clock(each.createdAt, context)}</td>
+<td>${clock(new Date(each.createdAt), context)}</td>
 <td class="act"><a href="/console/exports/${each.id}/cancel">Cancel <span class="hidden">${each.id}</span></a></td>
 </tr>`
   })
@@ -124,16 +122,16 @@ ${cells}
   return table(caption, heads, rows, 'No full export is queued or running.')
 }
 
-function queuedCells({ createdAt }: OpenExport): Html {
-  return html`<td>queued for ${duration(Date.now() - createdAt.getTime())}</td><td></td><td></td><td></td><td></td>`
+function queuedCells({ createdAt }: ExportRecord): Html {
+  return html`<td>queued for ${duration(Date.now() - Date.parse(createdAt))}</td><td></td><td></td><td></td><td></td>`
 }
 
-function runningCells(each: OpenExport, attempts: RunningAttempts, rates: Rates): Html {
+function runningCells(each: ExportRecord, attempts: RunningAttempts, rates: Rates): Html {
   const here = attempts.find(each.id)
   // The row is renewed twice a second; the memory of this process is newer.
   const done = here?.progress.rows ?? Number(each.rows)
   const whole = here?.progress.rowsTotal ?? (each.rowsTotal === null ? undefined : Number(each.rowsTotal))
-  const rate = rates.perSecond(each.id, done, each.createdAt.getTime())
+  const rate = rates.perSecond(each.id, done, Date.parse(each.createdAt))
   const place = here ? (here.threadId ?? 'waits for one') : 'another process'
   return html`<td>${bar(`Progress of ${each.id}`, done, whole)}</td>
 <td class="number">${integer(done)} of ${whole === undefined ? '?' : integer(whole)}</td>
@@ -141,37 +139,6 @@ function runningCells(each: OpenExport, attempts: RunningAttempts, rates: Rates)
 <td class="number">${integer(Math.round(rate))} rows/s</td>
 <td>${place}</td>`
 }
-
-function endedTable(ended: readonly EndedExport[], context: PageContext): Html {
-  const rows = ended.map(
-    (each) => html`<tr id="ended-${each.id}">
-<th scope="row"><code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small></th>
-<td>${folderLink(each.folderId)} ${referenceOf(each)}</td>
-<td><span class="state ${each.state}">${each.state}</span></td>
-<td class="number">${integer(each.rows)}</td>
-<td class="number">${bytes(each.bytes)}</td>
-<td class="number">${duration(each.finishedAt.getTime() - each.createdAt.getTime())}</td>
-<td>${time(each.finishedAt, context)}</td>
-<td class="text">${each.reason === null ? '' : outside(each.reason, reasonShownMax)}</td>
-</tr>`,
-  )
-  const heads = [
-    'Full export',
-    'Folder',
-    'State',
-    { number: 'Rows' },
-    { number: 'Bytes' },
-    { number: 'Took' },
-    'Ended',
-    'Reason',
-  ]
-  return table('Full exports that ended last', heads, rows, 'None has ended.')
-}
-
-const formatOf = ({ format, compression }: Pick<OpenExport, 'format' | 'compression'>) =>
-  compression === null ? format : `${format}, ${compression}`
-
-const referenceOf = ({ folder }: Pick<OpenExport, 'folder'>) => (folder === null ? '' : outside(folder, 60))
 
 const folderLink = (folderId: string) => html`<a href="/console/folders/${folderId}">${folderId}</a>`
 
@@ -183,16 +150,10 @@ function exportIdOf({ params }: PageContext): string {
 }
 
 async function cancelPage(context: PageContext): Promise<Html> {
-  const found = await findExport(context.owner, exportIdOf(context))
+  const found = await findRecord(context.owner, exportIdOf(context))
   if (!found) throw new Refusal(404, 'There is no such full export.')
   return html`<h1>Cancel a full export</h1>
-${facts([
-  ['Full export', html`<code>${found.id}</code>`],
-  ['Folder', html`${folderLink(found.folderId)} ${referenceOf(found)}`],
-  ['Format', formatOf(found)],
-  ['State', found.state],
-  ['Triggered', time(found.createdAt, context)],
-])}
+${factList(context, exportFacts(found))}
 ${form(
   context,
   `/exports/${found.id}/cancel`,

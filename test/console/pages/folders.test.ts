@@ -1,8 +1,10 @@
 /** What staff see of folders in the console. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Opened } from '../../../src/auth/tokens.sql.ts'
 import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
 import { type Staff, signInStaff } from '../../support/console/staff.ts'
 import { ended, trigger } from '../../support/full-export.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
 import { until } from '../../support/until.ts'
 
 let stage: ConsoleStage
@@ -36,6 +38,25 @@ test('a folder is shown with its years, its readers, and the evidence of its las
   expect(text).toContain('<a href="/console/partners/PARTNER">PARTNER</a>')
 })
 
+test('a folder names the tokens that open it, except those that are revoked', async () => {
+  const opening = (folder: Opened) => stage.staff.token('PARTNER', 'api', folder)
+  const [inUse, revoked] = [await opening(folders.sameFirm), await opening(folders.sameFirm)]
+  await opening(folders.otherTenant)
+  await stage.staff.client.query('update grandlivre.tokens set revoked_at = now() where id = $1', [
+    revoked.id,
+  ])
+  const { text } = await staff.open(`/folders/${folders.sameFirm.folderId}`)
+  const readers = text.slice(text.indexOf('<h2>Who may read it</h2>'), text.indexOf('<h2>Audit'))
+  const levels = [...readers.matchAll(/scope="row">(\d+)[\s\S]*?>(api|firm)</g)].map(([, id, level]) => [
+    id,
+    level,
+  ])
+  expect(levels).toEqual([
+    [inUse.id, 'api'],
+    [expect.any(String), 'firm'],
+  ])
+})
+
 test('a folder names who read it, and has the evidence of its last stream', async () => {
   const { url } = stage.service
   const address = `${url}/api/v1/mad/movements?version=1.0.0&idExercice=12`
@@ -58,7 +79,7 @@ test('a folder names who read it, and has the evidence of its last stream', asyn
     '<a href="/console/partners/PARTNER">PARTNER</a>',
   ])
     expect(stream).toContain(evidence)
-  expect(text).toMatch(/Triggered by<\/dt>\s*<dd><a href="\/console\/partners\/PARTNER">/)
+  expect(text).toMatch(/Triggered by <a href="\/console\/partners\/PARTNER">/)
 })
 
 test('the time of the last change comes from the log, and is a lower bound for a change that the log does not have', async () => {

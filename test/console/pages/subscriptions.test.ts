@@ -3,8 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
+import { readSubscription } from '../../../src/webhooks/staff.sql.ts'
 import { readDeliveryStanding } from '../../../src/webhooks/standing.sql.ts'
 import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
+import { cli } from '../../support/cli.ts'
 import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
 import { type Staff, signInStaff } from '../../support/console/staff.ts'
 import { type Receiver, startReceiver } from '../../support/receiver.ts'
@@ -141,6 +143,29 @@ test('a subscription without a token is shown as suspended, and can be pinged', 
   ])
 })
 
+test('the console counts failed deliveries up to 1,000, and the command line counts all', async () => {
+  const id = await subscribe(null)
+  await stage.staff.client.query(
+    `insert into grandlivre.deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, state,
+       finished_at, attempts)
+     select 100, 9000000 + i, $1, 1, 1, 1, '', 'failed', now(), 12 from generate_series(1, 1002) as i`,
+    [id],
+  )
+  const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
+  expect((await readSubscription(owner, id, 10))!.failed).toBe(11)
+  await owner.end()
+  for (const path of ['/subscriptions', `/subscriptions/${id}`])
+    expect((await staff.open(path)).text).toContain('>more than 1,000<')
+  const shown = await cli(stage.database.ownerUrl, 'webhook', 'show', id)
+  expect(shown.out).toMatch(/^failed deliveries +1002$/m)
+  const first = await staff.open(`/subscriptions/${id}?state=failed`)
+  const next = /href="\/console([^"]+)" rel="next"/.exec(first.text)![1]!.replaceAll('&amp;', '&')
+  expect(next).toContain('after=9000978')
+  const deliveryIds = ({ text }: { text: string }) =>
+    [...text.matchAll(/deliveries\/(\d+)/g)].map(([, each]) => each)
+  expect([deliveryIds(first).length, deliveryIds(await staff.open(next))[0]]).toEqual([25, '9000977'])
+})
+
 test('a ping says what the receiver answered, once a second at most', async () => {
   const id = await subscribe('/pinged')
   receiver.behave('/pinged', (response) => void response.writeHead(418).end(hostile))
@@ -181,7 +206,7 @@ test.each([
   ['/subscriptions?after=x', 400],
   ['/events?schema=x', 400],
   ['/events?name=other', 400],
-  ['/events?before=-1', 400],
+  ['/events?after=-1', 400],
   ['/folders/x', 404],
   ['/folders/9999999999999999', 404],
   ['/folders?search=%00%27%25_%5C', 200],

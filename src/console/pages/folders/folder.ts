@@ -1,24 +1,27 @@
 import { html } from 'hono/html'
 import type { Pool } from 'pg'
-import { inUnits } from '../../../formats/minor-units.ts'
+import type { ListedAuditRow } from '../../../audit/audit.sql.ts'
+import { type ListedToken, listTokens } from '../../../auth/tokens.sql.ts'
 import { type ExportRecord, listExports } from '../../../jobs/jobs.sql.ts'
-import { bytes, facts, integer, table, time } from '../../elements.ts'
+import { exportFacts, exportList } from '../../../lists/exports.ts'
+import { tokenList } from '../../../lists/tokens.ts'
+import { facts, integer, table, time } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
+import { factList, listTable } from '../parts/cells.ts'
 import { idOf } from '../parts/forms.ts'
-import { outside, short, whole } from '../parts/outside.ts'
+import { outside } from '../parts/outside.ts'
 import {
   countedMax,
   draftsMax,
   type FolderFacts,
-  listReaders,
-  type Reader,
-  readersMax,
   readFolder,
   readYears,
   type YearFacts,
 } from './folders.sql.ts'
-import { lastStream, type Pulls, pullTable, readPulls, whoAsked } from './pulls.ts'
+import { lastStream, pullTable, readPulls, whoAsked } from './pulls.ts'
 
+/** Readers of the folder that are shown. */
+const readersMax = 50
 /** Full exports that are shown. */
 const exportsMax = 10
 
@@ -40,8 +43,12 @@ ${table(
 )}
 ${lastExport(context, exports, pulls)}
 ${lastStream(context, pulls)}
-${exportTable(context, exports)}
-${readerTable(readers)}
+${listTable(context, exportList, exports, {
+  caption: `Full exports, the newest ${exportsMax}`,
+  none: 'No full export of this folder is kept.',
+  without: ['Folder'],
+})}
+${readerTable(context, readers)}
 ${pullTable(context, pulls)}`
   },
 }
@@ -50,8 +57,8 @@ ${pullTable(context, pulls)}`
 async function readParts(owner: Pool, folder: FolderFacts) {
   return {
     years: await readYears(owner, folder),
-    readers: await listReaders(owner, folder),
-    exports: await listExports(owner, { folderId: folder.id, state: undefined, most: exportsMax }),
+    readers: await listTokens(owner, { opens: { ...folder, folderId: folder.id }, most: readersMax + 1 }),
+    exports: await listExports(owner, { folderId: folder.id, most: exportsMax }),
     pulls: await readPulls(owner, folder.id),
   }
 }
@@ -105,63 +112,20 @@ function movementsOf(
   return html`${integer(streamed)} at version ${integer(streamedVersion!)}`
 }
 
-function lastExport(context: PageContext, exports: readonly ExportRecord[], pulls: Pulls): Html {
+function lastExport(
+  context: PageContext,
+  exports: readonly ExportRecord[],
+  pulls: readonly ListedAuditRow[],
+): Html {
   const done = exports.find(({ state }) => state === 'done')
   if (!done)
     return html`<h2>Last full export</h2><p class="none">None of the exports that are kept is complete.</p>`
-  const amount = (units: string | null) => (units === null ? '' : inUnits(BigInt(units)))
-  return html`<h2>Last full export</h2>${facts([
-    ['Export', html`<code>${done.id}</code>`],
-    ['Format', formatOf(done)],
-    ['Ended', time(done.finishedAt, context)],
-    ['State of the books', done.snapshotOn ?? ''],
-    ['Movements', integer(done.rows)],
-    ['Debit', amount(done.debit)],
-    ['Credit', amount(done.credit)],
-    ['Content', html`${bytes(done.bytes)}, SHA-256 ${whole(done.sha256)}`],
-    ['File', html`${bytes(done.fileBytes ?? done.bytes)}, SHA-256 ${whole(done.fileSha256)}`],
-    ['Triggered by', html`${whoAsked(pulls, done.requestId)}, request <code>${done.requestId}</code>`],
-  ])}`
+  return html`<h2>Last full export</h2>${factList(context, exportFacts(done))}
+<p>Triggered by ${whoAsked(context, pulls, done.requestId)}</p>`
 }
 
-function formatOf({ format, compression, exerciceEnd }: ExportRecord): string {
-  const of = exerciceEnd === null ? '' : `, year to ${exerciceEnd}`
-  return `${compression === null ? format : `${format}+${compression}`}${of}`
-}
-
-function exportTable(context: PageContext, exports: readonly ExportRecord[]): Html {
-  const rows = exports.map(
-    (
-      each,
-    ) => html`<tr><th scope="row">${time(each.createdAt, context)}</th><td>${formatOf(each)}</td><td>${each.state}</td>
-<td class="number">${integer(each.rows)}</td><td class="number">${bytes(each.bytes)}</td><td>${short(each.sha256)}</td>
-<td>${each.reason === null ? '' : outside(each.reason)}</td></tr>`,
-  )
-  const heads = [
-    'Triggered',
-    'Format',
-    'State',
-    { number: 'Movements' },
-    { number: 'Content' },
-    'SHA-256',
-    'Reason',
-  ]
-  return table(
-    `Full exports, the newest ${exportsMax}`,
-    heads,
-    rows,
-    'No full export of this folder is kept.',
-  )
-}
-
-function readerTable(readers: readonly Reader[]): Html {
-  const rows = readers
-    .slice(0, readersMax)
-    .map(({ tokenId, thirdPartyCode, level, isActivated, isDisconnected }) => {
-      const state = isDisconnected ? 'disconnected' : isActivated ? 'activated' : 'not yet used'
-      return html`<tr><th scope="row">${tokenId}</th><td><a href="/console/partners/${thirdPartyCode}">${thirdPartyCode}</a></td>
-<td>${level === 'api' ? 'this folder' : 'its firm'}</td><td>${state}</td></tr>`
-    })
+function readerTable(context: PageContext, readers: readonly ListedToken[]): Html {
   const more = readers.length > readersMax ? html`<p>There are more than these ${readersMax}.</p>` : ''
-  return html`${table('Who may read it', ['Token', 'Partner', 'Opens', 'State'], rows, 'No token opens this folder.')}${more}`
+  const words = { caption: 'Who may read it', none: 'No token opens this folder.' }
+  return html`${listTable(context, tokenList, readers.slice(0, readersMax), words)}${more}`
 }

@@ -15,17 +15,12 @@ export interface ListedFolder {
   ledgerVersion: string
 }
 
-/** The folder after which a page begins. */
-export interface FolderPlace {
-  schemaId: string
-  id: string
-}
-
 export interface FolderSearch {
-  /** An id, or a part of a name or reference in any case. Empty: all folders. */
-  text: string
-  after: FolderPlace | undefined
-  most: number
+  /** An id, or a part of a name or reference in any case. */
+  search?: string | undefined
+  /** `<schema>.<folder>`: only folders after this one. */
+  after?: string | undefined
+  most?: number | undefined
 }
 
 /**
@@ -34,7 +29,7 @@ export interface FolderSearch {
  */
 export async function listFolders(
   client: ClientBase | Pool,
-  { text, after, most }: FolderSearch,
+  { search = '', after = '0.0', most }: FolderSearch,
 ): Promise<ListedFolder[]> {
   const { rows } = await client.query<ListedFolder>(
     `with page as materialized (
@@ -53,7 +48,7 @@ export async function listFolders(
        select count(*)::int as years, max(end_date)::text as until
        from grandlivre.exercices where schema_id = p.schema_id and folder_id = p.id) as x
      order by p.schema_id, p.id`,
-    [after?.schemaId ?? 0, after?.id ?? 0, text, most],
+    [...after.split('.'), search, most],
   )
   return rows
 }
@@ -130,7 +125,7 @@ const yearsMax = 30
 /** The latest years first. */
 export async function readYears(
   client: ClientBase | Pool,
-  { schemaId, id }: FolderPlace,
+  { schemaId, id }: Pick<FolderFacts, 'schemaId' | 'id'>,
 ): Promise<YearFacts[]> {
   const { rows } = await client.query<YearFacts>(
     `select x.id, x.start_date::text as "startDate", x.end_date::text as "endDate", ${utc('x.closed_at')} as "closedAt",
@@ -161,33 +156,6 @@ export async function readYears(
        where k.schema_id = x.schema_id and k.folder_id = x.folder_id and k.exercice_id = x.id) as b on true
      order by x.end_date desc, x.id desc`,
     [schemaId, id],
-  )
-  return rows
-}
-
-export interface Reader {
-  tokenId: string
-  thirdPartyCode: string
-  level: 'api' | 'firm'
-  isActivated: boolean
-  isDisconnected: boolean
-}
-
-/** Readers of a folder that are shown. */
-export const readersMax = 50
-
-/** The tokens that open a folder, one more than `readersMax` where there are more. */
-export async function listReaders(
-  client: ClientBase | Pool,
-  { schemaId, id, firmId }: Pick<FolderFacts, 'schemaId' | 'id' | 'firmId'>,
-): Promise<Reader[]> {
-  const { rows } = await client.query<Reader>(
-    `select t.id as "tokenId", p.code as "thirdPartyCode", t.level, t.activated_at is not null as "isActivated",
-       p.disconnected_at is not null as "isDisconnected"
-     from grandlivre.tokens t join grandlivre.third_parties p on p.id = t.third_party_id
-     where t.schema_id = $1 and t.firm_id = $3 and (t.folder_id = $2 or t.folder_id is null) and t.revoked_at is null
-     order by p.code, t.id limit ${readersMax} + 1`,
-    [schemaId, id, firmId],
   )
   return rows
 }

@@ -1,7 +1,7 @@
 /** What staff do to a partner and its tokens. The acts are those of the commands `partner` and `token`. */
 import { html } from 'hono/html'
 import * as thirdParties from '../../../auth/third-parties.ts'
-import { findFirm, findFolder } from '../../../auth/tokens.sql.ts'
+import { findFirm, findFolder, type ListedToken, readToken } from '../../../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../../../auth/tokens.ts'
 import { type Action, type Page, type PageContext, Refusal } from '../../page.ts'
 import { doAct } from '../parts/acts.ts'
@@ -10,7 +10,6 @@ import { idOf, onceAction, readChoice, readIdField, readLine, readNumber } from 
 import { outside } from '../parts/outside.ts'
 import { field } from '../parts/paging.ts'
 import { partnerOf } from './partner.ts'
-import { type PartnerToken, readToken } from './partners.sql.ts'
 
 const disconnectPath = '/partners/:code/disconnect'
 
@@ -133,7 +132,7 @@ ${shownOnce('Token', token, 'The partner sends it in the header Authorization: B
 
 const revokePath = '/tokens/:id/revoke'
 
-async function tokenOf(context: PageContext): Promise<PartnerToken> {
+async function tokenOf(context: PageContext): Promise<ListedToken> {
   const id = idOf(context, 'id', 'token')
   const token = await readToken(context.owner, id)
   if (token) return token

@@ -1,25 +1,27 @@
 import { html } from 'hono/html'
-import { codePattern } from '../../../auth/third-parties.ts'
-import { facts, table, time } from '../../elements.ts'
-import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
-import { onceForm } from '../parts/forms.ts'
-import { notice } from '../parts/notices.ts'
-import { outside } from '../parts/outside.ts'
-import { beforeIn, choice, field, pageOf, pageRows, pager } from '../parts/paging.ts'
-import { stateOf } from './list.ts'
 import {
+  findThirdParty,
   type KeptSecret,
   listSecrets,
-  listTokensOf,
-  type Partner,
-  type PartnerToken,
-  readPartner,
-} from './partners.sql.ts'
+  type ThirdParty,
+} from '../../../auth/third-parties.sql.ts'
+import { codePattern } from '../../../auth/third-parties.ts'
+import type { ListedToken } from '../../../auth/tokens.sql.ts'
+import { partnerState } from '../../../lists/partners.ts'
+import { tokenList } from '../../../lists/tokens.ts'
+import { facts, time } from '../../elements.ts'
+import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
+import { cellHtml } from '../parts/cells.ts'
+import { onceForm } from '../parts/forms.ts'
+import { pagedTable } from '../parts/list-page.ts'
+import { notice } from '../parts/notices.ts'
+import { outside } from '../parts/outside.ts'
+import { choice, field } from '../parts/paging.ts'
 
 /** @throws {Refusal} if the path names none */
-export async function partnerOf({ owner, params }: PageContext): Promise<Partner> {
+export async function partnerOf({ owner, params }: PageContext): Promise<ThirdParty> {
   const code = params['code'] ?? ''
-  const partner = codePattern.test(code) ? await readPartner(owner, code) : undefined
+  const partner = codePattern.test(code) ? await findThirdParty(owner, code) : undefined
   if (partner) return partner
   throw new Refusal(404, `There is no third party ${JSON.stringify(code.slice(0, 40))}`)
 }
@@ -30,41 +32,36 @@ export const partnerPage: Page = {
   render: async (context) => {
     const partner = await partnerOf(context)
     const { code, id } = partner
-    const before = beforeIn(context)
-    const secrets = await listSecrets(context.owner, id)
-    const found = await listTokensOf(context.owner, { partnerId: id, before, most: pageRows + 1 })
-    const { rows, last } = pageOf(found)
-    const heads = ['Id', 'Level', 'Opens', 'Ends in', 'State', 'Issued', 'Act']
+    const tokens = await pagedTable(
+      context,
+      tokenList,
+      { thirdPartyId: id },
+      { none: 'No token was issued to this partner.', without: ['Partner'], act: revokeLink },
+    )
     return html`<h1>Partner ${code}</h1>
 ${notice(context)}
-${partnerFacts(context, partner, secrets)}
+${partnerFacts(context, partner, await listSecrets(context.owner, id))}
 ${connection(context, partner)}
-${table(
-  'Tokens, the newest first',
-  heads,
-  rows.map((token) => tokenRow(context, partner, token)),
-  'No token was issued to this partner.',
-)}
-${pager(context, 'before', last?.id)}
+${tokens}
 ${issueForm(context, code)}`
   },
 }
 
-function partnerFacts(context: PageContext, partner: Partner, secrets: readonly KeptSecret[]): Html {
+function partnerFacts(context: PageContext, partner: ThirdParty, secrets: readonly KeptSecret[]): Html {
   const [newest, ...older] = secrets
   const kept = older.map(({ retiredAt }) => html`, an older one until ${time(retiredAt, context)}`)
   return facts([
     ['Name', outside(partner.name, 500)],
     ['Kind', partner.kind],
     ['Id', partner.id],
-    ['State', stateOf(partner)],
+    ['State', html`${cellHtml(context, partnerState(partner))}`],
     ['Registered', time(partner.createdAt, context)],
     ['Secret', html`made ${time(newest?.createdAt, context)}${kept}`],
     ['Subscriptions', html`<a href="/console/subscriptions?partner=${partner.code}">Its subscriptions</a>`],
   ])
 }
 
-function connection(context: PageContext, { code, disconnectedAt }: Partner): Html {
+function connection(context: PageContext, { code, disconnectedAt }: ThirdParty): Html {
   const rotate = html`<a class="button" href="/console/partners/${code}/rotate-secret">Make a new secret</a>`
   if (disconnectedAt === null)
     return html`<p class="buttons">${rotate} <a class="button" href="/console/partners/${code}/disconnect">Disconnect</a></p>`
@@ -72,22 +69,9 @@ function connection(context: PageContext, { code, disconnectedAt }: Partner): Ht
 ${onceForm(context, `/partners/${code}/reconnect`, html`<p class="buttons"><button>Connect again</button> ${rotate}</p>`)}`
 }
 
-function tokenRow(context: PageContext, partner: Partner, token: PartnerToken): Html {
-  const { id, level, folderId, firmId, openedName, hint, createdAt, revokedAt } = token
-  const opens =
-    folderId === null ? html`firm ${firmId}` : html`<a href="/console/folders/${folderId}">${folderId}</a>`
-  const revoke =
-    revokedAt === null
-      ? html`<a href="/console/tokens/${id}/revoke">Revoke<span class="hidden"> token ${id}</span></a>`
-      : ''
-  return html`<tr><th scope="row">${id}</th><td>${level}</td><td>${opens} ${outside(openedName, 60)}</td><td><code>${hint}</code></td>
-<td>${tokenState(context, partner, token)}</td><td>${time(createdAt, context)}</td><td>${revoke}</td></tr>`
-}
-
-function tokenState(context: PageContext, partner: Partner, { revokedAt, activatedAt }: PartnerToken): Html {
-  if (revokedAt !== null) return html`revoked ${time(revokedAt, context)}`
-  if (partner.disconnectedAt !== null) return html`refused: disconnected`
-  return activatedAt === null ? html`not yet used` : html`in use since ${time(activatedAt, context)}`
+function revokeLink({ id, revokedAt }: ListedToken): Html | '' {
+  if (revokedAt !== null) return ''
+  return html`<a href="/console/tokens/${id}/revoke">Revoke<span class="hidden"> token ${id}</span></a>`
 }
 
 function issueForm(context: PageContext, code: string): Html {

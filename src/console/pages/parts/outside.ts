@@ -28,14 +28,8 @@ export function answerText(answer: Buffer | null, most: number): Html {
 }
 
 /** A digest or cursor in a list: its beginning, with the whole where a pointer rests. */
-export function short(text: string | null): Html {
-  if (text === null) return html`<span class="none">none</span>`
+export function short(text: string): Html {
   return html`<code title="${text}">${cut(text, 16)}</code>`
-}
-
-/** A digest or cursor as a whole, which breaks anywhere. */
-export function whole(text: string | null): Html {
-  return text === null ? html`<span class="none">none</span>` : html`<code>${text}</code>`
 }
 
 /** Without control characters except line breaks and tabs, and without marks of direction. */

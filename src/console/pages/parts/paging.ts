@@ -1,6 +1,6 @@
 /** Lists in pages: a page begins after the last row of the one before, so each costs the same, however far down. */
 import { html } from 'hono/html'
-import { type Html, type PageContext, Refusal } from '../../page.ts'
+import type { Html, PageContext } from '../../page.ts'
 
 /** Rows of a page. A list asks for one more, to know whether another page follows. */
 export const pageRows = 50
@@ -17,40 +17,23 @@ export function pageOf<Row>(
 
 /**
  * Links to the first and the next page of a list.
- * @param place parameter that names the row after which a page begins
- * @param next its value for the next page; undefined: this is the last
+ * @param next the row after which the next page begins; undefined: this is the last
  */
-export function pager({ query, url }: PageContext, place: string, next: string | undefined): Html {
+export function pager({ query, url }: PageContext, next: string | undefined): Html {
   const [path = ''] = url.split('?')
   const address = (value: string | undefined): string => {
     const parameters = new URLSearchParams(query)
-    if (value === undefined) parameters.delete(place)
-    else parameters.set(place, value)
+    if (value === undefined) parameters.delete('after')
+    else parameters.set('after', value)
     const text = parameters.toString()
     return text === '' ? path : `${path}?${text}`
   }
-  const isFirst = !query.has(place)
+  const isFirst = !query.has('after')
   if (isFirst && next === undefined) return html``
   return html`<nav class="pager" aria-label="Pages of this list">
 ${isFirst ? '' : html`<a href="${address(undefined)}">First page</a>`}
 ${next === undefined ? html`<span class="none">End of the list</span>` : html`<a href="${address(next)}" rel="next">Next page</a>`}
 </nav>`
-}
-
-/** The id before which a page begins, as `pager` writes it. @throws {Refusal} */
-export function beforeIn({ query }: Pick<PageContext, 'query'>): string | undefined {
-  const before = query.get('before')
-  if (before === null) return undefined
-  if (/^\d{1,18}$/.test(before)) return before
-  throw new Refusal(400, 'before is not a place in this list: begin with its first page')
-}
-
-/** Characters of a search. */
-export const searchMax = 200
-
-/** What a list is searched for; empty: everything. PostgreSQL has no text with a NUL. */
-export function searchIn({ query }: Pick<PageContext, 'query'>): string {
-  return (query.get('search') ?? '').replaceAll('\0', '').trim().slice(0, searchMax)
 }
 
 /** A field of a form, with its label. */

@@ -5,18 +5,18 @@ import { limits } from '../../../config.ts'
 import { enableByStaff } from '../../../webhooks/change.ts'
 import { type Pinged, preparePing, sendPing } from '../../../webhooks/owner/ping.ts'
 import { type Replayed, replay } from '../../../webhooks/owner/replay.ts'
+import { countedMax, lockShown } from '../../../webhooks/staff.sql.ts'
 import { disableSubscription } from '../../../webhooks/subscriptions.sql.ts'
 import { facts, integer, time } from '../../elements.ts'
 import { type Action, type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { doAct } from '../parts/acts.ts'
+import { cellHtml } from '../parts/cells.ts'
 import { confirmation } from '../parts/confirm.ts'
 import { idOf, onceAction, readLine, readNumber } from '../parts/forms.ts'
 import type { Notice } from '../parts/notices.ts'
 import { answerText, outside } from '../parts/outside.ts'
 import { field } from '../parts/paging.ts'
-import { failedOf } from './list.ts'
 import { subscriptionOf } from './subscription.ts'
-import { lockShown } from './subscriptions.sql.ts'
 
 const enablePath = '/subscriptions/:id/enable'
 const disablePath = '/subscriptions/:id/disable'
@@ -79,11 +79,11 @@ export const replayFailedPage: Page = {
   path: replayFailedPath,
   title: 'Send failed deliveries again',
   render: async (context) => {
-    const found = await subscriptionOf(context)
-    const { id } = found
+    const { id, failed } = await subscriptionOf(context)
+    const count = cellHtml(context, { count: failed, most: countedMax })
     return confirmation(context, {
       title: `Send the failed deliveries of subscription ${id} again`,
-      says: html`Failed deliveries: ${failedOf(found)}. Each is sent with its stored events and numbers, beside new ones and not in order with them. The receiver may have seen some of them.`,
+      says: html`Failed deliveries: ${count}. Each is sent with its stored events and numbers, beside new ones and not in order with them. The receiver may have seen some of them.`,
       path: `/subscriptions/${id}/replay-failed`,
       button: 'Send them again',
       back: `/subscriptions/${id}`,

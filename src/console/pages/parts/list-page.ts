@@ -1,0 +1,106 @@
+/** A list of `src/lists/` as a page: what it can be filtered by, one page of its rows, and links to the next. */
+import { html } from 'hono/html'
+import type { PagedList, Place } from '../../../lists/list.ts'
+import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
+import { listTable, type TableOptions } from './cells.ts'
+import { choice, field, pageOf, pageRows, pager } from './paging.ts'
+
+/** A field of the form above a list. */
+export interface Filter<Value extends string = string> {
+  label: string
+  input(name: string, value: string | undefined): Html
+  /** What the list is filtered by; undefined: the text is none of that. */
+  read(text: string): Value | undefined
+  /** What the text has to be: `an id: 1 to 16 digits`. */
+  takes: string
+}
+
+export function choiceFilter<Choice extends string>(
+  label: string,
+  choices: readonly Choice[],
+  takes = 'one of',
+): Filter<Choice> {
+  return {
+    label,
+    input: (name, value) => choice(name, choices, value, 'any'),
+    read: (text) => choices.find((each) => each === text),
+    takes: `${takes}: ${choices.join(', ')}`,
+  }
+}
+
+/** PostgreSQL has no text with a NUL. */
+export function searchFilter(label: string): Filter {
+  const charactersMax = 200
+  return {
+    label,
+    input: (name, value) =>
+      html`<input type="search" name="${name}" value="${value ?? ''}" maxlength="${charactersMax}">`,
+    read: (text) => text.replaceAll('\0', '').slice(0, charactersMax),
+    takes: 'a text',
+  }
+}
+
+type Filters<Filtered> = { [Name in keyof Filtered]?: Filter<Extract<Filtered[Name], string>> }
+
+/** @throws {Refusal} that names the parameter */
+export function readFilters<Filtered>({ query }: PageContext, filters: Filters<Filtered>): Partial<Filtered> {
+  const read = Object.entries<Filter>(filters as Record<string, Filter>).map(([name, filter]) => {
+    const text = query.get(name)?.trim() || undefined
+    const value = text === undefined ? undefined : filter.read(text)
+    if (text !== undefined && value === undefined) throw new Refusal(400, `${name} must be ${filter.takes}`)
+    return [name, value]
+  })
+  return Object.fromEntries(read)
+}
+
+/** @param path below /console @param values as `readFilters` gives them */
+export function filterForm<Filtered>(
+  path: string,
+  filters: Filters<Filtered>,
+  values: Partial<Filtered>,
+): Html {
+  const given = values as Record<string, string | undefined>
+  const fields = Object.entries<Filter>(filters as Record<string, Filter>).map(([name, { label, input }]) =>
+    field(label, input(name, given[name])),
+  )
+  return html`<form method="get" action="/console${path}" class="filter">
+${fields}<button>Show</button>
+</form>`
+}
+
+/** One page of a list, as the address says. @throws {Refusal} */
+export async function pagedTable<Row, Filtered>(
+  context: PageContext,
+  list: PagedList<Row, Filtered>,
+  filtered: Filtered,
+  { most = pageRows, ...options }: TableOptions<Row> & { most?: number } = {},
+): Promise<Html> {
+  const after = context.query.get('after') ?? undefined
+  if (after !== undefined && !list.places.test(after))
+    throw new Refusal(400, 'after is not a place in this list: begin with its first page')
+  const place: Place = { after, most: most + 1 }
+  const { rows, last } = pageOf(await list.read(context.owner, { ...filtered, ...place }), most)
+  return html`${listTable(context, list, rows, options)}
+${pager(context, last && list.placeOf(last))}`
+}
+
+/** A page of a list that its address filters. */
+export function listPage<Row, Filtered>(
+  { path, title }: { path: string; title: string },
+  list: PagedList<Row, Filtered>,
+  filters: Filters<Filtered>,
+  { fixed, below }: { fixed?: Partial<Filtered>; below?: (context: PageContext) => Html } = {},
+): Page {
+  return {
+    path,
+    title,
+    navigation: title,
+    render: async (context) => {
+      const values = readFilters(context, filters)
+      return html`<h1>${title}</h1>
+${filterForm(path, filters, values)}
+${await pagedTable(context, list, { ...values, ...fixed } as Filtered)}
+${below?.(context) ?? ''}`
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import { type AuditSelection, type ListedAuditRow, listAudit } from '../audit/audit.sql.ts'
+import type { Cell } from './cell.ts'
+import type { List } from './list.ts'
+
+export const auditList: List<ListedAuditRow, AuditSelection> = {
+  caption: 'Audit, the newest rows',
+  none: 'The audit has no such row.',
+  columns: {
+    Row: ({ number }) => number,
+    At: ({ at }) => ({ at: momentOf(at) }),
+    Who: whoOf,
+    What: ({ act }) => ({ theirs: act, most: 80 }),
+    Folder: ({ folderId }) => (folderId === null ? null : { to: `/folders/${folderId}`, text: folderId }),
+    Outcome: ({ outcome, code }) => ({ theirs: code === null ? outcome : `${outcome} ${code}` }),
+    Rows: ({ rows }) => rows && { count: rows },
+    'SHA-256': ({ sha256 }) => ({ digest: sha256 }),
+    Cursor: ({ cursor }) => ({ digest: cursor }),
+    Details: ({ details }) => ({ theirs: details === '{}' ? null : details.slice(0, 120) }),
+    Hash: ({ hash }) => ({ digest: hash }),
+  },
+  read: listAudit,
+}
+
+export function whoOf({ staff, partnerCode, thirdPartyId, tokenId, act }: ListedAuditRow): Cell {
+  if (staff !== null) return { theirs: staff }
+  if (thirdPartyId === null) return act.endsWith(' /files') ? 'the holder of a link' : 'the service'
+  const partner = partnerCode === null ? thirdPartyId : { to: `/partners/${partnerCode}`, text: partnerCode }
+  return [partner, tokenId === null ? '' : `, token ${tokenId}`]
+}
+
+/** @param seconds since 1970, with decimals */
+export function momentOf(seconds: string): Date {
+  return new Date(Number(seconds) * 1000)
+}

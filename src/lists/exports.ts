@@ -1,0 +1,73 @@
+import { inUnits } from '../formats/minor-units.ts'
+import { type ExportFilter, type ExportRecord, listExports } from '../jobs/jobs.sql.ts'
+import type { Cell, Facts } from './cell.ts'
+import type { List } from './list.ts'
+
+export const exportList: List<ExportRecord, ExportFilter> = {
+  caption: 'Full exports',
+  none: 'There is no such full export.',
+  columns: {
+    Id: ({ id }) => ({ code: id }),
+    Folder: folderOf,
+    Format: formatOf,
+    State: ({ state }) => ({ state }),
+    Attempts: ({ attempt }) => ({ count: attempt }),
+    Movements: ({ rows, rowsTotal }) => [
+      { count: rows },
+      '/',
+      rowsTotal === null ? '?' : { count: rowsTotal },
+    ],
+    Content: ({ bytes }) => ({ bytes }),
+    'SHA-256': ({ sha256 }) => ({ digest: sha256 }),
+    Triggered: ({ createdAt }) => ({ at: createdAt }),
+    Ended: ({ finishedAt }) => ({ at: finishedAt }),
+    Took: ({ tookMs }) => (tookMs === null ? null : { ms: tookMs }),
+    // A reason that staff give is quoted in a sentence with the id of its request.
+    Reason: ({ reason }) => ({ theirs: reason, most: 1_000 }),
+  },
+  read: listExports,
+}
+
+export function exportFacts(found: ExportRecord): Facts {
+  const { rowsTotal, bytes, fileBytes, debit, credit, notes } = found
+  return {
+    Export: { code: found.id },
+    Tenant: found.schemaId,
+    Folder: folderOf(found),
+    Format: found.format,
+    'Year to': found.exerciceEnd,
+    Compression: found.compression,
+    Encoding: found.encoding,
+    Columns: found.columns,
+    State: { state: found.state },
+    Request: { theirs: found.requestId },
+    Attempts: { count: found.attempt },
+    Movements: [
+      { count: found.rows },
+      ' of ',
+      rowsTotal === null ? 'as yet uncounted' : { count: rowsTotal },
+    ],
+    Debit: debit && inUnits(BigInt(debit)),
+    Credit: credit && inUnits(BigInt(credit)),
+    'State of the books': found.snapshotOn,
+    Content: { bytes },
+    'Content SHA-256': { digest: found.sha256 },
+    Triggered: { at: found.createdAt },
+    'Last renewed': { at: found.renewedAt },
+    Ended: { at: found.finishedAt },
+    File: { theirs: found.fileKey },
+    'File size': fileBytes && { bytes: fileBytes },
+    'File SHA-256': { digest: found.fileSha256 },
+    Notes: { theirs: notes && JSON.stringify(notes) },
+    Reason: { theirs: found.reason, most: 1_000 },
+  }
+}
+
+export function folderOf({ folderId, reference }: Pick<ExportRecord, 'folderId' | 'reference'>): Cell {
+  return [{ to: `/folders/${folderId}`, text: folderId }, ' ', { theirs: reference, most: 60 }]
+}
+
+export function formatOf({ format, compression, exerciceEnd }: ExportRecord): string {
+  const year = exerciceEnd === null ? '' : `, year to ${exerciceEnd}`
+  return `${compression === null ? format : `${format}+${compression}`}${year}`
+}
