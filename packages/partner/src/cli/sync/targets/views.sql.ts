@@ -1,11 +1,12 @@
 /** The views of a copy in SQL, for people who ask it questions: docs/guides/sql.md. Pure. */
+import { movementColumns } from '../lines/rows.ts'
 
 /** What SQLite and PostgreSQL say differently. */
 export interface Dialect {
   /** Time of creation of the entry `e`. */
   createdAt: string
   /** An amount of a movement `m` to show. */
-  money(column: 'debit' | 'credit'): string
+  money(column: string): string
   /** Further columns of movements. */
   exact: string[]
   /** An exact sum to show; its argument adds and subtracts amounts as {@link amount} gives them. */
@@ -48,14 +49,25 @@ const ofMovements = `
 const inBooks = ({ isValidated }: Dialect): string =>
   `${isValidated} and (j.journal_type is null or j.journal_type <> 'OD_EXC')`
 
+/** These stand before the description of a movement in the CSV file. */
+const namedBefore = [
+  'entry_id',
+  'movement_id',
+  'account_id',
+  'piece_date',
+  'auxiliary_number',
+  'auxiliary_name',
+]
+
 /** The columns of the CSV file, in its order. */
 function movements({ createdAt, money, exact }: Dialect): string {
+  const booked = movementColumns
+    .filter(({ name }) => !namedBefore.includes(name))
+    .map(({ name, type }) => (type === 'cents' ? `${money(name)} as ${name}` : `m.${name}`))
   return `select e.entry_id, e.entry_date, e.entry_due_date, e.accounted_at, ${createdAt} as created_at,
     e.validated_at, e.draft, e.exercice_id, e.journal_id, j.journal_code, j.journal_name, j.journal_type, e.source,
     e.currency, e.currency_rate, e.entry_comment, e.ecriture_num, m.piece_date, m.movement_id, m.account_id,
-    a.account_number, a.account_name, m.auxiliary_number, m.auxiliary_name, m.description, m.due_date, m.free_number,
-    m.invoice_number, ${money('debit')} as debit, ${money('credit')} as credit, m.payment_code, m.lettering_state,
-    m.lettering_code, m.analytics, m.attachments${exact.map((column) => `, ${column}`).join('')}
+    a.account_number, a.account_name, m.auxiliary_number, m.auxiliary_name, ${[...booked, ...exact].join(', ')}
     ${ofMovements}`
 }
 
