@@ -24,6 +24,14 @@ export interface RowCounts {
   movements: number
 }
 
+const entryColumns = [...columnsOf(entries), 'filed']
+const movementColumns = [...columnsOf(movements), 'filed']
+
+const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
+/** What the file may change of an entry and of a movement that stay. */
+const entryContent = entryColumns.filter((column) => !keys.includes(column))
+const movementContent = movementColumns.filter((column) => !keys.includes(column))
+
 /** Creates the tables that the loader fills. */
 export async function createFiledTables(client: ClientBase): Promise<void> {
   for (const table of ['entries', 'movements'])
@@ -32,9 +40,12 @@ export async function createFiledTables(client: ClientBase): Promise<void> {
     )
 }
 
-const content = (line: string) => `md5(row(${line}.account_id, ${line}.description, ${line}.due_date,
-  ${line}.free_number, ${line}.invoice_number, ${line}.debit, ${line}.credit, ${line}.payment_id,
-  ${line}.lettering_state, ${line}.lettering_code, ${line}.shares, ${line}.attachments)::text)::uuid`
+/** All that a line says, besides what only a FEC files. */
+const content = (line: string) =>
+  `md5(row(${movementContent
+    .filter((column) => column !== 'filed')
+    .map((column) => `${line}.${column}`)
+    .join(', ')})::text)::uuid`
 
 /** What a line books, whatever it says of it. */
 const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`
@@ -301,14 +312,6 @@ export async function deleteUnmatched(
   const removed = await deleted('movements', 'line_matches')
   return { movements: removed, entries: await deleted('entries', 'entry_matches') }
 }
-
-const entryColumns = [...columnsOf(entries), 'filed']
-const movementColumns = [...columnsOf(movements), 'filed']
-
-const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
-/** What the file may change of an entry and of a movement that stay. */
-const entryContent = entryColumns.filter((column) => !keys.includes(column))
-const movementContent = movementColumns.filter((column) => !keys.includes(column))
 
 /** These types have no equality, or one that takes 1.0 for 1. */
 const comparable = (value: string) =>
