@@ -1,6 +1,7 @@
 /**
- * The items of a MAD file as they are read (docs/spec/resources.md): the counterpart of what this folder writes, with
- * texts, days and amounts checked. Amounts become minor units, from the digits of the text.
+ * The items of a MAD file (docs/spec/resources.md): the counterpart of what this folder writes. They read a file, with
+ * texts, days and amounts checked; amounts become minor units, from the digits of the text. They also document answers
+ * (http/schemas): `meta` says how, in place of checks that only files need.
  */
 import { z } from 'zod'
 import { unitsMax } from '../../minor-units.ts'
@@ -29,6 +30,7 @@ const id = z
   .string('an id is expected: digits in quotation marks')
   .regex(/^[1-9]\d{0,15}$/, { error: 'an id is expected: 1 to 16 digits, not 0', abort: true })
   .refine((digits) => Number.isSafeInteger(Number(digits)), 'an id below 9007199254740992 is expected')
+  .meta({ type: 'string', example: '123456' })
 
 const day = z.iso
   .date({ error: 'a day is expected: YYYY-MM-DD', abort: true })
@@ -46,23 +48,27 @@ function units(digits: string, decimals: number): bigint | undefined {
 }
 
 /** A number in units of its last decimal. */
-const decimal = (decimals: number, what: string) =>
-  z.instanceof(JsonNumber, { error: `${what} is expected, as a number` }).transform((number, context) => {
-    const found = units(number.text, decimals)
-    if (found !== undefined) return found
-    context.issues.push({
-      code: 'custom',
-      message: `${what} is expected, in full digits`,
-      input: number.text,
+const decimal = (decimals: number, what: string, type: 'number' | 'integer' = 'number') =>
+  z
+    .instanceof(JsonNumber, { error: `${what} is expected, as a number` })
+    .transform((number, context) => {
+      const found = units(number.text, decimals)
+      if (found !== undefined) return found
+      context.issues.push({
+        code: 'custom',
+        message: `${what} is expected, in full digits`,
+        input: number.text,
+      })
+      return z.NEVER
     })
-    return z.NEVER
-  })
+    .meta({ type })
 
-const money = decimal(2, 'an amount with at most two decimals')
+const money = decimal(2, 'an amount with at most two decimals').meta({ type: 'number', example: 264.44 })
 
 const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.object(shape, 'an object is expected')
 const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
-const filledList = <Item extends z.ZodType>(item: Item) => list(item).min(1, 'at least one item is expected')
+const filledList = <Item extends z.ZodType>(item: Item) =>
+  list(item).refine((items) => items.length > 0, 'at least one item is expected')
 const boolean = z.boolean('true or false is expected')
 const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `one of ${values.join(', ')} is expected`)
@@ -229,19 +235,25 @@ export const axis = object({
   additionalProducerProperties: object({ defaultSectionId: id.nullable() }),
 })
 
-const attachments = z.record(
-  text,
-  object({ type: z.literal('URL', 'URL is expected'), value: text }),
-  'an object of files is expected',
-)
+const attachments = z
+  .record(
+    text,
+    object({ type: z.literal('URL', 'URL is expected'), value: text }),
+    'an object of files is expected',
+  )
+  .meta({ description: 'File name to address' })
 
-const movement = object({
+export const movement = object({
   producerId: id,
   description: text,
   dueDate: dayOrNull,
   freeNumber: textOrNull,
   invoiceNumber: text,
-  value: object({ credit: money, debit: money, amount: money }),
+  value: object({
+    credit: money,
+    debit: money,
+    amount: money.meta({ description: 'Credit minus debit' }),
+  }),
   attachments,
   account,
   payment: object({ producerId: id, name: text, code: text }).nullable(),
@@ -254,7 +266,10 @@ const movement = object({
         object({
           producerId: id,
           amount: money,
-          rate: decimal(4, 'a percentage with at most four decimals'),
+          rate: decimal(4, 'a percentage with at most four decimals').meta({
+            description: 'Percentage',
+            example: 100,
+          }),
           code: text,
           name: text,
         }),
@@ -265,9 +280,27 @@ const movement = object({
 })
 
 /** What partners attach is any JSON. jsonb stores numbers exactly, written out in full: `1e9` takes ten digits. */
-const anyJson = z.custom<Json>().superRefine((value, context) => {
-  const problem = problemOfJson(value)
+const anyJson = z.unknown().superRefine((value, context) => {
+  const problem = problemOfJson(value as Json)
   if (problem !== undefined) context.addIssue({ code: 'custom', ...problem })
+})
+
+/** The member `additionalProducerProperties` of an entry. */
+export const entryProperties = object({
+  source: object({
+    name: oneOf(sourceCodes).meta({ type: 'string' }),
+    thirdParty: object({ name: text, code: text }).nullable(),
+  }),
+  partnerMetadata: object({ partnerId: text, json: anyJson }).nullable(),
+  comment: textOrNull,
+  createdAt: decimal(0, 'a whole number of seconds', 'integer')
+    .refine(
+      (seconds) => seconds >= -62_000_000_000n && seconds < 253_402_300_800n,
+      'seconds since 1970, up to the year 9999, are expected',
+    )
+    .meta({ description: 'Epoch seconds' }),
+  accountedAt: day,
+  validationDate: dayOrNull.meta({ description: 'Null: awaiting validation' }),
 })
 
 export const entry = object({
@@ -277,23 +310,17 @@ export const entry = object({
   dueDate: dayOrNull,
   journal,
   currency: object({
-    code: z.string().regex(/^[A-Z]{3}$/, 'a currency of three capitals is expected'),
+    code: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'a currency of three capitals is expected')
+      .meta({ type: 'string', example: 'EUR' }),
     rate: decimal(6, 'a rate with at most six decimals')
       .refine((rate) => rate < 10n ** 18n && rate > -(10n ** 18n), 'a rate below 10^12 is expected')
+      .meta({ description: 'Only if the currency is not that of the folder' })
       .optional(),
   }),
   movements: list(movement),
-  additionalProducerProperties: object({
-    source: object({ name: oneOf(sourceCodes), thirdParty: object({ name: text, code: text }).nullable() }),
-    partnerMetadata: object({ partnerId: text, json: anyJson }).nullable(),
-    comment: textOrNull,
-    createdAt: decimal(0, 'a whole number of seconds').refine(
-      (seconds) => seconds >= -62_000_000_000n && seconds < 253_402_300_800n,
-      'seconds since 1970, up to the year 9999, are expected',
-    ),
-    accountedAt: day,
-    validationDate: dayOrNull,
-  }),
+  additionalProducerProperties: entryProperties,
 })
 
 /** The rest tells of the export, not of the ledger. */
