@@ -199,6 +199,17 @@ export interface EntryRow extends FolderKey {
   number: string | null
 }
 
+/** What most entries do not have. */
+export const blankEntry = {
+  dueDate: null,
+  thirdPartyId: null,
+  rate: null,
+  comment: null,
+  partnerMetadata: null,
+  attachments: null,
+  number: null,
+} as const satisfies Partial<EntryRow>
+
 export type LetteringState = 'none' | 'partial' | 'complete'
 
 export interface MovementRow extends FolderKey {
@@ -224,3 +235,14 @@ export interface MovementRow extends FolderKey {
   shares: bigint[] | null
   attachments: Attachments | null
 }
+
+/** What most movements do not have. */
+export const blankMovement = {
+  dueDate: null,
+  freeNumber: null,
+  paymentId: null,
+  letteringState: 'none',
+  letteringCode: null,
+  shares: null,
+  attachments: null,
+} as const satisfies Partial<MovementRow>

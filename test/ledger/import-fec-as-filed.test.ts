@@ -37,7 +37,13 @@ async function outcome(imported: FecImported): Promise<object> {
     'select attachments from grandlivre.movements where exercice_id = $1 and attachments is not null order by id',
     [imported.exerciceId],
   )
-  const { lines, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate, isScattered } = imported
+  const {
+    movements: lines,
+    unbalancedEntries,
+    movedOpeningLines,
+    entriesWithoutValidDate,
+    isScattered,
+  } = imported
   return {
     encoding: imported.encoding,
     ...{ lines, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate, isScattered },

@@ -19,7 +19,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
     folderName: '123456789FEC20231231',
     folderCreated: true,
     period: { start: '2023-01-01', end: '2023-12-31' },
-    lines: 27,
+    movements: 27,
     entries: 11,
     unbalancedEntries: 0,
     debit: 196_500n,
@@ -158,7 +158,7 @@ test('every form of a ledger file gives the same content', async () => {
     const imported = await importFile(fecFile(ledger, form), { replace: true })
     expect(imported.folderId).toBe(first.folderId)
     expect(await ledgerContent(pool(), first.folderId), name).toEqual(expected)
-    expect(imported).toMatchObject({ lines: 27, entries: 11, letteredLines: { complete: 4, partial: 2 } })
+    expect(imported).toMatchObject({ movements: 27, entries: 11, letteredLines: { complete: 4, partial: 2 } })
   }
 })
 
@@ -208,7 +208,7 @@ test('lines that never balance are grouped by journal, number and date, and none
     ...ledger.filter((row) => row['JournalCode'] === 'CRA').toReversed(),
   ]
   const imported = await importRows(rows)
-  expect(imported).toMatchObject({ lines: 27, debit: 196_500n, credit: 196_500n, unbalancedEntries: 2 })
+  expect(imported).toMatchObject({ movements: 27, debit: 196_500n, credit: 196_500n, unbalancedEntries: 2 })
   const { rows: wages } = await pool().query(
     `select e.date::text, count(*)::int as lines, sum(m.debit - m.credit)::int as balance
      from grandlivre.entries e join grandlivre.journals j on j.id = e.journal_id
@@ -230,7 +230,7 @@ test('an entry longer than a batch is one entry', async () => {
       number === '1' ? rows : rows.toSorted((one, other) => (one['Debit']! > other['Debit']! ? -1 : 1))
     const numbered = ordered.map((row) => ({ ...row, EcritureNum: number }))
     const imported = await importRows(numbered, { replace: true })
-    expect(imported).toMatchObject({ lines: longest, entries: 1, unbalancedEntries: 0 })
+    expect(imported).toMatchObject({ movements: longest, entries: 1, unbalancedEntries: 0 })
     const { rows: counts } = await pool().query(
       `select count(*)::int from grandlivre.movements group by entry_id`,
     )
@@ -313,14 +313,14 @@ test('an import does not wait for one of another folder that is still loading', 
   } finally {
     await holder.query('commit')
     holder.release()
-    expect(await Promise.all([slow, other])).toMatchObject([{ lines: 2_400 }, { lines: 2_400 }])
+    expect(await Promise.all([slow, other])).toMatchObject([{ movements: 2_400 }, { movements: 2_400 }])
   }
 })
 
 test.skipIf(!haveRealLedgers)('real ledgers are loaded line by line, to the cent', async () => {
   for (const [at, { file, lines, total, lettered }] of realLedgers.entries()) {
     const imported = await importFec(pool(), { file })
-    expect(imported).toMatchObject({ lines, debit: total, credit: total, unbalancedEntries: 0 })
+    expect(imported).toMatchObject({ movements: lines, debit: total, credit: total, unbalancedEntries: 0 })
     const { rows } = await pool().query(
       `select count(*)::int as lines, sum(debit) as debit, sum(credit) as credit, count(distinct entry_id)::int as entries,
          count(*) filter (where lettering_state <> 'none')::int as lettered

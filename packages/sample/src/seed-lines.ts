@@ -1,6 +1,6 @@
 /** Movements of a seeded ledger before they have ids, with their lettering codes and analytic shares. */
 
-import type { EntryRow, MovementRow } from '../../../src/formats/rows.ts'
+import { blankMovement, type EntryRow, type MovementRow } from '../../../src/formats/rows.ts'
 import type { Random } from './random.ts'
 import type { ThirdParty } from './seed-chart.ts'
 
@@ -30,18 +30,12 @@ export interface OpenItem {
 /** @param amount positive for a debit, negative for a credit */
 export function newLine(accountId: string, description: string, invoiceNumber: string, amount: bigint): Line {
   return {
+    ...blankMovement,
     accountId,
     description,
-    dueDate: null,
-    freeNumber: null,
     invoiceNumber,
     debit: amount > 0n ? amount : 0n,
     credit: amount < 0n ? -amount : 0n,
-    paymentId: null,
-    letteringState: 'none',
-    letteringCode: null,
-    shares: null,
-    attachments: null,
   }
 }
 

@@ -12,7 +12,7 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
   const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
   const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
   const loaded = [
-    `${counted(imported.lines, 'line')} in ${counted(imported.entries, 'entry', 'entries')}`,
+    `${counted(imported.movements, 'line')} in ${counted(imported.entries, 'entry', 'entries')}`,
     counted(imported.accounts, 'account'),
     counted(imported.journals, 'journal'),
     `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,

@@ -62,12 +62,12 @@ async function importFile(terminal: Terminal, file: string, { folder, ...options
       ...options,
       ...(folder !== undefined && { folderId: folder }),
       onProgress: showFileProgress(bar),
-      record: (client, { schemaId, folderId, lines, exerciceId }) =>
+      record: (client, { schemaId, folderId, movements, exerciceId }) =>
         recordAct(client, {
           act: 'import fec',
           schemaId,
           folderId,
-          details: { exerciceId, lines, replace: options.replace === true },
+          details: { exerciceId, lines: movements, replace: options.replace === true },
         }),
       onLoaded: (imported) => {
         bar.clear()

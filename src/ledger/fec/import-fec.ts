@@ -25,6 +25,7 @@ import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
+import type { WrittenCounts } from '../import/entry-writer.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
@@ -74,7 +75,7 @@ export interface FecProgress {
   lines: number
 }
 
-export interface FecImported extends LoadCounts {
+export interface FecImported extends LoadCounts, WrittenCounts {
   schemaId: string
   firmId: string
   folderId: string
@@ -156,7 +157,7 @@ async function load(
   }
   const loader = new EntryLoader(client, isReplaced ? undefined : ids, survey, target)
   const counts = await loader.load(read(findings))
-  if (counts.lines !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
+  if (counts.movements !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
     throw new Error(fileChanged)
   const replacement = isReplaced ? await replaceExercice(client, target, survey.lines) : undefined
   const { isScattered } = replacement ?? counts

@@ -5,9 +5,16 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
-import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
+import {
+  type Attachments,
+  blankEntry,
+  blankMovement,
+  type EntryRow,
+  type FolderKey,
+  type MovementRow,
+} from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { batchRows, EntryWriter } from '../import/entry-writer.ts'
+import { batchRows, EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
 import { compared, entries, movements, type TableOf } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
@@ -53,18 +60,12 @@ const filedMovements: TableOf<FiledMovementRow> = {
 }
 
 export interface LoadCounts {
-  lines: number
-  debit: bigint
-  credit: bigint
-  entries: number
   unbalancedEntries: number
   letteredLines: { complete: number; partial: number }
   /** Lines of opening journals that were moved to the first day of the fiscal year. */
   movedOpeningLines: number
   /** Entries whose first line has no ValidDate. */
   entriesWithoutValidDate: number
-  /** Those of them that await validation. */
-  drafts: number
   attachments: number
   /** Entries with a line in a foreign currency other than the one that the entry has. */
   mixedCurrencyEntries: number
@@ -103,16 +104,11 @@ export class EntryLoader {
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
-  readonly counts: LoadCounts = {
-    lines: 0,
-    debit: 0n,
-    credit: 0n,
-    entries: 0,
+  readonly #counts: LoadCounts = {
     unbalancedEntries: 0,
     letteredLines: { complete: 0, partial: 0 },
     movedOpeningLines: 0,
     entriesWithoutValidDate: 0,
-    drafts: 0,
     attachments: 0,
     mixedCurrencyEntries: 0,
     unknownPaymentLines: 0,
@@ -130,7 +126,7 @@ export class EntryLoader {
       : new EntryWriter(client, compared(filedEntries), compared(filedMovements))
   }
 
-  async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts> {
+  async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts & WrittenCounts> {
     try {
       for await (const lines of batches) {
         for (const line of lines) {
@@ -146,8 +142,8 @@ export class EntryLoader {
       // After an error too: the caller's next statement must not come into the middle of a COPY.
       await this.#writer.loaded
     }
-    for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
-    return this.counts
+    for (const { balance } of this.#open.values()) if (balance !== 0n) this.#counts.unbalancedEntries += 1
+    return { ...this.#writer.counts, ...this.#counts }
   }
 
   /** @param pieces together, consecutive lines of the file */
@@ -165,7 +161,7 @@ export class EntryLoader {
     for (const line of booked) {
       this.#writer.addMovement(this.#movementRow(line))
       const entryId = Number(line.entryId)
-      if (entryId < this.#lastEntryId) this.counts.isScattered = true
+      if (entryId < this.#lastEntryId) this.#counts.isScattered = true
       this.#lastEntryId = entryId
     }
     // Ids come before the COPY: a connection does one thing at a time.
@@ -186,16 +182,14 @@ export class EntryLoader {
     }
     const id = this.#ids.next()
     const first = lines[0]!
-    if (first.validatedOn === undefined) this.counts.entriesWithoutValidDate += 1
+    if (first.validatedOn === undefined) this.#counts.entriesWithoutValidDate += 1
     const validatedAt = first.validatedOn ?? (this.#target.drafts ? null : first.date)
-    if (validatedAt === null) this.counts.drafts += 1
     const fields = { number: first.entryNumber || null, date: first.date, validatedAt }
     const keys = lines.map((line) => accountKey(line)!)
     const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, nothing))
     const shared = sharedFields(apart, key === undefined)
     const row = this.#entryRow(lines, id, fields, shared)
     this.#writer.addEntry(row)
-    this.counts.entries += 1
     const entry = { id, fields, shared, balance, currency: row.currency, isMixed: false }
     this.#countIfMixed(entry, lines)
     if (key !== undefined) this.#open.set(key, entry)
@@ -222,7 +216,7 @@ export class EntryLoader {
     others.delete(entry.currency)
     if (others.size === 0) return
     entry.isMixed = true
-    this.counts.mixedCurrencyEntries += 1
+    this.#counts.mixedCurrencyEntries += 1
   }
 
   /** @param lines of the entry, or of its first piece */
@@ -234,22 +228,18 @@ export class EntryLoader {
   ): FiledEntryRow {
     const { schemaId, folderId, exerciceId, createdAt, currency } = this.#target
     return {
+      ...blankEntry,
       schemaId,
       folderId,
       id,
       exerciceId,
       journalId: this.#target.journals.get(lines[0]!.journalCode)!.id,
       date,
-      dueDate: null,
       accountedAt: date,
       createdAt,
       validatedAt,
       source: 'FEC',
-      thirdPartyId: null,
       ...currencyAndRate(lines, currency),
-      comment: null,
-      partnerMetadata: null,
-      attachments: null,
       number,
       filed: asJson(shared),
     }
@@ -258,12 +248,10 @@ export class EntryLoader {
   #movementRow({ line, account, entryId, filed }: BookedLine): FiledMovementRow {
     const { schemaId, folderId, exerciceId } = this.#target
     const payment = paymentCode(line.paymentMode)
-    if (payment === undefined && line.paymentMode !== '') this.counts.unknownPaymentLines += 1
-    this.counts.lines += 1
-    this.counts.debit += line.debit
-    this.counts.credit += line.credit
-    if (line.originalDate !== undefined) this.counts.movedOpeningLines += 1
+    if (payment === undefined && line.paymentMode !== '') this.#counts.unknownPaymentLines += 1
+    if (line.originalDate !== undefined) this.#counts.movedOpeningLines += 1
     return {
+      ...blankMovement,
       schemaId,
       folderId,
       exerciceId,
@@ -271,14 +259,12 @@ export class EntryLoader {
       id: this.#ids.next(),
       accountId: this.#target.accounts.get(account)!.id,
       description: line.description,
-      dueDate: null,
       freeNumber: line.originalDate ?? null,
       invoiceNumber: line.pieceReference,
       debit: line.debit,
       credit: line.credit,
       paymentId: payment === undefined ? null : this.#target.payments.get(payment)!,
       ...this.#lettering(line, account),
-      shares: null,
       attachments: this.#attachments(line),
       filed: asJson(filed),
     }
@@ -288,14 +274,17 @@ export class EntryLoader {
     const { furtherColumns } = this.#target.findings
     const values = further.filter((value, at) => value !== '' && isAttachmentColumn(furtherColumns[at]!))
     const found = values.length === 0 ? null : attachmentsIn(values)
-    if (found !== null) this.counts.attachments += Object.keys(found).length
+    if (found !== null) this.#counts.attachments += Object.keys(found).length
     return found
   }
 
-  #lettering(line: DatedLine, account: string): Pick<MovementRow, 'letteringState' | 'letteringCode'> {
-    if (line.letteringCode === '') return { letteringState: 'none', letteringCode: null }
+  #lettering(
+    line: DatedLine,
+    account: string,
+  ): Partial<Pick<MovementRow, 'letteringState' | 'letteringCode'>> {
+    if (line.letteringCode === '') return {}
     const state = this.#survey.isLetteringComplete(account, line.letteringCode) ? 'complete' : 'partial'
-    this.counts.letteredLines[state] += 1
+    this.#counts.letteredLines[state] += 1
     return { letteringState: state, letteringCode: line.letteringCode }
   }
 }

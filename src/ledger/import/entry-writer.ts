@@ -6,12 +6,31 @@ import { analyzeWhileLoading, movementsBeforeAnalyze, type TableOf, TableWriter 
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 export const batchRows = 10_000
 
+/** What was handed over. */
+export interface WrittenCounts {
+  entries: number
+  movements: number
+  debit: bigint
+  credit: bigint
+  drafts: number
+  /** Exercices that have entries. */
+  filled: Set<string>
+}
+
 export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
   readonly #client: ClientBase
   readonly #entries: TableWriter<Entry>
   readonly #movements: TableWriter<Movement>
   #loading = Promise.resolve()
   #isAnalyzed: boolean
+  readonly counts: WrittenCounts = {
+    entries: 0,
+    movements: 0,
+    debit: 0n,
+    credit: 0n,
+    drafts: 0,
+    filled: new Set(),
+  }
 
   constructor(client: ClientBase, entries: TableOf<Entry>, movements: TableOf<Movement>) {
     this.#client = client
@@ -23,11 +42,17 @@ export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
 
   addEntry(row: Entry): void {
     this.#entries.add(row)
+    this.counts.entries += 1
+    if (row.validatedAt === null) this.counts.drafts += 1
+    this.counts.filled.add(row.exerciceId)
   }
 
   /** Its entry was added before. */
   addMovement(row: Movement): void {
     this.#movements.add(row)
+    this.counts.movements += 1
+    this.counts.debit += row.debit
+    this.counts.credit += row.credit
   }
 
   async flushIfFull(): Promise<void> {

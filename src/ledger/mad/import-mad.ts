@@ -14,6 +14,7 @@ import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
+import type { WrittenCounts } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
@@ -66,7 +67,7 @@ export interface MadProgress {
   movements: number
 }
 
-export interface MadImported extends EntryCounts, PreparedFolder {
+export interface MadImported extends EntryCounts, WrittenCounts, PreparedFolder {
   /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
   replacement: (Replacement & { books: number }) | undefined
   accounts: number
@@ -230,7 +231,7 @@ async function loadEntries(
   // With what is of neither reading, to be counted wherever it stands.
   const items = new JsonItems((place) => !takenPlaces.has(place))
   const onRead = (bytes: number) =>
-    onProgress?.({ step: 'loading', bytes, bytesTotal, movements: loader.counts.movements })
+    onProgress?.({ step: 'loading', bytes, bytesTotal, movements: loader.movements })
   for await (const batch of readItems(file, items, onRead, () => problems.isFull))
     for (const item of batch) {
       if (item.place !== entriesPlace) problems.addUnknown(pathOf(item), [])

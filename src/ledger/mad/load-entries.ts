@@ -6,7 +6,7 @@ import { readItem } from '../../formats/mad/read/read-item.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
 import { EntryNumbers } from '../entry-numbers.ts'
-import { EntryWriter } from '../import/entry-writer.ts'
+import { EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
 import { compared, entries, movements } from '../load.ts'
 import { type Books, type FileExercice, type Place, within } from './books.ts'
 import type { IdOf } from './load-books.ts'
@@ -23,18 +23,11 @@ export interface EntryTarget extends FolderKey {
 }
 
 export interface EntryCounts {
-  entries: number
-  movements: number
-  debit: bigint
-  credit: bigint
-  drafts: number
   unbalancedEntries: number
   /** Entries that name a partner which is not registered here. */
   unknownSenders: number
   /** Of entries without a rate. */
   currencies: Set<string>
-  /** Exercices that have entries, by their ids in the database. */
-  filled: Set<string>
 }
 
 export class MadEntryLoader {
@@ -42,17 +35,7 @@ export class MadEntryLoader {
   readonly #writer: EntryWriter<EntryRow, MovementRow>
   readonly #numbers = new EntryNumbers()
   readonly #exercices: FileExercice[]
-  readonly counts: EntryCounts = {
-    entries: 0,
-    movements: 0,
-    debit: 0n,
-    credit: 0n,
-    drafts: 0,
-    unbalancedEntries: 0,
-    unknownSenders: 0,
-    currencies: new Set(),
-    filled: new Set(),
-  }
+  readonly #counts: EntryCounts = { unbalancedEntries: 0, unknownSenders: 0, currencies: new Set() }
 
   constructor(client: ClientBase, target: EntryTarget) {
     this.#target = target
@@ -80,25 +63,22 @@ export class MadEntryLoader {
     await this.#writer.flushIfFull()
   }
 
-  async end(): Promise<EntryCounts> {
+  async end(): Promise<EntryCounts & WrittenCounts> {
     await this.#writer.flush()
-    return this.counts
+    return { ...this.#writer.counts, ...this.#counts }
+  }
+
+  /** Loaded so far. */
+  get movements(): number {
+    return this.#writer.counts.movements
   }
 
   #count(read: FileEntry, row: EntryRow, balance: bigint): void {
-    const { counts } = this
-    counts.entries += 1
-    counts.movements += read.movements.length
-    for (const { value } of read.movements) {
-      counts.debit += value.debit
-      counts.credit += value.credit
-    }
-    if (row.validatedAt === null) counts.drafts += 1
+    const counts = this.#counts
     if (balance !== 0n) counts.unbalancedEntries += 1
     if (read.additionalProducerProperties.source.thirdParty !== null && row.thirdPartyId === null)
       counts.unknownSenders += 1
     if (row.rate === null) counts.currencies.add(row.currency)
-    counts.filled.add(row.exerciceId)
   }
 
   /** The exercice of the entry; undefined if it has none, which is a problem. */
@@ -198,34 +178,32 @@ export class MadEntryLoader {
 
   #movementRow(read: FileMovement, { schemaId, folderId, exerciceId, id: entryId }: EntryRow): MovementRow {
     const { idOf } = this.#target
-    const { state, value: code } = read.lettering
+    const { producerId, account, value, payment, analytics, lettering, attachments, ...own } = read
+    const { state, value: code } = lettering
     return {
+      ...own,
       schemaId,
       folderId,
       exerciceId,
       entryId,
-      id: read.producerId,
-      accountId: idOf('accounts', read.account.producerId),
-      description: read.description,
-      dueDate: read.dueDate,
-      freeNumber: read.freeNumber,
-      invoiceNumber: read.invoiceNumber,
-      debit: read.value.debit,
-      credit: read.value.credit,
-      paymentId: read.payment && idOf('payments', read.payment.producerId),
+      id: producerId,
+      accountId: idOf('accounts', account.producerId),
+      debit: value.debit,
+      credit: value.credit,
+      paymentId: payment && idOf('payments', payment.producerId),
       letteringState: state,
       letteringCode: state === 'partial' ? code!.slice(1) : code,
       shares:
-        read.analytics.length === 0
+        analytics.length === 0
           ? null
-          : read.analytics.flatMap(({ sections }) =>
+          : analytics.flatMap(({ sections }) =>
               sections.flatMap(({ producerId, amount, rate }) => [
                 BigInt(idOf('sections', producerId)),
                 amount,
                 rate,
               ]),
             ),
-      attachments: addresses(read.attachments),
+      attachments: addresses(attachments),
     }
   }
 }

@@ -15,6 +15,7 @@ import { layouts } from '../../formats/tra/layouts/layouts.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
+import type { WrittenCounts } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize, readSource } from '../import/source-file.ts'
@@ -50,7 +51,7 @@ export interface TraProgress {
   lines: number
 }
 
-export interface TraImported extends PreparedFolder, TraEntryCounts {
+export interface TraImported extends PreparedFolder, TraEntryCounts, WrittenCounts {
   accounts: number
   journals: number
   /** Earliest first. */
@@ -182,7 +183,7 @@ class TraImport {
     )
   }
 
-  async #publish(counts: TraEntryCounts): Promise<TraImported> {
+  async #publish(counts: TraEntryCounts & WrittenCounts): Promise<TraImported> {
     const folder = this.#folder!
     const { accounts, journals, exercices, banksLeftOut } = this.#loadedIds!
     await publishImport(this.#client, {

@@ -3,7 +3,14 @@ import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { partyKind } from '../../formats/party-kind.ts'
-import type { EntryRow, FolderKey, LetteringState, MovementRow } from '../../formats/rows.ts'
+import {
+  blankEntry,
+  blankMovement,
+  type EntryRow,
+  type FolderKey,
+  type LetteringState,
+  type MovementRow,
+} from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
@@ -11,7 +18,7 @@ import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField } from '../../formats/tra/layouts/layouts.ts'
 import { EntryNumbers } from '../entry-numbers.ts'
 import type { IdSource } from '../ids.ts'
-import { EntryWriter } from '../import/entry-writer.ts'
+import { EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
 import { entries, movements } from '../load.ts'
 import { sectionKey, type TraIds } from './load-parameters.ts'
 import type { UnreadFields } from './unread-fields.ts'
@@ -49,17 +56,10 @@ const ofEntry = [of.entryType, of.currency, of.rate, of.validatedOn]
 const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'partial' }
 
 export interface TraEntryCounts {
-  entries: number
-  movements: number
-  debit: bigint
-  credit: bigint
-  drafts: number
   /** Entries that are no drafts and have no day of validation. */
   blankValidDates: number
   /** Lines of third parties that have no account of their own. */
   thirdPartyLines: number
-  /** Exercices that have entries. */
-  filled: Set<string>
 }
 
 export interface TraEntryTarget extends FolderKey {
@@ -83,16 +83,7 @@ export class TraEntryLoader {
   #movement: MovementRow | undefined
   /** Shares by axis, as amounts in euro. */
   readonly #shares = new Map<string, [section: string, amount: bigint][]>()
-  readonly counts: TraEntryCounts = {
-    entries: 0,
-    movements: 0,
-    debit: 0n,
-    credit: 0n,
-    drafts: 0,
-    blankValidDates: 0,
-    thirdPartyLines: 0,
-    filled: new Set(),
-  }
+  readonly #counts: TraEntryCounts = { blankValidDates: 0, thirdPartyLines: 0 }
 
   constructor(
     client: ClientBase,
@@ -123,10 +114,10 @@ export class TraEntryLoader {
     await this.#writer.flushIfFull()
   }
 
-  async end(): Promise<TraEntryCounts> {
+  async end(): Promise<TraEntryCounts & WrittenCounts> {
     this.#endMovement()
     await this.#writer.flush()
-    return this.counts
+    return { ...this.#writer.counts, ...this.#counts }
   }
 
   #addMovement(line: TraLine): void {
@@ -163,9 +154,6 @@ export class TraEntryLoader {
       this.#shares.clear()
     }
     this.#writer.addMovement(movement)
-    this.counts.movements += 1
-    this.counts.debit += movement.debit
-    this.counts.credit += movement.credit
   }
 
   #entryRow(line: TraLine): EntryRow {
@@ -179,10 +167,7 @@ export class TraEntryLoader {
     if (isDraft && type !== 'S') this.#unread.add(layouts.ENTRY, of.entryType.name)
     const validatedOn = dayOf(line, of.validatedOn)
     if (isDraft && validatedOn !== null) this.#unread.add(layouts.ENTRY, of.validatedOn.name)
-    this.counts.entries += 1
-    if (isDraft) this.counts.drafts += 1
-    else if (validatedOn === null) this.counts.blankValidDates += 1
-    this.counts.filled.add(exercice.id)
+    if (!isDraft && validatedOn === null) this.#counts.blankValidDates += 1
     const createdOn = dayOf(line, of.createdOn)
     const currency = line.code(of.currency) || 'EUR'
     const numbered = {
@@ -191,21 +176,17 @@ export class TraEntryLoader {
       validatedAt: isDraft ? null : (validatedOn ?? date),
     }
     return {
+      ...blankEntry,
       schemaId,
       folderId,
       id: this.#ids.next(),
       ...numbered,
       date,
-      dueDate: null,
       accountedAt: date,
       createdAt: createdOn === null ? now : `${createdOn} 12:00:00 ${timeZone}`,
       source: 'CEGID',
-      thirdPartyId: null,
       currency,
       rate: currency === 'EUR' ? null : this.#rate(line),
-      comment: null,
-      partnerMetadata: null,
-      attachments: null,
       number: this.#numbers.next(numbered),
     }
   }
@@ -218,11 +199,12 @@ export class TraEntryLoader {
       ? accounts.thirdParties.get(line.text(of.party))
       : accounts.general.get(line.text(of.general))
     assert(accountId !== undefined, 'the check has found the account')
-    if (isThirdParty && partyKind(line.text(of.general)) === undefined) this.counts.thirdPartyLines += 1
+    if (isThirdParty && partyKind(line.text(of.general)) === undefined) this.#counts.thirdPartyLines += 1
     const euros = this.#euros(line)
     const isDebit = line.code(of.side) === 'D'
     const letteringState = letteringStates[line.code(of.letteringState)] ?? 'none'
     return {
+      ...blankMovement,
       schemaId,
       folderId,
       exerciceId,
@@ -239,8 +221,6 @@ export class TraEntryLoader {
       letteringState,
       // The letter case of a code tells its state.
       letteringCode: letteringState === 'none' ? null : line.text(of.lettering).toUpperCase(),
-      shares: null,
-      attachments: null,
     }
   }
 

@@ -6,6 +6,7 @@
  */
 import type pg from 'pg'
 import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/formats/rows.ts'
+import * as rows from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
 
 /** Each is a year that starts on July 1. */
@@ -163,36 +164,24 @@ export async function addEntry(
 }
 
 const blankEntry = {
+  ...rows.blankEntry,
   exerciceId: '12',
   journalId: '31',
   date: '2024-09-01',
-  dueDate: null,
   accountedAt: '2024-09-01',
   createdAt: '2024-09-01T10:00:00Z',
   validatedAt: '2024-09-02',
   source: 'E',
-  thirdPartyId: null,
   currency: 'EUR',
-  rate: null,
-  comment: null,
-  partnerMetadata: null,
-  attachments: null,
-  number: null,
 }
 
 const blankMovement = {
+  ...rows.blankMovement,
   accountId: '101',
   description: '',
-  dueDate: null,
-  freeNumber: null,
   invoiceNumber: '',
   debit: 0n,
   credit: 0n,
-  paymentId: null,
-  letteringState: 'none' as const,
-  letteringCode: null,
-  shares: null,
-  attachments: null,
 }
 
 /** Everything but entries and movements. */
