@@ -8,6 +8,7 @@
  */
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
+import { columnsOf } from '../formats/columns.ts'
 import type {
   AccountRow,
   Address,
@@ -58,10 +59,6 @@ export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
   schema: 'pg_temp',
   name: `filed_${table.name}`,
 })
-
-/** The columns that a loader writes, in their order. */
-export const columnsOf = (table: { columns: object }) =>
-  Object.keys(table.columns).map((member) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
 
 const folderKey = { schemaId: 'plain', folderId: 'plain' } as const
 

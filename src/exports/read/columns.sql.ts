@@ -1,9 +1,11 @@
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
 import { textLiteral, utc } from '../../db/literal.ts'
+import { type ColumnOf, columnsOf } from '../../formats/columns.ts'
 import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
 import type { extendedEntryColumns, extendedMovementColumns } from '../../formats/mad/filed.ts'
 import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
+import { entries, movements, type TableOf } from '../../ledger/load.ts'
 
 export type MovementColumn = (
   | typeof extendedMovementColumns
@@ -26,21 +28,15 @@ const filedFields = (alias: 'e' | 'm') => ({
   filed_auxiliary_name: `${alias}.filed ->> 'CompAuxLib'`,
 })
 
+/** The columns of a table as they are. */
+const asStored = <Row>(alias: 'e' | 'm', table: TableOf<Row>) =>
+  Object.fromEntries(columnsOf(table).map((column) => [column, `${alias}.${column}`])) as Record<
+    ColumnOf<Row>,
+    string
+  >
+
 const movementExpressions: Record<MovementColumn, string> = {
-  entry_id: 'm.entry_id',
-  id: 'm.id',
-  description: 'm.description',
-  due_date: 'm.due_date',
-  free_number: 'm.free_number',
-  invoice_number: 'm.invoice_number',
-  debit: 'm.debit',
-  credit: 'm.credit',
-  attachments: 'm.attachments',
-  account_id: 'm.account_id',
-  payment_id: 'm.payment_id',
-  shares: 'm.shares',
-  lettering_state: 'm.lettering_state',
-  lettering_code: 'm.lettering_code',
+  ...asStored('m', movements),
   filed: 'm.filed',
   // A partial lettering shows its code after an asterisk (docs/spec/resources.md#lettering).
   shown_lettering_code:
@@ -54,28 +50,16 @@ const movementExpressions: Record<MovementColumn, string> = {
 export const isForeign = "e.currency <> 'EUR' and e.rate > 0"
 
 const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
-  id: 'e.id',
-  exercice_id: 'e.exercice_id',
-  date: 'e.date',
-  due_date: 'e.due_date',
-  currency: 'e.currency',
+  ...asStored('e', entries),
   rate: 'trim_scale(e.rate)',
   foreign_currency: `case when ${isForeign} then e.currency end`,
   foreign_rate: `case when ${isForeign} then trim_scale(e.rate) end`,
-  journal_id: 'e.journal_id',
-  source: 'e.source',
-  third_party_id: 'e.third_party_id',
   // The members in the order of docs/spec/resources.md#movement; jsonb has its own order.
   partner_metadata: `case when e.partner_metadata is not null then json_build_object(
     'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
-  comment: 'e.comment',
   created_epoch: "date_part('epoch', e.created_at)::bigint",
   created_utc: utc('e.created_at'),
   created_on: `(e.created_at at time zone ${textLiteral(timeZone)})::date`,
-  accounted_at: 'e.accounted_at',
-  attachments: 'e.attachments',
-  validated_at: 'e.validated_at',
-  number: 'e.number',
   filed: 'e.filed',
   ...filedFields('e'),
 })

@@ -3,6 +3,7 @@
  * replace/replace.sql.ts), with the ids that it gets here. A row that changes has lost what a FEC filed of it.
  */
 import type { ClientBase } from 'pg'
+import { columnsOf } from '../../formats/columns.ts'
 import { paymentModes, shownPaymentCode } from '../../formats/payment.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import * as load from '../load.ts'
@@ -64,7 +65,7 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
   )
   for (const table of tables) {
     const { name } = table
-    const columns = load.columnsOf(table)
+    const columns = columnsOf(table)
     const unique = uniqueColumns[name]
     if (unique !== undefined)
       await client.query(
@@ -81,7 +82,7 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
     written += inserted.rowCount!
     if (table !== load.exercices) written += await updateBooks(client, key, table)
   }
-  const columns = load.columnsOf(load.exercices)
+  const columns = columnsOf(load.exercices)
   // The others differ still, and are written and counted at the end.
   const lengthened = await client.query<{ isAsFiled: boolean }>(
     `update grandlivre.exercices t
@@ -120,7 +121,7 @@ async function updateBooks(
   table: { name: string; columns: object },
 ): Promise<number> {
   const { name } = table
-  const columns = load.columnsOf(table).filter((column) => !['schema_id', 'folder_id'].includes(column))
+  const columns = columnsOf(table).filter((column) => !['schema_id', 'folder_id'].includes(column))
   const written = [...columns, ...(filedColumns[name] ?? [])]
   const { rowCount } = await client.query(
     `update grandlivre.${name} t set ${written.map((column) => `${column} = f.${column}`).join(', ')}

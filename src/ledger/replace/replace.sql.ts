@@ -11,8 +11,9 @@
  */
 import type { ClientBase } from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
+import { columnsOf } from '../../formats/columns.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { analyzeWhileLoading, columnsOf, entries, movements } from '../load.ts'
+import { analyzeWhileLoading, entries, movements } from '../load.ts'
 
 /** Whose entries are replaced: those of an exercice, or of the whole folder. */
 export interface Replaced extends FolderKey {
@@ -30,7 +31,9 @@ const movementColumns = [...columnsOf(movements), 'filed']
 const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
 /** What the file may change of an entry and of a movement that stay. */
 const entryContent = entryColumns.filter((column) => !keys.includes(column))
-const movementContent = movementColumns.filter((column) => !keys.includes(column))
+/** All that a line says, besides what only a FEC files. */
+const lineContent = columnsOf(movements).filter((column) => !keys.includes(column))
+const movementContent = [...lineContent, 'filed']
 
 /** Creates the tables that the loader fills. */
 export async function createFiledTables(client: ClientBase): Promise<void> {
@@ -40,12 +43,8 @@ export async function createFiledTables(client: ClientBase): Promise<void> {
     )
 }
 
-/** All that a line says, besides what only a FEC files. */
 const content = (line: string) =>
-  `md5(row(${movementContent
-    .filter((column) => column !== 'filed')
-    .map((column) => `${line}.${column}`)
-    .join(', ')})::text)::uuid`
+  `md5(row(${lineContent.map((column) => `${line}.${column}`).join(', ')})::text)::uuid`
 
 /** What a line books, whatever it says of it. */
 const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`

@@ -1,0 +1,125 @@
+/**
+ * Each column of entries and movements stands in every place that shows all of them. The compiler names the other
+ * places. FEC and TRA show what their standard has.
+ */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { columnsOf } from '../../src/formats/columns.ts'
+import { flatColumns } from '../../src/formats/flat/columns.ts'
+import { flatEntryColumns, flatMovementColumns } from '../../src/formats/flat/movement-rows.ts'
+import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/filed.ts'
+import { entry, entryProperties, movement } from '../../src/formats/mad/read/item-schemas.ts'
+import { entries, movements } from '../../src/ledger/load.ts'
+
+/** What a place has instead of a column; nothing where it does not show it. */
+type Instead = Record<string, string>
+
+const rows = 'columns in src/formats/flat/movement-rows.ts'
+const list = 'flatColumns in src/formats/flat/columns.ts'
+const flatNames = flatColumns.map(({ name }) => name)
+const keys = { schema_id: '', folder_id: '', exercice_id: '' }
+/** They show it with the entry. */
+const ofEntry = { ...keys, entry_id: '' }
+
+const placesOfMovements: [place: string, names: readonly string[], instead: Instead][] = [
+  ['movements in src/db/schema.sql', storedColumns('movements'), {}],
+  [
+    'movementColumns in src/formats/mad/movement.ts',
+    extendedMovementColumns,
+    { ...keys, lettering_code: 'shown_lettering_code' },
+  ],
+  [
+    'movement in src/formats/mad/read/item-schemas.ts',
+    membersOf(movement.shape),
+    {
+      ...ofEntry,
+      id: 'producer_id',
+      account_id: 'account',
+      debit: 'value',
+      credit: 'value',
+      payment_id: 'payment',
+      lettering_state: 'lettering',
+      lettering_code: 'lettering',
+      shares: 'analytics',
+    },
+  ],
+  [rows, flatMovementColumns, keys],
+  [list, flatNames, { ...ofEntry, id: 'movement_id', payment_id: 'payment_code', shares: 'analytics' }],
+]
+
+const placesOfEntries: typeof placesOfMovements = [
+  ['entries in src/db/schema.sql', storedColumns('entries'), {}],
+  [
+    'entryColumns in src/formats/mad/entry.ts',
+    extendedEntryColumns,
+    { ...keys, created_at: 'created_epoch' },
+  ],
+  [
+    'entry in src/formats/mad/read/item-schemas.ts',
+    membersOf({ ...entry.shape, ...entryProperties.shape }),
+    {
+      ...keys,
+      id: 'producer_id',
+      journal_id: 'journal',
+      validated_at: 'validation_date',
+      third_party_id: 'source',
+      rate: 'currency',
+      // Only with `columns=extended`.
+      number: '',
+    },
+  ],
+  [
+    rows,
+    flatEntryColumns,
+    {
+      schema_id: '',
+      folder_id: '',
+      created_at: 'created_utc',
+      third_party_id: '',
+      partner_metadata: '',
+    },
+  ],
+  [
+    list,
+    flatNames,
+    {
+      schema_id: '',
+      folder_id: '',
+      id: 'entry_id',
+      date: 'entry_date',
+      due_date: 'entry_due_date',
+      third_party_id: '',
+      rate: 'currency_rate',
+      comment: 'entry_comment',
+      partner_metadata: '',
+      number: 'ecriture_num',
+    },
+  ],
+]
+
+const missing = (columns: readonly string[], names: readonly string[], instead: Instead) =>
+  columns.filter((column) => instead[column] !== '' && !names.includes(instead[column] ?? column))
+
+test.each(placesOfMovements)('every column of a movement is in %s', (_, names, instead) => {
+  expect(missing(columnsOf(movements), names, instead)).toEqual([])
+})
+
+test.each(placesOfEntries)('every column of an entry is in %s', (_, names, instead) => {
+  expect(missing(columnsOf(entries), names, instead)).toEqual([])
+})
+
+test('loaders write every column of src/db/schema.sql', () => {
+  // What a FEC filed, and where a line stands in its file: written by their own loader and by replacements.
+  expect(missing(storedColumns('movements'), columnsOf(movements), { filed: '', place: '' })).toEqual([])
+  expect(missing(storedColumns('entries'), columnsOf(entries), { filed: '' })).toEqual([])
+})
+
+function storedColumns(table: string): string[] {
+  const schema = readFileSync(new URL('../../src/db/schema.sql', import.meta.url), 'utf8')
+  const [, columns] = new RegExp(`^CREATE TABLE ${table} \\(\n(.*?)^  CONSTRAINT`, 'ms').exec(schema)!
+  return columns!.match(/^ {2}\w+/gm)!.map((name) => name.trim())
+}
+
+function membersOf(shape: object): string[] {
+  return columnsOf({ columns: shape })
+}
