@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { codeLines, roomOf } from './lines-of-code.ts'
+
+test('comments and blank lines are no lines of code', () => {
+  const text = [
+    '/** A head. */',
+    '/*',
+    ' * select 1',
+    ' */',
+    '',
+    '  // why',
+    'const one = 1 // counted',
+    '-- in SQL',
+    '\tselect $1 /* counted */',
+    '}',
+    '',
+  ]
+  expect(codeLines(text.join('\n'))).toBe(3)
+})
+
+test.each([
+  ['src/http/routes/key.ts', 'src/http'],
+  ['src/start.ts', 'src'],
+  ['packages/partner/src/client/http/retry.ts', 'packages/partner'],
+  ['fixtures/ledger.sql', 'fixtures'],
+  ['vitest.config.ts', 'the top folder'],
+])('%s is in the room %s', (path, room) => {
+  expect(roomOf(path)).toBe(room)
+})
