@@ -4,60 +4,70 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
+import { limits } from '../config.ts'
+import type { Log, LogEvents } from '../log.ts'
 import { connect } from './pool.ts'
+
+/** What a sweep logs if it removed anything. */
+type SweptEvent = Exclude<Extract<keyof LogEvents, `retention.${string}`>, 'retention.error'>
+
+export interface Sweep<Event extends SweptEvent> {
+  /** Key of the lock that one process at a time holds. */
+  name: string
+  logged: Event
+  /** If it fails or is stopped, the next one finds the rest. @returns how much it removed */
+  run(stopped: AbortSignal): Promise<LogEvents[Event]>
+}
 
 /** The sweeps of a process, which take turns: each holds a connection for its lock as long as it runs. */
 export class Sweeps {
   readonly #direct: Pool
+  readonly #log: Log
   #turn: Promise<unknown> = Promise.resolve()
 
   /** @param direct connects to PostgreSQL itself */
-  constructor(direct: Pool) {
+  constructor(direct: Pool, log: Log) {
     this.#direct = direct
+    this.#log = log
   }
 
-  /** Does nothing while another process sweeps. Rejects as `sweep` does. */
-  run(name: string, sweep: (stopped: AbortSignal) => Promise<void>, stopped: AbortSignal): Promise<void> {
-    const ended = this.#turn.then(() => sweepAlone(this.#direct, name, sweep, stopped))
+  /** Sweeps at once and then every hour, until closed. Leaves out what another process sweeps at that moment. */
+  start<Event extends SweptEvent>({ name, logged, run }: Sweep<Event>): { close(): Promise<void> } {
+    const closing = new AbortController()
+    const { signal } = closing
+    const sweep = async () => {
+      const swept = await run(signal)
+      if (Object.values(swept).some((count) => count > 0)) this.#log(logged, swept)
+    }
+    const running = (async () => {
+      while (!signal.aborted) {
+        try {
+          await this.#inTurn(() => sweepAlone(this.#direct, name, sweep, signal))
+        } catch (error) {
+          if (!signal.aborted) this.#log('retention.error', { error })
+        }
+        await delay(limits.retentionEveryMs, undefined, { signal }).catch(() => {})
+      }
+    })()
+    return {
+      close: () => {
+        closing.abort()
+        return running
+      },
+    }
+  }
+
+  #inTurn(sweep: () => Promise<void>): Promise<void> {
+    const ended = this.#turn.then(sweep)
     this.#turn = ended.catch(() => {})
     return ended
-  }
-}
-
-export interface Sweeping {
-  sweeps: Sweeps
-  /** Key of the lock that one process at a time holds. */
-  name: string
-  everyMs: number
-  /** If it fails or is stopped, the next one finds the rest. */
-  sweep: (stopped: AbortSignal) => Promise<void>
-  onError: (error: unknown) => void
-}
-
-export function startSweeping(parts: Sweeping): { close(): Promise<void> } {
-  const closing = new AbortController()
-  const running = (async () => {
-    while (!closing.signal.aborted) {
-      try {
-        await parts.sweeps.run(parts.name, parts.sweep, closing.signal)
-      } catch (error) {
-        if (!closing.signal.aborted) parts.onError(error)
-      }
-      await delay(parts.everyMs, undefined, { signal: closing.signal }).catch(() => {})
-    }
-  })()
-  return {
-    close: () => {
-      closing.abort()
-      return running
-    },
   }
 }
 
 async function sweepAlone(
   direct: Pool,
   name: string,
-  sweep: (stopped: AbortSignal) => Promise<void>,
+  sweep: () => Promise<void>,
   stopped: AbortSignal,
 ): Promise<void> {
   stopped.throwIfAborted()
@@ -65,7 +75,7 @@ async function sweepAlone(
   let broken: Error | undefined
   try {
     if (!(await lock(client, name))) return
-    await unlessStopped(stopped, sweep(stopped))
+    await unlessStopped(stopped, sweep())
     await unlock(client, name)
   } catch (error) {
     // Closing the connection releases the lock.

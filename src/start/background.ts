@@ -1,14 +1,14 @@
 /** The background work of a process: full exports, webhook deliveries, retention. */
 import type { Pool } from 'pg'
-import { startAuditRetention } from '../audit/retention.ts'
+import { sweepAudit } from '../audit/retention.ts'
 import type { Config } from '../config.ts'
 import { Sweeps } from '../db/sweeping.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
-import { startRetention } from '../jobs/retention/retention.ts'
+import { sweepExports } from '../jobs/retention/retention.ts'
 import type { RunningAttempts } from '../jobs/running-attempts.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
 import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
-import { startChangeRetention } from '../ledger/changes/retention.ts'
+import { sweepChanges } from '../ledger/changes/retention.ts'
 import type { Log } from '../log.ts'
 import { observedStore } from '../store/observed-store.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -17,7 +17,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
-import { startEventRetention } from '../webhooks/retention.ts'
+import { sweepEvents } from '../webhooks/retention.ts'
 
 export interface BackgroundParts {
   config: Config
@@ -40,7 +40,7 @@ export interface BackgroundParts {
 
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, masterKey, queue, threads, attempts, timing, telemetry, log } = parts
+  const { config, database, queue, threads, attempts, timing, telemetry, log } = parts
   const store = observedStore(parts.store, (request) => countStoreRequest(telemetry, request))
   await adoptRendering(database, config.timeZone)
   await queue.start()
@@ -55,24 +55,43 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
     telemetry,
     log,
   })
-  const sweeps = new Sweeps(parts.direct)
-  const retention = startRetention({ database, sweeps, store, retentionDays: config.fileRetentionDays, log })
-  const eventRetention = startEventRetention({ database, sweeps, log })
-  const changeRetention = startChangeRetention({
-    database,
-    sweeps,
-    retentionDays: config.changesRetentionDays,
-    log,
-  })
-  const months = config.auditRetentionMonths
-  const auditRetention = startAuditRetention({ database, sweeps, months, masterKey, log })
+  const sweeps = startRetention({ ...parts, store })
   const dispatcher = startDispatcher(parts)
-  const loops = [supervisor, retention, eventRetention, changeRetention, auditRetention, dispatcher]
+  const loops = [supervisor, ...sweeps, dispatcher]
   return {
     close: async () => {
       await Promise.all(loops.map((loop) => loop.close()))
     },
   }
+}
+
+function startRetention({ config, database, direct, masterKey, store, log }: BackgroundParts) {
+  const sweeps = new Sweeps(direct, log)
+  const files = { database, store, retentionDays: config.fileRetentionDays }
+  const changes = { database, retentionDays: config.changesRetentionDays }
+  const audit = { database, months: config.auditRetentionMonths, masterKey }
+  return [
+    sweeps.start({
+      name: 'retention',
+      logged: 'retention.swept',
+      run: (stopped) => sweepExports(files, new Date(), stopped),
+    }),
+    sweeps.start({
+      name: 'retention of events',
+      logged: 'retention.eventsSwept',
+      run: (stopped) => sweepEvents(database, Date.now(), stopped),
+    }),
+    sweeps.start({
+      name: 'retention of changes',
+      logged: 'retention.changesSwept',
+      run: (stopped) => sweepChanges(changes, Date.now(), stopped),
+    }),
+    sweeps.start({
+      name: 'retention of the audit',
+      logged: 'retention.auditSwept',
+      run: async (stopped) => ({ rows: await sweepAudit(audit, stopped) }),
+    }),
+  ]
 }
 
 function startDispatcher({ direct, directUrl, masterKey, deliveries, log }: BackgroundParts): Dispatcher {

@@ -7,8 +7,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { limits } from '../config.ts'
 import { whileDelivering } from '../db/pool.ts'
-import { type Sweeps, startSweeping } from '../db/sweeping.ts'
-import type { Log } from '../log.ts'
 import {
   deleteDeliveries,
   deleteEvents,
@@ -19,34 +17,11 @@ import {
 } from './retention.sql.ts'
 import { numberInParts } from './sequence/number-in-parts.ts'
 
-export interface EventRetentionParts {
-  /** Connects as the service role. */
-  database: Pool
-  sweeps: Sweeps
-  log: Log
-}
-
 /** Rows per transaction: some tenths of a second, during which nothing waits for their locks. */
 const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
-/** Sweeps at once and then every hour, until closed. */
-export function startEventRetention({ database, sweeps, log }: EventRetentionParts): {
-  close(): Promise<void>
-} {
-  return startSweeping({
-    sweeps,
-    name: 'retention of events',
-    everyMs: limits.retentionEveryMs,
-    sweep: async (stopped) => {
-      const swept = await sweepEvents(database, Date.now(), stopped)
-      if (swept.events + swept.deliveries > 0) log('retention.eventsSwept', swept)
-    },
-    onError: (error) => log('retention.error', { error }),
-  })
-}
-
-/** Runs one sweep. @param now epoch milliseconds */
+/** One sweep. @param database connects as the service role. @param now epoch milliseconds */
 export async function sweepEvents(
   database: Pool,
   now: number,

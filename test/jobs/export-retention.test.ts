@@ -31,10 +31,7 @@ describe('retention', () => {
   const sweep = async (now = new Date()) => {
     const database = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test sweep' })
     try {
-      return await sweepExports(
-        { database, store: await openObjects(), retentionDays: 7, log: () => {} },
-        now,
-      )
+      return await sweepExports({ database, store: await openObjects(), retentionDays: 7 }, now)
     } finally {
       await database.end()
     }

@@ -12,8 +12,6 @@
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { connect, inTenant } from '../../db/pool.ts'
-import { type Sweeps, startSweeping } from '../../db/sweeping.ts'
-import type { Log } from '../../log.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { end } from '../end.ts'
 import { readFileKey } from '../file-key.ts'
@@ -33,7 +31,6 @@ export interface RetentionParts {
   database: Pool
   store: ObjectStore
   retentionDays: number
-  log: Log
 }
 
 export interface Swept {
@@ -42,21 +39,6 @@ export interface Swept {
   orphans: number
   unfinished: number
   forgotten: number
-}
-
-/** Sweeps at once and then every hour, until it is closed. */
-export function startRetention(parts: RetentionParts & { sweeps: Sweeps }): { close(): Promise<void> } {
-  const { sweeps, log } = parts
-  return startSweeping({
-    sweeps,
-    name: 'retention',
-    everyMs: limits.retentionEveryMs,
-    sweep: async (stopped) => {
-      const swept = await sweepExports(parts, new Date(), stopped)
-      if (Object.values(swept).some((count) => count > 0)) log('retention.swept', swept)
-    },
-    onError: (error) => log('retention.error', { error }),
-  })
 }
 
 /** One sweep. @param now for the ages of objects in the store; ages of rows use the database's clock */

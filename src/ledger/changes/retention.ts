@@ -5,41 +5,22 @@
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
-import { type Sweeps, startSweeping } from '../../db/sweeping.ts'
-import type { Log } from '../../log.ts'
 import { compactChanges, forgetChanges } from './retention.sql.ts'
 
 export interface ChangeRetentionParts {
   /** Connects as the service role. */
   database: Pool
-  sweeps: Sweeps
   /** Days for which changes are remembered. */
   retentionDays: number
-  log: Log
 }
 
 /** Rows per transaction: 60 ms on a log of a million rows. */
 const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
-/** Sweeps at once and then every hour, until closed. */
-export function startChangeRetention(parts: ChangeRetentionParts): { close(): Promise<void> } {
-  const { sweeps, log } = parts
-  return startSweeping({
-    sweeps,
-    name: 'retention of changes',
-    everyMs: limits.retentionEveryMs,
-    sweep: async (stopped) => {
-      const swept = await sweepChanges(parts, Date.now(), stopped)
-      if (swept.forgotten + swept.compacted > 0) log('retention.changesSwept', swept)
-    },
-    onError: (error) => log('retention.error', { error }),
-  })
-}
-
-/** Runs one sweep. @param now epoch milliseconds */
+/** One sweep. @param now epoch milliseconds */
 export async function sweepChanges(
-  { database, retentionDays }: Pick<ChangeRetentionParts, 'database' | 'retentionDays'>,
+  { database, retentionDays }: ChangeRetentionParts,
   now: number,
   stopped?: AbortSignal,
 ): Promise<{ forgotten: number; compacted: number }> {

@@ -254,7 +254,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     stored: files.stored,
     sweepLater: async () => {
       const service = createPool(database.serviceUrl, { max: 2, applicationName: 'test sweep' })
-      const parts = { database: service, store: files.store, retentionDays: 7, log: () => {} }
+      const parts = { database: service, store: files.store, retentionDays: 7 }
       const swept = await sweepExports(parts, oneDayLater()).finally(() => service.end())
       const named = await sql('select file_key from grandlivre.exports where file_key is not null')
       expect((await files.stored()).sort()).toEqual(named.map(({ file_key }) => basename(file_key)).sort())
