@@ -141,7 +141,8 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     const reader = await slowReader(url, stage.company)
     const row = page.locator('tr[id^=stream_]')
     await row.waitFor()
-    expect(await row.innerText()).toMatch(/movements json\s+111\s+PARTNER\s+[\d.]+ MB/)
+    // Its first bytes may be sent after the row is there.
+    await until(async () => /movements json\s+111\s+PARTNER\s+[\d.]+ MB/.test(await row.innerText()))
     await row.getByRole('link', { name: 'Cut' }).click()
     await page.getByLabel('Reason').fill('too slow')
     await page.getByRole('button', { name: 'Cut the stream' }).click()
