@@ -1,5 +1,5 @@
 /** `npm run cli -- <command>`: one-shot commands for staff. */
-import { addSeedCommand } from '../packages/sample/src/seed-command.ts'
+import { seedCommand } from '../packages/sample/src/seed-command.ts'
 import { runCli } from './commands/run-cli.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -10,6 +10,6 @@ const terminal = {
   err: process.stderr,
   stop: stopSignal,
 }
-const exitCode = await runCli(process.argv.slice(2), terminal, addSeedCommand)
+const exitCode = await runCli(process.argv.slice(2), terminal, [seedCommand])
 if (exitCode > 128) process.exit(exitCode)
 process.exitCode = exitCode

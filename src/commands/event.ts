@@ -1,51 +1,65 @@
-import { type Command, InvalidArgumentError } from 'commander'
 import type { ClientBase } from 'pg'
+import { command, type Kind } from '../../packages/terminal/src/command.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { eventList } from '../lists/events.ts'
 import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
 import { readSubscription, schemaExists } from '../webhooks/staff.sql.ts'
-import { checkId, checkMost } from './terminal/check-id.ts'
+import { idKind, momentKind, mostOption } from './terminal/kinds.ts'
 import { listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-export function addEventCommands(program: Command, terminal: Terminal): void {
-  const event = program.command('event').description('the events that webhooks deliver')
-  event
-    .command('emit')
-    .description('publish an event of another program')
-    .requiredOption('--schema <id>', 'the tenant in which it happened', checkId)
-    .option('--folder <id>', 'the folder; of the schema as a whole otherwise', checkId)
-    .option('--person <id>', 'the person who caused it', checkPerson)
-    .requiredOption('--name <kind>', eventKinds.join(', '))
-    .requiredOption('--operation <operation>', 'CREATE, UPDATE, DELETE or VOID, as the kind knows them')
-    .requiredOption('--data <json>', `as the kind says, such as '{"id":"4711"}'`)
-    .action((options) => emit(terminal, options))
-  event
-    .command('list')
-    .description('list the newest events')
-    .requiredOption('--schema <id>', 'events of this tenant', checkId)
-    .option('--folder <id>', 'events of one folder', checkId)
-    .option('--name <kind>', 'events of one kind')
-    .option('--most <number>', 'how many', '50')
-    .action((options) => list(terminal, options))
-  event
-    .command('replay')
-    .description('send the failed deliveries of a subscription again, or with --from the events of a period')
-    .requiredOption('--subscription <id>', 'as webhook list shows it', checkId)
-    .option('--from <moment>', 'events from then on, such as 2026-01-31T08:00:00Z')
-    .option('--to <moment>', 'events before then; until now otherwise')
-    .action((options) => replay(terminal, options))
+/** Readers of JSON could not keep a greater one. */
+const personKind: Kind<string> = {
+  takes: 'a number from 1 to 2^53-1',
+  read(text) {
+    const id = idKind.read(text)
+    return Number.isSafeInteger(Number(id)) ? id : undefined
+  },
 }
 
-/** @throws {InvalidArgumentError} above 2^53-1: readers of JSON could not keep it */
-function checkPerson(given: string): string {
-  const id = checkId(given)
-  if (Number.isSafeInteger(Number(id))) return id
-  throw new InvalidArgumentError('A person has a number from 1 to 2^53-1.')
-}
+export const eventCommands = [
+  command({
+    name: 'event emit',
+    summary: 'publish an event of another program',
+    options: {
+      schema: { value: 'id', required: true, is: idKind, help: 'the tenant in which it happened' },
+      folder: { value: 'id', is: idKind, help: 'the folder; of the schema as a whole otherwise' },
+      person: { value: 'id', is: personKind, help: 'the person who caused it' },
+      name: { value: 'kind', required: true, help: eventKinds.join(', ') },
+      operation: {
+        value: 'operation',
+        required: true,
+        help: 'CREATE, UPDATE, DELETE or VOID, as the kind knows them',
+      },
+      data: { value: 'json', required: true, help: `as the kind says, such as '{"id":"4711"}'` },
+    },
+    run: emit,
+  }),
+  command({
+    name: 'event list',
+    summary: 'list the newest events',
+    options: {
+      schema: { value: 'id', required: true, is: idKind, help: 'events of this tenant' },
+      folder: { value: 'id', is: idKind, help: 'events of one folder' },
+      name: { value: 'kind', help: 'events of one kind' },
+      most: mostOption,
+    },
+    run: list,
+  }),
+  command({
+    name: 'event replay',
+    summary: 'send the failed deliveries of a subscription again, or with --from the events of a period',
+    options: {
+      subscription: { value: 'id', required: true, is: idKind, help: 'as webhook list shows it' },
+      from: { value: 'moment', is: momentKind, help: 'events from then on, such as 2026-01-31T08:00:00Z' },
+      to: { value: 'moment', is: momentKind, help: 'events before then; until now otherwise' },
+    },
+    run: replay,
+  }),
+]
 
 interface Emit {
   schema: string
@@ -91,13 +105,13 @@ interface List {
   schema: string
   folder?: string
   name?: string
-  most: string
+  most: number
 }
 
 async function list(terminal: Terminal, { schema, folder, name, most }: List): Promise<void> {
   if (name !== undefined && !isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
-  const selection = { schema, folder, name, most: checkMost(most) }
+  const selection = { schema, folder, name, most }
   await asOwner(terminal, async (client) => {
     await checkScope(client, schema, folder)
     return listLines(eventList, await eventList.read(client, selection))
@@ -106,12 +120,12 @@ async function list(terminal: Terminal, { schema, folder, name, most }: List): P
 
 async function replay(
   terminal: Terminal,
-  options: { subscription: string; from?: string; to?: string },
+  options: { subscription: string; from?: Date; to?: Date },
 ): Promise<void> {
   const { subscription: id, from, to } = options
   if (from === undefined && to !== undefined) throw new Error('--to requires --from')
   const now = Date.now()
-  const span = from === undefined ? undefined : { from: moment('--from', from), to: momentOr(now, to) }
+  const span = from === undefined ? undefined : { from: from.getTime(), to: to?.getTime() ?? now }
   if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
   await asOwner(terminal, async (client) => {
     const subscription = await readSubscription(client, id)
@@ -136,15 +150,4 @@ async function replay(
 
 function sentAgain(count: number, one: string, several: string): string {
   return count === 1 ? `1 ${one} is sent again.` : `${count} ${several} are sent again.`
-}
-
-function momentOr(now: number, text: string | undefined): number {
-  return text === undefined ? now : moment('--to', text)
-}
-
-/** Epoch milliseconds. A time zone is required, since a moment without one depends on the machine. */
-function moment(option: string, text: string): number {
-  const at = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isFinite(at)) return at
-  throw new Error(`${option} takes a day or a moment such as 2026-01-31T08:00:00Z, not "${text}"`)
 }

@@ -1,45 +1,40 @@
-import { type Command, Option } from 'commander'
+import { command } from '../../packages/terminal/src/command.ts'
 import { cancel } from '../jobs/end.ts'
-import { type JobState, jobStates } from '../jobs/job.ts'
+import { jobStates } from '../jobs/job.ts'
 import { findRecord } from '../jobs/jobs.sql.ts'
 import { exportFacts, exportList } from '../lists/exports.ts'
-import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, printList, userOfMachine } from './with-database.ts'
 
-/** Default number of exports in a list. */
-const listed = '50'
-
-export function addExportCommands(program: Command, terminal: Terminal): void {
-  const exports = program.command('export').description('full exports of folders')
-  exports
-    .command('list')
-    .description('list the newest exports')
-    .option('--folder <id>', 'exports of one folder', checkId)
-    .addOption(new Option('--state <state>', 'exports in one state').choices(jobStates))
-    .option('--most <number>', 'how many', listed)
-    .action((options) => list(terminal, options))
-  exports
-    .command('show')
-    .description('show one export')
-    .argument('<id>')
-    .action((id) => show(terminal, id))
-  exports
-    .command('cancel')
-    .description('end one that is queued or running')
-    .argument('<id>')
-    .option('--reason <reason>', 'shown in its status')
-    .action((id, options) => cancelOne(terminal, id, options))
-}
-
-function list(
-  terminal: Terminal,
-  { folder, state, most }: { folder?: string; state?: JobState; most: string },
-): Promise<void> {
-  return printList(terminal, exportList, { folderId: folder, state, most: checkMost(most) })
-}
+export const exportCommands = [
+  command({
+    name: 'export list',
+    summary: 'list the newest exports',
+    options: {
+      folder: { value: 'id', is: idKind, help: 'exports of one folder' },
+      state: { value: 'state', choices: jobStates, help: 'exports in one state' },
+      most: mostOption,
+    },
+    run: (terminal: Terminal, { folder, ...options }) =>
+      printList(terminal, exportList, { folderId: folder, ...options }),
+  }),
+  command({
+    name: 'export show',
+    summary: 'show one export',
+    arguments: { id: { help: 'as export list shows it' } },
+    run: (terminal: Terminal, { id }) => show(terminal, id),
+  }),
+  command({
+    name: 'export cancel',
+    summary: 'end one that is queued or running',
+    arguments: { id: { help: 'as export list shows it' } },
+    options: { reason: { value: 'reason', help: 'shown in its status' } },
+    run: (terminal: Terminal, { id, ...options }) => cancelOne(terminal, id, options),
+  }),
+]
 
 function show(terminal: Terminal, id: string): Promise<void> {
   return asOwner(terminal, async (client) => {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type Command, CommanderError } from 'commander'
+import { command } from '../../packages/terminal/src/command.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
 import { readSource } from '../ledger/import/source-file.ts'
@@ -8,15 +8,12 @@ import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
 import { table } from './terminal/table.ts'
 import type { Terminal } from './terminal/terminal.ts'
 
-export function addInspectCommands(program: Command, terminal: Terminal): void {
-  program
-    .command('inspect')
-    .description('show the content of an exported file and its problems')
-    .command('tra')
-    .description('a TRA file: its records, journals and dates, and the problems that prevent an import')
-    .argument('<file>', 'plain, or compressed by gzip or zstd')
-    .action((file) => inspectTra(terminal, file))
-}
+export const inspectTraCommand = command({
+  name: 'inspect tra',
+  summary: 'a TRA file: its records, journals and dates, and the problems that prevent an import',
+  arguments: { file: { help: 'plain, or compressed by gzip or zstd' } },
+  run: (terminal: Terminal, { file }) => inspectTra(terminal, file),
+})
 
 async function inspectTra(terminal: Terminal, file: string): Promise<void> {
   const found = statSync(file, { throwIfNoEntry: false })
@@ -33,7 +30,7 @@ async function inspectTra(terminal: Terminal, file: string): Promise<void> {
   bar.clear()
   const lines = summary.lines === 0 ? problems(summary) : report(summary)
   printLines(terminal.out, lines)
-  if (summary.problemCount > 0) throw new CommanderError(1, 'inspect.problems', 'The file has problems')
+  if (summary.problemCount > 0) throw new Error('The file has problems')
 }
 
 function report(summary: TraSummary): string[] {

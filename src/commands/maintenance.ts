@@ -1,18 +1,16 @@
-import { Argument, type Command } from 'commander'
+import { command } from '../../packages/terminal/src/command.ts'
 import { setMaintenance } from '../auth/maintenance.sql.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-export function addMaintenanceCommand(program: Command, terminal: Terminal): void {
-  program
-    .command('maintenance')
-    .description('answer every authenticated request with 503, or stop doing so')
-    .addArgument(new Argument('<state>').choices(['on', 'off']))
-    .action((state: 'on' | 'off') =>
-      asOwner(terminal, async (client) => {
-        await setMaintenance(client, state === 'on')
-        await recordAct(client, { act: `maintenance ${state}` })
-        return [`Maintenance is ${state}.`]
-      }),
-    )
-}
+export const maintenanceCommand = command({
+  name: 'maintenance',
+  summary: 'answer every authenticated request with 503, or stop doing so',
+  arguments: { state: { choices: ['on', 'off'], help: 'whether it does' } },
+  run: (terminal: Terminal, { state }) =>
+    asOwner(terminal, async (client) => {
+      await setMaintenance(client, state === 'on')
+      await recordAct(client, { act: `maintenance ${state}` })
+      return [`Maintenance is ${state}.`]
+    }),
+})

@@ -1,43 +1,61 @@
-import { type Command, Option } from 'commander'
+import { command } from '../../packages/terminal/src/command.ts'
 import { loadMasterKey } from '../auth/master-key.ts'
 import { insertThirdParty, type Kind } from '../auth/third-parties.sql.ts'
 import * as thirdParties from '../auth/third-parties.ts'
 import { partnerList } from '../lists/partners.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { numberKind } from './terminal/kinds.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, printList, recordAct } from './with-database.ts'
 
-export function addPartnerCommands(program: Command, terminal: Terminal): void {
-  const partner = program.command('partner').description('third parties, which call the service with tokens')
-  partner
-    .command('create')
-    .description('register a third party and show its secret')
-    .requiredOption('--code <code>', 'up to 32 of A to Z, 0 to 9, - and _')
-    .requiredOption('--name <name>', 'as people know it')
-    .addOption(new Option('--kind <kind>').choices(['partner', 'customer']).default('partner'))
-    .action((options) => create(terminal, options))
-  partner
-    .command('list')
-    .description('list all third parties')
-    .action(() => printList(terminal, partnerList, {}))
-  partner
-    .command('disconnect')
-    .description('refuse all its tokens until it is reconnected')
-    .requiredOption('--code <code>')
-    .requiredOption('--reason <reason>', 'shown to the third party with each refusal')
-    .action((options) => disconnect(terminal, options))
-  partner
-    .command('reconnect')
-    .description('accept its tokens again')
-    .requiredOption('--code <code>')
-    .action((options) => reconnect(terminal, options))
-  partner
-    .command('rotate-secret')
-    .description('make a new secret, which signs webhooks from now on, and show it')
-    .requiredOption('--code <code>')
-    .option('--keep <hours>', 'how long older secrets are still accepted in requests', '24')
-    .action((options) => rotateSecret(terminal, options))
-}
+const code = { value: 'code', required: true, help: 'of the third party' } as const
+
+export const partnerCommands = [
+  command({
+    name: 'partner create',
+    summary: 'register a third party and show its secret',
+    options: {
+      code: { ...code, help: 'up to 32 of A to Z, 0 to 9, - and _' },
+      name: { value: 'name', required: true, help: 'as people know it' },
+      kind: { value: 'kind', choices: ['partner', 'customer'], default: 'partner', help: 'whose it is' },
+    },
+    run: create,
+  }),
+  command({
+    name: 'partner list',
+    summary: 'list all third parties',
+    run: (terminal: Terminal) => printList(terminal, partnerList, {}),
+  }),
+  command({
+    name: 'partner disconnect',
+    summary: 'refuse all its tokens until it is reconnected',
+    options: {
+      code,
+      reason: { value: 'reason', required: true, help: 'shown to the third party with each refusal' },
+    },
+    run: disconnect,
+  }),
+  command({
+    name: 'partner reconnect',
+    summary: 'accept its tokens again',
+    options: { code },
+    run: reconnect,
+  }),
+  command({
+    name: 'partner rotate-secret',
+    summary: 'make a new secret, which signs webhooks from now on, and show it',
+    options: {
+      code,
+      keep: {
+        value: 'hours',
+        is: numberKind('a number of hours', 0, 9_999),
+        default: '24',
+        help: 'how long older secrets are still accepted in requests',
+      },
+    },
+    run: rotateSecret,
+  }),
+]
 
 async function create(
   terminal: Terminal,
@@ -85,10 +103,8 @@ function reconnect(terminal: Terminal, { code }: { code: string }): Promise<void
 
 async function rotateSecret(
   terminal: Terminal,
-  { code, keep }: { code: string; keep: string },
+  { code, keep: hours }: { code: string; keep: number },
 ): Promise<void> {
-  if (!/^\d{1,4}$/.test(keep)) throw new Error(`--keep takes a number of hours from 0 to 9999, not "${keep}"`)
-  const hours = Number(keep)
   await asOwner(terminal, async (client, config) => {
     const { plain, secret } = thirdParties.makeSecret(await loadMasterKey(config))
     if (!(await thirdParties.rotateSecret(client, code, secret, hours * 3600)))

@@ -1,32 +1,36 @@
-import { type Command, Option } from 'commander'
+import { command } from '../../packages/terminal/src/command.ts'
 import type { Level } from '../auth/secrets.ts'
 import { findFirm, findFolder } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { tokenList } from '../lists/tokens.ts'
-import { checkId } from './terminal/check-id.ts'
+import { idKind } from './terminal/kinds.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, printList, recordAct } from './with-database.ts'
 
-export function addTokenCommands(program: Command, terminal: Terminal): void {
-  const token = program.command('token').description('access tokens')
-  token
-    .command('issue')
-    .description('make a token for one folder (api) or the folders of one firm (firm), and show it')
-    .requiredOption('--partner <code>', 'the third party that will use it')
-    .addOption(new Option('--level <level>').choices(['api', 'firm']).makeOptionMandatory())
-    .option('--folder <id>', 'for --level api', checkId)
-    .option('--firm <id>', 'for --level firm', checkId)
-    .action((options) => issue(terminal, options))
-  token
-    .command('revoke')
-    .description('refuse a token from now on')
-    .argument('<id>', 'as token list shows it', checkId)
-    .action((id) => revoke(terminal, id))
-  token
-    .command('list')
-    .description('list all tokens, without their secret values')
-    .action(() => printList(terminal, tokenList, {}))
-}
+export const tokenCommands = [
+  command({
+    name: 'token issue',
+    summary: 'make a token for one folder (api) or the folders of one firm (firm), and show it',
+    options: {
+      partner: { value: 'code', required: true, help: 'the third party that will use it' },
+      level: { value: 'level', required: true, choices: ['api', 'firm'], help: 'what it opens' },
+      folder: { value: 'id', is: idKind, help: 'for --level api' },
+      firm: { value: 'id', is: idKind, help: 'for --level firm' },
+    },
+    run: issue,
+  }),
+  command({
+    name: 'token revoke',
+    summary: 'refuse a token from now on',
+    arguments: { id: { is: idKind, help: 'as token list shows it' } },
+    run: (terminal: Terminal, { id }) => revoke(terminal, id),
+  }),
+  command({
+    name: 'token list',
+    summary: 'list all tokens, without their secret values',
+    run: (terminal: Terminal) => printList(terminal, tokenList, {}),
+  }),
+]
 
 interface Issue {
   partner: string

@@ -1,5 +1,5 @@
-import { type Command, Option } from 'commander'
 import type { ClientBase } from 'pg'
+import { command } from '../../packages/terminal/src/command.ts'
 import type { Details } from '../audit/audit-row.ts'
 import { loadMasterKey } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
@@ -23,76 +23,85 @@ import {
 import { subscriptionDocument } from '../webhooks/subscription.ts'
 import { deleteSubscription, disableSubscription, insertSubscription } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
-import { checkId, checkMost } from './terminal/check-id.ts'
 import { checkLine } from './terminal/check-line.ts'
+import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines, listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
 import { asOwner, printList, recordAct } from './with-database.ts'
 
-export function addWebhookCommands(program: Command, terminal: Terminal): void {
-  const webhook = program.command('webhook').description('subscriptions to events, and their deliveries')
-  webhook
-    .command('create')
-    .description(
-      'subscribe a third party to all schemas, one schema, or folders of it; its tokens do not see it',
-    )
-    .requiredOption('--partner <code>', 'the third party, whose secret signs')
-    .requiredOption('--url <address>', 'where events are posted, https')
-    .requiredOption('--events <kinds>', `separated by commas: ${eventKinds.join(', ')}`)
-    .option('--all-schemas', 'events of all tenants')
-    .option('--schema <id>', 'events of one tenant', checkId)
-    .option('--folder <ids...>', 'events of these folders of one tenant', (id, others: string[] = []) => [
-      ...others,
-      checkId(id),
-    ])
-    .action((options) => create(terminal, options))
-  webhook
-    .command('list')
-    .description('all subscriptions')
-    .action(() => printList(terminal, subscriptionList, {}))
-  webhook
-    .command('show')
-    .description('show one subscription')
-    .argument('<id>', 'of the subscription', checkId)
-    .action((id) => show(terminal, id))
-  webhook
-    .command('enable')
-    .description('go on where it stopped')
-    .argument('<id>', 'of the subscription', checkId)
-    .option('--latest', 'skip what was not delivered yet; event replay and its reader can still get it')
-    .action((id, options) => enable(terminal, id, options))
-  webhook
-    .command('disable')
-    .description('send nothing until it is enabled; its events can be read by number')
-    .argument('<id>', 'of the subscription', checkId)
-    .option('--reason <reason>', 'for other staff', 'Disabled by staff')
-    .action((id, options) => disable(terminal, id, options))
-  webhook
-    .command('rotate-secret')
-    .description(
+const subscription = { is: idKind, help: 'of the subscription' }
+
+export const webhookCommands = [
+  command({
+    name: 'webhook create',
+    summary: 'subscribe a third party to all schemas, one schema, or folders of it; its tokens do not see it',
+    options: {
+      partner: { value: 'code', required: true, help: 'the third party, whose secret signs' },
+      url: { value: 'address', required: true, help: 'where events are posted, https' },
+      events: { value: 'kinds', required: true, help: `separated by commas: ${eventKinds.join(', ')}` },
+      'all-schemas': { help: 'events of all tenants' },
+      schema: { value: 'id', is: idKind, help: 'events of one tenant' },
+      folder: { value: 'id', is: idKind, several: true, help: 'events of these folders of one tenant' },
+    },
+    run: create,
+  }),
+  command({
+    name: 'webhook list',
+    summary: 'all subscriptions',
+    run: (terminal: Terminal) => printList(terminal, subscriptionList, {}),
+  }),
+  command({
+    name: 'webhook show',
+    summary: 'show one subscription',
+    arguments: { id: subscription },
+    run: (terminal: Terminal, { id }) => show(terminal, id),
+  }),
+  command({
+    name: 'webhook enable',
+    summary: 'go on where it stopped',
+    arguments: { id: subscription },
+    options: {
+      latest: { help: 'skip what was not delivered yet; event replay and its reader can still get it' },
+    },
+    run: (terminal: Terminal, { id, ...options }) => enable(terminal, id, options),
+  }),
+  command({
+    name: 'webhook disable',
+    summary: 'send nothing until it is enabled; its events can be read by number',
+    arguments: { id: subscription },
+    options: { reason: { value: 'reason', default: 'Disabled by staff', help: 'for other staff' } },
+    run: (terminal: Terminal, { id, ...options }) => disable(terminal, id, options),
+  }),
+  command({
+    name: 'webhook rotate-secret',
+    summary:
       'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
-    )
-    .argument('<id>', 'of the subscription', checkId)
-    .action((id) => rotateSecret(terminal, id))
-  webhook
-    .command('delete')
-    .description('delete a subscription with its pending deliveries')
-    .argument('<id>', 'of the subscription', checkId)
-    .action((id) => remove(terminal, id))
-  webhook
-    .command('deliveries')
-    .description('the newest deliveries to a subscription; event replay sends failed ones again')
-    .argument('<id>', 'of the subscription', checkId)
-    .addOption(new Option('--state <state>', 'in one state').choices(deliveryStates))
-    .option('--most <number>', 'how many', '50')
-    .action((id, options) => deliveries(terminal, id, options))
-  webhook
-    .command('attempts')
-    .description('each attempt of one delivery, with the beginning of the response')
-    .argument('<id>', 'of the subscription', checkId)
-    .argument('<delivery>', 'as webhook deliveries shows it', checkId)
-    .action((id, delivery) => attempts(terminal, id, delivery))
-}
+    arguments: { id: subscription },
+    run: (terminal: Terminal, { id }) => rotateSecret(terminal, id),
+  }),
+  command({
+    name: 'webhook delete',
+    summary: 'delete a subscription with its pending deliveries',
+    arguments: { id: subscription },
+    run: (terminal: Terminal, { id }) => remove(terminal, id),
+  }),
+  command({
+    name: 'webhook deliveries',
+    summary: 'the newest deliveries to a subscription; event replay sends failed ones again',
+    arguments: { id: subscription },
+    options: {
+      state: { value: 'state', choices: deliveryStates, help: 'in one state' },
+      most: mostOption,
+    },
+    run: (terminal: Terminal, { id, ...options }) => deliveries(terminal, id, options),
+  }),
+  command({
+    name: 'webhook attempts',
+    summary: 'each attempt of one delivery, with the beginning of the response',
+    arguments: { id: subscription, delivery: { is: idKind, help: 'as webhook deliveries shows it' } },
+    run: (terminal: Terminal, { id, delivery }) => attempts(terminal, id, delivery),
+  }),
+]
 
 /** Attempts of one delivery that are listed: more than it has even after many replays. */
 const attemptsMax = 1_000
@@ -101,7 +110,7 @@ interface Create {
   partner: string
   url: string
   events: string
-  allSchemas?: true
+  'all-schemas'?: true
   schema?: string
   folder?: string[]
 }
@@ -235,9 +244,9 @@ async function remove(terminal: Terminal, id: string): Promise<void> {
 async function deliveries(
   terminal: Terminal,
   id: string,
-  options: { state?: DeliveryState; most: string },
+  options: { state?: DeliveryState; most: number },
 ): Promise<void> {
-  const filter = { subscriptionId: id, state: options.state, most: checkMost(options.most) }
+  const filter = { subscriptionId: id, ...options }
   await asOwner(terminal, async (client) => {
     if (!(await readSubscription(client, id))) throw unknown(id)
     return listLines(deliveryList, await listDeliveries(client, filter))

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addSeedCommand } from '../../packages/sample/src/seed-command.ts'
+import { seedCommand } from '../../packages/sample/src/seed-command.ts'
 import { keyCheck, loadMasterKey } from '../../src/auth/master-key.ts'
 import { encrypt } from '../../src/auth/secrets.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
@@ -81,7 +81,7 @@ async function command(masterKey: Buffer, ...words: string[]): Promise<string> {
     err: new PassThrough().on('data', (text) => (error += text)),
     stop: () => new AbortController().signal,
   }
-  const code = await runCli(words.length > 0 ? words : ['token', 'list'], terminal, addSeedCommand)
+  const code = await runCli(words.length > 0 ? words : ['token', 'list'], terminal, [seedCommand])
   expect(code).toBe(error === '' ? 0 : 1)
   return error
 }

@@ -88,7 +88,7 @@ test.each(commands)('%s %s', async (...command) => {
 
 test.each([
   ['of a command', ['export', 'show', hostile]],
-  ['of an option that is none', ['partner', `--${hostile}`]],
+  ['of an option that is none', ['token', 'list', `--${hostile}`]],
   ['of a value that is refused', ['token', 'revoke', hostile]],
 ])('an error %s', async (_, command) => {
   const { code, out, error } = await cli(database.ownerUrl, ...command)

@@ -1,24 +1,15 @@
 /** The operators' page shows every staff command, and no page shows one that does not exist. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { addSeedCommand } from '../../packages/sample/src/seed-command.ts'
-import { commandsOf } from '../../src/commands/run-cli.ts'
+import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { staffProgram } from '../../src/commands/run-cli.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
 
-const [out, err] = [new PassThrough(), new PassThrough()]
-const program = commandsOf({ env: {}, out, err, stop: () => new AbortController().signal }, addSeedCommand)
-
 /** `['token', 'issue']`, or `['migrate']` */
-const wordsOf = (command: Command): string[][] =>
-  command.commands.flatMap((each) =>
-    each.commands.length === 0 ? [[each.name()]] : wordsOf(each).map((words) => [each.name(), ...words]),
-  )
-const commands = wordsOf(program)
+const commands = staffProgram([seedCommand]).commands.map(({ name }) => name.split(' '))
 
 test.each(commands.map((words) => [words.join(' '), words] as const))('%s is shown', (_name, words) => {
   // Commands of a group may share a line: `also: webhook disable, enable, delete <id>`.

@@ -91,7 +91,10 @@ test('the scope of an emitted event names the person who caused it, if one is gi
       ownerUrl,
       ...emitted('document', 'CREATE', documentData, '--person', wrong),
     )
-    expect([code, error]).toEqual([1, expect.stringContaining('--person <id>')])
+    expect([code, error]).toEqual([
+      1,
+      expect.stringContaining(`--person takes a number from 1 to 2^53-1, not "${wrong}"`),
+    ])
   }
 })
 
@@ -334,7 +337,6 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/data\.id: /, emitted('document', 'CREATE', { id: 7 })],
     [/--data is not JSON/, emitted('document', 'CREATE', '{id: 7}')],
     [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
-    [/no schema 999/, emitted('document', 'CREATE', documentData, '--schema', '999')],
     [/no schema 999/, ['event', 'list', '--schema', '999']],
     [/no folder 211 in schema 100/, ['event', 'list', '--schema', '100', '--folder', '211']],
     [/no kind of event documents/, ['event', 'list', '--schema', '100', '--name', 'documents']],
@@ -351,14 +353,11 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/no subscription 5/, ['webhook', 'delete', '5']],
     [/no subscription 5/, ['webhook', 'deliveries', '5']],
     [/no attempt of a delivery 9/, ['webhook', 'attempts', '5', '9']],
-    [/--from takes a day or a moment/, replay('--from', 'yesterday')],
-    [/--from takes a day or a moment/, replay('--from', '2026-01-31T08:00')],
     [/--to requires --from/, replay('--to', day)],
     [/must be before/, replay('--from', day, '--to', day)],
     [/no subscription 5/, replay('--from', day)],
     [/no subscription 5/, replay()],
     [/no third party NO/, ['partner', 'rotate-secret', '--code', 'NO']],
-    [/--keep takes/, ['partner', 'rotate-secret', '--code', 'ONE', '--keep', 'long']],
   ])('%s', async (message, words) => {
     const { code, out, error } = await cli(stage.ownerUrl, ...words)
     expect([code, out]).toEqual([1, ''])

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Writable } from 'node:stream'
-import { addSeedCommand } from '../../packages/sample/src/seed-command.ts'
+import { seedCommand } from '../../packages/sample/src/seed-command.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { environment } from './process.ts'
 import { testMasterKey } from './service.ts'
@@ -23,7 +23,7 @@ export async function cli(ownerUrl: string, ...words: string[]): Promise<Command
     // No signal ever arrives.
     stop: () => new AbortController().signal,
   }
-  result.code = await runCli(words, terminal, addSeedCommand)
+  result.code = await runCli(words, terminal, [seedCommand])
   return result
 }
 

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { checkLine } from '../../../src/commands/terminal/check-line.ts'
 import { printLines } from '../../../src/commands/terminal/lines.ts'
 import { nextSteps } from '../../../src/commands/terminal/next-steps.ts'
@@ -6,61 +5,66 @@ import { createProgressBar } from '../../../src/commands/terminal/progress-bar.t
 import type { Terminal } from '../../../src/commands/terminal/terminal.ts'
 import { recordAct, withDatabase } from '../../../src/commands/with-database.ts'
 import type { Config } from '../../../src/config.ts'
+import { command, type Kind } from '../../terminal/src/command.ts'
 import { movementsMax, movementsMin, type SeededFolder, seed } from './seed.ts'
 
-export function addSeedCommand(program: Command, terminal: Terminal): void {
-  program
-    .command('seed')
-    .description(
-      'fill a new folder with a made-up French ledger of this year; the same options give the same ledger',
-    )
-    .requiredOption(
-      '--movements <count>',
-      `exact number of movements, from ${movementsMin} to ${movementsMax.toLocaleString('en')}`,
-      wholeNumber('--movements'),
-    )
-    .option('--seed <number>', 'another number gives another ledger', wholeNumber('--seed'), 1)
-    .option('--folder-reference <text>', 'reference of the folder', 'SEED')
-    .option('--replace', 'empty the folder of that reference first; its id and its tokens stay', false)
-    .action((options) => seedFolder(terminal, options))
+const wholeNumber: Kind<number> = {
+  takes: 'a whole number such as 600000',
+  read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
 }
+
+export const seedCommand = command({
+  name: 'seed',
+  summary:
+    'fill a new folder with a made-up French ledger of this year; the same options give the same ledger',
+  options: {
+    movements: {
+      value: 'count',
+      required: true,
+      is: wholeNumber,
+      help: `exact number of movements, from ${movementsMin} to ${movementsMax.toLocaleString('en')}`,
+    },
+    seed: { value: 'number', is: wholeNumber, default: '1', help: 'another number gives another ledger' },
+    'folder-reference': { value: 'text', default: 'SEED', help: 'reference of the folder' },
+    replace: { help: 'empty the folder of that reference first; its id and its tokens stay' },
+  },
+  run: seedFolder,
+})
 
 interface Options {
   movements: number
   seed: number
-  folderReference: string
-  replace: boolean
+  'folder-reference': string
+  replace?: true
 }
 
 async function seedFolder(
   terminal: Terminal,
-  { movements, seed: randomSeed, folderReference, replace }: Options,
+  { movements, seed: randomSeed, 'folder-reference': reference, replace }: Options,
 ): Promise<void> {
-  checkLine('--folder-reference', folderReference)
+  checkLine('--folder-reference', reference)
   await withDatabase(terminal, async ({ database, config }) => {
     const started = performance.now()
     const bar = createProgressBar(terminal.err)
     await seed(database.ownerUrl, {
       movements,
       seed: randomSeed,
-      reference: folderReference,
-      replace,
+      reference,
+      replace: replace === true,
       onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
       record: (client, { schemaId, folderId }) =>
-        recordAct(client, { act: 'seed', schemaId, folderId, details: { movements, replace } }),
+        recordAct(client, {
+          act: 'seed',
+          schemaId,
+          folderId,
+          details: { movements, replace: replace === true },
+        }),
       onLoaded: (folder) => {
         bar.clear()
         printLines(terminal.out, report(folder, (performance.now() - started) / 1000, config))
       },
     })
   })
-}
-
-function wholeNumber(option: string): (text: string) => number {
-  return (text) => {
-    if (/^\d{1,9}$/.test(text)) return Number(text)
-    throw new Error(`${option} takes a whole number such as 600000, not "${text}"`)
-  }
 }
 
 function report({ counts, exercices, ...folder }: SeededFolder, seconds: number, config: Config): string[] {

@@ -1,67 +1,68 @@
-import { type Command, CommanderError } from 'commander'
+import { command, type Kind } from '../../../packages/terminal/src/command.ts'
 import { type Link, listAudit, readOneState } from '../../audit/audit.sql.ts'
 import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKey } from '../../auth/master-key.ts'
 import { findThirdParty } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { auditList } from '../../lists/audit.ts'
-import { checkId, checkMost } from '../terminal/check-id.ts'
+import { idKind, momentKind, mostOption } from '../terminal/kinds.ts'
 import { printLines } from '../terminal/lines.ts'
 import { listLines } from '../terminal/list-lines.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { asOwner, withDatabase } from '../with-database.ts'
 
-export function addAuditCommands(program: Command, terminal: Terminal): void {
-  const audit = program.command('audit').description('who was given what, and what staff did')
-  audit
-    .command('list')
-    .description('list the newest rows')
-    .option('--folder <id>', 'of one folder', checkId)
-    .option('--partner <code>', 'of one third party')
-    .option('--from <moment>', 'from then on, such as 2026-01-31T08:00:00Z')
-    .option('--to <moment>', 'before then')
-    .option('--most <number>', 'how many', '50')
-    .action((options) => list(terminal, options))
-  audit
-    .command('verify')
-    .description(
-      'check that no row was changed, removed or added, and show the count and the hash of the last one',
-    )
-    .option('--anchor <count:hash>', 'compare with what an earlier run showed')
-    .action((options) => verify(terminal, options))
+const anchorKind: Kind<Link> = {
+  takes: 'a count and a hash as audit verify shows them, <count>:<64 digits>',
+  read(text) {
+    const [, count, hash] = /^(\d{1,16}):([0-9a-f]{64})$/.exec(text.toLowerCase()) ?? []
+    return count && hash ? { count: String(Number(count)), hash } : undefined
+  },
 }
+
+export const auditCommands = [
+  command({
+    name: 'audit list',
+    summary: 'list the newest rows',
+    options: {
+      folder: { value: 'id', is: idKind, help: 'of one folder' },
+      partner: { value: 'code', help: 'of one third party' },
+      from: { value: 'moment', is: momentKind, help: 'from then on, such as 2026-01-31T08:00:00Z' },
+      to: { value: 'moment', is: momentKind, help: 'before then' },
+      most: mostOption,
+    },
+    run: list,
+  }),
+  command({
+    name: 'audit verify',
+    summary:
+      'check that no row was changed, removed or added, and show the count and the hash of the last one',
+    options: {
+      anchor: { value: 'count:hash', is: anchorKind, help: 'compare with what an earlier run showed' },
+    },
+    run: verify,
+  }),
+]
 
 interface List {
   folder?: string
   partner?: string
-  from?: string
-  to?: string
-  most: string
+  from?: Date
+  to?: Date
+  most: number
 }
 
-async function list(terminal: Terminal, { folder, partner, from, to, most: mostText }: List): Promise<void> {
-  const most = checkMost(mostText)
-  const period = { from: momentOf('--from', from), to: momentOf('--to', to) }
+async function list(terminal: Terminal, { folder, partner, from, to, most }: List): Promise<void> {
   await asOwner(terminal, async (client) => {
     const thirdParty = partner === undefined ? undefined : await findThirdParty(client, partner)
     if (partner !== undefined && !thirdParty)
       throw new Error(`There is no third party ${partner}: see partner list`)
-    const rows = await listAudit(client, { folderId: folder, thirdPartyId: thirdParty?.id, ...period, most })
+    const rows = await listAudit(client, { folderId: folder, thirdPartyId: thirdParty?.id, from, to, most })
     return listLines(auditList, rows)
   })
 }
 
-/** A time zone is required, since a moment without one depends on the machine. */
-function momentOf(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined
-  const isMoment = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
-  if (isMoment && Number.isFinite(Date.parse(text))) return new Date(text)
-  throw new Error(`${option} takes a day or a moment such as 2026-01-31T08:00:00Z, not "${text}"`)
-}
-
-async function verify(terminal: Terminal, { anchor: anchorText }: { anchor?: string }): Promise<void> {
-  const anchor = anchorText === undefined ? undefined : readAnchor(anchorText)
+async function verify(terminal: Terminal, { anchor }: { anchor?: Link }): Promise<void> {
   const bar = createProgressBar(terminal.err)
   await withDatabase(terminal, async ({ pool, config }) => {
     const masterKey = await loadMasterKey(config)
@@ -76,16 +77,8 @@ async function verify(terminal: Terminal, { anchor: anchorText }: { anchor?: str
     })
     bar.clear()
     printLines(terminal.out, reportOf(verification, anchor))
-    if (verification.problem) throw new CommanderError(1, 'audit.problem', verification.problem)
+    if (verification.problem) throw new Error('The audit is not whole')
   })
-}
-
-function readAnchor(text: string): Link {
-  const [, count, hash] = /^(\d{1,16}):([0-9a-f]{64})$/.exec(text.toLowerCase()) ?? []
-  if (count !== undefined && hash !== undefined) return { count: String(Number(count)), hash }
-  throw new Error(
-    `--anchor takes a count and a hash as audit verify shows them, <count>:<64 digits>, not "${text}"`,
-  )
 }
 
 function reportOf({ head, start, problem }: Verification, anchor: Link | undefined): string[] {

@@ -1,26 +1,26 @@
 /** `failover`: after a promotion that may have lost commits, and after every restore. */
+
 import { randomInt } from 'node:crypto'
-import type { Command } from 'commander'
+import { command } from '../../../packages/terminal/src/command.ts'
 import { confirm } from '../terminal/confirm.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
 import { type Failover, failOver } from './failover.ts'
 
-export function addFailoverCommand(program: Command, terminal: Terminal): void {
-  program
-    .command('failover')
-    .description('refuse what the former database gave out, after a promotion or a restore')
-    .option('--yes', 'do not ask')
-    .action(async ({ yes }: { yes?: true }) => {
-      if (!yes) await confirm(terminal, warning)
-      await asOwner(terminal, async (client) => {
-        const failover = await failOver(client, randomInt)
-        const [formerEpoch, epoch] = failover.epochs
-        await recordAct(client, { act: 'failover', details: { formerEpoch, epoch } })
-        return reportOf(failover)
-      })
+export const failoverCommand = command({
+  name: 'failover',
+  summary: 'refuse what the former database gave out, after a promotion or a restore',
+  options: { yes: { help: 'do not ask' } },
+  async run(terminal: Terminal, { yes }) {
+    if (!yes) await confirm(terminal, warning)
+    await asOwner(terminal, async (client) => {
+      const failover = await failOver(client, randomInt)
+      const [formerEpoch, epoch] = failover.epochs
+      await recordAct(client, { act: 'failover', details: { formerEpoch, epoch } })
+      return reportOf(failover)
     })
-}
+  },
+})
 
 const warning = [
   'This database takes the place of another, which may have had later commits: a standby was promoted, or a backup restored.',

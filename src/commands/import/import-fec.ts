@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type Command, Option } from 'commander'
+import { command } from '../../../packages/terminal/src/command.ts'
 import { type FecEncoding, fecEncodings } from '../../formats/fec/encoding.ts'
 import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
@@ -9,35 +9,39 @@ import type { Terminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 import { fecReport } from './fec-report.ts'
 
-export function addImportFec(group: Command, terminal: Terminal): void {
-  group
-    .command('fec')
-    .description('load a fichier des écritures comptables into one folder and exercice, in one transaction')
-    .argument('<file>', 'named as the regulation says (123456789FEC20231231.txt), or use the options below')
-    .option(
-      '--folder <id>',
-      'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
-    )
-    .option('--name <name>', 'of a new folder')
-    .option('--siren <digits>', 'of a new folder, 9 digits or a SIRET of 14')
-    .option(
-      '--start <day>',
-      'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
-    )
-    .option(
-      '--end <day>',
-      'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
-    )
-    .addOption(
-      new Option('--encoding <name>', 'of the file; detected from its words otherwise').choices(fecEncodings),
-    )
-    .option(
-      '--replace',
-      'make the entries that the exercice holds those of the file, and write only what differs',
-    )
-    .option('--drafts', 'entries without a validation date await validation')
-    .action((file, options) => importFile(terminal, file, options))
-}
+export const importFecCommand = command({
+  name: 'import fec',
+  summary: 'load a fichier des écritures comptables into one folder and exercice, in one transaction',
+  arguments: {
+    file: { help: 'named as the regulation says (123456789FEC20231231.txt), or use the options below' },
+  },
+  options: {
+    folder: {
+      value: 'id',
+      help: 'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
+    },
+    name: { value: 'name', help: 'of a new folder' },
+    siren: { value: 'digits', help: 'of a new folder, 9 digits or a SIRET of 14' },
+    start: {
+      value: 'day',
+      help: 'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
+    },
+    end: {
+      value: 'day',
+      help: 'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
+    },
+    encoding: {
+      value: 'name',
+      choices: fecEncodings,
+      help: 'of the file; detected from its words otherwise',
+    },
+    replace: {
+      help: 'make the entries that the exercice holds those of the file, and write only what differs',
+    },
+    drafts: { help: 'entries without a validation date await validation' },
+  },
+  run: (terminal: Terminal, { file, ...options }) => importFile(terminal, file, options),
+})
 
 interface Options {
   folder?: string

@@ -1,32 +1,33 @@
-import type { Command } from 'commander'
+import { command } from '../../../packages/terminal/src/command.ts'
 import { importMad, type MadImported } from '../../ledger/mad/import-mad.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { differences } from './fec-report.ts'
-import { addFolderOptions, type FolderOptions, ifAny, importWholeLedger } from './import-whole-ledger.ts'
+import { folderOptions, ifAny, importWholeLedger, wholeFile } from './import-whole-ledger.ts'
 
-export function addImportMad(group: Command, terminal: Terminal): void {
-  const command = group
-    .command('mad')
-    .description('load a full export in JSON (MAD) back into a folder, in one transaction')
-  addFolderOptions(command)
-    .option('--renumber', 'give new ids to everything; otherwise the ids of the file are kept')
-    .action((file: string, options: FolderOptions & { renumber?: boolean }) =>
-      importWholeLedger<MadImported>(
-        terminal,
-        file,
-        options,
-        'mad',
-        'movements',
-        (pool, { onProgress, ...given }) =>
-          importMad(pool, {
-            ...given,
-            renumber: options.renumber ?? false,
-            onProgress: ({ movements, ...progress }) => onProgress({ ...progress, lines: movements }),
-          }),
-        told,
-      ),
-    )
-}
+export const importMadCommand = command({
+  name: 'import mad',
+  summary: 'load a full export in JSON (MAD) back into a folder, in one transaction',
+  arguments: wholeFile,
+  options: {
+    ...folderOptions,
+    renumber: { help: 'give new ids to everything; otherwise the ids of the file are kept' },
+  },
+  run: (terminal: Terminal, { file, ...options }) =>
+    importWholeLedger<MadImported>(
+      terminal,
+      file,
+      options,
+      'mad',
+      'movements',
+      (pool, { onProgress, ...given }) =>
+        importMad(pool, {
+          ...given,
+          renumber: options.renumber ?? false,
+          onProgress: ({ movements, ...progress }) => onProgress({ ...progress, lines: movements }),
+        }),
+      told,
+    ),
+})
 
 function told(imported: MadImported): string[] {
   const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers, replacement } = imported

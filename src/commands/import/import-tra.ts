@@ -1,17 +1,17 @@
-import type { Command } from 'commander'
+import { command } from '../../../packages/terminal/src/command.ts'
 import { importTra, type TraImported } from '../../ledger/tra/import-tra.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { someOf } from './fec-report.ts'
-import { addFolderOptions, type FolderOptions, ifAny, importWholeLedger } from './import-whole-ledger.ts'
+import { folderOptions, ifAny, importWholeLedger, wholeFile } from './import-whole-ledger.ts'
 
-export function addImportTra(group: Command, terminal: Terminal): void {
-  const command = group
-    .command('tra')
-    .description('load a TRA file into a folder, in one transaction, with new ids')
-  addFolderOptions(command).action((file: string, options: FolderOptions) =>
+export const importTraCommand = command({
+  name: 'import tra',
+  summary: 'load a TRA file into a folder, in one transaction, with new ids',
+  arguments: wholeFile,
+  options: folderOptions,
+  run: (terminal: Terminal, { file, ...options }) =>
     importWholeLedger<TraImported>(terminal, file, options, 'tra', 'lines', importTra, told),
-  )
-}
+})
 
 function told(imported: TraImported): string[] {
   const { blankValidDates, wrongSums, renumberedAccounts, banksLeftOut, thirdPartyLines, unread } = imported

@@ -1,6 +1,5 @@
 /** What imports of files with a whole ledger have in common: options, progress, report. */
 import { statSync } from 'node:fs'
-import type { Command } from 'commander'
 import type { ClientBase, Pool } from 'pg'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
@@ -18,13 +17,13 @@ export interface FolderOptions {
   replace?: boolean
 }
 
-export function addFolderOptions(command: Command): Command {
-  return command
-    .argument('<file>', 'plain, or compressed by gzip or zstd')
-    .option('--folder <id>', 'an existing folder; otherwise a new one, in a firm and schema of its own')
-    .option('--name <name>', 'of a new folder; that of the file otherwise')
-    .option('--replace', 'replace the whole ledger that the folder already holds')
-}
+export const wholeFile = { file: { help: 'plain, or compressed by gzip or zstd' } }
+
+export const folderOptions = {
+  folder: { value: 'id', help: 'an existing folder; otherwise a new one, in a firm and schema of its own' },
+  name: { value: 'name', help: 'of a new folder; that of the file otherwise' },
+  replace: { help: 'replace the whole ledger that the folder already holds' },
+} as const
 
 interface WholeLedger extends PreparedFolder {
   exercices: { id: string; start: string; end: string }[]

@@ -1,31 +1,31 @@
-import type { Command } from 'commander'
+import { command } from '../../../packages/terminal/src/command.ts'
 import { listKeys, revokeKey } from '../../auth/console/keys.sql.ts'
 import { createConsoleKey } from '../../auth/console/keys.ts'
 import { table } from '../terminal/table.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
 
-export function addConsoleCommands(program: Command, terminal: Terminal): void {
-  const key = program
-    .command('console')
-    .description('the console for browsers (CONSOLE_PORT)')
-    .command('key')
-    .description('keys with which staff sign in')
-  key
-    .command('create')
-    .description('make a key, and show it')
-    .requiredOption('--name <name>', 'whose key it is: acts in the console are recorded with it')
-    .action(({ name }) => create(terminal, name))
-  key
-    .command('list')
-    .description('list all keys, without their secret values')
-    .action(() => list(terminal))
-  key
-    .command('revoke')
-    .description('refuse a key from now on, and end its sessions')
-    .argument('<name>')
-    .action((name) => revoke(terminal, name))
-}
+export const consoleKeyCommands = [
+  command({
+    name: 'console key create',
+    summary: 'make a key, and show it',
+    options: {
+      name: {
+        value: 'name',
+        required: true,
+        help: 'whose key it is: acts in the console are recorded with it',
+      },
+    },
+    run: (terminal: Terminal, { name }) => create(terminal, name),
+  }),
+  command({ name: 'console key list', summary: 'list all keys, without their secret values', run: list }),
+  command({
+    name: 'console key revoke',
+    summary: 'refuse a key from now on, and end its sessions',
+    arguments: { name: { help: 'as console key list shows it' } },
+    run: (terminal: Terminal, { name }) => revoke(terminal, name),
+  }),
+]
 
 async function create(terminal: Terminal, name: string): Promise<void> {
   if (!/^[\p{L}\d][\p{L}\d@._-]{0,63}$/u.test(name))

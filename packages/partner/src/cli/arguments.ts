@@ -1,8 +1,8 @@
 /** Reads the words of a command line: which command, and its options. */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { UsageError } from '../../../terminal/src/command-errors.ts'
+import { nearest } from '../../../terminal/src/nearest.ts'
 import type { Command, Values } from './command.ts'
-import { nearest } from './nearest.ts'
 
 /** Options that every command takes. */
 export const commonOptions = {

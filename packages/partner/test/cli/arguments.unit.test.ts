@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { UsageError } from '../../../terminal/src/command-errors.ts'
+import { nearest } from '../../../terminal/src/nearest.ts'
 import { findCommand, parseWords } from '../../src/cli/arguments.ts'
 import type { Command } from '../../src/cli/command.ts'
-import { nearest } from '../../src/cli/nearest.ts'
 
 const command = (name: string, more: Partial<Command> = {}): Command => ({
   name,

@@ -1,0 +1,166 @@
+/** Reads the words of a command line: which command, and what is given to it. */
+import { parseArgs } from 'node:util'
+import {
+  type Argument,
+  type Command,
+  helpOption,
+  type Option,
+  type Options,
+  type Program,
+} from './command.ts'
+import { UsageError } from './command-errors.ts'
+import { helpOf, overview } from './help.ts'
+import { nearest } from './nearest.ts'
+
+type Values = Record<string, unknown>
+
+/** A command with what is given to it; or a help, and whether it was asked for. */
+type CommandLine<Context> =
+  | { command: Command<Context>; given: Values }
+  | { help: string[]; isAsked: boolean }
+
+/** @throws {UsageError} that names the word or option */
+export function readCommandLine<Context>(program: Program<Context>, words: string[]): CommandLine<Context> {
+  const [first, ...more] = words
+  if (first === undefined) return { help: overview(program), isAsked: false }
+  if (first === 'help' && more.length > 0) return readCommandLine(program, [...more, '--help'])
+  if (['help', '--help', '-h'].includes(first)) return { help: overview(program), isAsked: true }
+  const isHelp = ['--help', '-h'].includes(words.at(-1)!)
+  const group = words.slice(0, -1).join(' ')
+  if (isHelp && program.commands.some(({ name }) => name.startsWith(`${group} `)))
+    return { help: overview(program, group), isAsked: true }
+  const { command, rest } = findCommand(program, words)
+  const given = readWords(command, rest, program.options)
+  return given === 'help' ? { help: helpOf(program, command), isAsked: true } : { command, given }
+}
+
+/** The message, what may be meant, and where to read on if the words name a command. */
+export function usageLines<Context>(
+  { call, commands }: Program<Context>,
+  words: string[],
+  { message, choices }: UsageError,
+): string[] {
+  const command = commands.find(({ name }) => `${words.join(' ')} `.startsWith(`${name} `))
+  return [message, ...choices, ...(command ? [`${call} ${command.name} --help shows its options.`] : [])]
+}
+
+/** @returns the command that the first words name, and the words after it */
+function findCommand<Context>(
+  { call, commands }: Pick<Program<Context>, 'call' | 'commands'>,
+  words: readonly string[],
+): { command: Command<Context>; rest: string[] } {
+  for (const command of commands) {
+    const own = command.name.split(' ')
+    if (own.every((word, at) => words[at] === word)) return { command, rest: words.slice(own.length) }
+  }
+  const names = commands.map(({ name }) => name)
+  const group = names.filter((name) => name.startsWith(`${words[0]} `))
+  const typed = words.slice(0, group.length > 0 ? 2 : 1).join(' ')
+  const meant = nearest(typed, names) ?? nearest(words.slice(0, 2).join(' '), names)
+  if (meant !== undefined) throw new UsageError(`There is no command "${typed}"; is "${meant}" meant?`)
+  if (group.length > 0)
+    throw new UsageError(`Which of these is meant: ${group.map((name) => `${call} ${name}`).join(', ')}?`)
+  throw new UsageError(`There is no command "${typed}"; ${call} --help lists all`)
+}
+
+/**
+ * @param common options that every command takes
+ * @returns what is given, by the names of arguments and options, or `help`
+ * @throws {UsageError} that names the option or word
+ */
+export function readWords<Context>(
+  command: Command<Context>,
+  words: string[],
+  common: Options,
+): Values | 'help' {
+  const options: Options = { help: helpOption, ...common, ...command.options }
+  const { texts, places } = textsOf(options, words)
+  if (texts.has('help')) return 'help'
+  const given: Values = {}
+  const named = Object.entries(command.arguments ?? {})
+  for (const [at, [name, argument]] of named.entries()) {
+    const text = places[at]
+    if (text === undefined) throw new UsageError(`<${name}> is missing: ${argument.help}`)
+    given[name] = read(`<${name}>`, argument, text)
+  }
+  if (places.length > named.length) throw new UsageError(`"${places[named.length]}" is one word too many`)
+  for (const [name, option] of Object.entries(options)) {
+    const found = texts.get(name) ?? (option.default === undefined ? undefined : [option.default])
+    if (found === undefined) {
+      if (option.required) throw new UsageError(`--${name} <${option.value}> is missing: ${option.help}`)
+    } else if (option.value === undefined) given[name] = true
+    else {
+      const values = found.map((text) => read(`--${name}`, option, text))
+      given[name] = option.several ? values : values[0]
+    }
+  }
+  return given
+}
+
+/** @returns the texts of the options that are given, and those that stand by their place */
+function textsOf(options: Options, words: string[]): { texts: Map<string, string[]>; places: string[] } {
+  const texts = new Map<string, string[]>()
+  const places: string[] = []
+  let last: string[] = places
+  for (const token of tokensOf(options, words)) {
+    if (token.kind === 'positional') last.push(token.value)
+    if (token.kind !== 'option') continue
+    const { name, rawName } = token
+    const option = Object.hasOwn(options, name) ? options[name]! : undefined
+    if (option === undefined) throw unknownOption(rawName, options)
+    const before = texts.get(name)
+    if (before && !option.several) throw new UsageError(`${rawName} is given twice, and takes one value`)
+    const values = [...(before ?? []), ...textOf(token, option)]
+    texts.set(name, values)
+    last = option.several ? values : places
+  }
+  return { texts, places }
+}
+
+function tokensOf(options: Options, words: string[]) {
+  const known = Object.entries(options).map(([name, { value }]) => [
+    name,
+    {
+      type: value === undefined ? ('boolean' as const) : ('string' as const),
+      multiple: true as const,
+      ...(name === 'help' && { short: 'h' }),
+    },
+  ])
+  // Not strict: its errors name the words of parseArgs.
+  const config = { options: Object.fromEntries(known), allowPositionals: true, strict: false }
+  return parseArgs({ args: words, ...config, tokens: true }).tokens
+}
+
+interface OptionToken {
+  rawName: string
+  value?: string | undefined
+  inlineValue?: boolean | undefined
+}
+
+function textOf({ rawName, value, inlineValue }: OptionToken, option: Option): string[] {
+  if (option.value === undefined) {
+    if (value !== undefined) throw new UsageError(`${rawName} takes no value, not "${value}"`)
+    return []
+  }
+  if (value === undefined || value === '') throw new UsageError(`${rawName} has no value`)
+  if (!inlineValue && /^-./.test(value))
+    throw new UsageError(`${rawName} has no value; if "${value}" is meant, write ${rawName}=${value}`)
+  return [value]
+}
+
+function unknownOption(rawName: string, options: Options): UsageError {
+  const meant = nearest(
+    rawName,
+    Object.keys(options).map((name) => `--${name}`),
+  )
+  return new UsageError(`There is no option ${rawName}${meant === undefined ? '' : `; is ${meant} meant?`}`)
+}
+
+function read(name: string, { is, choices }: Argument, text: string): unknown {
+  if (choices && !choices.includes(text))
+    throw new UsageError(`${name} takes ${choices.join(', ')}, not "${text}"`)
+  if (!is) return text
+  const value = is.read(text)
+  if (value === undefined) throw new UsageError(`${name} takes ${is.takes}, not "${text}"`)
+  return value
+}

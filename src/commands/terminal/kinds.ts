@@ -1,0 +1,38 @@
+/** What values of staff commands may be. */
+import type { Kind } from '../../../packages/terminal/src/command.ts'
+import { readId } from '../../db/id.ts'
+
+/** The id without leading zeros, as rows and other programs have it. */
+export const idKind: Kind<string> = {
+  takes: 'an id of 1 to 16 digits that is not 0',
+  read(text) {
+    const id = readId(text)
+    return id === '0' ? undefined : id
+  },
+}
+
+/** @param what such as `a number` */
+export function numberKind(what: string, least: number, most: number): Kind<number> {
+  return {
+    takes: `${what} from ${least} to ${most}`,
+    read: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined,
+  }
+}
+
+/** A time zone is required, since a moment without one depends on the machine. */
+export const momentKind: Kind<Date> = {
+  takes: 'a day or a moment such as 2026-01-31T08:00:00Z',
+  read(text) {
+    const isMoment = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text)
+    return isMoment && Number.isFinite(Date.parse(text)) ? new Date(text) : undefined
+  },
+}
+
+/** Of commands that list the newest rows. */
+export const mostOption = {
+  value: 'number',
+  is: numberKind('a number', 1, 999_999),
+  default: '50',
+  help: 'how many',
+} as const
