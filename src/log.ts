@@ -26,19 +26,31 @@ interface ExportFields {
 /** The process is stopping; the export's queue entry is gone; every thread is busy; every connection is. */
 export type RequeueReason = 'stopping' | 'lost' | 'noThread' | 'noConnections'
 
-export interface LogEvents {
+interface Logged<Fields> {
+  level: Exclude<LogLevel, 'silent'>
+  /** Only its type is used. */
+  fields?: Fields
+}
+
+const debug = <Fields>(): Logged<Fields> => ({ level: 'debug' })
+const info = <Fields>(): Logged<Fields> => ({ level: 'info' })
+const warn = <Fields>(): Logged<Fields> => ({ level: 'warn' })
+const error = <Fields>(): Logged<Fields> => ({ level: 'error' })
+
+/** The level and the fields of each line. */
+const logEvents = {
   /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */
-  'service.waiting': { error: unknown }
-  'service.listening': { url: string; pid: number }
+  'service.waiting': error<{ error: unknown }>(),
+  'service.listening': info<{ url: string; pid: number }>(),
   /** Each step of migrating the database. */
-  'migration.began': { doing: string; file: string }
-  'migration.ended': { doing: string; file: string; ms: number }
+  'migration.began': info<{ doing: string; file: string }>(),
+  'migration.ended': info<{ doing: string; file: string; ms: number }>(),
   /** The start waits for something else before it opens the database. */
-  'database.waiting': { doing: string }
-  'service.stopping': { signal: string }
-  'service.stopped': { drained: boolean }
+  'database.waiting': warn<{ doing: string }>(),
+  'service.stopping': info<{ signal: string }>(),
+  'service.stopped': info<{ drained: boolean }>(),
   /** One per request, when its response has ended or was cut off. */
-  'request.ended': {
+  'request.ended': info<{
     requestId: string
     method: string
     /** Without the query string. */
@@ -53,127 +65,84 @@ export interface LogEvents {
     tokenId?: string
     schemaId?: string
     folderId?: string
-  }
+  }>(),
   /** The request was not HTTP, or too large, and reached no route. */
-  'request.refused': { requestId: string; code: string }
+  'request.refused': info<{ requestId: string; code: string }>(),
   /** A fault of the service or of a dependency; the caller got ERR-INTERNAL or ERR-UNAVAILABLE. */
-  'request.failed': { requestId: string; code: string; error: unknown }
+  'request.failed': error<{ requestId: string; code: string; error: unknown }>(),
   /** A streamed export was sent completely. `rows` counts its items, `bytes` is before compression. */
-  'stream.sent': { requestId: string; rows: number; bytes: number; ms: number }
+  'stream.sent': info<{ requestId: string; rows: number; bytes: number; ms: number }>(),
   /** A streamed export failed after its first byte: the client saw a broken transfer. */
-  'stream.broken': { requestId: string; error: unknown }
+  'stream.broken': error<{ requestId: string; error: unknown }>(),
   /** The digests of an exercice could not be stored. The next request for them computes them again. */
-  'blocks.notKept': { requestId: string; error: unknown }
+  'blocks.notKept': warn<{ requestId: string; error: unknown }>(),
   /** A stored file failed after its first byte: the client saw a broken transfer. */
-  'file.broken': { requestId: string; error: unknown }
+  'file.broken': error<{ requestId: string; error: unknown }>(),
   /** A full export was claimed, interrupted, requeued, lost to another process or cancelled, or finished. */
-  'export.started': ExportFields
-  'export.interrupted': ExportFields & { error: unknown }
-  'export.requeued': ExportFields & { because: RequeueReason }
-  'export.lost': ExportFields
+  'export.started': info<ExportFields>(),
+  'export.interrupted': warn<ExportFields & { error: unknown }>(),
+  'export.requeued': info<ExportFields & { because: RequeueReason }>(),
+  'export.lost': warn<ExportFields>(),
   /** `bytes` is before compression, `fileBytes` as stored. */
-  'export.done': ExportFields & { rows: number; bytes: number; fileBytes: number; ms: number }
+  'export.done': info<ExportFields & { rows: number; bytes: number; fileBytes: number; ms: number }>(),
   /** Codes of analytic axes that have no column in a TRA file. */
-  'export.axesLeftOut': ExportFields & { axes: string[] }
-  'export.failed': ExportFields & { requestId: string; cause: string; error: unknown }
+  'export.axesLeftOut': warn<ExportFields & { axes: string[] }>(),
+  'export.failed': error<ExportFields & { requestId: string; cause: string; error: unknown }>(),
   /** The processes of all its attempts died. */
-  'export.abandoned': { schemaId: string; exportId: string; requestId: string }
+  'export.abandoned': error<{ schemaId: string; exportId: string; requestId: string }>(),
   /** Files left by killed attempts could not be removed. Retention will remove them. */
-  'export.notCleared': { schemaId: string; exportId: string; error: unknown }
+  'export.notCleared': warn<{ schemaId: string; exportId: string; error: unknown }>(),
   /** An export thread reads the main database for now, or reads the replica of EXPORT_DATABASE_URL again. */
-  'replica.left': { threadId: number; reason: string; message: string }
-  'replica.regained': { threadId: number }
+  'replica.left': warn<{ threadId: number; reason: string; message: string }>(),
+  'replica.regained': info<{ threadId: number }>(),
   /** The queue of full exports could not be polled. Logged at most every ten seconds. */
-  'queue.error': { error: unknown }
+  'queue.error': warn<{ error: unknown }>(),
   /** Expired files and rows were removed, or the removal failed and will be retried. */
-  'retention.swept': { files: number; rows: number; orphans: number; unfinished: number; forgotten: number }
-  'retention.eventsSwept': { events: number; deliveries: number }
+  'retention.swept': info<{
+    files: number
+    rows: number
+    orphans: number
+    unfinished: number
+    forgotten: number
+  }>(),
+  'retention.eventsSwept': info<{ events: number; deliveries: number }>(),
   /** Old rows of the log of changes were forgotten, or joined with others. */
-  'retention.changesSwept': { forgotten: number; compacted: number }
-  'retention.error': { error: unknown }
+  'retention.changesSwept': info<{ forgotten: number; compacted: number }>(),
+  'retention.error': warn<{ error: unknown }>(),
   /** The connection that holds the slots of running requests was lost, or is back. */
-  'requestSlots.lost': { error: unknown }
-  'requestSlots.regained': { slots: number; missing: number }
+  'requestSlots.lost': warn<{ error: unknown }>(),
+  'requestSlots.regained': info<{ slots: number; missing: number }>(),
   /** The connection by which waiting requests hear of changes was lost. It is opened again; then all compare again. */
-  'notifications.lost': { error: unknown }
+  'notifications.lost': warn<{ error: unknown }>(),
   /** A delivery succeeded, will be retried, or has failed until staff replay it. */
-  'delivery.sent': DeliveryFields
-  'delivery.refused': DeliveryFields & { error: string | null }
-  'delivery.failed': DeliveryFields & { error: string | null }
+  'delivery.sent': debug<DeliveryFields>(),
+  'delivery.refused': warn<DeliveryFields & { error: string | null }>(),
+  'delivery.failed': error<DeliveryFields & { error: string | null }>(),
   /** The dispatcher disabled the subscription: its receiver is gone, or has accepted nothing for days. */
-  'subscription.disabled': { subscriptionId: string; reason: string }
+  'subscription.disabled': error<{ subscriptionId: string; reason: string }>(),
   /** Delivering to one subscription failed because of a fault of ours. It is retried. */
-  'subscription.error': { subscriptionId: string; error: unknown }
+  'subscription.error': error<{ subscriptionId: string; error: unknown }>(),
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
-  'dispatcher.error': { error: unknown }
+  'dispatcher.error': warn<{ error: unknown }>(),
   /** Where METRICS_PORT is served. */
-  'metrics.listening': { url: string }
+  'metrics.listening': info<{ url: string }>(),
   /** The collector accepted no metrics or no traces. Logged once until it accepts some. */
-  'telemetry.notSent': { signal: 'metrics' | 'traces'; error: unknown }
-  'console.listening': { url: string }
+  'telemetry.notSent': warn<{ signal: 'metrics' | 'traces'; error: unknown }>(),
+  'console.listening': info<{ url: string }>(),
   /** A page or act of the console failed because of a fault of ours or of a dependency. */
-  'console.failed': { path: string; error: unknown }
+  'console.failed': error<{ path: string; error: unknown }>(),
   /** Rows of the audit could not be appended. They wait. Logged at most every ten seconds. */
-  'audit.waiting': { rows: number; error: unknown }
+  'audit.waiting': warn<{ rows: number; error: unknown }>(),
   /** The process stopped before the database accepted these rows of the audit. */
-  'audit.lost': { rows: number }
+  'audit.lost': error<{ rows: number }>(),
   /** Old rows of the audit were deleted. */
-  'retention.auditSwept': { rows: number }
+  'retention.auditSwept': info<{ rows: number }>(),
   /** The certificate of an address of ours could not be read. Logged again only once it has been. */
-  'certificate.unread': { url: string; error: unknown }
-  'log.dropped': { lines: number }
+  'certificate.unread': warn<{ url: string; error: unknown }>(),
+  'log.dropped': warn<{ lines: number }>(),
 }
 
-const levels: Record<keyof LogEvents, Exclude<LogLevel, 'silent'>> = {
-  'service.waiting': 'error',
-  'service.listening': 'info',
-  'migration.began': 'info',
-  'migration.ended': 'info',
-  'database.waiting': 'warn',
-  'service.stopping': 'info',
-  'service.stopped': 'info',
-  'request.ended': 'info',
-  'request.refused': 'info',
-  'request.failed': 'error',
-  'stream.sent': 'info',
-  'stream.broken': 'error',
-  'blocks.notKept': 'warn',
-  'file.broken': 'error',
-  'export.started': 'info',
-  'export.interrupted': 'warn',
-  'export.requeued': 'info',
-  'export.lost': 'warn',
-  'export.done': 'info',
-  'export.axesLeftOut': 'warn',
-  'export.failed': 'error',
-  'export.abandoned': 'error',
-  'export.notCleared': 'warn',
-  'replica.left': 'warn',
-  'replica.regained': 'info',
-  'queue.error': 'warn',
-  'retention.swept': 'info',
-  'retention.eventsSwept': 'info',
-  'retention.changesSwept': 'info',
-  'retention.error': 'warn',
-  'requestSlots.lost': 'warn',
-  'requestSlots.regained': 'info',
-  'notifications.lost': 'warn',
-  'delivery.sent': 'debug',
-  'delivery.refused': 'warn',
-  'delivery.failed': 'error',
-  'subscription.disabled': 'error',
-  'subscription.error': 'error',
-  'dispatcher.error': 'warn',
-  'metrics.listening': 'info',
-  'telemetry.notSent': 'warn',
-  'console.listening': 'info',
-  'console.failed': 'error',
-  'audit.waiting': 'warn',
-  'audit.lost': 'error',
-  'retention.auditSwept': 'info',
-  'certificate.unread': 'warn',
-  'log.dropped': 'warn',
-}
+export type LogEvents = { [Kind in keyof typeof logEvents]: NonNullable<(typeof logEvents)[Kind]['fields']> }
 
 const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 }
 
@@ -191,7 +160,7 @@ export function createLog(level: LogLevel, out: NodeJS.WritableStream = process.
     closed = true
   })
   const write: Log = (event, fields) => {
-    if (closed || ranks[levels[event]] < ranks[level]) return
+    if (closed || ranks[logEvents[event].level] < ranks[level]) return
     if ('writableLength' in out && Number(out.writableLength) > backlogBytesMax) {
       dropped += 1
       return
@@ -207,7 +176,7 @@ export function createLog(level: LogLevel, out: NodeJS.WritableStream = process.
 }
 
 function line(event: keyof LogEvents, fields: object): string {
-  const record = { at: new Date().toISOString(), level: levels[event], event, ...fields }
+  const record = { at: new Date().toISOString(), level: logEvents[event].level, event, ...fields }
   const text = JSON.stringify(record, (_key, value) => (value instanceof Error ? describe(value) : value))
   return `${withoutSecrets(text)}\n`
 }
