@@ -1,7 +1,7 @@
 /**
  * The records of a TRA file, version 011, by the columns of the public descriptor (`../columns.json`): each field's name,
  * first column, length, kind, `M` if it is mandatory, and the source of its value where exports fill it; if a record has a
- * name twice, the later one is followed by its column. Each record has its page and the length of its line.
+ * name twice, both are followed by their column. Each record has its page and the length of its line.
  */
 import { strict as assert } from 'node:assert'
 import columns from '../columns.json' with { type: 'json' }
