@@ -8,6 +8,7 @@ import { kinds } from '../src/events/kinds.ts'
 import { blocksText } from '../src/exports/blocks/block.ts'
 import { fileFormatNames } from '../src/formats/file-formats.ts'
 import { flatColumns } from '../src/formats/flat/columns.ts'
+import { JsonNumber } from '../src/formats/minor-units.ts'
 import { sourceCodes } from '../src/formats/rows.ts'
 import { routes } from '../src/http/app.ts'
 import { ChangesLine } from '../src/http/schemas/changes-schema.ts'
@@ -154,9 +155,25 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
     const items = own[name] ?? [data[name]].flat()
     expect(items).not.toEqual([])
     // A schema drops the fields that it does not have, and orders the others as its own.
-    for (const item of items) expect(JSON.stringify(schema.parse(item))).toBe(JSON.stringify(item))
+    const isRead = ['movements', 'entries', 'entry'].includes(name)
+    for (const item of items)
+      expect(fieldsIn(schema.parse(isRead ? withExactNumbers(item) : item))).toEqual(fieldsIn(item))
   },
 )
+
+/** As the schemas of a MAD file take them. */
+function withExactNumbers(item: unknown): unknown {
+  return JSON.parse(JSON.stringify(item), (_, value) =>
+    typeof value === 'number' ? new JsonNumber(String(value)) : value,
+  )
+}
+
+/** Names, in their order, without what they hold. */
+function fieldsIn(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fieldsIn)
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return null
+  return Object.entries(value).map(([name, inner]) => [name, fieldsIn(inner)])
+}
 
 test('the collections of the specification are those of the routes', () => {
   const own = ['movements', 'blocks', 'entries', 'entry', 'balance', 'society']

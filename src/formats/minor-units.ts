@@ -17,14 +17,27 @@ export function inUnits(amount: bigint, mark: '.' | ',' = '.'): string {
 /** `JSON.rawJSON`, which prints a number from its digits; TypeScript's library does not declare it yet. */
 const exact = JSON as unknown as { rawJSON(text: string): unknown }
 
+/** A number of JSON, kept as its text: no double can hold every amount. */
+export class JsonNumber {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  toJSON(): unknown {
+    return exact.rawJSON(this.text)
+  }
+}
+
 /**
- * A decimal number for JSON.stringify, from the digits of a whole number of units: `26444` with two decimals is 264.44.
+ * A decimal number, from the digits of a whole number of units: `26444` with two decimals is 264.44.
  * @param units digits, with a minus if negative
  */
-export function decimal(units: string, decimals: number): unknown {
+export function decimal(units: string, decimals: number): JsonNumber {
   const { sign, whole, fraction } = partsOf(units, decimals)
   const shown = fraction.replace(/0+$/, '')
-  return exact.rawJSON(`${sign}${whole}${shown === '' ? '' : `.${shown}`}`)
+  return new JsonNumber(`${sign}${whole}${shown === '' ? '' : `.${shown}`}`)
 }
 
 /** @param units digits, with a minus if negative */

@@ -1,57 +1,22 @@
 /**
  * The bulk loader: loads rows in the text format of COPY, many at a time.
  *
- * Each table below defines once how its columns are written; column names follow from the row's members (accountedAt is
- * accounted_at). A writer buffers rows as bytes until `flush`, which runs one COPY. Loaders of millions of rows flush
+ * A writer buffers rows as bytes until `flush`, which runs one COPY. Loaders of millions of rows flush
  * every 10,000 movements or so: foreign keys and the ledger version are checked at the end of each COPY, and neither
  * side then holds more than one batch.
  */
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
-import { columnsOf } from '../formats/columns.ts'
+import * as column from '../formats/items/table.ts'
+import { type Column, columnsOf, type Encoding, type TableOf } from '../formats/items/table.ts'
 import type {
-  AccountRow,
   Address,
-  AxisRow,
-  BankRow,
-  CompanyRow,
-  EmployeeRow,
-  EntryRow,
-  ExerciceRow,
-  JournalRow,
-  MovementRow,
-  PaymentRow,
-  SectionRow,
-  VatCodeRow,
+  Attachments,
+  Contact,
+  JournalType,
+  LetteringState,
+  Miscellaneous,
 } from '../formats/rows.ts'
-
-/**
- * How a column is written. `text` is escaped. `plain` is for values that never need it: ids, days, codes from a closed
- * list, numbers. Anything that users, partners or files may have typed is `text`.
- */
-type Encoding = 'text' | 'plain' | 'boolean' | 'json' | 'address' | 'texts' | 'bigints'
-
-type EncodingOf<Value> = [Value] extends [string]
-  ? 'text' | 'plain'
-  : [Value] extends [bigint | number]
-    ? 'plain'
-    : [Value] extends [boolean]
-      ? 'boolean'
-      : [Value] extends [string[]]
-        ? 'texts'
-        : [Value] extends [bigint[]]
-          ? 'bigints'
-          : [Value] extends [Address]
-            ? 'address' | 'json'
-            : 'json'
-
-/** A table's name, and the encoding of each member of its row in column order. */
-export interface TableOf<Row> {
-  name: string
-  /** Of a temporary table; absent for one of the ledger. */
-  schema?: 'pg_temp'
-  columns: { [Member in keyof Row]-?: EncodingOf<NonNullable<Row[Member]>> }
-}
 
 /** The temporary table, without foreign keys, in which a replacement compares a file with the ledger. */
 export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
@@ -60,177 +25,145 @@ export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
   name: `filed_${table.name}`,
 })
 
-const folderKey = { schemaId: 'plain', folderId: 'plain' } as const
+export const payments = column.table('payments', {
+  id: column.id,
+  code: column.text,
+})
 
-export const payments: TableOf<PaymentRow> = {
-  name: 'payments',
-  columns: { ...folderKey, id: 'plain', code: 'text' },
-}
-
-export const vatCodes: TableOf<VatCodeRow> = {
-  name: 'vat_codes',
-  columns: { ...folderKey, id: 'plain', code: 'text', rate: 'plain' },
-}
+export const vatCodes = column.table('vat_codes', {
+  id: column.id,
+  code: column.text,
+  rate: column.column<number>('plain'),
+})
 
 /** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
-export const accounts: TableOf<AccountRow> = {
-  name: 'accounts',
-  columns: {
-    ...folderKey,
-    id: 'plain',
-    number: 'text',
-    name: 'text',
-    closed: 'boolean',
-    counterpartAccountId: 'plain',
-    correspondanceAccountId: 'plain',
-  },
-}
+export const accounts = column.table('accounts', {
+  id: column.id,
+  number: column.text,
+  name: column.text,
+  closed: column.boolean,
+  counterpartAccountId: column.orNull(column.reference),
+  correspondanceAccountId: column.orNull(column.reference),
+})
 
-export const companies: TableOf<CompanyRow> = {
-  name: 'companies',
-  columns: {
-    ...folderKey,
-    accountId: 'plain',
-    name: 'text',
-    siren: 'text',
-    ceo: 'text',
-    paymentId: 'plain',
-    vatId: 'plain',
-    address: 'address',
-    apeProducerId: 'text',
-    apeCode: 'text',
-    apeName: 'text',
-    ibans: 'texts',
-    contacts: 'json',
-    miscellaneous: 'json',
-  },
-}
+export const companies = column.table('companies', {
+  accountId: column.reference,
+  name: column.text,
+  siren: column.orNull(column.text),
+  ceo: column.orNull(column.text),
+  paymentId: column.orNull(column.reference),
+  vatId: column.orNull(column.reference),
+  address: column.orNull(column.column<Address>('address')),
+  apeProducerId: column.orNull(column.reference),
+  apeCode: column.orNull(column.text),
+  apeName: column.orNull(column.text),
+  ibans: column.texts,
+  contacts: column.column<Contact[]>('json'),
+  miscellaneous: column.orNull(column.column<Miscellaneous>('json')),
+})
 
-export const employees: TableOf<EmployeeRow> = {
-  name: 'employees',
-  columns: {
-    ...folderKey,
-    accountId: 'plain',
-    firstName: 'text',
-    lastName: 'text',
-    email: 'text',
-    phoneNumber: 'text',
-    phoneNumberBis: 'text',
-    nir: 'text',
-    profession: 'text',
-    paymentId: 'plain',
-    address: 'address',
-    ibans: 'texts',
-    contacts: 'json',
-    miscellaneous: 'json',
-    doubtfulAccountId: 'plain',
-  },
-}
+export const employees = column.table('employees', {
+  accountId: column.reference,
+  firstName: column.orNull(column.text),
+  lastName: column.orNull(column.text),
+  email: column.orNull(column.text),
+  phoneNumber: column.orNull(column.text),
+  phoneNumberBis: column.orNull(column.text),
+  nir: column.orNull(column.text),
+  profession: column.orNull(column.text),
+  paymentId: column.orNull(column.reference),
+  address: column.orNull(column.column<Address>('address')),
+  ibans: column.texts,
+  contacts: column.column<Contact[]>('json'),
+  miscellaneous: column.orNull(column.column<Miscellaneous>('json')),
+  doubtfulAccountId: column.orNull(column.reference),
+})
 
-export const journals: TableOf<JournalRow> = {
-  name: 'journals',
-  columns: {
-    ...folderKey,
-    id: 'plain',
-    code: 'text',
-    name: 'text',
-    type: 'plain',
-    counterpartAccountId: 'plain',
-    locked: 'boolean',
-  },
-}
+export const journals = column.table('journals', {
+  id: column.id,
+  code: column.text,
+  name: column.text,
+  type: column.column<JournalType>('plain'),
+  counterpartAccountId: column.orNull(column.reference),
+  locked: column.boolean,
+})
 
-export const banks: TableOf<BankRow> = {
-  name: 'banks',
-  columns: {
-    ...folderKey,
-    id: 'plain',
-    rib: 'text',
-    iban: 'text',
-    bic: 'text',
-    accountId: 'plain',
-    journalId: 'plain',
-    isDefault: 'boolean',
-  },
-}
+export const banks = column.table('banks', {
+  id: column.id,
+  rib: column.orNull(column.text),
+  iban: column.text,
+  bic: column.text,
+  accountId: column.orNull(column.reference),
+  journalId: column.reference,
+  isDefault: column.boolean,
+})
 
-export const axes: TableOf<AxisRow> = {
-  name: 'axes',
-  columns: { ...folderKey, id: 'plain', code: 'text', name: 'text', defaultSectionId: 'plain' },
-}
+export const axes = column.table('axes', {
+  id: column.id,
+  code: column.text,
+  name: column.text,
+  defaultSectionId: column.orNull(column.reference),
+})
 
-export const sections: TableOf<SectionRow> = {
-  name: 'sections',
-  columns: {
-    ...folderKey,
-    id: 'plain',
-    axisId: 'plain',
-    code: 'text',
-    name: 'text',
-    accountRoots: 'texts',
-    closed: 'boolean',
-  },
-}
+export const sections = column.table('sections', {
+  id: column.id,
+  axisId: column.reference,
+  code: column.text,
+  name: column.text,
+  accountRoots: column.texts,
+  closed: column.boolean,
+})
 
-export const exercices: TableOf<ExerciceRow> = {
-  name: 'exercices',
-  columns: {
-    ...folderKey,
-    id: 'plain',
-    startDate: 'plain',
-    endDate: 'plain',
-    lettering: 'plain',
-    closedAt: 'plain',
-    closedById: 'plain',
-    closedByFirstName: 'text',
-    closedByLastName: 'text',
-  },
-}
+export const exercices = column.table('exercices', {
+  id: column.id,
+  startDate: column.plain,
+  endDate: column.plain,
+  lettering: column.column<'MONO' | 'MULTI'>('plain'),
+  closedAt: column.orNull(column.plain),
+  closedById: column.orNull(column.plain),
+  closedByFirstName: column.orNull(column.text),
+  closedByLastName: column.orNull(column.text),
+})
 
-export const entries: TableOf<EntryRow> = {
-  name: 'entries',
-  columns: {
-    ...folderKey,
-    id: 'plain',
-    exerciceId: 'plain',
-    journalId: 'plain',
-    date: 'plain',
-    dueDate: 'plain',
-    accountedAt: 'plain',
-    createdAt: 'plain',
-    validatedAt: 'plain',
-    source: 'plain',
-    thirdPartyId: 'plain',
-    currency: 'text',
-    rate: 'plain',
-    comment: 'text',
-    partnerMetadata: 'json',
-    attachments: 'json',
-    number: 'text',
-  },
-}
+export const entries = column.table('entries', {
+  id: column.id,
+  exerciceId: column.reference,
+  journalId: column.reference,
+  date: column.plain,
+  dueDate: column.orNull(column.plain),
+  accountedAt: column.plain,
+  createdAt: column.plain,
+  validatedAt: column.orNull(column.plain),
+  source: column.plain,
+  thirdPartyId: column.orNull(column.reference),
+  currency: column.text,
+  rate: column.orNull(column.plain),
+  comment: column.orNull(column.text),
+  partnerMetadata: column.orNull(column.column<{ partnerId: string; json: unknown }>('json')),
+  attachments: column.orNull(column.column<Attachments>('json')),
+  number: column.orNull(column.text),
+})
 
-export const movements: TableOf<MovementRow> = {
-  name: 'movements',
-  columns: {
-    ...folderKey,
-    exerciceId: 'plain',
-    entryId: 'plain',
-    id: 'plain',
-    accountId: 'plain',
-    description: 'text',
-    dueDate: 'plain',
-    freeNumber: 'text',
-    invoiceNumber: 'text',
-    debit: 'plain',
-    credit: 'plain',
-    paymentId: 'plain',
-    letteringState: 'plain',
-    letteringCode: 'text',
-    shares: 'bigints',
-    attachments: 'json',
-  },
-}
+export const movements = column.table('movements', {
+  exerciceId: column.reference,
+  entryId: column.reference,
+  id: column.id,
+  accountId: column.reference,
+  description: column.text,
+  dueDate: column.orNull(column.plain),
+  freeNumber: column.orNull(column.text),
+  invoiceNumber: column.text,
+  debit: column.column<bigint>('plain'),
+  credit: column.column<bigint>('plain'),
+  paymentId: column.orNull(column.reference),
+  letteringState: column.column<LetteringState>('plain'),
+  letteringCode: column.orNull(column.text),
+  shares: column.orNull(column.column<bigint[]>('bigints')),
+  attachments: column.orNull(column.column<Attachments>('json')),
+})
+
+/** How values that need more than to be written are: an id is written plainly, as a reference to one is. */
+type Written = Exclude<Encoding, 'plain' | 'id' | 'reference'>
 
 /** Characters buffered before they are encoded: enough for one fast pass, and few enough to be cheap. */
 const charactersPerChunk = 64 * 1024
@@ -242,7 +175,7 @@ const charactersPerChunk = 64 * 1024
 export class TableWriter<Row> {
   readonly #client: ClientBase
   readonly #table: TableOf<Row>
-  readonly #columns: [keyof Row & string, Encoding][]
+  readonly #columns: [keyof Row & string, Written | 'plain'][]
   readonly #copy: string
   #text = ''
   #chunks: Buffer[] = []
@@ -252,7 +185,10 @@ export class TableWriter<Row> {
   constructor(client: ClientBase, table: TableOf<Row>) {
     this.#client = client
     this.#table = table
-    this.#columns = Object.entries(table.columns) as [keyof Row & string, Encoding][]
+    this.#columns = Object.entries<Column<unknown>>(table.columns).map(([member, { encoding }]) => [
+      member as keyof Row & string,
+      encoding === 'id' || encoding === 'reference' ? 'plain' : encoding,
+    ])
     this.#copy = `copy ${table.schema ?? 'grandlivre'}.${table.name} (${columnsOf(table).join(', ')}) from stdin`
   }
 
@@ -353,7 +289,7 @@ export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
 }
 
 /** Encodes a non-null value as a COPY field; undefined if a text in it contains NUL. */
-function encode(value: unknown, encoding: Exclude<Encoding, 'plain'>): string | undefined {
+function encode(value: unknown, encoding: Written): string | undefined {
   switch (encoding) {
     case 'text':
       return escapeField(value as string)

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { columnsOf } from '../../src/formats/columns.ts'
 import { flatColumns } from '../../src/formats/flat/columns.ts'
 import { flatEntryColumns, flatMovementColumns } from '../../src/formats/flat/movement-rows.ts'
+import { columnName, columnsOf } from '../../src/formats/items/table.ts'
 import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/filed.ts'
 import { entry, entryProperties, movement } from '../../src/formats/mad/read/item-schemas.ts'
 import { entries, movements } from '../../src/ledger/load.ts'
@@ -120,6 +120,6 @@ function storedColumns(table: string): string[] {
   return columns!.match(/^ {2}\w+/gm)!.map((name) => name.trim())
 }
 
-function membersOf(shape: object): string[] {
-  return columnsOf({ columns: shape })
+function membersOf(shape: Record<string, unknown>): string[] {
+  return Object.keys(shape).map(columnName)
 }

@@ -1,6 +1,12 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { AccountRow, CompanyRow, EntryRow, MovementRow } from '../../src/formats/rows.ts'
+import {
+  type AccountRow,
+  blankMovement,
+  type CompanyRow,
+  type EntryRow,
+  type MovementRow,
+} from '../../src/formats/rows.ts'
 import { IdSource } from '../../src/ledger/ids.ts'
 import {
   accounts,
@@ -72,7 +78,10 @@ function account(changes: Partial<AccountRow> = {}): AccountRow {
   }
 }
 
-async function loadOne<Row>(table: ConstructorParameters<typeof TableWriter<Row>>[1], ...rows: Row[]) {
+async function loadOne<Row>(
+  table: ConstructorParameters<typeof TableWriter<Row>>[1],
+  ...rows: NoInfer<Row>[]
+) {
   const writer = new TableWriter(client, table)
   for (const row of rows) writer.add(row)
   await writer.flush()
@@ -203,21 +212,15 @@ async function ledgerParts() {
     number: 'A\t\\1',
   }
   const movement: Omit<MovementRow, 'id'> = {
+    ...blankMovement,
     ...key,
     exerciceId,
     entryId: entry.id,
     accountId: row.id,
     description: '',
-    dueDate: null,
-    freeNumber: null,
     invoiceNumber: '',
     debit: 0n,
     credit: 0n,
-    paymentId: null,
-    letteringState: 'none',
-    letteringCode: null,
-    shares: null,
-    attachments: null,
   }
   return { entry, movement }
 }

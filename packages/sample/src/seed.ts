@@ -1,6 +1,8 @@
 /** Fills a folder with a made-up ledger of any size: deterministic, balanced, and as untidy as real ones. */
+
 import type { ClientBase } from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
 import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
 import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
@@ -194,7 +196,7 @@ async function loadChart(
   exercices: SeededFolder['exercices'],
 ): Promise<number> {
   let bytes = 0
-  const copy = async <Row>(table: load.TableOf<Row>, rows: Row[]) => {
+  const copy = async <Row>(table: TableOf<Row>, rows: NoInfer<Row>[]) => {
     const writer = new TableWriter(client, table)
     for (const row of rows) writer.add(row)
     bytes += writer.pendingBytes

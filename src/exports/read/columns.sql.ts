@@ -1,11 +1,11 @@
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
 import { textLiteral, utc } from '../../db/literal.ts'
-import { type ColumnOf, columnsOf } from '../../formats/columns.ts'
 import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
+import { type ColumnOf, columnsOf, type Table } from '../../formats/items/table.ts'
 import type { extendedEntryColumns, extendedMovementColumns } from '../../formats/mad/filed.ts'
 import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
-import { entries, movements, type TableOf } from '../../ledger/load.ts'
+import { entries, movements } from '../../ledger/load.ts'
 
 export type MovementColumn = (
   | typeof extendedMovementColumns
@@ -29,9 +29,9 @@ const filedFields = (alias: 'e' | 'm') => ({
 })
 
 /** The columns of a table as they are. */
-const asStored = <Row>(alias: 'e' | 'm', table: TableOf<Row>) =>
+const asStored = <Of extends Table>(alias: 'e' | 'm', table: Of) =>
   Object.fromEntries(columnsOf(table).map((column) => [column, `${alias}.${column}`])) as Record<
-    ColumnOf<Row>,
+    ColumnOf<Of>,
     string
   >
 

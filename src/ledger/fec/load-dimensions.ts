@@ -1,8 +1,11 @@
 /** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
+
 import type { ClientBase } from 'pg'
+import type { TableOf } from '../../formats/items/table.ts'
+import * as column from '../../formats/items/table.ts'
 import type { AccountRow, CompanyRow, EmployeeRow, FolderKey, JournalRow } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { accounts, companies, employees, journals, payments, type TableOf, TableWriter } from '../load.ts'
+import { accounts, companies, employees, journals, payments, TableWriter } from '../load.ts'
 import type { LedgerFields } from './filed.ts'
 import { fileAccounts, fileJournals, knownAccounts, knownJournals, paymentIds } from './import-fec.sql.ts'
 import {
@@ -31,15 +34,15 @@ export const filedAccounts: TableOf<AccountRow & FiledNames> = {
   name: accounts.name,
   columns: {
     ...accounts.columns,
-    filedNumber: 'text',
-    filedName: 'text',
-    auxiliaryNumber: 'text',
-    auxiliaryName: 'text',
+    filedNumber: column.orNull(column.text),
+    filedName: column.orNull(column.text),
+    auxiliaryNumber: column.orNull(column.text),
+    auxiliaryName: column.orNull(column.text),
   },
 }
 const filedJournals: TableOf<JournalRow & { filedName: string }> = {
   name: journals.name,
-  columns: { ...journals.columns, filedName: 'text' },
+  columns: { ...journals.columns, filedName: column.text },
 }
 
 /** Existing accounts, journals and payment modes keep the names their users gave them. */

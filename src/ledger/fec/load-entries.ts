@@ -2,9 +2,11 @@
  * The second pass over a FEC: turns its lines into entries and movements, in batches, in the caller's transaction. Ids
  * of movements ascend in the order of the file's lines.
  */
+
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
+import { orNull, type TableOf, text } from '../../formats/items/table.ts'
 import {
   type Attachments,
   blankEntry,
@@ -15,7 +17,7 @@ import {
 } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { batchRows, EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
-import { compared, entries, movements, type TableOf } from '../load.ts'
+import { compared, entries, movements } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
   asJson,
@@ -52,11 +54,11 @@ type FiledEntryRow = EntryRow & { filed: string | null }
 type FiledMovementRow = MovementRow & { filed: string | null }
 const filedEntries: TableOf<FiledEntryRow> = {
   name: entries.name,
-  columns: { ...entries.columns, filed: 'text' },
+  columns: { ...entries.columns, filed: orNull(text) },
 }
 const filedMovements: TableOf<FiledMovementRow> = {
   name: movements.name,
-  columns: { ...movements.columns, filed: 'text' },
+  columns: { ...movements.columns, filed: orNull(text) },
 }
 
 export interface LoadCounts {

@@ -1,7 +1,9 @@
 /** Loads entries and their movements in batches. */
+
 import type { ClientBase } from 'pg'
+import type { TableOf } from '../../formats/items/table.ts'
 import type { EntryRow, MovementRow } from '../../formats/rows.ts'
-import { analyzeWhileLoading, movementsBeforeAnalyze, type TableOf, TableWriter } from '../load.ts'
+import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 export const batchRows = 10_000

@@ -1,5 +1,7 @@
 /** Loads what entries refer to, in the caller's transaction. */
+
 import type { ClientBase } from 'pg'
+import type { TableOf } from '../../formats/items/table.ts'
 import { addressOf, type FileCompany, type FileEmployee } from '../../formats/mad/read/item-schemas.ts'
 import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
@@ -70,7 +72,7 @@ export async function loadBooks(
   isCompared: boolean,
 ): Promise<void> {
   const key = { schemaId, folderId }
-  const write = async <Row>(table: load.TableOf<Row>, rows: Iterable<Row>) => {
+  const write = async <Row>(table: TableOf<Row>, rows: Iterable<Row>) => {
     const writer = new TableWriter(client, isCompared ? load.compared(table) : table)
     for (const row of rows) writer.add(row)
     await writer.flush()
@@ -137,7 +139,7 @@ export async function loadBooks(
   )
 }
 
-type Write = <Row>(table: load.TableOf<Row>, rows: Iterable<Row>) => Promise<void>
+type Write = <Row>(table: TableOf<Row>, rows: Iterable<Row>) => Promise<void>
 
 async function loadAccounts(write: Write, key: FolderKey, books: Books, idOf: IdOf): Promise<void> {
   const account = (of: { producerId: string } | null) => of && idOf('accounts', of.producerId)

@@ -2,8 +2,9 @@
  * Replaces what entries refer to by what the file has, writing only what differs. The file is in temporary tables (see
  * replace/replace.sql.ts), with the ids that it gets here. A row that changes has lost what a FEC filed of it.
  */
+
 import type { ClientBase } from 'pg'
-import { columnsOf } from '../../formats/columns.ts'
+import { columnsOf, type Table } from '../../formats/items/table.ts'
 import { paymentModes, shownPaymentCode } from '../../formats/payment.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import * as load from '../load.ts'
@@ -115,11 +116,7 @@ export async function endBooks(client: ClientBase, { schemaId, folderId }: Folde
   return written
 }
 
-async function updateBooks(
-  client: ClientBase,
-  key: string[],
-  table: { name: string; columns: object },
-): Promise<number> {
+async function updateBooks(client: ClientBase, key: string[], table: Table): Promise<number> {
   const { name } = table
   const columns = columnsOf(table).filter((column) => !['schema_id', 'folder_id'].includes(column))
   const written = [...columns, ...(filedColumns[name] ?? [])]

@@ -9,9 +9,10 @@
  * - entry_matches, line_matches: the id in the ledger of each entry and line of the file. `former` is the place that a
  *   line had and keeps, `place` one that it gets.
  */
+
 import type { ClientBase } from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
-import { columnsOf } from '../../formats/columns.ts'
+import { columnsOf } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { analyzeWhileLoading, entries, movements } from '../load.ts'
 

@@ -1,5 +1,7 @@
 /** Loads what the entries of a TRA file refer to, in the caller's transaction, with new ids. */
+
 import type { ClientBase } from 'pg'
+import type { TableOf } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import * as load from '../load.ts'
@@ -77,7 +79,7 @@ export async function loadParameters(
 
 /** Loads rows of the folder with new ids, unless a row has one. @returns the ids */
 type Write = <Row extends FolderKey & { id: string }>(
-  table: load.TableOf<Row>,
+  table: TableOf<Row>,
   rows: (Omit<Row, keyof FolderKey | 'id'> & { id?: string })[],
 ) => Promise<string[]>
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { JsonItems, JsonNumber, pathOf } from '../../../src/formats/mad/read/json-items.ts'
+import { JsonItems, pathOf } from '../../../src/formats/mad/read/json-items.ts'
+import { JsonNumber } from '../../../src/formats/minor-units.ts'
 
 /** Items of a text given in parts of some characters, as paths and JSON. */
 function itemsOf(text: string, characters: number, isWanted = (_place: string) => true): [string, string][] {

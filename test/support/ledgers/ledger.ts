@@ -4,7 +4,9 @@
  * fall while those of their entries rise. Deterministic, with the same ids in every folder, so that a query
  * that forgets the folder or tenant shows.
  */
+
 import type pg from 'pg'
+import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/formats/rows.ts'
 import * as rows from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
@@ -190,7 +192,7 @@ export async function insertDimensions(
   folder: FolderKey,
   label: string,
 ): Promise<void> {
-  const write = async <Row>(table: load.TableOf<Row>, rows: Omit<Row, keyof FolderKey>[]) => {
+  const write = async <Row>(table: TableOf<Row>, rows: Omit<Row, keyof FolderKey>[]) => {
     const writer = new load.TableWriter<Row>(client, table)
     for (const row of rows) writer.add({ ...folder, ...row } as Row)
     await writer.flush()

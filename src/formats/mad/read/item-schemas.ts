@@ -4,75 +4,30 @@
  * (http/schemas): `meta` says how, in place of checks that only files need.
  */
 import { z } from 'zod'
-import { unitsMax } from '../../minor-units.ts'
+import {
+  boolean,
+  code,
+  day,
+  dayOrNull,
+  decimal,
+  filledList,
+  id,
+  list,
+  money,
+  object,
+  oneOf,
+  siren,
+  text,
+  textOrNull,
+} from '../../items/values.ts'
+import { JsonNumber } from '../../minor-units.ts'
 import { paymentModes } from '../../payment.ts'
 import type { Address } from '../../rows.ts'
 import { sourceCodes } from '../../rows.ts'
 import { journalTypeLabels } from '../collections/journal.ts'
-import { type Json, JsonNumber } from './json-items.ts'
+import type { Json } from './json-items.ts'
 
-/** PostgreSQL stores no NUL, and UTF-8 has no half of a surrogate pair. */
-const text = z
-  .string('a text is expected')
-  .refine(
-    (value) => !value.includes('\0') && value.isWellFormed(),
-    'a text without NUL and half characters is expected',
-  )
-const textOrNull = text.nullable()
-/** Of a member that may be absent, which means the same as null (docs/spec/imports.md#mad-files). */
 const textIfAny = textOrNull.default(null)
-
-/** An index of PostgreSQL takes at most 2,704 bytes. */
-const code = text.max(255, 'a code of at most 255 characters is expected')
-
-/** Below 2^53 (docs/spec/interface.md#values). */
-const id = z
-  .string('an id is expected: digits in quotation marks')
-  .regex(/^[1-9]\d{0,15}$/, { error: 'an id is expected: 1 to 16 digits, not 0', abort: true })
-  .refine((digits) => Number.isSafeInteger(Number(digits)), 'an id below 9007199254740992 is expected')
-  .meta({ type: 'string', example: '123456' })
-
-const day = z.iso
-  .date({ error: 'a day is expected: YYYY-MM-DD', abort: true })
-  .refine((value) => value > '0001', 'a year from 1 on is expected')
-const dayOrNull = day.nullable()
-
-/** The digits as whole units; undefined if they have further decimals, an exponent or too many digits. */
-function units(digits: string, decimals: number): bigint | undefined {
-  const match = /^(-?\d{1,19})(?:\.(\d+))?$/.exec(digits)
-  if (match === null) return undefined
-  const [, whole = '', fraction = ''] = match
-  if (/[1-9]/.test(fraction.slice(decimals))) return undefined
-  const found = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'))
-  return found > unitsMax || found < -unitsMax ? undefined : found
-}
-
-/** A number in units of its last decimal. */
-const decimal = (decimals: number, what: string, type: 'number' | 'integer' = 'number') =>
-  z
-    .instanceof(JsonNumber, { error: `${what} is expected, as a number` })
-    .transform((number, context) => {
-      const found = units(number.text, decimals)
-      if (found !== undefined) return found
-      context.issues.push({
-        code: 'custom',
-        message: `${what} is expected, in full digits`,
-        input: number.text,
-      })
-      return z.NEVER
-    })
-    .meta({ type })
-
-const money = decimal(2, 'an amount with at most two decimals').meta({ type: 'number', example: 264.44 })
-
-const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => z.object(shape, 'an object is expected')
-const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
-const filledList = <Item extends z.ZodType>(item: Item) =>
-  list(item).refine((items) => items.length > 0, 'at least one item is expected')
-const boolean = z.boolean('true or false is expected')
-const oneOf = <const Values extends readonly string[]>(values: Values) =>
-  z.enum(values, `one of ${values.join(', ')} is expected`)
-
 const account = object({ producerId: id, number: text, name: text })
 const accountOrNull = account.nullable()
 
@@ -92,11 +47,6 @@ const address = object({
   const message = `fullName is "${fullName.slice(0, 60)}": both spellings mean the same, give one of them`
   context.addIssue({ code: 'custom', path: ['fullname'], message, input: fullname })
 })
-
-const siren = z
-  .string('a text is expected')
-  .regex(/^(?:\d{9}|\d{14})$/, 'a SIREN of 9 or a SIRET of 14 digits is expected')
-  .nullable()
 
 export const accountingFolder = object({
   name: text,

@@ -6,22 +6,7 @@
 import { strict as assert } from 'node:assert'
 import { jsonParser, type Token } from 'stream-json/core/parser.js'
 import { jsonVerifier } from 'stream-json/core/utils/verifier.js'
-
-/** `JSON.rawJSON`, which prints a number from its digits; TypeScript's library does not declare it yet. */
-const exact = JSON as unknown as { rawJSON(text: string): unknown }
-
-/** A number, kept as it is written: no double can hold every amount. */
-export class JsonNumber {
-  readonly text: string
-
-  constructor(text: string) {
-    this.text = text
-  }
-
-  toJSON(): unknown {
-    return exact.rawJSON(this.text)
-  }
-}
+import { JsonNumber } from '../../minor-units.ts'
 
 export type JsonObject = { [member: string]: Json }
 export type Json = null | boolean | string | JsonNumber | Json[] | JsonObject

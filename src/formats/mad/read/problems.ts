@@ -1,5 +1,7 @@
 /** Problems of a MAD file, described so that its author can find and correct them. */
-import { JsonNumber, memberPath } from './json-items.ts'
+
+import { JsonNumber } from '../../minor-units.ts'
+import { memberPath } from './json-items.ts'
 
 export interface FileProblem {
   /** Such as `data.entries[12].movements[3].debit`. */

@@ -1,6 +1,7 @@
 /** Checks an item of a MAD file against its schema. */
 import type { z } from 'zod'
-import { type FileItem, type Json, JsonNumber, type JsonObject, pathOf } from './json-items.ts'
+import { JsonNumber } from '../../minor-units.ts'
+import { type FileItem, type Json, type JsonObject, pathOf } from './json-items.ts'
 import type { FileProblems } from './problems.ts'
 
 /**

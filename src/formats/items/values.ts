@@ -1,0 +1,98 @@
+/**
+ * The values of which items are made (docs/spec/resources.md), each with what a MAD file may hold in its place and how
+ * the document of the API describes it. A type in `meta`
+ * stands for the checks, which are the importer's alone; around `nullable`, it has to name null.
+ */
+import { z } from 'zod'
+import { JsonNumber, unitsMax } from '../minor-units.ts'
+
+/** PostgreSQL stores no NUL, and UTF-8 has no half of a surrogate pair. */
+export const text = z
+  .string('a text is expected')
+  .refine(
+    (value) => !value.includes('\0') && value.isWellFormed(),
+    'a text without NUL and half characters is expected',
+  )
+export const textOrNull = text.nullable()
+
+/** An index of PostgreSQL takes at most 2,704 bytes. */
+export const code = text.max(255, 'a code of at most 255 characters is expected').meta({ type: 'string' })
+
+/** Below 2^53 (docs/spec/interface.md#values). */
+const digits = z
+  .string('an id is expected: digits in quotation marks')
+  .regex(/^[1-9]\d{0,15}$/, { error: 'an id is expected: 1 to 16 digits, not 0', abort: true })
+  .refine((value) => Number.isSafeInteger(Number(value)), 'an id below 9007199254740992 is expected')
+export const id = digits.meta({ type: 'string', example: '123456' })
+/** Of something that may be unknown. */
+export const idOrNull = digits.nullable().meta({ type: ['string', 'null'] })
+
+export const day = z.iso
+  .date({ error: 'a day is expected: YYYY-MM-DD', abort: true })
+  .refine((value) => value > '0001', 'a year from 1 on is expected')
+export const dayOrNull = day.nullable()
+
+/** A SIREN or a SIRET. */
+export const siren = z
+  .string('a text is expected')
+  .regex(/^(?:\d{9}|\d{14})$/, 'a SIREN of 9 or a SIRET of 14 digits is expected')
+  .nullable()
+  .meta({ type: ['string', 'null'] })
+
+/** The digits as whole units; undefined if they have further decimals, an exponent or too many digits. */
+function units(digits: string, decimals: number): bigint | undefined {
+  const match = /^(-?\d{1,19})(?:\.(\d+))?$/.exec(digits)
+  if (match === null) return undefined
+  const [, whole = '', fraction = ''] = match
+  if (/[1-9]/.test(fraction.slice(decimals))) return undefined
+  const read = BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'))
+  return read > unitsMax || read < -unitsMax ? undefined : read
+}
+
+/** A number in units of its last decimal. */
+export const decimal = (decimals: number, what: string, type: 'number' | 'integer' = 'number') =>
+  z
+    .instanceof(JsonNumber, { error: `${what} is expected, as a number` })
+    .transform((number, context) => {
+      const read = units(number.text, decimals)
+      if (read !== undefined) return read
+      context.issues.push({
+        code: 'custom',
+        message: `${what} is expected, in full digits`,
+        input: number.text,
+      })
+      return z.NEVER
+    })
+    .meta({ type })
+
+export const amount = decimal(2, 'an amount with at most two decimals')
+export const money = amount.meta({ example: 264.44 })
+
+export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.object(shape, 'an object is expected')
+export const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
+export const filledList = <Item extends z.ZodType>(item: Item) =>
+  list(item).refine((items) => items.length > 0, 'at least one item is expected')
+export const boolean = z.boolean('true or false is expected')
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, `one of ${values.join(', ')} is expected`)
+
+/**
+ * An object of which members that may be null may be absent in the file of another program, which means the same
+ * (docs/spec/imports.md#mad-files).
+ */
+export function sparse<Schema extends z.ZodObject>(
+  schema: Schema,
+): z.ZodType<z.output<Schema>, z.input<Schema>> {
+  const nullable = Object.keys(schema.shape).filter((name) => schema.shape[name].safeParse(null).success)
+  const absent = Object.fromEntries(nullable.map((name) => [name, null]))
+  const isObject = (given: unknown) => typeof given === 'object' && given !== null && !Array.isArray(given)
+  return z.preprocess(
+    (given) => (isObject(given) ? { ...absent, ...(given as object) } : given),
+    schema,
+  ) as never
+}
+
+/** An account that another item names. */
+export const NamedAccount = object({ producerId: id, number: text, name: text })
+export type SimplifiedAccount = z.output<typeof NamedAccount>
