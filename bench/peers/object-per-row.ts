@@ -5,9 +5,10 @@
  * rows come a thousand at a time; text goes out in pieces of 64 KB instead of a write per row; sections are
  * looked up in a map.
  */
+
 import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
-import { journalTypeLabels } from '../../src/formats/mad/collections/journal.ts'
+import { type JournalType, journalTypeLabels } from '../../src/formats/items/journal.ts'
 import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
 import { listenAsPeer } from './peer.ts'
@@ -104,7 +105,7 @@ function entryOf(row: JoinedRow): object {
       producerId: row.journalId,
       customerReferenceCode: row.journalCode,
       name: row.journalName,
-      type: journalTypeLabels[row.journalType],
+      type: journalTypeLabels[row.journalType as JournalType],
     },
     additionalProducerProperties: {
       source: {

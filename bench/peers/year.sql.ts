@@ -2,11 +2,12 @@
  * The measured year, as queried in the other ways. All but the floor return the same movements in the same order: the
  * validated ones of one exercice.
  */
+
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
 import { entryList, movementList } from '../../src/exports/read/columns.sql.ts'
 import { copyEntries, copyMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
-import { journalTypeLabels } from '../../src/formats/mad/collections/journal.ts'
+import { journalTypeLabels } from '../../src/formats/items/journal.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
 import { paymentMode } from '../../src/formats/payment.ts'

@@ -5,35 +5,48 @@
 
 import type pg from 'pg'
 import { readByCursor } from '../db/cursor.ts'
-import type {
-  AccountView,
-  AxisView,
-  BankView,
-  ExerciceView,
-  FolderView,
-  JournalView,
-  PaymentView,
-} from '../formats/collection-rows.ts'
+import type { FolderView } from '../formats/items/accounting-folder.ts'
+import { type AccountView, accountTable } from '../formats/items/accounts/account.ts'
+import { addressFields } from '../formats/items/accounts/address.ts'
+import { companyTable } from '../formats/items/accounts/company.ts'
+import { employeeTable } from '../formats/items/accounts/employee.ts'
+import { vatTable } from '../formats/items/accounts/vat.ts'
+import { type AxisView, axisTable, sectionTable } from '../formats/items/axis.ts'
+import { type BankView, bankTable } from '../formats/items/bank.ts'
+import type { ExerciceView } from '../formats/items/exercice.ts'
+import { type JournalView, journalTable } from '../formats/items/journal.ts'
+import { type PaymentView, paymentTable } from '../formats/items/payment.ts'
+import { columnName, shownColumns, type Table } from '../formats/items/table.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
 type Batches<Row> = AsyncGenerator<Row[]>
 
-/**
- * The address as JSON with the keys of AddressRow; null if every field is null. (For a row, `is null` means that all of
- * its fields are null, and `is not null` that none is.)
- */
-const addressJson = (column: string) => `case when not (${column} is null) then json_build_object(
-    'number', (${column}).number, 'locatingIndex', (${column}).locating_index,
-    'streetType', (${column}).street_type, 'streetName', (${column}).street_name,
-    'complement', (${column}).complement, 'postalCode', (${column}).postal_code,
-    'city', (${column}).city, 'country', (${column}).country) end`
+/** An address as JSON with its members. */
+const fieldsJson = (column: string) =>
+  `json_build_object(${addressFields.map((field) => `'${field}', (${column}).${columnName(field)}`).join(', ')})`
+/** The same; null if every field is null. (For a row, `is null` means that all of its fields are null, and `is not null` that none is.) */
+const addressJson = (column: string) => `case when not (${column} is null) then ${fieldsJson(column)} end`
 
-/** Ids are strings in JSON. */
+/** The columns of a row that an item shows. */
+const columnsAt = (alias: string, table: Table) =>
+  shownColumns(table)
+    .map(({ member, name }) => `${alias}.${name} as "${member}"`)
+    .join(', ')
+
+/** The same as JSON, null without a row. Ids are strings. @param further members, such as `'payment', ...` */
+const rowJson = (alias: string, table: Table, ...further: string[]) => {
+  const key = table.columns['id'] ? 'id' : 'account_id'
+  const members = shownColumns(table).map(({ member, name, encoding }) => {
+    const value = `${alias}.${name}`
+    const shown = { id: `${value}::text`, address: addressJson(value) } as Record<string, string>
+    return `'${member}', ${shown[encoding] ?? value}`
+  })
+  return `case when ${alias}.${key} is not null then json_build_object(${[...members, ...further].join(', ')}) end`
+}
+
+/** What names an account. */
 const accountJson = (alias: string) => `case when ${alias}.id is not null then json_build_object(
     'producerId', ${alias}.id::text, 'number', ${alias}.number, 'name', ${alias}.name) end`
-
-const paymentJson = (alias: string) =>
-  `case when ${alias}.id is not null then json_build_object('id', ${alias}.id::text, 'code', ${alias}.code) end`
 
 const joined = (table: string, alias: string, id: string, of: string) => {
   const [from] = of.split('.')
@@ -47,10 +60,7 @@ export async function readFolder(
 ): Promise<FolderView | undefined> {
   const { rows } = await client.query<FolderView>(
     `select f.name, f.reference,
-       json_build_object('number', (f.address).number, 'locatingIndex', (f.address).locating_index,
-         'streetType', (f.address).street_type, 'streetName', (f.address).street_name,
-         'complement', (f.address).complement, 'postalCode', (f.address).postal_code,
-         'city', (f.address).city, 'country', (f.address).country) as address,
+       ${fieldsJson('f.address')} as address,
        f.contact_first_name as "contactFirstName", f.contact_last_name as "contactLastName",
        f.contact_phone_number as "contactPhoneNumber",
        f.contact_mobile_phone_number as "contactMobilePhoneNumber", f.contact_mail as "contactMail",
@@ -64,7 +74,7 @@ export async function readFolder(
 export function readPayments(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<PaymentView> {
   return readByCursor(
     client,
-    'select id, code from payments where schema_id = $1 and folder_id = $2 order by id',
+    `select ${columnsAt('p', paymentTable)} from payments p where schema_id = $1 and folder_id = $2 order by id`,
     [schemaId, folderId],
   )
 }
@@ -72,8 +82,8 @@ export function readPayments(client: pg.ClientBase, { schemaId, folderId }: Fold
 export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<BankView> {
   return readByCursor(
     client,
-    `select b.id, b.rib, b.iban, b.bic, ${accountJson('a')} as account, j.id as "journalId", j.name as "journalName",
-       j.code as "journalCode", b.is_default as "isDefault"
+    `select ${columnsAt('b', bankTable)}, ${accountJson('a')} as account, j.id as "journalId",
+       j.name as "journalName", j.code as "journalCode"
      from banks b
      join journals j on (j.schema_id, j.folder_id, j.id) = (b.schema_id, b.folder_id, b.journal_id)
      ${joined('accounts', 'a', 'a.id', 'b.account_id')}
@@ -85,7 +95,7 @@ export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderK
 export function readJournals(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<JournalView> {
   return readByCursor(
     client,
-    `select j.id, j.name, j.code, j.type, ${accountJson('a')} as "counterpartAccount", j.locked
+    `select ${columnsAt('j', journalTable)}, ${accountJson('a')} as "counterpartAccount"
      from journals j ${joined('accounts', 'a', 'a.id', 'j.counterpart_account_id')}
      where j.schema_id = $1 and j.folder_id = $2 order by j.id`,
     [schemaId, folderId],
@@ -101,22 +111,10 @@ export async function* readAccounts(
   await client.query('set local join_collapse_limit = 1')
   yield* readByCursor<AccountView>(
     client,
-    `select a.id, a.number, a.name, a.closed, ${accountJson('other')} as "counterpartAccount",
+    `select ${columnsAt('a', accountTable)}, ${accountJson('other')} as "counterpartAccount",
        ${accountJson('corresponding')} as "correspondanceAccount",
-       case when c.account_id is not null then json_build_object(
-         'name', c.name, 'siren', c.siren, 'ceo', c.ceo, 'payment', ${paymentJson('cp')},
-         'address', ${addressJson('c.address')},
-         'ape', case when coalesce(c.ape_producer_id, c.ape_code, c.ape_name) is not null then
-           json_build_object('producerId', c.ape_producer_id, 'code', c.ape_code, 'name', c.ape_name) end,
-         'vat', case when v.id is not null then
-           json_build_object('id', v.id::text, 'code', v.code, 'rate', v.rate) end,
-         'ibans', c.ibans, 'contacts', c.contacts, 'miscellaneous', c.miscellaneous) end as company,
-       case when e.account_id is not null then json_build_object(
-         'firstName', e.first_name, 'lastName', e.last_name, 'email', e.email, 'phoneNumber', e.phone_number,
-         'phoneNumberBis', e.phone_number_bis, 'nir', e.nir, 'profession', e.profession,
-         'payment', ${paymentJson('ep')}, 'address', ${addressJson('e.address')}, 'ibans', e.ibans,
-         'contacts', e.contacts, 'miscellaneous', e.miscellaneous,
-         'doubtfulAccount', ${accountJson('doubtful')}) end as employee
+       ${rowJson('c', companyTable, `'payment', ${rowJson('cp', paymentTable)}`, `'vat', ${rowJson('v', vatTable)}`)} as company,
+       ${rowJson('e', employeeTable, `'payment', ${rowJson('ep', paymentTable)}`, `'doubtfulAccount', ${accountJson('doubtful')}`)} as employee
      from accounts a
      ${joined('accounts', 'other', 'other.id', 'a.counterpart_account_id')}
      ${joined('accounts', 'corresponding', 'corresponding.id', 'a.correspondance_account_id')}
@@ -154,9 +152,8 @@ export function readExercices(
 export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AxisView> {
   return readByCursor(
     client,
-    `select x.id, x.code, x.name, x.default_section_id as "defaultSectionId",
-       coalesce((select json_agg(json_build_object('id', s.id::text, 'code', s.code, 'name', s.name,
-           'accountRoots', s.account_roots, 'closed', s.closed) order by s.id)
+    `select ${columnsAt('x', axisTable)}, x.default_section_id as "defaultSectionId",
+       coalesce((select json_agg(${rowJson('s', sectionTable)} order by s.id)
          from sections s
          where (s.schema_id, s.folder_id, s.axis_id) = (x.schema_id, x.folder_id, x.id)), '[]') as sections
      from axes x where x.schema_id = $1 and x.folder_id = $2 order by x.id`,

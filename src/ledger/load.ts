@@ -5,124 +5,19 @@
  * every 10,000 movements or so: foreign keys and the ledger version are checked at the end of each COPY, and neither
  * side then holds more than one batch.
  */
+
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
+import { type Address, addressFields } from '../formats/items/accounts/address.ts'
 import * as column from '../formats/items/table.ts'
 import { type Column, columnsOf, type Encoding, type TableOf } from '../formats/items/table.ts'
-import type {
-  Address,
-  Attachments,
-  Contact,
-  JournalType,
-  LetteringState,
-  Miscellaneous,
-} from '../formats/rows.ts'
+import type { Attachments, LetteringState } from '../formats/rows.ts'
 
 /** The temporary table, without foreign keys, in which a replacement compares a file with the ledger. */
 export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
   ...table,
   schema: 'pg_temp',
   name: `filed_${table.name}`,
-})
-
-export const payments = column.table('payments', {
-  id: column.id,
-  code: column.text,
-})
-
-export const vatCodes = column.table('vat_codes', {
-  id: column.id,
-  code: column.text,
-  rate: column.column<number>('plain'),
-})
-
-/** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
-export const accounts = column.table('accounts', {
-  id: column.id,
-  number: column.text,
-  name: column.text,
-  closed: column.boolean,
-  counterpartAccountId: column.orNull(column.reference),
-  correspondanceAccountId: column.orNull(column.reference),
-})
-
-export const companies = column.table('companies', {
-  accountId: column.reference,
-  name: column.text,
-  siren: column.orNull(column.text),
-  ceo: column.orNull(column.text),
-  paymentId: column.orNull(column.reference),
-  vatId: column.orNull(column.reference),
-  address: column.orNull(column.column<Address>('address')),
-  apeProducerId: column.orNull(column.reference),
-  apeCode: column.orNull(column.text),
-  apeName: column.orNull(column.text),
-  ibans: column.texts,
-  contacts: column.column<Contact[]>('json'),
-  miscellaneous: column.orNull(column.column<Miscellaneous>('json')),
-})
-
-export const employees = column.table('employees', {
-  accountId: column.reference,
-  firstName: column.orNull(column.text),
-  lastName: column.orNull(column.text),
-  email: column.orNull(column.text),
-  phoneNumber: column.orNull(column.text),
-  phoneNumberBis: column.orNull(column.text),
-  nir: column.orNull(column.text),
-  profession: column.orNull(column.text),
-  paymentId: column.orNull(column.reference),
-  address: column.orNull(column.column<Address>('address')),
-  ibans: column.texts,
-  contacts: column.column<Contact[]>('json'),
-  miscellaneous: column.orNull(column.column<Miscellaneous>('json')),
-  doubtfulAccountId: column.orNull(column.reference),
-})
-
-export const journals = column.table('journals', {
-  id: column.id,
-  code: column.text,
-  name: column.text,
-  type: column.column<JournalType>('plain'),
-  counterpartAccountId: column.orNull(column.reference),
-  locked: column.boolean,
-})
-
-export const banks = column.table('banks', {
-  id: column.id,
-  rib: column.orNull(column.text),
-  iban: column.text,
-  bic: column.text,
-  accountId: column.orNull(column.reference),
-  journalId: column.reference,
-  isDefault: column.boolean,
-})
-
-export const axes = column.table('axes', {
-  id: column.id,
-  code: column.text,
-  name: column.text,
-  defaultSectionId: column.orNull(column.reference),
-})
-
-export const sections = column.table('sections', {
-  id: column.id,
-  axisId: column.reference,
-  code: column.text,
-  name: column.text,
-  accountRoots: column.texts,
-  closed: column.boolean,
-})
-
-export const exercices = column.table('exercices', {
-  id: column.id,
-  startDate: column.plain,
-  endDate: column.plain,
-  lettering: column.column<'MONO' | 'MULTI'>('plain'),
-  closedAt: column.orNull(column.plain),
-  closedById: column.orNull(column.plain),
-  closedByFirstName: column.orNull(column.text),
-  closedByLastName: column.orNull(column.text),
 })
 
 export const entries = column.table('entries', {
@@ -327,7 +222,6 @@ function textArrayLiteral(texts: string[]): string {
 
 /** The text form of the composite type `address`, for COPY and for `$1::grandlivre.address`. */
 export function addressLiteral(address: Address): string {
-  const { number, locatingIndex, streetType, streetName, complement, postalCode, city, country } = address
-  const parts = [number, locatingIndex, streetType, streetName, complement, postalCode, city, country]
-  return `(${parts.map((part) => (part === null ? '' : quoted(part))).join(',')})`
+  const fields = addressFields.map((field) => address[field])
+  return `(${fields.map((field) => (field === null ? '' : quoted(field))).join(',')})`
 }

@@ -2,8 +2,10 @@
  * Statements of staff commands on tenants and their folders: as the owner of the tables, not subject to row-level
  * security.
  */
+
 import type { ClientBase } from 'pg'
-import type { Address, FolderKey } from '../formats/rows.ts'
+import type { Address } from '../formats/items/accounts/address.ts'
+import type { FolderKey } from '../formats/rows.ts'
 import { addressLiteral } from './load.ts'
 
 export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {

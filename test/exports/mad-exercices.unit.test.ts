@@ -1,9 +1,10 @@
 /** The names and durations of fiscal years in the file of a full export. */
+
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { dayIn } from '../../src/exports/read/day.ts'
 import { collectionTag } from '../../src/exports/render/collections.ts'
-import { exerciceItems } from '../../src/formats/mad/collections/exercice.ts'
+import { exerciceItems } from '../../src/formats/items/exercice.ts'
 
 describe('fiscal years', () => {
   const year = (start: string, end: string) => ({
@@ -23,7 +24,7 @@ describe('fiscal years', () => {
     year('2027-01-01', '2027-01-31'),
   ]
   const itemsOn = (day: string) =>
-    exerciceItems(years, day) as { name: string; period: { duration: number } }[]
+    JSON.parse(JSON.stringify(exerciceItems(years, day))) as { name: string; period: { duration: number } }[]
 
   test.each([
     ['2023-06-30', 'N+1 N+2 N+3 N+4'],

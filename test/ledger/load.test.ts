@@ -1,22 +1,12 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  type AccountRow,
-  blankMovement,
-  type CompanyRow,
-  type EntryRow,
-  type MovementRow,
-} from '../../src/formats/rows.ts'
+import { type AccountRow, accountTable } from '../../src/formats/items/accounts/account.ts'
+import { type CompanyRow, companyTable } from '../../src/formats/items/accounts/company.ts'
+import { exerciceTable } from '../../src/formats/items/exercice.ts'
+import { journalTable } from '../../src/formats/items/journal.ts'
+import { blankMovement, type EntryRow, type MovementRow } from '../../src/formats/rows.ts'
 import { IdSource } from '../../src/ledger/ids.ts'
-import {
-  accounts,
-  companies,
-  entries,
-  exercices,
-  journals,
-  movements,
-  TableWriter,
-} from '../../src/ledger/load.ts'
+import { entries, movements, TableWriter } from '../../src/ledger/load.ts'
 import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants.sql.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -95,7 +85,7 @@ function company(accountId: string, changes: Partial<CompanyRow>): CompanyRow {
 
 test('any text is read back unchanged', async () => {
   const rows = hostileTexts.map((name) => account({ name }))
-  await loadOne(accounts, ...rows)
+  await loadOne(accountTable, ...rows)
   const { rows: loaded } = await client.query('select name from accounts where folder_id = $1 order by id', [
     key.folderId,
   ])
@@ -119,9 +109,9 @@ test('texts in arrays, addresses and JSON are read back unchanged', async () => 
     complement: 'a\tb\n,()',
     postalCode: ' ',
   }
-  await loadOne(accounts, row)
+  await loadOne(accountTable, row)
   await loadOne(
-    companies,
+    companyTable,
     company(row.id, { ibans: hostileTexts, contacts, address: { ...address, city: 'NULL', country: null } }),
   )
   const { rows } = await client.query(
@@ -138,9 +128,9 @@ test('texts in arrays, addresses and JSON are read back unchanged', async () => 
 test('an absent address stays distinct from an address of nulls, and lists stay empty', async () => {
   const [without, blank] = [account(), account()]
   const nulls = { number: null, locatingIndex: null, streetType: null, streetName: null, complement: null }
-  await loadOne(accounts, without, blank)
+  await loadOne(accountTable, without, blank)
   await loadOne(
-    companies,
+    companyTable,
     company(without.id, {}),
     company(blank.id, { address: { ...nulls, postalCode: null, city: null, country: null } }),
   )
@@ -164,7 +154,7 @@ test.each([
     'companies.miscellaneous',
   ],
 ])('a NUL character in %s is refused with the name of the column', (_what, row, column) => {
-  const writer = new TableWriter(client, companies)
+  const writer = new TableWriter(client, companyTable)
   expect(() => writer.add(row('1'))).toThrow(`${column} contains the character NUL`)
   expect(writer.pendingBytes).toBe(0)
 })
@@ -174,8 +164,8 @@ async function ledgerParts() {
   const row = account()
   const [exerciceId, journalId] = [ids.next(), ids.next()]
   const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
-  await loadOne(accounts, row)
-  await loadOne(exercices, {
+  await loadOne(accountTable, row)
+  await loadOne(exerciceTable, {
     ...key,
     id: exerciceId,
     startDate: '2024-01-01',
@@ -183,7 +173,7 @@ async function ledgerParts() {
     lettering: 'MONO',
     ...open,
   })
-  await loadOne(journals, {
+  await loadOne(journalTable, {
     ...key,
     id: journalId,
     code: 'OD',
@@ -267,7 +257,7 @@ test('dates, times, rates and metadata of an entry are read back unchanged', asy
 })
 
 test('a batch that the database refuses leaves the connection usable and loads nothing', async () => {
-  const writer = new TableWriter(client, accounts)
+  const writer = new TableWriter(client, accountTable)
   await client.query('begin')
   for (let index = 0; index < 20_000; index++) writer.add(wrongAtLast(index))
   await expect(writer.flush()).rejects.toThrow(/accounts_number_check/)
@@ -294,7 +284,7 @@ function wrongAtLast(index: number): AccountRow {
 }
 
 test('rows added while a flush runs belong to the next one', async () => {
-  const writer = new TableWriter(client, accounts)
+  const writer = new TableWriter(client, accountTable)
   writer.add(account({ name: 'first' }))
   const flushed = writer.flush()
   writer.add(account({ name: 'second' }))

@@ -3,20 +3,17 @@
  * companies and employees, journals, banks and analytic axes. General accounts, journals and axes are those of
  * `chart.json`; a closed account is for old years, and no entry may use it.
  */
+
 import { strict as assert } from 'node:assert'
-import type {
-  AccountRow,
-  AxisRow,
-  BankRow,
-  CompanyRow,
-  EmployeeRow,
-  FolderKey,
-  JournalRow,
-  JournalType,
-  PaymentRow,
-  SectionRow,
-  VatCodeRow,
-} from '../../../src/formats/rows.ts'
+import type { AccountRow } from '../../../src/formats/items/accounts/account.ts'
+import type { CompanyRow } from '../../../src/formats/items/accounts/company.ts'
+import type { EmployeeRow } from '../../../src/formats/items/accounts/employee.ts'
+import type { VatCodeRow } from '../../../src/formats/items/accounts/vat.ts'
+import type { AxisRow, SectionRow } from '../../../src/formats/items/axis.ts'
+import type { BankRow } from '../../../src/formats/items/bank.ts'
+import type { JournalRow, JournalType } from '../../../src/formats/items/journal.ts'
+import type { PaymentRow } from '../../../src/formats/items/payment.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import tables from './chart.json' with { type: 'json' }
 import type { Random } from './random.ts'
 import { bankDetails } from './seed-identifiers.ts'

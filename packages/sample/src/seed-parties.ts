@@ -1,13 +1,10 @@
 /** The companies and people of the third-party accounts of a seeded folder. */
 
-import type {
-  Address,
-  CompanyRow,
-  Contact,
-  EmployeeRow,
-  FolderKey,
-  Miscellaneous,
-} from '../../../src/formats/rows.ts'
+import type { Address } from '../../../src/formats/items/accounts/address.ts'
+import type { CompanyRow } from '../../../src/formats/items/accounts/company.ts'
+import type { EmployeeRow } from '../../../src/formats/items/accounts/employee.ts'
+import type { Contact, Miscellaneous } from '../../../src/formats/items/accounts/party.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import type { Random } from './random.ts'
 import { bankDetails, nir, siren } from './seed-identifiers.ts'
 import words from './words.json' with { type: 'json' }

@@ -2,6 +2,15 @@
 
 import type { ClientBase } from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import { accountTable } from '../../../src/formats/items/accounts/account.ts'
+import { companyTable } from '../../../src/formats/items/accounts/company.ts'
+import { employeeTable } from '../../../src/formats/items/accounts/employee.ts'
+import { vatTable } from '../../../src/formats/items/accounts/vat.ts'
+import { axisTable, sectionTable } from '../../../src/formats/items/axis.ts'
+import { bankTable } from '../../../src/formats/items/bank.ts'
+import { exerciceTable } from '../../../src/formats/items/exercice.ts'
+import { journalTable } from '../../../src/formats/items/journal.ts'
+import { paymentTable } from '../../../src/formats/items/payment.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
 import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
@@ -202,15 +211,15 @@ async function loadChart(
     bytes += writer.pendingBytes
     await writer.flush()
   }
-  await copy(load.payments, chart.payments)
-  await copy(load.vatCodes, chart.vatCodes)
-  await copy(load.accounts, chart.accounts)
-  await copy(load.companies, chart.companies)
-  await copy(load.employees, chart.employees)
-  await copy(load.journals, chart.journals)
-  await copy(load.banks, chart.banks)
-  await copy(load.axes, chart.axes)
-  await copy(load.sections, chart.sections)
+  await copy(paymentTable, chart.payments)
+  await copy(vatTable, chart.vatCodes)
+  await copy(accountTable, chart.accounts)
+  await copy(companyTable, chart.companies)
+  await copy(employeeTable, chart.employees)
+  await copy(journalTable, chart.journals)
+  await copy(bankTable, chart.banks)
+  await copy(axisTable, chart.axes)
+  await copy(sectionTable, chart.sections)
   const [before, current] = exercices as [SeededFolder['exercices'][0], SeededFolder['exercices'][0]]
   const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
   const closed = {
@@ -220,7 +229,7 @@ async function loadChart(
     closedByLastName: 'Lefèvre',
   }
   const row = ({ id, start, end }: typeof before) => ({ ...key, id, startDate: start, endDate: end })
-  await copy(load.exercices, [
+  await copy(exerciceTable, [
     { ...row(before), lettering: 'MONO', ...closed },
     { ...row(current), lettering: 'MULTI', ...open },
   ])

@@ -7,10 +7,11 @@
  * - Movements are summed by the id of their account; numbers and names are joined to the sums.
  * - The sum of bigints is a numeric, which is exact at any size.
  */
+
 import type pg from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
-import type { BalanceView } from '../../formats/collection-rows.ts'
+import type { BalanceView } from '../../formats/items/accounts/balance.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { Selection } from '../selection.ts'
 import { entryConditions, inExercices, movementConditions, type ResolvedSelection } from './movements.sql.ts'

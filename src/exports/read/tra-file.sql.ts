@@ -1,6 +1,8 @@
 /** What a TRA file needs from the folder in addition to the collections. */
+
 import type pg from 'pg'
-import type { SimplifiedAccount, VatCodeView } from '../../formats/collection-rows.ts'
+import type { VatCodeView } from '../../formats/items/accounts/vat.ts'
+import type { SimplifiedAccount } from '../../formats/items/values.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { NumberedAccount } from '../../formats/tra/accounts/third-parties.ts'
 import { isForeign } from './columns.sql.ts'

@@ -1,16 +1,15 @@
 /** The collections of a folder as JSON texts: parts of the full export, and answers of their own routes. */
+
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
-import { accountItem } from '../../formats/mad/collections/account.ts'
-import { exerciceItems } from '../../formats/mad/collections/exercice.ts'
-import {
-  accountingFolderItem,
-  axisItem,
-  bankItem,
-  journalItem,
-  paymentItem,
-} from '../../formats/mad/collections/items.ts'
+import { accountingFolderItem } from '../../formats/items/accounting-folder.ts'
+import { accountItem } from '../../formats/items/accounts/account.ts'
+import { axisItem } from '../../formats/items/axis.ts'
+import { bankItem } from '../../formats/items/bank.ts'
+import { exerciceItems } from '../../formats/items/exercice.ts'
+import { journalItem } from '../../formats/items/journal.ts'
+import { paymentItem } from '../../formats/items/payment.ts'
 import { formatRevisions } from '../../formats/mad/revisions.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import {

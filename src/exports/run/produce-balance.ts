@@ -1,4 +1,4 @@
-import { balanceItem } from '../../formats/mad/collections/items.ts'
+import { balanceItem } from '../../formats/items/accounts/balance.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { readAccountIds, readBalance } from '../read/balance.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'

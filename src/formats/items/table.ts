@@ -103,15 +103,18 @@ export const blank = <Of extends Table>({ columns }: Of) =>
     Object.entries(columns).flatMap(([member, { isNullable }]) => (isNullable ? [[member, null]] : [])),
   ) as { [Member in keyof RowOf<Of> as null extends RowOf<Of>[Member] ? Member : never]: null }
 
-export type BookKind =
-  | 'payments'
-  | 'vatCodes'
-  | 'accounts'
-  | 'journals'
-  | 'banks'
-  | 'axes'
-  | 'sections'
-  | 'exercices'
+/** What entries refer to: each kind before those that refer to it. */
+export const bookKinds = [
+  'payments',
+  'vatCodes',
+  'accounts',
+  'journals',
+  'banks',
+  'axes',
+  'sections',
+  'exercices',
+] as const
+export type BookKind = (typeof bookKinds)[number]
 
 /** The id in the database of an id in a file. */
 export type IdOf = (kind: BookKind, id: string) => string

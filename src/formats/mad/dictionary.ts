@@ -5,8 +5,8 @@
  * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
  */
 
+import { type JournalType, journalTypeLabels } from '../items/journal.ts'
 import { paymentMode } from '../payment.ts'
-import { journalTypeLabels } from './collections/journal.ts'
 import { type Piece, pieceOf } from './words.ts'
 
 export interface DictionaryRows {
@@ -73,7 +73,7 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
     producerId: id,
     customerReferenceCode: code,
     name,
-    type: journalTypeLabels[type] ?? type,
+    type: journalTypeLabels[type as JournalType],
   }))
   const thirdParties = fragmentsById(rows.thirdParties, ({ code, name }) => ({ name, code }))
   return {

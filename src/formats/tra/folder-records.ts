@@ -3,10 +3,11 @@
  */
 
 import type { Buffer } from 'node:buffer'
-import type { ExerciceView, FolderView } from '../collection-rows.ts'
+import type { FolderView } from '../items/accounting-folder.ts'
+import type { Address } from '../items/accounts/address.ts'
+import type { ExerciceView } from '../items/exercice.ts'
 import { inUnits } from '../minor-units.ts'
 import { paymentMode } from '../payment.ts'
-import type { Address } from '../rows.ts'
 import type { CollectiveAccounts } from './accounts/nature.ts'
 import { countryCode } from './country-code.ts'
 import { dayText, LineWriter } from './layouts/fixed-width.ts'

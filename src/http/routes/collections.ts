@@ -8,11 +8,17 @@ import { dayIn } from '../../exports/read/day.ts'
 import { readSelected } from '../../exports/read/selected.sql.ts'
 import type { FolderCollection } from '../../exports/render/collections.ts'
 import { collectionTag } from '../../exports/render/collections.ts'
+import { AccountingFolder, Society } from '../../formats/items/accounting-folder.ts'
+import { Account } from '../../formats/items/accounts/account.ts'
+import { AnalyticalAxe } from '../../formats/items/axis.ts'
+import { Bank } from '../../formats/items/bank.ts'
+import { Exercice } from '../../formats/items/exercice.ts'
+import { Journal } from '../../formats/items/journal.ts'
+import { Payment } from '../../formats/items/payment.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
 import { conditionalRequest, streamRequest } from '../schemas/answer-headers.ts'
-import * as item from '../schemas/collection-schemas.ts'
 import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 
@@ -59,7 +65,7 @@ const society = tokenRoute({
   summary: 'The folders that the token opens: those of a firm, or the one of a company token',
   query: z.strictObject({}),
   headers: streamRequest,
-  answers: { 200: streamedAnswer(z.array(item.Society), item.Society) },
+  answers: { 200: streamedAnswer(z.array(Society), Society) },
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId, folderId } = principal
     const representation = representationFor(c)
@@ -72,12 +78,12 @@ const society = tokenRoute({
 })
 
 export const collectionRoutes: readonly Route[] = [
-  collectionRoute('accountingFolder', 'The folder itself', item.AccountingFolder),
-  collectionRoute('payments', 'Modes of payment', item.Payment),
-  collectionRoute('banks', 'Bank accounts', item.Bank),
-  collectionRoute('journals', 'Journals', item.Journal),
-  collectionRoute('accounts', 'The chart of accounts, with companies and employees', item.Account),
-  collectionRoute('exercices', 'Fiscal years', item.Exercice),
-  collectionRoute('analytics', 'Analytical axes with their sections', item.AnalyticalAxe),
+  collectionRoute('accountingFolder', 'The folder itself', AccountingFolder),
+  collectionRoute('payments', 'Modes of payment', Payment),
+  collectionRoute('banks', 'Bank accounts', Bank),
+  collectionRoute('journals', 'Journals', Journal),
+  collectionRoute('accounts', 'The chart of accounts, with companies and employees', Account),
+  collectionRoute('exercices', 'Fiscal years', Exercice),
+  collectionRoute('analytics', 'Analytical axes with their sections', AnalyticalAxe),
   society,
 ]

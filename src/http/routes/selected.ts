@@ -2,6 +2,7 @@
  * The routes that export a selection: movements, their digests, entries, and balances. Each checks its selection before any
  * of it is read.
  */
+
 import { z } from '@hono/zod-openapi'
 import type { Pool } from 'pg'
 import { blocksText, headOf, isKept } from '../../exports/blocks/block.ts'
@@ -11,12 +12,12 @@ import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
 import { type SelectedItems, selectionTag } from '../../exports/selection.ts'
 import { streamedForms } from '../../formats/file-formats.ts'
+import { AccountBalance } from '../../formats/items/accounts/balance.ts'
 import { refuse } from '../../ledger/changes/refuse.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
 import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
 import { Block, ChangesLine } from '../schemas/changes-schema.ts'
-import { AccountBalance } from '../schemas/collection-schemas.ts'
 import { Entry, Movement } from '../schemas/movement-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'

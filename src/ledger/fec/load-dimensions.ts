@@ -1,11 +1,16 @@
 /** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
 
 import type { ClientBase } from 'pg'
+import { type AccountRow, accountTable } from '../../formats/items/accounts/account.ts'
+import { companyTable, namedCompany } from '../../formats/items/accounts/company.ts'
+import { employeeTable, namedEmployee } from '../../formats/items/accounts/employee.ts'
+import { type JournalRow, journalTable } from '../../formats/items/journal.ts'
+import { paymentTable } from '../../formats/items/payment.ts'
 import type { TableOf } from '../../formats/items/table.ts'
 import * as column from '../../formats/items/table.ts'
-import type { AccountRow, CompanyRow, EmployeeRow, FolderKey, JournalRow } from '../../formats/rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { accounts, companies, employees, journals, payments, TableWriter } from '../load.ts'
+import { TableWriter } from '../load.ts'
 import type { LedgerFields } from './filed.ts'
 import { fileAccounts, fileJournals, knownAccounts, knownJournals, paymentIds } from './import-fec.sql.ts'
 import {
@@ -31,9 +36,9 @@ export interface Dimensions {
 
 type FiledNames = Pick<KnownAccount, 'filedNumber' | 'filedName' | 'auxiliaryNumber' | 'auxiliaryName'>
 export const filedAccounts: TableOf<AccountRow & FiledNames> = {
-  name: accounts.name,
+  name: accountTable.name,
   columns: {
-    ...accounts.columns,
+    ...accountTable.columns,
     filedNumber: column.orNull(column.text),
     filedName: column.orNull(column.text),
     auxiliaryNumber: column.orNull(column.text),
@@ -41,8 +46,8 @@ export const filedAccounts: TableOf<AccountRow & FiledNames> = {
   },
 }
 const filedJournals: TableOf<JournalRow & { filedName: string }> = {
-  name: journals.name,
-  columns: { ...journals.columns, filedName: column.text },
+  name: journalTable.name,
+  columns: { ...journalTable.columns, filedName: column.text },
 }
 
 /** Existing accounts, journals and payment modes keep the names their users gave them. */
@@ -68,8 +73,8 @@ async function loadAccounts(
 ): Promise<Pick<Dimensions, 'accounts' | 'renumberedAccounts'>> {
   const numbered = numberAccounts(found.values(), await knownAccounts(client, key))
   const accountWriter = new TableWriter(client, filedAccounts)
-  const companyWriter = new TableWriter(client, companies)
-  const employeeWriter = new TableWriter(client, employees)
+  const companyWriter = new TableWriter(client, companyTable)
+  const employeeWriter = new TableWriter(client, employeeTable)
   const byKey: Dimensions['accounts'] = new Map()
   const toFile: (FiledNames & { id: string })[] = []
   for (const { account, number, known } of numbered) {
@@ -87,8 +92,8 @@ async function loadAccounts(
     const name = nameOf(account)
     const links = { counterpartAccountId: null, correspondanceAccountId: null }
     accountWriter.add({ ...key, id, number, name, closed: false, ...links, ...filed })
-    if (party === 'company') companyWriter.add(companyRow(key, id, name))
-    if (party === 'employee') employeeWriter.add(employeeRow(key, id, name))
+    if (party === 'company') companyWriter.add(namedCompany(key, id, name))
+    if (party === 'employee') employeeWriter.add(namedEmployee(key, id, name))
   }
   await fileAccounts(client, key, toFile)
   await accountWriter.flush()
@@ -138,7 +143,7 @@ async function loadPayments(
   found: ReadonlySet<string>,
 ): Promise<Map<string, string>> {
   const idOf = await paymentIds(client, key)
-  const writer = new TableWriter(client, payments)
+  const writer = new TableWriter(client, paymentTable)
   for (const code of found) {
     if (idOf.has(code)) continue
     const id = ids.next()
@@ -147,31 +152,4 @@ async function loadPayments(
   }
   await writer.flush()
   return idOf
-}
-
-export function companyRow(key: FolderKey, accountId: string, name: string): CompanyRow {
-  const unknown = { siren: null, ceo: null, paymentId: null, vatId: null, address: null }
-  const noActivity = { apeProducerId: null, apeCode: null, apeName: null }
-  return { ...key, accountId, name, ...unknown, ...noActivity, ibans: [], contacts: [], miscellaneous: null }
-}
-
-/** The whole label becomes the last name: a FEC does not mark the first name. */
-export function employeeRow(key: FolderKey, accountId: string, name: string): EmployeeRow {
-  return {
-    ...key,
-    accountId,
-    firstName: null,
-    lastName: name,
-    email: null,
-    phoneNumber: null,
-    phoneNumberBis: null,
-    nir: null,
-    profession: null,
-    paymentId: null,
-    address: null,
-    ibans: [],
-    contacts: [],
-    miscellaneous: null,
-    doubtfulAccountId: null,
-  }
 }

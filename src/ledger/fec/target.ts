@@ -1,9 +1,11 @@
 /** Finds or creates the folder of an import and the exercice in it. */
+
 import type { ClientBase } from 'pg'
+import { exerciceTable } from '../../formats/items/exercice.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { checkSiren, createTenantOf, folderWithId } from '../import/folder-target.ts'
-import { exercices, TableWriter } from '../load.ts'
+import { TableWriter } from '../load.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
@@ -103,7 +105,7 @@ export async function prepareExercice(
     await ids.reserve(1)
     const id = ids.next()
     const { schemaId, folderId } = folder
-    const writer = new TableWriter(client, exercices)
+    const writer = new TableWriter(client, exerciceTable)
     const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
     writer.add({
       schemaId,

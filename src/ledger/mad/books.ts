@@ -3,40 +3,21 @@
  * checked: each item by its schema, ids and codes for being unique, and what items repeat of each other for being the
  * same.
  */
-import type { z } from 'zod'
-import { addressItem } from '../../formats/mad/collections/address.ts'
-import { monthsOf } from '../../formats/mad/collections/exercice.ts'
-import { journalTypeLabels } from '../../formats/mad/collections/journal.ts'
-import {
-  accountItems,
-  accountingFolder,
-  addressOf,
-  axis,
-  bank,
-  exercice,
-  type FileAddress,
-  type FileCompany,
-  type FileFolder,
-  journalItem,
-  metadata,
-  paymentItem,
-} from '../../formats/mad/read/item-schemas.ts'
+
+import { AccountingFolder, type FileFolder } from '../../formats/items/accounting-folder.ts'
+import { accountShape, type FileAccount } from '../../formats/items/accounts/account.ts'
+import { addressItem, addressOf, type FileAddress } from '../../formats/items/accounts/address.ts'
+import type { FileVat } from '../../formats/items/accounts/vat.ts'
+import { AnalyticalAxe, type FileAxis } from '../../formats/items/axis.ts'
+import { Bank, type FileBank } from '../../formats/items/bank.ts'
+import { Exercice, type FileExercice, monthsOf } from '../../formats/items/exercice.ts'
+import { type FileJournal, Journal, journalTypeLabels } from '../../formats/items/journal.ts'
+import { type FilePayment, Payment } from '../../formats/items/payment.ts'
+import { metadata } from '../../formats/mad/read/item-schemas.ts'
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
 import type { FileProblems, Path } from '../../formats/mad/read/problems.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
-import { partyKind } from '../../formats/party-kind.ts'
 import { paymentMode } from '../../formats/payment.ts'
-
-export type FileAccount =
-  | z.output<typeof accountItems.general>
-  | z.output<typeof accountItems.company>
-  | z.output<typeof accountItems.employee>
-export type FileJournal = z.output<typeof journalItem>
-export type FileBank = z.output<typeof bank>
-export type FilePayment = z.output<typeof paymentItem>
-export type FileExercice = z.output<typeof exercice>
-export type FileAxis = z.output<typeof axis>
-export type FileVat = NonNullable<FileCompany['vat']>
 
 export interface FileSection {
   producerId: string
@@ -165,7 +146,7 @@ export class Books {
   }
 
   #takeFolder(item: FileItem): void {
-    this.folder = readItem(accountingFolder, item, this.problems)
+    this.folder = readItem(AccountingFolder, item, this.problems)
     this.#checkAddress(this.folder?.address)
   }
 
@@ -177,7 +158,7 @@ export class Books {
   }
 
   #takePayment(item: FileItem): void {
-    const read = readItem(paymentItem, item, this.problems)
+    const read = readItem(Payment, item, this.problems)
     if (read === undefined) return
     this.#keep(this.payments, read, item)
     const { code } = paymentMode(read.additionalProducerProperties.code)
@@ -191,7 +172,7 @@ export class Books {
   }
 
   #takeBank(item: FileItem): void {
-    const read = readItem(bank, item, this.problems)
+    const read = readItem(Bank, item, this.problems)
     if (read === undefined) return
     this.#keep(this.banks, read, item)
     const at = { item: pathOf(item), path: [] }
@@ -204,12 +185,12 @@ export class Books {
   }
 
   #takeJournal(item: FileItem): void {
-    const read = readItem(journalItem, item, this.problems)
+    const read = readItem(Journal, item, this.problems)
     if (read === undefined) return
     this.#keep(this.journals, read, item)
     const at = { item: pathOf(item), path: [] }
     this.#checkUnique('journal', read.customerReferenceCode, within(at, 'customerReferenceCode'))
-    const label = journalTypeLabels[read.additionalProducerProperties.type]!
+    const label = journalTypeLabels[read.additionalProducerProperties.type]
     if (read.type !== label) this.problems.add(at.item, ['type'], read.type, `${label} is expected`)
     this.#checks.push(() => this.checkAccount(read.counterpartAccount, within(at, 'counterpartAccount')))
   }
@@ -217,9 +198,8 @@ export class Books {
   #takeAccount(item: FileItem): void {
     const { value } = item
     const number = typeof value === 'object' && value !== null && 'number' in value ? value.number : undefined
-    const party = partyKind(typeof number === 'string' ? number : '')
-    const kind = party === undefined ? 'general' : party === 'employee' ? 'employee' : 'company'
-    const read: FileAccount | undefined = readItem(accountItems[kind], item, this.problems)
+    const shape = accountShape(typeof number === 'string' ? number : '')
+    const read: FileAccount | undefined = readItem(shape, item, this.problems)
     if (read === undefined) return
     this.#keep(this.accounts, read, item)
     if ('company' in read) this.#checkAddress(read.company.address)
@@ -260,7 +240,7 @@ export class Books {
   }
 
   #takeExercice(item: FileItem): void {
-    const read = readItem(exercice, item, this.problems)
+    const read = readItem(Exercice, item, this.problems)
     if (read === undefined) return
     this.#keep(this.exercices, read, item)
     const { start, end, duration, closed } = read.period
@@ -285,7 +265,7 @@ export class Books {
   }
 
   #takeAxis(item: FileItem): void {
-    const read = readItem(axis, item, this.problems)
+    const read = readItem(AnalyticalAxe, item, this.problems)
     if (read === undefined) return
     this.#keep(this.axes, read, item)
     const at = { item: pathOf(item), path: [] }

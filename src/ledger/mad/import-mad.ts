@@ -6,9 +6,10 @@
  * first reading is short; the members may have any order. Then the entries, in the transaction that loads them. After
  * the first problem nothing more is loaded, and the check goes on to find further ones.
  */
+
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
-import { addressOf } from '../../formats/mad/read/item-schemas.ts'
+import { addressOf } from '../../formats/items/accounts/address.ts'
 import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { rememberLetterings } from '../events.sql.ts'

@@ -1,5 +1,7 @@
 /** Checks the entries of a MAD file against its books, and loads them. */
 import type { ClientBase } from 'pg'
+import type { FileExercice } from '../../formats/items/exercice.ts'
+import type { IdOf } from '../../formats/items/table.ts'
 import { entry, type FileEntry, type FileMovement } from '../../formats/mad/read/item-schemas.ts'
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
@@ -8,8 +10,7 @@ import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../format
 import { EntryNumbers } from '../entry-numbers.ts'
 import { EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
 import { compared, entries, movements } from '../load.ts'
-import { type Books, type FileExercice, type Place, within } from './books.ts'
-import type { IdOf } from './load-books.ts'
+import { type Books, type Place, within } from './books.ts'
 
 export interface EntryTarget extends FolderKey {
   books: Books

@@ -4,24 +4,32 @@
  */
 
 import type { ClientBase } from 'pg'
+import { accountTable } from '../../formats/items/accounts/account.ts'
+import { companyTable } from '../../formats/items/accounts/company.ts'
+import { employeeTable } from '../../formats/items/accounts/employee.ts'
+import { vatTable } from '../../formats/items/accounts/vat.ts'
+import { axisTable, sectionTable } from '../../formats/items/axis.ts'
+import { bankTable } from '../../formats/items/bank.ts'
+import { exerciceTable } from '../../formats/items/exercice.ts'
+import { journalTable } from '../../formats/items/journal.ts'
+import { paymentTable } from '../../formats/items/payment.ts'
 import { columnsOf, type Table } from '../../formats/items/table.ts'
 import { paymentModes, shownPaymentCode } from '../../formats/payment.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import * as load from '../load.ts'
 import { tablesOfLedger } from '../tenants.sql.ts'
 
 /** Each before those that refer to it. */
 const tables = [
-  load.payments,
-  load.vatCodes,
-  load.accounts,
-  load.companies,
-  load.employees,
-  load.journals,
-  load.banks,
-  load.axes,
-  load.sections,
-  load.exercices,
+  paymentTable,
+  vatTable,
+  accountTable,
+  companyTable,
+  employeeTable,
+  journalTable,
+  bankTable,
+  axisTable,
+  sectionTable,
+  exerciceTable,
 ]
 
 /** What is unique in a folder beside ids. The last column is a text. */
@@ -81,9 +89,9 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
       key,
     )
     written += inserted.rowCount!
-    if (table !== load.exercices) written += await updateBooks(client, key, table)
+    if (table !== exerciceTable) written += await updateBooks(client, key, table)
   }
-  const columns = columnsOf(load.exercices)
+  const columns = columnsOf(exerciceTable)
   // The others differ still, and are written and counted at the end.
   const lengthened = await client.query<{ isAsFiled: boolean }>(
     `update grandlivre.exercices t
@@ -103,7 +111,7 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
  */
 export async function endBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
   const key = [schemaId, folderId]
-  let written = await updateBooks(client, key, load.exercices)
+  let written = await updateBooks(client, key, exerciceTable)
   for (const name of tablesOfLedger.filter((each) => tables.some((table) => table.name === each))) {
     const deleted = await client.query(
       `delete from grandlivre.${name} t where ${ofFolder}

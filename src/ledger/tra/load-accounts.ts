@@ -1,11 +1,14 @@
 /** Loads the accounts of a TRA file, with their companies and employees. */
+
 import type { ClientBase } from 'pg'
+import { type CompanyRow, companyTable, namedCompany } from '../../formats/items/accounts/company.ts'
+import { type EmployeeRow, employeeTable, namedEmployee } from '../../formats/items/accounts/employee.ts'
 import { partyKind } from '../../formats/party-kind.ts'
-import type { CompanyRow, EmployeeRow, FolderKey } from '../../formats/rows.ts'
-import { companyRow, employeeRow, filedAccounts } from '../fec/load-dimensions.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import { filedAccounts } from '../fec/load-dimensions.ts'
 import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
 import type { IdSource } from '../ids.ts'
-import { companies, employees, TableWriter } from '../load.ts'
+import { TableWriter } from '../load.ts'
 import { mergedOrder } from './merged-order.ts'
 import type { TraGeneralAccount, TraParameters, TraThirdParty } from './parameters.ts'
 
@@ -50,8 +53,8 @@ export async function loadAccounts(
   for (const { code, collective } of parameters.thirdParties.values())
     if (!thirdParties.has(code) && general.has(collective)) thirdParties.set(code, general.get(collective)!)
   const accounts = new TableWriter(client, filedAccounts)
-  const companyRows = new TableWriter(client, companies)
-  const employeeRows = new TableWriter(client, employees)
+  const companyRows = new TableWriter(client, companyTable)
+  const employeeRows = new TableWriter(client, employeeTable)
   for (const { account, id, number } of numbered) {
     const { name, cgn, cae, filedNumber, filedName, auxiliaryNumber, auxiliaryName } = account
     const correspondence = cgn?.correspondence
@@ -155,7 +158,7 @@ function companyOf(key: FolderKey, id: string, name: string, party: Party): Comp
   const none = { lastname: null, role: null, email: null }
   const isKnown = firstName !== null || phoneNumber !== null
   return {
-    ...companyRow(key, id, name),
+    ...namedCompany(key, id, name),
     siren: party.siret ?? null,
     paymentId: party.paymentId,
     address: party.address ?? null,
@@ -167,7 +170,7 @@ function companyOf(key: FolderKey, id: string, name: string, party: Party): Comp
 
 function employeeOf(key: FolderKey, id: string, name: string, party: Party): EmployeeRow {
   return {
-    ...employeeRow(key, id, name),
+    ...namedEmployee(key, id, name),
     firstName: party.firstName ?? null,
     phoneNumber: party.phoneNumber ?? null,
     paymentId: party.paymentId,

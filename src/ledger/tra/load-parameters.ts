@@ -1,10 +1,15 @@
 /** Loads what the entries of a TRA file refer to, in the caller's transaction, with new ids. */
 
 import type { ClientBase } from 'pg'
-import type { TableOf } from '../../formats/items/table.ts'
+import { vatTable } from '../../formats/items/accounts/vat.ts'
+import { axisTable, sectionTable } from '../../formats/items/axis.ts'
+import { bankTable } from '../../formats/items/bank.ts'
+import { closedAtNoon, exerciceTable } from '../../formats/items/exercice.ts'
+import { journalTable } from '../../formats/items/journal.ts'
+import { paymentTable } from '../../formats/items/payment.ts'
+import { blank, type TableOf } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import * as load from '../load.ts'
 import { TableWriter } from '../load.ts'
 import { loadAccounts, type TraAccountIds } from './load-accounts.ts'
 import type { TraParameters } from './parameters.ts'
@@ -46,12 +51,12 @@ export async function loadParameters(
   }
   const codes = [...parameters.payments.keys()]
   const paymentIds = await write(
-    load.payments,
+    paymentTable,
     codes.map((code) => ({ code: parameters.payments.get(code)! })),
   )
   const payments = new Map(codes.map((code, i) => [code, paymentIds[i]!]))
   await write(
-    load.vatCodes,
+    vatTable,
     [...parameters.vatRates].map(([code, rate]) => ({ code, rate })),
   )
   const accounts = await loadAccounts(client, ids, key, parameters, (condition) =>
@@ -61,16 +66,13 @@ export async function loadParameters(
   const banksLeftOut = await loadBanks(write, parameters, accounts, journals)
   const sections = await loadAxes(write, ids, parameters)
   const exerciceIds = await write(
-    load.exercices,
+    exerciceTable,
     parameters.exercices.map(({ start, end, lettering, closedOn }) => ({
       startDate: start,
       endDate: end,
       lettering,
-      // The file has the day alone. Noon exists on every day in every time zone.
-      closedAt: closedOn && `${closedOn} 12:00:00 ${timeZone}`,
-      closedById: null,
-      closedByFirstName: null,
-      closedByLastName: null,
+      ...blank(exerciceTable),
+      closedAt: closedOn && closedAtNoon(closedOn, timeZone),
     })),
   )
   const exercices = parameters.exercices.map(({ start, end }, i) => ({ id: exerciceIds[i]!, start, end }))
@@ -90,7 +92,7 @@ async function loadJournals(
 ): Promise<Map<string, string>> {
   const journals = [...parameters.journals.values()]
   const given = await write(
-    load.journals,
+    journalTable,
     journals.map(({ code, name, type, account, locked }) => ({
       code,
       name,
@@ -115,7 +117,7 @@ async function loadBanks(
   const ofBank = [...parameters.journals.values()].filter(({ type }) => type === 'BQ')
   if (ofBank.length === 0) return parameters.banks.length
   await write(
-    load.banks,
+    bankTable,
     parameters.banks.map(({ account, ...bank }) => {
       const journal = ofBank.find((each) => account !== null && each.account === account) ?? ofBank[0]!
       return {
@@ -140,7 +142,7 @@ async function loadAxes(
   const axisIds = ranks.map(() => ids.next())
   const idOf = new Map(found.map(({ rank, code }) => [sectionKey(`A${rank}`, code), ids.next()]))
   await write(
-    load.axes,
+    axisTable,
     ranks.map((rank, i) => ({
       id: axisIds[i]!,
       code: `A${rank}`,
@@ -149,7 +151,7 @@ async function loadAxes(
     })),
   )
   await write(
-    load.sections,
+    sectionTable,
     found.map(({ code, name, rank }) => ({
       id: idOf.get(sectionKey(`A${rank}`, code))!,
       axisId: axisIds[rank - 1]!,

@@ -1,9 +1,10 @@
 /** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
 
+import type { Address } from '../../formats/items/accounts/address.ts'
+import type { JournalType } from '../../formats/items/journal.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { accountNumber, partyKind } from '../../formats/party-kind.ts'
 import { paymentModes } from '../../formats/payment.ts'
-import type { Address, JournalType } from '../../formats/rows.ts'
 import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import { isDay } from '../../formats/tra/check/line-form.ts'

@@ -261,7 +261,7 @@ describe('CAE', () => {
       name: 'Dupont',
       siren: '12345678200018',
       ceo: null,
-      ape: { producerId: null, code: '4690Z', name: null },
+      ...{ apeProducerId: null, apeCode: '4690Z', apeName: null },
       vat: null,
       contacts: [
         { firstname: 'Chloé', phoneNumber: '+331' },

@@ -1,5 +1,5 @@
 /** A small valid TRA file, line by line, in which tests plant problems. */
-import type { JournalType } from '../../../src/formats/rows.ts'
+import type { JournalType } from '../../../src/formats/items/journal.ts'
 import {
   caeLine,
   cgnLine,
@@ -73,7 +73,7 @@ const supplier = {
     ceo: null,
     payment: { id: '1', code: 'PRLV' },
     address,
-    ape: { producerId: null, code: '4690Z', name: null },
+    ...{ apeProducerId: null, apeCode: '4690Z', apeName: null },
     vat: null,
     ibans: [],
     contacts: [{ firstname: 'Chloé', phoneNumber: '+33100000000' }],

@@ -6,8 +6,13 @@
  */
 
 import type pg from 'pg'
+import { accountTable } from '../../../src/formats/items/accounts/account.ts'
+import { axisTable, sectionTable } from '../../../src/formats/items/axis.ts'
+import { exerciceTable } from '../../../src/formats/items/exercice.ts'
+import { type JournalType, journalTable } from '../../../src/formats/items/journal.ts'
+import { paymentTable } from '../../../src/formats/items/payment.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
-import type { EntryRow, FolderKey, JournalType, MovementRow } from '../../../src/formats/rows.ts'
+import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
 import * as rows from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
 
@@ -201,13 +206,13 @@ export async function insertDimensions(
     items.map((item, i) => row(item, String(first + i)))
   const noCounterpart = { counterpartAccountId: null, correspondanceAccountId: null }
   await write(
-    load.accounts,
+    accountTable,
     numbered(firstAccount, accountNumbers, (number, id) => {
       return { id, number, name: `Compte "${number}" \\ ${label} 😀`, closed: false, ...noCounterpart }
     }),
   )
   await write(
-    load.journals,
+    journalTable,
     numbered(firstJournal, journalTypes, (type, id) => {
       return {
         id,
@@ -220,12 +225,12 @@ export async function insertDimensions(
     }),
   )
   await write(
-    load.payments,
+    paymentTable,
     numbered(firstPayment, paymentCodes, (code, id) => ({ id, code })),
   )
   await client.query('begin')
   await write(
-    load.axes,
+    axisTable,
     ['61', '62'].map((id) => ({
       id,
       code: `AXE${id}`,
@@ -234,7 +239,7 @@ export async function insertDimensions(
     })),
   )
   await write(
-    load.sections,
+    sectionTable,
     numbered(firstSection, sectionAxes, (axisId, id) => {
       return { id, axisId, code: `S${id}`, name: `Section ${id} é ${label}`, accountRoots: [], closed: false }
     }),
@@ -242,7 +247,7 @@ export async function insertDimensions(
   await client.query('commit')
   const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
   await write(
-    load.exercices,
+    exerciceTable,
     exercices.map((exercice) => ({ ...exercice, lettering: 'MONO' as const, ...open })),
   )
 }

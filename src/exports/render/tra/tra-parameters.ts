@@ -1,16 +1,15 @@
 /** The parameter records of a TRA file (docs/spec/tra.md#parameters), rendered from the folder. */
+
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { AppError } from '../../../errors.ts'
-import type {
-  AccountView,
-  AxisView,
-  ExerciceView,
-  FolderView,
-  JournalView,
-  PaymentView,
-  VatCodeView,
-} from '../../../formats/collection-rows.ts'
+import type { FolderView } from '../../../formats/items/accounting-folder.ts'
+import type { AccountView } from '../../../formats/items/accounts/account.ts'
+import type { VatCodeView } from '../../../formats/items/accounts/vat.ts'
+import type { AxisView } from '../../../formats/items/axis.ts'
+import type { ExerciceView } from '../../../formats/items/exercice.ts'
+import type { JournalView } from '../../../formats/items/journal.ts'
+import type { PaymentView } from '../../../formats/items/payment.ts'
 import { partyKind } from '../../../formats/party-kind.ts'
 import { paymentMode } from '../../../formats/payment.ts'
 import type { FolderKey } from '../../../formats/rows.ts'

@@ -5,7 +5,10 @@
 
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
-import type { AccountView, BankView, JournalView, SimplifiedAccount } from '../../collection-rows.ts'
+import type { AccountView } from '../../items/accounts/account.ts'
+import type { BankView } from '../../items/bank.ts'
+import type { JournalView } from '../../items/journal.ts'
+import type { SimplifiedAccount } from '../../items/values.ts'
 import { partyKind } from '../../party-kind.ts'
 import { paymentMode } from '../../payment.ts'
 import { countryCode } from '../country-code.ts'
@@ -79,7 +82,7 @@ export function caeLine(account: AccountView, { code, collective }: ThirdParty):
     .text('TELEPHONE', employee ? employee.phoneNumber : contact?.phoneNumber)
     .key('MODE REGLEMENT', payment && paymentMode(payment.code).code)
     .text('SIRET', company?.siren)
-    .text('APE', company?.ape?.code)
+    .text('APE', company?.apeCode)
     .text('PRENOM', employee ? employee.firstName : contact?.firstname)
     .line()
 }

@@ -1,7 +1,7 @@
 /** The nature of accounts and journals in a TRA file, by number and type (docs/spec/tra.md#cgn, #cae and #jal). */
 
+import type { JournalType } from '../../items/journal.ts'
 import { type PartyKind, partyKind } from '../../party-kind.ts'
-import type { JournalType } from '../../rows.ts'
 
 /** Natures of third-party accounts and of their collective accounts. */
 export const partyNatures = {

@@ -1,5 +1,6 @@
+import type { JournalType } from '../../../formats/items/journal.ts'
+
 /** Guesses the type of a journal from its code, its label and the accounts used in it. A FEC does not state it. */
-import type { JournalType } from '../../../formats/rows.ts'
 
 /** Labels are clearer than codes (CA may be Caisse or Crédit Agricole), so every label is tried before any code. */
 const labels: [RegExp, JournalType][] = [

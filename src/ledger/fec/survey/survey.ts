@@ -5,8 +5,9 @@
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import { type FecProblems, problemsMax } from '../../../formats/fec/problem.ts'
+import type { JournalType } from '../../../formats/items/journal.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
-import type { JournalType, Period } from '../../../formats/rows.ts'
+import type { Period } from '../../../formats/rows.ts'
 import { accountKey, type FecAccount, fecAccount, isNamed, nameAccount, rootOfAuxiliary } from './accounts.ts'
 import { type DatedLine, EntryGroups } from './entries.ts'
 import { LineDays } from './fiscal-year.ts'

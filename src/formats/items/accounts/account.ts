@@ -1,0 +1,74 @@
+/**
+ * Accounts (docs/spec/resources.md#account). The root of the number decides which of three shapes an account has;
+ * partners branch on it. If the company of a 401 or 411 is unknown (a collective account, or a file that names none),
+ * it gets the name of its account, as for auxiliary accounts.
+ */
+import { z } from 'zod'
+import { partyKind } from '../../party-kind.ts'
+import type { FolderKey } from '../../rows.ts'
+import * as column from '../table.ts'
+import { boolean, id, NamedAccount, object, type SimplifiedAccount, text } from '../values.ts'
+import { Company, type CompanyView, companyItem, companyNamed } from './company.ts'
+import { Employee, type EmployeeView, employeeItem, unknownEmployee } from './employee.ts'
+
+/** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
+export const accountTable = column.table('accounts', {
+  id: column.id,
+  /** 1 to 40 digits and capital letters. */
+  number: column.text,
+  name: column.text,
+  closed: column.boolean,
+  counterpartAccountId: column.orNull(column.reference),
+  correspondanceAccountId: column.orNull(column.reference),
+})
+export type AccountRow = column.RowOf<typeof accountTable>
+export interface AccountView extends column.ShownRow<typeof accountTable> {
+  counterpartAccount: SimplifiedAccount | null
+  correspondanceAccount: SimplifiedAccount | null
+  company: CompanyView | null
+  employee: EmployeeView | null
+}
+
+const number = text.regex(/^[0-9A-Z]{1,40}$/, 'an account number is expected: 1 to 40 digits and capitals')
+const head = { producerId: id, number: number.meta({ type: 'string' }), name: text, closed: boolean }
+const counterpartAccount = NamedAccount.nullable()
+
+/** By the kind of party that the root of the number means. */
+export const accountShapes = {
+  general: object({ ...head, counterpartAccount, correspondanceAccount: NamedAccount.nullable() }).meta({
+    description: 'General',
+  }),
+  company: object({ ...head, counterpartAccount, company: Company }).meta({
+    description: 'Roots 401 and 411',
+  }),
+  employee: object({ ...head, employee: Employee }).meta({ description: 'Root 421' }),
+}
+
+export const Account = z.union(Object.values(accountShapes)).meta({ id: 'Account' })
+export type FileAccount = z.output<typeof Account>
+
+export function accountShape(number: string): (typeof accountShapes)[keyof typeof accountShapes] {
+  const party = partyKind(number)
+  if (party === undefined) return accountShapes.general
+  return party === 'employee' ? accountShapes.employee : accountShapes.company
+}
+
+export function accountItem(account: AccountView): z.input<typeof Account> {
+  const { id, number, name, closed, counterpartAccount, correspondanceAccount, company, employee } = account
+  const head = { producerId: id, number, name, closed }
+  const party = partyKind(number)
+  if (party === undefined) return { ...head, counterpartAccount, correspondanceAccount }
+  if (party === 'employee') return { ...head, employee: employeeItem(employee ?? unknownEmployee) }
+  return { ...head, counterpartAccount, company: companyItem(company ?? companyNamed(name)) }
+}
+
+export function accountRow(key: FolderKey, account: FileAccount, idOf: column.IdOf): AccountRow {
+  const { producerId, number, name, closed } = account
+  const idOrNull = (named: SimplifiedAccount | null) => named && idOf('accounts', named.producerId)
+  return {
+    ...{ ...key, id: idOf('accounts', producerId), number, name, closed },
+    counterpartAccountId: 'counterpartAccount' in account ? idOrNull(account.counterpartAccount) : null,
+    correspondanceAccountId:
+      'correspondanceAccount' in account ? idOrNull(account.correspondanceAccount) : null,
+  }
+}

@@ -1,0 +1,74 @@
+/** What the company and the employee of an account have in common. */
+import type { z } from 'zod'
+import { NamedPayment, namedPayment, type PaymentView } from '../payment.ts'
+import * as column from '../table.ts'
+import { boolean, list, object, text, textOrNull } from '../values.ts'
+import { type Address, AddressItem, addressItem, addressOf } from './address.ts'
+
+const Contact = object({
+  firstname: textOrNull,
+  lastname: textOrNull,
+  phoneNumber: textOrNull,
+  role: textOrNull,
+  email: textOrNull,
+})
+export type Contact = z.output<typeof Contact>
+
+export const Miscellaneous = object({
+  referent: textOrNull,
+  language: textOrNull,
+  group: textOrNull,
+  archived: boolean,
+})
+export type Miscellaneous = z.output<typeof Miscellaneous>
+
+export const partyColumns = {
+  paymentId: column.orNull(column.reference),
+  address: column.orNull(column.column<Address>('address')),
+  ibans: column.texts,
+  contacts: column.column<Contact[]>('json'),
+  miscellaneous: column.orNull(column.column<Miscellaneous>('json')),
+}
+
+/** Stored members may be missing and have no fixed order. */
+export interface PartyView {
+  payment: PaymentView | null
+  address: Address | null
+  ibans: string[]
+  contacts: Partial<Contact>[]
+  miscellaneous: Partial<Miscellaneous> | null
+}
+
+/** The members of both, but for `miscellaneous`, which has more in an employee. */
+export const partyMembers = {
+  payment: NamedPayment.nullable(),
+  address: AddressItem.nullable(),
+  IBANs: list(text),
+  contacts: list(Contact),
+}
+
+export const partyItem = ({ payment, address, ibans, contacts }: PartyView) => ({
+  payment: payment && namedPayment(payment),
+  address: address && addressItem(address),
+  IBANs: ibans,
+  contacts: contacts.map(contactItem),
+})
+
+function contactItem(contact: Partial<Contact>): Contact {
+  const { firstname = null, lastname = null, phoneNumber = null, role = null, email = null } = contact
+  return { firstname, lastname, phoneNumber, role, email }
+}
+
+export function miscellaneousItem(known: Partial<Miscellaneous>): Miscellaneous {
+  const { referent = null, language = null, group = null, archived } = known
+  return { referent, language, group, archived: archived ?? false }
+}
+
+type FileParty = z.output<ReturnType<typeof object<typeof partyMembers>>>
+
+export const partyRow = ({ payment, address, IBANs, contacts }: FileParty, idOf: column.IdOf) => ({
+  paymentId: payment && idOf('payments', payment.producerId),
+  address: address && addressOf(address),
+  ibans: IBANs,
+  contacts,
+})

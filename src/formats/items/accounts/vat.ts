@@ -1,0 +1,40 @@
+/** VAT codes, which companies name (docs/spec/resources.md#account). */
+import type { z } from 'zod'
+import { decimal as digits } from '../../minor-units.ts'
+import type { FolderKey } from '../../rows.ts'
+import * as column from '../table.ts'
+import { code, decimal, id, object } from '../values.ts'
+
+export const vatTable = column.table('vat_codes', {
+  id: column.id,
+  code: column.text,
+  /** Hundredths of a percent: 2000 is 20 %. */
+  rate: column.column<number>('plain'),
+})
+export type VatCodeRow = column.RowOf<typeof vatTable>
+export type VatCodeView = column.ShownRow<typeof vatTable>
+
+const rate = decimal(2, 'a rate with at most two decimals').refine(
+  (value) => value >= 0n && value <= 10_000n,
+  'a rate from 0 to 100 is expected',
+)
+
+export const NamedVat = object({
+  producerId: id,
+  customerReferenceCode: code,
+  rate: rate.meta({ type: 'number', description: 'Percentage' }),
+})
+export type FileVat = z.output<typeof NamedVat>
+
+export const namedVat = ({ id, code, rate }: VatCodeView): z.input<typeof NamedVat> => ({
+  producerId: id,
+  customerReferenceCode: code,
+  rate: digits(String(rate), 2),
+})
+
+export const vatRow = (key: FolderKey, vat: FileVat, idOf: column.IdOf): VatCodeRow => ({
+  ...key,
+  id: idOf('vatCodes', vat.producerId),
+  code: vat.customerReferenceCode,
+  rate: Number(vat.rate),
+})

@@ -1,0 +1,85 @@
+/** Analytical axes and their sections (docs/spec/resources.md#analyticalaxe). */
+import type { z } from 'zod'
+import type { FolderKey } from '../rows.ts'
+import * as column from './table.ts'
+import { boolean, code, id, idOrNull, list, object, text, textOrNull } from './values.ts'
+
+export const axisTable = column.table('axes', {
+  id: column.id,
+  code: column.text,
+  name: column.text,
+  /** A foreign key that is checked at commit, because sections are loaded after their axis. */
+  defaultSectionId: column.orNull(column.reference),
+})
+export type AxisRow = column.RowOf<typeof axisTable>
+
+export const sectionTable = column.table('sections', {
+  id: column.id,
+  axisId: column.reference,
+  code: column.text,
+  name: column.text,
+  accountRoots: column.texts,
+  closed: column.boolean,
+})
+export type SectionRow = column.RowOf<typeof sectionTable>
+
+export interface AxisView extends column.ShownRow<typeof axisTable> {
+  defaultSectionId: string | null
+  sections: column.ShownRow<typeof sectionTable>[]
+}
+
+const Section = object({
+  producerId: id,
+  code,
+  name: text,
+  account: textOrNull.meta({ description: 'Roots of account numbers', example: '60;61' }),
+  additionalProducerProperties: object({ closed: boolean }),
+})
+
+export const AnalyticalAxe = object({
+  producerId: id,
+  code,
+  name: text,
+  sections: list(Section),
+  additionalProducerProperties: object({ defaultSectionId: idOrNull }),
+}).meta({ id: 'AnalyticalAxe' })
+export type FileAxis = z.output<typeof AnalyticalAxe>
+
+export function axisItem(axis: AxisView): z.input<typeof AnalyticalAxe> {
+  const { id, code, name, defaultSectionId, sections } = axis
+  return {
+    producerId: id,
+    code,
+    name,
+    sections: sections.map((section) => ({
+      producerId: section.id,
+      code: section.code,
+      name: section.name,
+      account: section.accountRoots.length === 0 ? null : section.accountRoots.join(';'),
+      additionalProducerProperties: { closed: section.closed },
+    })),
+    additionalProducerProperties: { defaultSectionId },
+  }
+}
+
+export function axisRow(key: FolderKey, axis: FileAxis, idOf: column.IdOf): AxisRow {
+  const { defaultSectionId } = axis.additionalProducerProperties
+  return {
+    ...key,
+    id: idOf('axes', axis.producerId),
+    code: axis.code,
+    name: axis.name,
+    defaultSectionId: defaultSectionId && idOf('sections', defaultSectionId),
+  }
+}
+
+export const sectionRows = (key: FolderKey, axis: FileAxis, idOf: column.IdOf): SectionRow[] =>
+  axis.sections.map((section) => ({
+    ...key,
+    id: idOf('sections', section.producerId),
+    axisId: idOf('axes', axis.producerId),
+    code: section.code,
+    name: section.name,
+    accountRoots: section.account === null ? [] : section.account.split(';'),
+    closed: section.additionalProducerProperties.closed,
+  }))

@@ -1,0 +1,67 @@
+/** Bank accounts of a folder (docs/spec/resources.md#bank). */
+import { z } from 'zod'
+import type { FolderKey } from '../rows.ts'
+import * as column from './table.ts'
+import { boolean, id, NamedAccount, object, type SimplifiedAccount, text, textOrNull } from './values.ts'
+
+export const bankTable = column.table('banks', {
+  id: column.id,
+  rib: column.orNull(column.text),
+  iban: column.text,
+  bic: column.text,
+  accountId: column.orNull(column.reference),
+  journalId: column.reference,
+  isDefault: column.boolean,
+})
+export type BankRow = column.RowOf<typeof bankTable>
+export interface BankView extends column.ShownRow<typeof bankTable> {
+  account: SimplifiedAccount | null
+  journalId: string
+  journalName: string
+  journalCode: string
+}
+
+export const Bank = object({
+  producerId: id,
+  RIB: textOrNull,
+  IBAN: text,
+  BIC: text,
+  account: NamedAccount.nullable(),
+  journal: object({
+    producerId: id,
+    name: text,
+    type: z.literal('BANQUE', 'BANQUE is expected'),
+    customerReferenceCode: text,
+  }),
+  additionalProducerProperties: object({ isDefault: boolean }),
+}).meta({ id: 'Bank' })
+export type FileBank = z.output<typeof Bank>
+
+export function bankItem(bank: BankView): z.input<typeof Bank> {
+  const { id, rib, iban, bic, account, journalId, journalName, journalCode, isDefault } = bank
+  return {
+    producerId: id,
+    RIB: rib,
+    IBAN: iban,
+    BIC: bic,
+    account,
+    journal: {
+      producerId: journalId,
+      name: journalName,
+      type: 'BANQUE',
+      customerReferenceCode: journalCode,
+    },
+    additionalProducerProperties: { isDefault },
+  }
+}
+
+export const bankRow = (key: FolderKey, bank: FileBank, idOf: column.IdOf): BankRow => ({
+  ...key,
+  id: idOf('banks', bank.producerId),
+  rib: bank.RIB,
+  iban: bank.IBAN,
+  bic: bank.BIC,
+  accountId: bank.account && idOf('accounts', bank.account.producerId),
+  journalId: idOf('journals', bank.journal.producerId),
+  isDefault: bank.additionalProducerProperties.isDefault,
+})

@@ -1,0 +1,46 @@
+/** Modes of payment (docs/spec/resources.md#payment). */
+import type { z } from 'zod'
+import { paymentMode, paymentModes, shownPaymentCode } from '../payment.ts'
+import type { FolderKey } from '../rows.ts'
+import * as column from './table.ts'
+import { id, object, oneOf, text } from './values.ts'
+
+export const paymentTable = column.table('payments', {
+  id: column.id,
+  /** CB, VIRT, ESP, CHQ, PRLV or LCR; partners see any other code as CHQ. */
+  code: column.text,
+})
+export type PaymentRow = column.RowOf<typeof paymentTable>
+export type PaymentView = column.ShownRow<typeof paymentTable>
+
+const internalCode = oneOf(Object.keys(paymentModes)).meta({ type: 'string', example: 'VIRT' })
+
+export const Payment = object({
+  producerId: id,
+  name: text.meta({ example: 'Virement' }),
+  code: text.meta({ example: 'VIR' }),
+  additionalProducerProperties: object({ code: internalCode }),
+}).meta({ id: 'Payment' })
+export type FilePayment = z.output<typeof Payment>
+
+export function paymentItem({ id, code }: PaymentView): z.input<typeof Payment> {
+  return {
+    producerId: id,
+    ...paymentMode(code),
+    additionalProducerProperties: { code: shownPaymentCode(code) },
+  }
+}
+
+/** The mode of payment that an account or a movement names. */
+export const NamedPayment = object({ producerId: id, code: text })
+
+export const namedPayment = ({ id, code }: PaymentView): z.input<typeof NamedPayment> => ({
+  producerId: id,
+  code: paymentMode(code).code,
+})
+
+export const paymentRow = (key: FolderKey, payment: FilePayment, idOf: column.IdOf): PaymentRow => ({
+  ...key,
+  id: idOf('payments', payment.producerId),
+  code: payment.additionalProducerProperties.code,
+})
