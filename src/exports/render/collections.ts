@@ -26,18 +26,6 @@ import {
 import { tagOf } from '../tag.ts'
 import { frameItems, framings, itemFramings } from './framing.ts'
 
-/** In the order of the full export. */
-export const folderCollections = [
-  'accountingFolder',
-  'payments',
-  'banks',
-  'journals',
-  'accounts',
-  'exercices',
-  'analytics',
-] as const
-export type FolderCollection = (typeof folderCollections)[number]
-
 /** The folder of a collection, and the day on which it is read. */
 export interface FolderOwner extends FolderKey {
   /** `YYYY-MM-DD` in the time zone of the platform. The names of fiscal years (N, N-1) depend on it. */
@@ -66,7 +54,8 @@ export function collectionTag(
 
 type Items = AsyncGenerator<object[]>
 
-const folderItems: Record<FolderCollection, (client: pg.ClientBase, owner: FolderOwner) => Items> = {
+/** The collections that have a route. Members of a MAD file are a list of their own (mad-file.ts). */
+const folderItems = {
   async *accountingFolder(client, owner) {
     const folder = await readFolder(client, owner)
     if (!folder) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -82,7 +71,8 @@ const folderItems: Record<FolderCollection, (client: pg.ClientBase, owner: Folde
     yield exerciceItems(rows.flat(), owner.today)
   },
   analytics: (client, owner) => each(readAxes(client, owner), axisItem),
-}
+} satisfies Record<string, (client: pg.ClientBase, owner: FolderOwner) => Items>
+export type FolderCollection = keyof typeof folderItems
 
 function itemsOf(client: pg.ClientBase, { what, owner }: OwnedCollection): Items {
   return what === 'society' ? readOpenedFolders(client, owner) : folderItems[what](client, owner)

@@ -15,12 +15,23 @@ import { dayIn } from '../read/day.ts'
 import { copyFolderEntries, copyFolderMovements } from '../read/mad-file.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { isWholeFolder } from '../selection.ts'
-import { collectionTexts, folderCollections } from './collections.ts'
+import { collectionTexts, type FolderCollection } from './collections.ts'
 import { countChunks } from './count-chunks.ts'
 import type { FileOptions } from './file-options.ts'
 import { framings } from './framing.ts'
 import { packTexts } from './pack-texts.ts'
 import { EntriesTally, renderEntries } from './render-entries.ts'
+
+/** In their order. A collection with a route is no member unless it stands here. */
+const membersBeforeEntries = [
+  'accountingFolder',
+  'payments',
+  'banks',
+  'journals',
+  'accounts',
+  'exercices',
+  'analytics',
+] as const satisfies FolderCollection[]
 
 export async function* renderMadFile(
   snapshot: Snapshot,
@@ -58,7 +69,7 @@ async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): A
   }
   yield `{"metadata":${JSON.stringify(metadata)},"data":{`
   const owner = { schemaId, folderId, today: dayIn(timeZone, now), timeZone }
-  for (const what of folderCollections) {
+  for (const what of membersBeforeEntries) {
     yield `"${what}":`
     yield* collectionTexts(first, { what, owner }, 'json', () => {})
     yield ','
