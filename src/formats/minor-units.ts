@@ -3,7 +3,7 @@
  */
 import { ascii } from './ascii.ts'
 
-const { dot, minus, zero } = ascii
+const { comma, dot, minus, zero } = ascii
 
 /** Of a bigint of PostgreSQL; the least is its negative. */
 export const unitsMax = 2n ** 63n - 1n
@@ -72,6 +72,27 @@ export function writeDecimal(
     out[at++] = dot
     for (let i = point; i < start; i++) out[at++] = zero
     for (let i = Math.max(point, start); i < last; i++) out[at++] = bytes[i]!
+  }
+  return at
+}
+
+const centDecimals = 2
+
+/** Writes the digits of cents with a comma and two decimals: 5 is `0,05`. */
+export function writeCents(
+  out: Uint8Array,
+  at: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  if (bytes[start] === minus) {
+    out[at++] = minus
+    start++
+  }
+  for (let position = Math.max(end - start, centDecimals + 1); position > 0; position--) {
+    if (position === centDecimals) out[at++] = comma
+    out[at++] = end - position >= start ? bytes[end - position]! : zero
   }
   return at
 }

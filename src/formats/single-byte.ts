@@ -2,7 +2,12 @@
 import { Buffer } from 'node:buffer'
 import { ascii } from './ascii.ts'
 
-const { questionMark } = ascii
+const { backslash, blank, questionMark, tilde } = ascii
+
+/** First bytes of UTF-8 characters of two, three and four bytes. */
+const twoBytes = 0xc2
+const threeBytes = 0xe0
+const fourBytes = 0xf0
 
 /** The trade mark: the highest code that Windows-1252 or ISO 8859-15 has a byte for. */
 const highestCode = 0x2122
@@ -60,4 +65,36 @@ export function encodeText(
     i += character.length - 1
   }
   return { bytes: Buffer.from(bytes), replaced }
+}
+
+/**
+ * Copies a text of COPY, whose characters have one, two or three bytes of UTF-8, up to the position `last`.
+ * @returns the position after it; undefined if a character, at most the one after `last`, has no byte in the table
+ */
+export function copyEncoded(
+  out: Uint8Array,
+  at: number,
+  last: number,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  table: Uint8Array,
+): number | undefined {
+  let to = at
+  for (let i = start; i < end; i++) {
+    let byte = bytes[i]!
+    if (byte >= twoBytes) {
+      const isLong = byte >= threeBytes
+      const code = isLong
+        ? ((byte & 0x0f) << 12) | ((bytes[i + 1]! & 0x3f) << 6) | (bytes[i + 2]! & 0x3f)
+        : ((byte & 0x1f) << 6) | (bytes[i + 1]! & 0x3f)
+      byte = byte < fourBytes ? (table[code] ?? 0) : 0
+      i += isLong ? 2 : 1
+    } else if (byte === backslash && bytes[i + 1] === backslash) i++
+    else if (byte < blank || byte > tilde || byte === backslash) byte = 0
+    if (byte === 0) return undefined
+    if (to === last) return to
+    out[to++] = byte
+  }
+  return to
 }

@@ -2,8 +2,10 @@
  * Reads and writes bytes for every format: COPY's text format in, bytes of a file out. Functions that write start at
  * `at` in `out` and return the position after the last byte; the caller makes sure that `out` is large enough.
  */
+import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { ascii } from './ascii.ts'
+import type { Rows } from './columns.ts'
 
 const { backslash, blank, braceClose, capitalN, comma, quote, zero } = ascii
 
@@ -15,9 +17,10 @@ export function bytesOf(text: string): Uint8Array {
   return Buffer.from(text)
 }
 
-/** A field is null in COPY's text format when it is exactly `\N`. */
-export function isNull(bytes: Uint8Array, start: number, end: number): boolean {
-  return end - start === 2 && bytes[start] === backslash && bytes[start + 1] === capitalN
+/** A field is null in COPY's text format when it is exactly `\N`. @param field its index in `rows.fields` */
+export function isNullField({ bytes, fields }: Rows, field: number): boolean {
+  const start = fields[field]!
+  return fields[field + 1]! - start === 3 && bytes[start] === backslash && bytes[start + 1] === capitalN
 }
 
 /**
@@ -41,11 +44,42 @@ export function writePlain(
   return at
 }
 
+/** Copies a field that needs no escaping. */
+export function writePlainField(out: Uint8Array, at: number, rows: Rows, field: number): number {
+  return writePlain(out, at, rows.bytes, rows.fields[field]!, rows.fields[field + 1]! - 1)
+}
+
 /** The digits of an id as a number; ids are below 2^53, which the domain `id` of the database checks. */
 export function readId(bytes: Uint8Array, start: number, end: number): number {
   let id = 0
   for (let i = start; i < end; i++) id = id * 10 + (bytes[i]! - zero)
   return id
+}
+
+/** The id in a field. */
+export function idOf({ bytes, fields }: Rows, field: number): number {
+  return readId(bytes, fields[field]!, fields[field + 1]! - 1)
+}
+
+/** What a dictionary holds under an id that a row cites. @param kind what is cited, for the error */
+export function cited<Rendered>(rendered: ReadonlyMap<number, Rendered>, id: number, kind: string): Rendered {
+  const value = rendered.get(id)
+  if (value === undefined) assert.fail(`a row cites the ${kind} ${id}, which its folder does not have`)
+  return value
+}
+
+/** What is rendered of each row, by its id. */
+export function renderedById<Row extends { id: string }, Rendered>(
+  rows: readonly Row[],
+  render: (row: Row) => Rendered,
+): Map<number, Rendered> {
+  return new Map(rows.map((row) => [Number(row.id), render(row)]))
+}
+
+export function longestOf(pieces: Iterable<{ length: number }>): number {
+  let most = 0
+  for (const { length } of pieces) most = Math.max(most, length)
+  return most
 }
 
 /**
@@ -94,6 +128,11 @@ export function endOfNumber(bytes: Uint8Array, from: number): number {
 }
 
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
+
+/** The text of a field that COPY wrote. */
+export function textOf({ bytes, fields }: Rows, field: number): string {
+  return unescaped(bytes, fields[field]!, fields[field + 1]! - 1)
+}
 
 /** The text that COPY wrote. */
 export function unescaped(bytes: Uint8Array, start: number, end: number): string {

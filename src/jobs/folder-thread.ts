@@ -13,7 +13,7 @@ import { dayIn } from '../exports/read/day.ts'
 import { NotAdmitted, type Snapshot } from '../exports/read/snapshot.ts'
 import type { FileTotals } from '../exports/render/count-chunks.ts'
 import type { FileNotes } from '../exports/render/file-options.ts'
-import { fileRenderers } from '../exports/render/file-renderers.ts'
+import { fileRenderers, renderFile } from '../exports/render/file-renderers.ts'
 import { type Selection, wholeFolder } from '../exports/selection.ts'
 import type { ExportSources } from '../exports/sources/export-sources.ts'
 import {
@@ -183,7 +183,7 @@ async function writeContent(
   let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
   let notes: FileNotes | undefined
   const axesLeftOut: string[] = []
-  const chunks = fileRenderers[task.format].render(snapshot, {
+  const chunks = renderFile(task.format, snapshot, {
     selection,
     exportId: task.exportId,
     version: task.version,

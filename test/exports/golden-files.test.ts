@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
-import { renderMadFile } from '../../src/exports/render/mad-file.ts'
+import { renderFile } from '../../src/exports/render/file-renderers.ts'
 import { produceBalance } from '../../src/exports/run/produce-balance.ts'
 import { produceSelected } from '../../src/exports/run/produce-selected.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 test('the MAD file equals its fixture, which adds a line end before each item', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
-  const chunks = renderMadFile(snapshot, {
+  const chunks = renderFile('JSON', snapshot, {
     selection: wholeFolder(folder, 'Europe/Paris'),
     exportId,
     version: '1.0.0',

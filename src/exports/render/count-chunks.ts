@@ -15,6 +15,8 @@ export interface FileTotals {
 export class Tally {
   movements = 0
   entries = 0
+  /** Movements that were read but belong to none of the entries; of formats that render entries. */
+  strays = 0
   readonly debit = new MoneySum()
   readonly credit = new MoneySum()
 

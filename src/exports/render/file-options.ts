@@ -2,7 +2,7 @@ import type { FormatOptions } from '../../formats/file-formats.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
-import type { FileTotals } from './count-chunks.ts'
+import type { Tally } from './count-chunks.ts'
 
 /** What a format counts of what it left out or altered, for the status: `{"drafts":2}`. */
 export type FileNotes = Readonly<Record<string, number>>
@@ -16,8 +16,6 @@ export interface FileOptions extends FormatOptions {
   /** Epoch milliseconds of the snapshot. */
   now: number
   buffer: ChunkBuffer
-  /** Called before each chunk is yielded, with the totals up to its end. The last call has those of the file. */
-  counted: (totals: FileTotals) => void
   /** Called with the codes of the analytic axes that the format has no columns for, if there are any. */
   leftOut: (axisCodes: string[]) => void
   /** Called with the notes of the file, after its last chunk at the latest; not called by formats that have none. */
@@ -27,10 +25,12 @@ export interface FileOptions extends FormatOptions {
 }
 
 /**
+ * @param tally counts what is rendered
  * @throws {AppError} ERR-FOLDER-NOT-FOUND; before the first chunk, if chunks have at least some hundred bytes
  * @throws {UnsupportedByFormat} if the books do not fit the format
  */
 export type FileRenderer = (
   snapshot: Snapshot,
   options: FileOptions,
+  tally: Tally,
 ) => AsyncGenerator<Uint8Array<ArrayBuffer>>

@@ -2,9 +2,11 @@ import type pg from 'pg'
 import type { FileFormat } from '../../formats/file-formats.ts'
 import { countFecMovements } from '../read/fec-file.sql.ts'
 import { countMovements, ofFile } from '../read/movements.sql.ts'
+import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
+import { countChunks, type FileTotals, Tally } from './count-chunks.ts'
 import { exerciceOf, renderFecFile } from './fec/fec-file.ts'
-import type { FileRenderer } from './file-options.ts'
+import type { FileOptions, FileRenderer } from './file-options.ts'
 import { renderCsvFile } from './flat/csv-file.ts'
 import { renderParquetFile } from './flat/parquet-file.ts'
 import { renderMadFile } from './mad-file.ts'
@@ -29,4 +31,17 @@ export const fileRenderers: Record<FileFormat, FormatRenderer> = {
   },
   CSV: { render: renderCsvFile, count: countSelected },
   PARQUET: { render: renderParquetFile, count: countSelected },
+}
+
+/**
+ * The chunks of a full export's file.
+ * @param counted called before each chunk is yielded, with the totals up to its end; the last call has those of the file
+ */
+export function renderFile(
+  format: FileFormat,
+  snapshot: Snapshot,
+  { counted, ...options }: FileOptions & { counted: (totals: FileTotals) => void },
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const tally = new Tally()
+  return countChunks(fileRenderers[format].render(snapshot, options, tally), tally, counted)
 }

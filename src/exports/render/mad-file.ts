@@ -16,11 +16,11 @@ import { copyFolderEntries, copyFolderMovements } from '../read/mad-file.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { isWholeFolder } from '../selection.ts'
 import { collectionTexts, type FolderCollection } from './collections.ts'
-import { countChunks } from './count-chunks.ts'
+import type { Tally } from './count-chunks.ts'
 import type { FileOptions } from './file-options.ts'
 import { framings } from './framing.ts'
-import { packTexts } from './pack-texts.ts'
-import { EntriesTally, renderEntries } from './render-entries.ts'
+import { packPieces } from './pack-pieces.ts'
+import { renderEntries } from './render-entries.ts'
 
 /** In their order. A collection with a route is no member unless it stands here. */
 const membersBeforeEntries = [
@@ -36,26 +36,18 @@ const membersBeforeEntries = [
 export async function* renderMadFile(
   snapshot: Snapshot,
   options: FileOptions,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const tally = new EntriesTally()
-  yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
-}
-
-async function* partsOf(
-  snapshot: Snapshot,
-  options: FileOptions,
-  tally: EntriesTally,
+  tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
   const { selection, buffer } = options
   assert(isWholeFolder(selection), 'a MAD file holds a whole folder')
-  yield* packTexts(textsBeforeEntries(snapshot, options), buffer)
+  yield* packPieces(textsBeforeEntries(snapshot, options), buffer)
   const dictionary = renderDictionary(await readDictionary(first, selection))
   const entries = second.query(new CopyRows(copyFolderEntries(selection), wholeEntryColumns.length))
   const movements = first.query(new CopyRows(copyFolderMovements(selection), movementColumns.length))
   yield* renderEntries(entries, movements, 'all', dictionary, framings.json, buffer, tally)
   assert(tally.strays === 0, 'a movement belongs to no entry of its folder')
-  yield* packTexts(textsOf('}}'), buffer)
+  yield* packPieces(['}}'], buffer)
 }
 
 async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): AsyncGenerator<string> {
@@ -75,8 +67,4 @@ async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): A
     yield ','
   }
   yield '"entries":'
-}
-
-async function* textsOf(...texts: string[]): AsyncGenerator<string> {
-  yield* texts
 }

@@ -10,22 +10,17 @@ import { ascii } from '../../formats/ascii.ts'
 import type { Dictionary } from '../../formats/mad/dictionary.ts'
 import { EntryRenderer, entryOffsets } from '../../formats/mad/entry.ts'
 import type { FiledRenderer } from '../../formats/mad/filed.ts'
-import { idOf } from '../../formats/mad/json-bytes.ts'
 import { MovementRenderer, movementOffsets } from '../../formats/mad/movement.ts'
 import { outputOf, writePiece } from '../../formats/mad/words.ts'
+import { idOf } from '../../formats/text-bytes.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
-import { Tally } from './count-chunks.ts'
+import type { Tally } from './count-chunks.ts'
 import { type Framing, framingPieces } from './framing.ts'
 
 const { comma } = ascii
 
 const { entry_id: belongsTo, debit, credit } = movementOffsets
 const { id } = entryOffsets
-
-export class EntriesTally extends Tally {
-  /** Movements that were read but belong to none of the entries. */
-  strays = 0
-}
 
 /**
  * Where chunks end depends only on the rows, as in renderMovements.
@@ -38,7 +33,7 @@ export async function* renderEntries(
   dictionary: Dictionary,
   framing: Framing,
   buffer: ChunkBuffer,
-  tally: EntriesTally,
+  tally: Tally,
   filed?: FiledRenderer,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entry = new EntryRenderer(dictionary)

@@ -3,7 +3,7 @@ import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { readAccountIds, readBalance } from '../read/balance.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { frameItems, framings } from '../render/framing.ts'
-import { packTexts } from '../render/pack-texts.ts'
+import { packPieces } from '../render/pack-pieces.ts'
 import { resolve, segmentsOf } from './produce-selected.ts'
 import type { BalanceTask, Produced } from './task.ts'
 
@@ -25,7 +25,7 @@ export async function produceBalance(
   const texts = frameItems(itemsOf(sums), framings[form], (items) => {
     rows += items
   })
-  return { head: { cursor }, chunks: packTexts(texts, buffer), rows: () => rows }
+  return { head: { cursor }, chunks: packPieces(texts, buffer), rows: () => rows }
 }
 
 async function* itemsOf(sums: ReturnType<typeof readBalance>): AsyncGenerator<object[]> {

@@ -9,7 +9,7 @@ import { type ChunkBuffer, sameChunkBuffer } from '../chunk-buffer.ts'
 import { copyEntries, copyMovements } from '../read/movements.sql.ts'
 import { beginLookUps } from '../read/ranges/copy-ranges.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
-import { packTexts } from '../render/pack-texts.ts'
+import { packPieces } from '../render/pack-pieces.ts'
 import { type Found, lookUp, produceRows, renderRows } from './produce-selected.ts'
 import type { BlocksTask, Produced, SelectedTask } from './task.ts'
 
@@ -33,7 +33,7 @@ export async function produceBlocks(
     : await cutAll(snapshot, lines, found)
   return {
     head: { cursor, blocks: headOf(blocks, selection) },
-    chunks: packTexts(once(blocksText(blocks, form)), buffer),
+    chunks: packPieces([blocksText(blocks, form)], buffer),
     rows: () => blocks.length,
     blocks: isKept(selection) && found.resolved.blocksCursor !== cursor ? () => blocks : undefined,
   }
@@ -71,8 +71,4 @@ async function cut(
 ): Promise<Block[]> {
   for await (const _ of chunks);
   return cutter.end(rows())
-}
-
-async function* once(text: string): AsyncGenerator<string> {
-  yield text
 }

@@ -1,5 +1,4 @@
 /** Produces what changed in a selection since a cursor (docs/spec/changes.md#changes-since). */
-import { Buffer } from 'node:buffer'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { readCursor } from '../../ledger/changes/cursor.sql.ts'
 import { type EntryRange, everyEntry } from '../../ledger/changes/entry-ranges.ts'
@@ -9,6 +8,7 @@ import { entryConditions, type ResolvedSelection } from '../read/movements.sql.t
 import { readMuchChanged } from '../read/ranges/much-changed.sql.ts'
 import type { Resolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
+import { packPieces } from '../render/pack-pieces.ts'
 import { picksEntries } from '../selection.ts'
 import { changesLine } from './changes-line.ts'
 import { lookUp, produceRows } from './produce-selected.ts'
@@ -23,7 +23,7 @@ export async function produceChanges(
   const { cursor, ...found } = await lookUp(snapshot, task)
   const entries = await readRanges(snapshot, found.resolved, since)
   const { chunks, rows } = await produceRows(snapshot, { ...task, entries }, found, buffer)
-  const line = Buffer.from(changesLine({ since, cursor, entries }))
+  const line = changesLine({ since, cursor, entries })
   return { head: { cursor }, chunks: preceded(line, chunks, buffer), rows }
 }
 
@@ -43,13 +43,7 @@ async function readRanges(
   return (await readMuchChanged(first, resolved, ranges)) ? everyEntry : ranges
 }
 
-async function* preceded(
-  line: Uint8Array,
-  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
-  buffer: ChunkBuffer,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const out = buffer(line.length)
-  out.set(line)
-  yield out.subarray(0, line.length)
+async function* preceded(line: string, chunks: Produced['chunks'], buffer: ChunkBuffer): Produced['chunks'] {
+  yield* packPieces([line], buffer)
   yield* chunks
 }

@@ -3,7 +3,7 @@ import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { readLedgerCursor } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { collectionTexts } from '../render/collections.ts'
-import { packTexts } from '../render/pack-texts.ts'
+import { packPieces } from '../render/pack-pieces.ts'
 import type { CollectionTask, Produced } from './task.ts'
 
 /** Produces one collection of a folder, or the folders that a token opens. */
@@ -18,5 +18,5 @@ export async function produceCollection(
   const texts = collectionTexts(first, task, task.form, (items) => {
     rows += items
   })
-  return { head: { cursor }, chunks: packTexts(texts, buffer), rows: () => rows }
+  return { head: { cursor }, chunks: packPieces(texts, buffer), rows: () => rows }
 }

@@ -7,8 +7,9 @@ import { readNamedEntry } from '../../ledger/named-entry.sql.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import { copyEntries, copyMovements, type ResolvedSelection } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
+import { Tally } from '../render/count-chunks.ts'
 import { itemFramings } from '../render/framing.ts'
-import { EntriesTally, renderEntries } from '../render/render-entries.ts'
+import { renderEntries } from '../render/render-entries.ts'
 import { wholeFolder } from '../selection.ts'
 import type { EntryTask, Produced } from './task.ts'
 
@@ -37,7 +38,7 @@ export async function produceEntry(
   const entries = second.query(
     new CopyRows(copyEntries(resolved, wholeEntryColumns), wholeEntryColumns.length),
   )
-  const tally = new EntriesTally()
+  const tally = new Tally()
   const framing = itemFramings[form]
   const chunks = renderEntries(entries, movements, 'selected', dictionary, framing, buffer, tally)
   return { head: { cursor }, chunks, rows: () => tally.entries }

@@ -24,8 +24,9 @@ import { copyEntries, copyMovements, findEntrySpans, type ResolvedSelection } fr
 import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../read/ranges/copy-ranges.sql.ts'
 import { type Resolved, readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
+import { Tally } from '../render/count-chunks.ts'
 import { framings } from '../render/framing.ts'
-import { EntriesTally, renderEntries } from '../render/render-entries.ts'
+import { renderEntries } from '../render/render-entries.ts'
 import { renderMovements } from '../render/render-movements.ts'
 import { picksEntries, type Selection } from '../selection.ts'
 import type { Produced, SelectedTask } from './task.ts'
@@ -176,7 +177,7 @@ function entryChunks(
   buffer: ChunkBuffer,
   auxiliaries: AuxiliaryRow[] | undefined,
 ): Chunks {
-  const tally = new EntriesTally()
+  const tally = new Tally()
   const filed = auxiliaries && new FiledRenderer(auxiliaries)
   const chunks = renderEntries(
     entries,

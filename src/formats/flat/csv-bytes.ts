@@ -3,7 +3,8 @@
  * starting at `at` and return the position after the last byte; a field needs up to twice its range and two quotes.
  */
 import { ascii } from '../ascii.ts'
-import { isNull, writeJson } from '../text-bytes.ts'
+import type { Rows } from '../columns.ts'
+import { isNullField, writeJson } from '../text-bytes.ts'
 
 const { backslash, carriageReturn, lineFeed, quote, tab, verticalTab } = ascii
 
@@ -20,15 +21,10 @@ for (const [letter, byte] of Object.entries({
   unescapedByte[letter.charCodeAt(0)] = byte
 
 /** Writes a text in quotes. */
-export function writeQuoted(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
+export function writeQuoted(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
+  const end = fields[field + 1]! - 1
   out[at++] = quote
-  for (let i = start; i < end; i++) {
+  for (let i = fields[field]!; i < end; i++) {
     const byte = bytes[i]!
     if (byte === backslash) out[at++] = unescapedByte[bytes[++i]!]!
     else {
@@ -41,23 +37,11 @@ export function writeQuoted(
 }
 
 /** Writes a text in quotes, or nothing if it is null. */
-export function writeQuotedOrNothing(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  return isNull(bytes, start, end) ? at : writeQuoted(out, at, bytes, start, end)
+export function writeQuotedOrNothing(out: Uint8Array, at: number, rows: Rows, field: number): number {
+  return isNullField(rows, field) ? at : writeQuoted(out, at, rows, field)
 }
 
 /** Writes JSON as the database prints it for the inside of a quoted field, without the blanks between its parts. */
-export function writeQuotedJson(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): number {
-  return writeJson(out, at, bytes, start, end, true)
+export function writeQuotedJson(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
+  return writeJson(out, at, bytes, fields[field]!, fields[field + 1]! - 1, true)
 }

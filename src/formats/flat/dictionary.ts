@@ -3,7 +3,7 @@
  * fields. Keys are ids as numbers, as in the dictionaries of the other formats.
  */
 import { paymentMode } from '../payment.ts'
-import { bytesOf } from '../text-bytes.ts'
+import { bytesOf, longestOf, renderedById } from '../text-bytes.ts'
 
 export interface FlatDictionaryRows {
   journals: { id: string; code: string; name: string; type: string }[]
@@ -43,12 +43,12 @@ export interface FlatDictionary {
 }
 
 export function renderFlatDictionary(rows: FlatDictionaryRows): FlatDictionary {
-  const journals = byId(rows.journals, ({ id, code, name, type }) =>
+  const journals = renderedById(rows.journals, ({ id, code, name, type }) =>
     bytesOf(`${id},${quoted(code)},${quoted(name)},${type}`),
   )
-  const accounts = byId(rows.accounts, accountFields)
-  const payments = byId(rows.payments, ({ code }) => bytesOf(paymentMode(code).code))
-  const sections = byId(rows.sections, ({ code, axisCode }) => {
+  const accounts = renderedById(rows.accounts, accountFields)
+  const payments = renderedById(rows.payments, ({ code }) => bytesOf(paymentMode(code).code))
+  const sections = renderedById(rows.sections, ({ code, axisCode }) => {
     const share = JSON.stringify({ axis_code: axisCode, section_code: code, amount: 0 })
     return bytesOf(doubled(share.slice(0, -2)))
   })
@@ -58,9 +58,9 @@ export function renderFlatDictionary(rows: FlatDictionaryRows): FlatDictionary {
     accounts,
     payments,
     sections,
-    fieldBytesMax: longest(wholes) + longest(payments.values()),
-    journalBytesMax: longest(journals.values()),
-    sectionBytesMax: longest(sections.values()),
+    fieldBytesMax: longestOf(wholes) + longestOf(payments.values()),
+    journalBytesMax: longestOf(journals.values()),
+    sectionBytesMax: longestOf(sections.values()),
   }
 }
 
@@ -79,16 +79,3 @@ function accountFields(account: FlatDictionaryRows['accounts'][number]): Account
 const doubled = (text: string): string => text.replaceAll('"', '""')
 const quoted = (text: string): string => `"${doubled(text)}"`
 const quotedOrNothing = (text: string | null): string => (text === null ? '' : quoted(text))
-
-function byId<Row extends { id: string }, Fields>(
-  rows: Row[],
-  fields: (row: Row) => Fields,
-): Map<number, Fields> {
-  return new Map(rows.map((row) => [Number(row.id), fields(row)]))
-}
-
-function longest(fields: Iterable<Uint8Array>): number {
-  let most = 0
-  for (const field of fields) most = Math.max(most, field.length)
-  return most
-}

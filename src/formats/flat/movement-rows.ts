@@ -8,9 +8,19 @@
  */
 import { strict as assert } from 'node:assert'
 import { ascii } from '../ascii.ts'
-import { offsetsOf } from '../columns.ts'
+import { offsetsOf, type Rows } from '../columns.ts'
 import { writeDecimal } from '../minor-units.ts'
-import { bytesOf, endOfNumber, isNull, readId, writePiece, writePlain } from '../text-bytes.ts'
+import {
+  bytesOf,
+  cited,
+  endOfNumber,
+  idOf,
+  isNullField,
+  readId,
+  writePiece,
+  writePlain,
+  writePlainField,
+} from '../text-bytes.ts'
 import { writeQuoted, writeQuotedJson, writeQuotedOrNothing } from './csv-bytes.ts'
 import type { FlatDictionary } from './dictionary.ts'
 import { checkDigits, checkRow } from './parquet-limits.ts'
@@ -59,10 +69,8 @@ export const flatMovementColumns = [
   'filed_auxiliary_name',
 ] as const
 
-export const flatEntryOffsets = offsetsOf(flatEntryColumns)
-export const flatMovementOffsets = offsetsOf(flatMovementColumns)
-const ofEntry = flatEntryOffsets
-const of = flatMovementOffsets
+const ofEntry = offsetsOf(flatEntryColumns)
+const of = offsetsOf(flatMovementColumns)
 
 const validated = bytesOf('false,')
 const draft = bytesOf('true,')
@@ -118,21 +126,18 @@ export class MovementRows {
   }
 
   /** Sets the entry of the movements that follow. Fields: {@link flatEntryColumns}, starting at `base`. */
-  setEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const rowBytes = fields[base + flatEntryColumns.length]! - fields[base]!
+  setEntry(rows: Rows, base: number): void {
+    const rowBytes = rows.fields[base + flatEntryColumns.length]! - rows.fields[base]!
     const needed = quotedBytesMax * rowBytes + this.#dictionary.journalBytesMax + fixedBytesMax
     if (needed > this.#buffer.length) this.#buffer = new Uint8Array(2 * needed)
     const out = this.#buffer
-    const start = (column: number) => fields[base + column]!
-    const end = (column: number) => fields[base + column + 1]! - 1
     let at = 0
     const plain = (column: number) => {
-      if (!isNull(bytes, start(column), end(column)))
-        at = writePlain(out, at, bytes, start(column), end(column))
+      at = writePlainOrNothing(out, at, rows, base + column)
       out[at++] = comma
     }
     const text = (column: number) => {
-      at = writeQuotedOrNothing(out, at, bytes, start(column), end(column))
+      at = writeQuotedOrNothing(out, at, rows, base + column)
       out[at++] = comma
     }
     plain(ofEntry.id)
@@ -141,14 +146,10 @@ export class MovementRows {
     plain(ofEntry.accounted_at)
     plain(ofEntry.created_utc)
     plain(ofEntry.validated_at)
-    const isDraft = isNull(bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
-    at = writePiece(out, at, isDraft ? draft : validated)
+    at = writePiece(out, at, isNullField(rows, base + ofEntry.validated_at) ? draft : validated)
     plain(ofEntry.exercice_id)
-    const journal = this.#dictionary.journals.get(
-      readId(bytes, start(ofEntry.journal_id), end(ofEntry.journal_id)),
-    )
-    if (!journal) assert.fail('an entry names a journal that its folder does not have')
-    at = writePiece(out, at, journal)
+    const journalId = idOf(rows, base + ofEntry.journal_id)
+    at = writePiece(out, at, cited(this.#dictionary.journals, journalId, 'journal'))
     out[at++] = comma
     plain(ofEntry.source)
     plain(ofEntry.currency)
@@ -156,32 +157,21 @@ export class MovementRows {
     text(ofEntry.comment)
     text(ofEntry.number)
     this.#undated = out.subarray(0, at)
-    const isFiled = !isNull(bytes, start(ofEntry.filed_piece_date), end(ofEntry.filed_piece_date))
-    if (isFiled) at = writeDay(out, at, bytes, start(ofEntry.filed_piece_date), end(ofEntry.filed_piece_date))
-    else at = writePlain(out, at, bytes, start(ofEntry.date), end(ofEntry.date))
+    const isFiled = !isNullField(rows, base + ofEntry.filed_piece_date)
+    if (isFiled) at = writeDay(out, at, rows, base + ofEntry.filed_piece_date)
+    else at = writePlainField(out, at, rows, base + ofEntry.date)
     out[at++] = comma
     this.#entry = out.subarray(0, at)
-    this.#auxiliaryNumber = filedText(
-      bytes,
-      start(ofEntry.filed_auxiliary_number),
-      end(ofEntry.filed_auxiliary_number),
-    )
-    this.#auxiliaryName = filedText(
-      bytes,
-      start(ofEntry.filed_auxiliary_name),
-      end(ofEntry.filed_auxiliary_name),
-    )
-    const isBare = isNull(bytes, start(ofEntry.attachments), end(ofEntry.attachments))
-    this.#attachments = isBare
+    this.#auxiliaryNumber = filedText(rows, base + ofEntry.filed_auxiliary_number)
+    this.#auxiliaryName = filedText(rows, base + ofEntry.filed_auxiliary_name)
+    const attachments = base + ofEntry.attachments
+    this.#attachments = isNullField(rows, attachments)
       ? nothing
-      : out.subarray(
-          at,
-          writeQuotedJson(out, at, bytes, start(ofEntry.attachments), end(ofEntry.attachments)),
-        )
+      : out.subarray(at, writeQuotedJson(out, at, rows, attachments))
   }
 
   /** Upper bound of the bytes of this row's movement. */
-  bytesMax(fields: Int32Array, base: number): number {
+  bytesMax({ fields }: Rows, base: number): number {
     const rowBytes = fields[base + flatMovementColumns.length]! - fields[base]!
     const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
     return (
@@ -200,86 +190,75 @@ export class MovementRows {
    * Writes one movement of the current entry. Fields: {@link flatMovementColumns}, starting at `base`.
    * @throws {UnsupportedByFormat} if a Parquet file cannot hold it
    */
-  write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+  write(out: Uint8Array, at: number, rows: Rows, base: number): number {
     const begin = at
-    const start = (column: number) => fields[base + column]!
-    const end = (column: number) => fields[base + column + 1]! - 1
-    if (this.#forParquet) checkAmounts(bytes, fields, base)
-    if (isNull(bytes, start(of.filed_piece_date), end(of.filed_piece_date)))
-      at = writePiece(out, at, this.#entry)
+    if (this.#forParquet) checkAmounts(rows, base)
+    if (isNullField(rows, base + of.filed_piece_date)) at = writePiece(out, at, this.#entry)
     else {
       at = writePiece(out, at, this.#undated)
-      at = writeDay(out, at, bytes, start(of.filed_piece_date), end(of.filed_piece_date))
+      at = writeDay(out, at, rows, base + of.filed_piece_date)
       out[at++] = comma
     }
-    at = writePlain(out, at, bytes, start(of.id), end(of.id))
+    at = writePlainField(out, at, rows, base + of.id)
     out[at++] = comma
-    at = this.#writeAccount(out, at, bytes, fields, base)
-    at = writeQuoted(out, at, bytes, start(of.description), end(of.description))
+    at = this.#writeAccount(out, at, rows, base)
+    at = writeQuoted(out, at, rows, base + of.description)
     out[at++] = comma
-    if (!isNull(bytes, start(of.due_date), end(of.due_date)))
-      at = writePlain(out, at, bytes, start(of.due_date), end(of.due_date))
+    at = writePlainOrNothing(out, at, rows, base + of.due_date)
     out[at++] = comma
-    at = writeQuotedOrNothing(out, at, bytes, start(of.free_number), end(of.free_number))
+    at = writeQuotedOrNothing(out, at, rows, base + of.free_number)
     out[at++] = comma
-    at = writeQuoted(out, at, bytes, start(of.invoice_number), end(of.invoice_number))
+    at = writeQuoted(out, at, rows, base + of.invoice_number)
     out[at++] = comma
-    at = writeDecimal(out, at, bytes, start(of.debit), end(of.debit), moneyDecimals)
+    at = writeMoney(out, at, rows, base + of.debit)
     out[at++] = comma
-    at = writeDecimal(out, at, bytes, start(of.credit), end(of.credit), moneyDecimals)
+    at = writeMoney(out, at, rows, base + of.credit)
     out[at++] = comma
-    at = this.#writePayment(out, at, bytes, start(of.payment_id), end(of.payment_id))
+    at = this.#writePayment(out, at, rows, base + of.payment_id)
     out[at++] = comma
-    at = writePlain(out, at, bytes, start(of.lettering_state), end(of.lettering_state))
+    at = writePlainField(out, at, rows, base + of.lettering_state)
     out[at++] = comma
-    at = writeQuotedOrNothing(out, at, bytes, start(of.lettering_code), end(of.lettering_code))
+    at = writeQuotedOrNothing(out, at, rows, base + of.lettering_code)
     out[at++] = comma
-    if (!isNull(bytes, start(of.shares), end(of.shares)))
-      at = this.#writeShares(out, at, bytes, start(of.shares), end(of.shares))
+    at = this.#writeShares(out, at, rows, base + of.shares)
     out[at++] = comma
-    at = this.#writeAttachments(out, at, bytes, start(of.attachments), end(of.attachments))
+    at = this.#writeAttachments(out, at, rows, base + of.attachments)
     out[at++] = carriageReturn
     out[at++] = lineFeed
-    if (this.#forParquet) checkRow(at - begin, () => idOf(bytes, fields, base))
+    if (this.#forParquet) checkRow(at - begin, () => idOf(rows, base + of.id))
     return at
   }
 
   /** From the account's id to its auxiliary name, and a comma. */
-  #writeAccount(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const start = (column: number) => fields[base + column]!
-    const end = (column: number) => fields[base + column + 1]! - 1
-    const account = this.#dictionary.accounts.get(readId(bytes, start(of.account_id), end(of.account_id)))
-    if (!account) assert.fail('a movement names an account that its folder does not have')
-    const number =
-      filedText(bytes, start(of.filed_auxiliary_number), end(of.filed_auxiliary_number)) ??
-      this.#auxiliaryNumber
-    const name =
-      filedText(bytes, start(of.filed_auxiliary_name), end(of.filed_auxiliary_name)) ?? this.#auxiliaryName
+  #writeAccount(out: Uint8Array, at: number, rows: Rows, base: number): number {
+    const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
+    const number = filedText(rows, base + of.filed_auxiliary_number) ?? this.#auxiliaryNumber
+    const name = filedText(rows, base + of.filed_auxiliary_name) ?? this.#auxiliaryName
     if (!number && !name) return writePiece(out, at, account.whole)
     at = writePiece(out, at, account.own)
     at = writePiece(out, at, number ?? account.auxiliaryNumber)
     return writePiece(out, at, name ?? account.auxiliaryName)
   }
 
-  #writePayment(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-    if (isNull(bytes, start, end)) return at
-    const payment = this.#dictionary.payments.get(readId(bytes, start, end))
-    if (!payment) assert.fail('a movement names a payment that its folder does not have')
-    return writePiece(out, at, payment)
+  #writePayment(out: Uint8Array, at: number, rows: Rows, field: number): number {
+    if (isNullField(rows, field)) return at
+    return writePiece(out, at, cited(this.#dictionary.payments, idOf(rows, field), 'payment'))
   }
 
-  /** Writes `{section,amount,rate,section,amount,rate}` as a JSON array, in quotes. */
-  #writeShares(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+  /** Writes `{section,amount,rate,section,amount,rate}` as a JSON array, in quotes; nothing if it is null. */
+  #writeShares(out: Uint8Array, at: number, rows: Rows, field: number): number {
+    if (isNullField(rows, field)) return at
+    const { bytes, fields } = rows
+    const start = fields[field]! + 1
+    const end = fields[field + 1]! - 1
     out[at++] = quote
     out[at++] = bracketOpen
-    for (let i = start + 1; i < end; ) {
+    for (let i = start; i < end; ) {
       const idEnd = endOfNumber(bytes, i)
       const amountEnd = endOfNumber(bytes, idEnd + 1)
       const rateEnd = endOfNumber(bytes, amountEnd + 1)
-      const section = this.#dictionary.sections.get(readId(bytes, i, idEnd))
-      if (!section) assert.fail('an analytic share names a section that its folder does not have')
-      if (i > start + 1) out[at++] = comma
-      at = writePiece(out, at, section)
+      if (i > start) out[at++] = comma
+      at = writePiece(out, at, cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section'))
       at = writePiece(out, at, this.#mark)
       at = writeDecimal(out, at, bytes, idEnd + 1, amountEnd, moneyDecimals)
       at = writePiece(out, at, this.#toRate)
@@ -293,8 +272,8 @@ export class MovementRows {
   }
 
   /** Writes `{"entry":{...},"movement":{...}}`, each only if there are any, in quotes; nothing if there are none. */
-  #writeAttachments(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-    const isBare = isNull(bytes, start, end)
+  #writeAttachments(out: Uint8Array, at: number, rows: Rows, field: number): number {
+    const isBare = isNullField(rows, field)
     if (isBare && this.#attachments.length === 0) return at
     out[at++] = quote
     out[at++] = braceOpen
@@ -305,7 +284,7 @@ export class MovementRows {
     }
     if (!isBare) {
       at = writePiece(out, at, movementAttachments)
-      at = writeQuotedJson(out, at, bytes, start, end)
+      at = writeQuotedJson(out, at, rows, field)
     }
     out[at++] = braceClose
     out[at++] = quote
@@ -314,28 +293,35 @@ export class MovementRows {
 }
 
 /** @throws {UnsupportedByFormat} for an amount that a Parquet file cannot hold */
-function checkAmounts(bytes: Uint8Array, fields: Int32Array, base: number): void {
-  const id = () => idOf(bytes, fields, base)
-  checkDigits('debit', id, bytes, fields[base + of.debit]!, fields[base + of.debit + 1]! - 1)
-  checkDigits('credit', id, bytes, fields[base + of.credit]!, fields[base + of.credit + 1]! - 1)
-  checkDigits('analytics', id, bytes, fields[base + of.shares]!, fields[base + of.shares + 1]! - 1)
+function checkAmounts(rows: Rows, base: number): void {
+  const id = () => idOf(rows, base + of.id)
+  checkDigits('debit', id, rows, base + of.debit)
+  checkDigits('credit', id, rows, base + of.credit)
+  checkDigits('analytics', id, rows, base + of.shares)
 }
 
-function idOf(bytes: Uint8Array, fields: Int32Array, base: number): string {
-  return String(readId(bytes, fields[base + of.id]!, fields[base + of.id + 1]! - 1))
+function writePlainOrNothing(out: Uint8Array, at: number, rows: Rows, field: number): number {
+  return isNullField(rows, field) ? at : writePlainField(out, at, rows, field)
+}
+
+function writeMoney(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
+  return writeDecimal(out, at, bytes, fields[field]!, fields[field + 1]! - 1, moneyDecimals)
 }
 
 /** A filed text in quotes, nothing if it is blank, and a comma; undefined if none was filed. */
-function filedText(bytes: Uint8Array, start: number, end: number): Uint8Array | undefined {
-  if (isNull(bytes, start, end)) return undefined
-  const out = new Uint8Array(quotedBytesMax * (end - start) + 3)
-  let at = start === end ? 0 : writeQuoted(out, 0, bytes, start, end)
+function filedText(rows: Rows, field: number): Uint8Array | undefined {
+  if (isNullField(rows, field)) return undefined
+  const textBytes = rows.fields[field + 1]! - 1 - rows.fields[field]!
+  const out = new Uint8Array(quotedBytesMax * textBytes + 3)
+  let at = textBytes === 0 ? 0 : writeQuoted(out, 0, rows, field)
   out[at++] = comma
   return out.subarray(0, at)
 }
 
 /** Writes a filed day, `YYYYMMDD`, as `YYYY-MM-DD`; nothing if it is blank. */
-function writeDay(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+function writeDay(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
+  const start = fields[field]!
+  const end = fields[field + 1]! - 1
   if (start === end) return at
   assert(end - start === 8, 'a filed date has eight digits')
   at = writePlain(out, at, bytes, start, start + 4)

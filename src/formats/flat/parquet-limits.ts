@@ -1,6 +1,7 @@
 /** What a Parquet file of these columns cannot hold; a CSV file holds everything. */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
+import type { Rows } from '../columns.ts'
 import { UnsupportedByFormat } from '../unsupported.ts'
 
 const { zero } = ascii
@@ -13,15 +14,16 @@ export const parquetRowBytesMax = 8 * 1024 * 1024
 
 /**
  * Refuses a number of more digits than a column has.
- * @param start of one number of COPY, or of an array of them
+ * @param field one number of COPY, or an array of them
  */
 export function checkDigits(
   column: string,
-  movementId: () => string,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
+  movementId: () => number,
+  { bytes, fields }: Rows,
+  field: number,
 ): void {
+  const start = fields[field]!
+  const end = fields[field + 1]! - 1
   let digits = 0
   for (let i = start; i < end; i++) {
     const isDigit = bytes[i]! >= zero && bytes[i]! <= zero + 9
@@ -36,7 +38,7 @@ export function checkDigits(
   }
 }
 
-export function checkRow(rowBytes: number, movementId: () => string): void {
+export function checkRow(rowBytes: number, movementId: () => number): void {
   if (rowBytes <= parquetRowBytesMax) return
   throw new UnsupportedByFormat(
     `A Parquet file is made from rows of at most ${parquetRowBytesMax} bytes of CSV, and movement ` +

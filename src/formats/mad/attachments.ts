@@ -1,7 +1,6 @@
 import { ascii } from '../ascii.ts'
 import type { Rows } from '../columns.ts'
-import { bytesOf, escapedAt, writePiece } from '../text-bytes.ts'
-import { isNullField } from './json-bytes.ts'
+import { bytesOf, escapedAt, isNullField, writePiece } from '../text-bytes.ts'
 import { type Output, pieceOf, writePiece as writeWords } from './words.ts'
 
 const { backslash, blank, braceClose, colon, quote } = ascii

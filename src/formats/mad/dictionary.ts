@@ -7,6 +7,7 @@
 
 import { type JournalType, journalTypeLabels } from '../items/journal.ts'
 import { paymentMode } from '../payment.ts'
+import { longestOf, renderedById } from '../text-bytes.ts'
 import { type Piece, pieceOf } from './words.ts'
 
 export interface DictionaryRows {
@@ -57,18 +58,17 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
     ',"analytics":[',
   )
   const axes = new Map(rows.axes.map((axis) => [axis.id, axis]))
-  const sections = new Map<number, SectionFragments>()
-  for (const { id, axisId, code, name } of rows.sections) {
+  const sections = renderedById(rows.sections, ({ id, axisId, code, name }): SectionFragments => {
     const axis = axes.get(axisId)!
     const axisText = JSON.stringify({ producerId: axis.id, code: axis.code, name: axis.name })
     const head = `{"producerId":"${id}","amount":`
-    sections.set(Number(id), {
+    return {
       axisId: Number(axisId),
       axisAndHead: pieceOf(`${axisText.slice(0, -1)},"sections":[${head}`),
       head: pieceOf(head),
       tail: pieceOf(`,${JSON.stringify({ code, name }).slice(1)}`),
-    })
-  }
+    }
+  })
   const journals = fragmentsById(rows.journals, ({ id, code, name, type }) => ({
     producerId: id,
     customerReferenceCode: code,
@@ -82,8 +82,8 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
     payments,
     sections,
     thirdParties,
-    entryFragmentBytesMax: longest(journals.values()) + longest(thirdParties.values()),
-    fragmentBytesMax: longest(accounts.values()) + longest(payments.values()),
+    entryFragmentBytesMax: longestOf(journals.values()) + longestOf(thirdParties.values()),
+    fragmentBytesMax: longestOf(accounts.values()) + longestOf(payments.values()),
     shareBytesMax: Math.max(
       0,
       ...[...sections.values()].map(({ axisAndHead, tail }) => axisAndHead.length + tail.length),
@@ -97,11 +97,5 @@ function fragmentsById<Row extends { id: string }>(
   item: (row: Row) => Record<string, string>,
   next = '',
 ): Map<number, Piece> {
-  return new Map(rows.map((row) => [Number(row.id), pieceOf(JSON.stringify(item(row)) + next)]))
-}
-
-function longest(fragments: Iterable<Piece>): number {
-  let most = 0
-  for (const { length } of fragments) most = Math.max(most, length)
-  return most
+  return renderedById(rows, (row) => pieceOf(JSON.stringify(item(row)) + next))
 }

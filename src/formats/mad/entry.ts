@@ -4,12 +4,11 @@
  * order of their members.
  */
 
-import { strict as assert } from 'node:assert'
 import { offsetsOf, type Rows } from '../columns.ts'
-import { writeJson } from '../text-bytes.ts'
+import { cited, idOf, isNullField, writeJson } from '../text-bytes.ts'
 import { writeAttachmentsOf } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
-import { idOf, isNullField, writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
+import { writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
 import { type Output, pieceOf, writeField, writePiece } from './words.ts'
 
 /** The columns of an entry row that is rendered inside its movements. */
@@ -116,9 +115,7 @@ export class EntryRenderer {
   }
 
   #writeJournal(out: Output, at: number, rows: Rows, base: number): number {
-    const journal = this.#dictionary.journals.get(idOf(rows, base + of.journal_id))
-    if (!journal) assert.fail('an entry names a journal that its folder does not have')
-    return writePiece(out, at, journal)
+    return writePiece(out, at, cited(this.#dictionary.journals, idOf(rows, base + of.journal_id), 'journal'))
   }
 
   /** From the source's name to the date of accounting, left open. */
@@ -138,9 +135,7 @@ export class EntryRenderer {
 
   #writeThirdParty(out: Output, at: number, rows: Rows, field: number): number {
     if (isNullField(rows, field)) return writeNull(out, at)
-    const thirdParty = this.#dictionary.thirdParties.get(idOf(rows, field))
-    if (!thirdParty) assert.fail('an entry names a third party that is not registered')
-    return writePiece(out, at, thirdParty)
+    return writePiece(out, at, cited(this.#dictionary.thirdParties, idOf(rows, field), 'third party'))
   }
 }
 

@@ -4,8 +4,9 @@
  * already rendered, in place of the braces that close it.
  */
 import { offsetsOf, type Rows } from '../columns.ts'
+import { idOf, isNullField, renderedById } from '../text-bytes.ts'
 import { wholeEntryColumns } from './entry.ts'
-import { idOf, isNullField, writeNull, writeText } from './json-bytes.ts'
+import { writeNull, writeText } from './json-bytes.ts'
 import { movementColumns } from './movement.ts'
 import { type Output, type Piece, pieceOf, writePiece } from './words.ts'
 
@@ -42,16 +43,13 @@ export class FiledRenderer {
   readonly #auxiliaryBytesMax: number
 
   constructor(auxiliaries: readonly AuxiliaryRow[]) {
-    const rendered = auxiliaries.map(({ id, number, name }) => ({
-      id: Number(id),
+    this.#auxiliaries = renderedById(auxiliaries, ({ number, name }) => ({
       number: pieceOf(JSON.stringify(number || null)),
       name: pieceOf(JSON.stringify(name || null)),
     }))
-    this.#auxiliaries = new Map(rendered.map(({ id, ...pieces }) => [id, pieces]))
-    this.#auxiliaryBytesMax = rendered.reduce(
-      (most, { number, name }) => Math.max(most, number.length + name.length),
-      0,
-    )
+    this.#auxiliaryBytesMax = this.#auxiliaries
+      .values()
+      .reduce((most, { number, name }) => Math.max(most, number.length + name.length), 0)
   }
 
   /** Upper bound of the bytes that are added to an entry after its movements. */

@@ -9,7 +9,7 @@
 import { ascii } from '../ascii.ts'
 import type { Rows } from '../columns.ts'
 import { writeDecimal as writeDigits } from '../minor-units.ts'
-import { bytesOf, isNull, readId } from '../text-bytes.ts'
+import { bytesOf, isNullField } from '../text-bytes.ts'
 import { type Output, pieceOf, writeField, writePiece, writeRange } from './words.ts'
 
 const { backslash, dot, letterU, letterV, minus, quote, verticalTab, zero } = ascii
@@ -86,16 +86,6 @@ function writeEscape(out: Uint8Array, at: number, byte: number): number {
 }
 
 const nothing = pieceOf('null')
-
-/** Whether a field is null. */
-export function isNullField({ bytes, fields }: Rows, field: number): boolean {
-  return isNull(bytes, fields[field]!, fields[field + 1]! - 1)
-}
-
-/** The id in a field. */
-export function idOf({ bytes, fields }: Rows, field: number): number {
-  return readId(bytes, fields[field]!, fields[field + 1]! - 1)
-}
 
 /** Writes a JSON string, or null. */
 export function writeTextOrNull(out: Output, at: number, rows: Rows, field: number): number {

@@ -9,21 +9,13 @@
  * ten lines; tests compare the two byte for byte.
  */
 
-import { strict as assert } from 'node:assert'
 import { ascii } from '../ascii.ts'
 import { offsetsOf, type Rows } from '../columns.ts'
-import { bytesOf, endOfNumber, readId } from '../text-bytes.ts'
+import { bytesOf, cited, endOfNumber, idOf, isNullField, readId } from '../text-bytes.ts'
 import { writeAttachmentsOf } from './attachments.ts'
 import type { Dictionary } from './dictionary.ts'
 import { EntryRenderer } from './entry.ts'
-import {
-  idOf,
-  isNullField,
-  writeDateOrNull,
-  writeDecimal,
-  writeInsideText,
-  writeTextOrNull,
-} from './json-bytes.ts'
+import { writeDateOrNull, writeDecimal, writeInsideText, writeTextOrNull } from './json-bytes.ts'
 import { type Output, outputOf, pieceOf, writeField, writePiece, writeRange } from './words.ts'
 
 const { comma, letterN, letterP, minus, zero } = ascii
@@ -144,8 +136,7 @@ export class MovementRenderer {
     at = writeInsideText(out, at, rows, base + of.invoice_number)
     at = writeValue(out, at, rows, base)
     at = this.#writeToAccount(out, at, rows, base + of.attachments)
-    const account = this.#dictionary.accounts.get(idOf(rows, base + of.account_id))
-    if (!account) assert.fail('a movement names an account that its folder does not have')
+    const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
     at = writePiece(out, at, account)
     return this.#writeTail(out, at, rows, base)
   }
@@ -170,8 +161,7 @@ export class MovementRenderer {
 
     if (paymentless) at = writePiece(out, at, noPayment)
     else {
-      const payment = this.#dictionary.payments.get(idOf(rows, base + of.payment_id))
-      if (!payment) assert.fail('a movement names a payment that its folder does not have')
+      const payment = cited(this.#dictionary.payments, idOf(rows, base + of.payment_id), 'payment')
       at = writePiece(out, at, payment)
     }
     if (!shareless) at = this.#writeShares(out, at, rows, base + of.shares)
@@ -190,8 +180,7 @@ export class MovementRenderer {
       const idEnd = endOfNumber(bytes, i)
       const amountEnd = endOfNumber(bytes, idEnd + 1)
       const rateEnd = endOfNumber(bytes, amountEnd + 1)
-      const section = this.#dictionary.sections.get(readId(bytes, i, idEnd))
-      if (!section) assert.fail('an analytic share names a section that its folder does not have')
+      const section = cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section')
       if (section.axisId !== axisId) {
         if (axisId !== 0) at = writePiece(out, at, nextAxis)
         at = writePiece(out, at, section.axisAndHead)

@@ -8,6 +8,7 @@
 import { Buffer } from 'node:buffer'
 import { type PartyKind, partyKind } from '../party-kind.ts'
 import { paymentMode } from '../payment.ts'
+import { renderedById } from '../text-bytes.ts'
 import type { ThirdParty } from './accounts/third-parties.ts'
 import { openingState } from './folder-records.ts'
 import { LineWriter } from './layouts/fixed-width.ts'
@@ -56,20 +57,20 @@ export const noOpening: Uint8Array = Buffer.from('N  ', 'latin1')
 /** @throws {TraOverflow} for a number or a code that does not fit */
 export function renderTraDictionary(rows: TraDictionaryRows): TraDictionary {
   return {
-    accounts: byId(rows.accounts, accountColumns),
-    journals: byId(rows.journals, ({ code, type }) => ({
+    accounts: renderedById(rows.accounts, accountColumns),
+    journals: renderedById(rows.journals, ({ code, type }) => ({
       code: columnsOf(new LineWriter(layouts.ENTRY).key('JOURNAL', code), 'JOURNAL'),
       rule: pieceRule(type),
       isOpening: type === 'AN',
     })),
-    payments: byId(rows.payments, ({ code }) =>
+    payments: renderedById(rows.payments, ({ code }) =>
       columnsOf(new LineWriter(layouts.ENTRY).key('MODEPAIE', paymentMode(code).code, 'right'), 'MODEPAIE'),
     ),
-    sections: byId(rows.sections, ({ code, axis }) => ({
+    sections: renderedById(rows.sections, ({ code, axis }) => ({
       code: columnsOf(new LineWriter(layouts.ENTRY).key(partyField, code), partyField),
       axis,
     })),
-    openings: byId(rows.exercices, ({ lettering }) =>
+    openings: renderedById(rows.exercices, ({ lettering }) =>
       Buffer.from(openingState(lettering).padEnd(noOpening.length), 'latin1'),
     ),
     letterings: rows.letterings,
@@ -95,11 +96,4 @@ function accountColumns({ number, party }: TraDictionaryRows['accounts'][number]
 function columnsOf(writer: LineWriter, first: string, last = first): Uint8Array {
   const { at, length } = fieldOf(layouts.ENTRY, last)
   return Uint8Array.from(writer.line().subarray(fieldOf(layouts.ENTRY, first).at - 1, at - 1 + length))
-}
-
-function byId<Row extends { id: string }, Columns>(
-  rows: Row[],
-  columns: (row: Row) => Columns,
-): Map<number, Columns> {
-  return new Map(rows.map((row) => [Number(row.id), columns(row)]))
 }

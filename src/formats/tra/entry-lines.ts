@@ -14,8 +14,8 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
-import { offsetsOf } from '../columns.ts'
-import { endOfNumber, isNull, readId, unescaped, writePlain } from '../text-bytes.ts'
+import { offsetsOf, type Rows } from '../columns.ts'
+import { cited, endOfNumber, idOf, isNullField, readId, textOf, writePlainField } from '../text-bytes.ts'
 import { noOpening, type TraDictionary } from './dictionary.ts'
 import { axesMax, establishmentCode } from './folder-records.ts'
 import { ForeignAmounts } from './foreign-amounts.ts'
@@ -123,7 +123,7 @@ export class EntryLines {
   }
 
   /** Upper bound of the bytes of this row's movement. */
-  bytesMax(fields: Int32Array, base: number): number {
+  bytesMax({ fields }: Rows, base: number): number {
     const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
     return blankLine.length + (shareBytes / shareCharactersMin) * blankShare.length
   }
@@ -132,31 +132,26 @@ export class EntryLines {
    * Sets the entry of the movements that follow: lays out the columns that its lines share. Fields: {@link
    * traEntryColumns}, starting at `base`.
    */
-  setEntry(bytes: Uint8Array, fields: Int32Array, base: number, pieceType: PieceType): void {
+  setEntry(rows: Rows, base: number, pieceType: PieceType): void {
     const line = this.#line
-    const start = (column: number) => fields[base + column]!
-    const end = (column: number) => fields[base + column + 1]! - 1
-    const booked = this.#dictionary.journals.get(
-      readId(bytes, start(ofEntry.journal_id), end(ofEntry.journal_id)),
-    )
-    if (!booked) assert.fail('an entry names a journal that its folder does not have')
+    const booked = cited(this.#dictionary.journals, idOf(rows, base + ofEntry.journal_id), 'journal')
     line.set(booked.code, journal)
-    writeDay(line, date, bytes, start(ofEntry.date), end(ofEntry.date))
+    writeDay(line, date, rows, base + ofEntry.date)
     line[pieceTypeAt] = pieceType.charCodeAt(0)
     line[pieceTypeAt + 1] = pieceType.charCodeAt(1)
-    const isDraft = isNull(bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
+    const isDraft = isNullField(rows, base + ofEntry.validated_at)
     line[entryType] = isDraft ? capitalS : capitalN
     this.#numberPiece()
-    this.#setCurrency(bytes, fields, base)
+    this.#setCurrency(rows, base)
     line.fill(blank, entryId, entryId + textColumns)
-    writePlain(line, entryId, bytes, start(ofEntry.id), end(ofEntry.id))
-    writeDay(line, createdOn, bytes, start(ofEntry.created_on), end(ofEntry.created_on))
-    const year = readId(bytes, start(ofEntry.exercice_id), end(ofEntry.exercice_id))
-    const openingCode = booked.isOpening ? this.#dictionary.openings.get(year) : noOpening
-    if (!openingCode) assert.fail('an entry names an exercice that its folder does not have')
+    writePlainField(line, entryId, rows, base + ofEntry.id)
+    writeDay(line, createdOn, rows, base + ofEntry.created_on)
+    const openingCode = booked.isOpening
+      ? cited(this.#dictionary.openings, idOf(rows, base + ofEntry.exercice_id), 'exercice')
+      : noOpening
     line.set(openingCode, opening)
     line[validated] = isDraft ? minus : capitalX
-    writeDay(line, validatedOn, bytes, start(ofEntry.validated_at), end(ofEntry.validated_at))
+    writeDay(line, validatedOn, rows, base + ofEntry.validated_at)
 
     // A share repeats the columns of its entry, but not those of its movement. Only the movement is due.
     const share = this.#share
@@ -164,7 +159,7 @@ export class EntryLines {
     share.set(line.subarray(0, commonColumns))
     share.set(line.subarray(createdOn, createdOn + noDay.length), createdOn)
     share.set(openingCode, opening)
-    writeDay(line, dueDate, bytes, start(ofEntry.due_date), end(ofEntry.due_date))
+    writeDay(line, dueDate, rows, base + ofEntry.due_date)
   }
 
   #numberPiece(): void {
@@ -175,11 +170,8 @@ export class EntryLines {
   }
 
   /** The columns of the currency are kept from entry to entry: most ledgers have only the euro. */
-  #setCurrency(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const start = fields[base + ofEntry.foreign_currency]!
-    const rateStart = fields[base + ofEntry.foreign_rate]!
-    const end = fields[base + ofEntry.foreign_currency + 1]! - 1
-    if (isNull(bytes, start, end)) {
+  #setCurrency(rows: Rows, base: number): void {
+    if (isNullField(rows, base + ofEntry.foreign_currency)) {
       if (!this.#foreign) return
       this.#foreign = undefined
       this.#line.set(euro, currency)
@@ -187,12 +179,10 @@ export class EntryLines {
       this.#line.set(inEuro, amountCode)
       return
     }
-    const text = Buffer.from(
-      bytes.subarray(rateStart, fields[base + ofEntry.foreign_rate + 1]! - 1),
-    ).toString('latin1')
+    const text = textOf(rows, base + ofEntry.foreign_rate)
     const [whole, decimals = ''] = text.split('.')
     this.#foreign = new ForeignAmounts(BigInt(whole! + decimals.padEnd(rateDecimals, '0')))
-    writePlain(this.#line, currency, bytes, start, end)
+    writePlainField(this.#line, currency, rows, base + ofEntry.foreign_currency)
     const written = text.replace('.', ',')
     if (written.length > rateField.length) throw new TraOverflow(layouts.ENTRY, rateField, written)
     writeRight(this.#line, rate, rateField.length, written)
@@ -200,49 +190,29 @@ export class EntryLines {
   }
 
   /** Writes a movement of the current entry, and its shares. Fields: {@link traMovementColumns}, starting at `base`. */
-  write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
+  write(out: Uint8Array, at: number, rows: Rows, base: number): number {
+    const { bytes, fields } = rows
     out.set(this.#line, at)
-    const accountId = readId(bytes, fields[base + of.account_id]!, fields[base + of.account_id + 1]! - 1)
-    const booked = this.#dictionary.accounts.get(accountId)
-    if (!booked) assert.fail('a movement names an account that its folder does not have')
+    const accountId = idOf(rows, base + of.account_id)
+    const booked = cited(this.#dictionary.accounts, accountId, 'account')
     out.set(booked.columns, at + account)
-    writeText(
-      out,
-      at + invoiceNumber,
-      bytes,
-      fields[base + of.invoice_number]!,
-      fields[base + of.invoice_number + 1]! - 1,
-    )
-    writeText(
-      out,
-      at + description,
-      bytes,
-      fields[base + of.description]!,
-      fields[base + of.description + 1]! - 1,
-    )
-    const paymentStart = fields[base + of.payment_id]!
-    const paymentEnd = fields[base + of.payment_id + 1]! - 1
-    if (!isNull(bytes, paymentStart, paymentEnd)) {
-      const mode = this.#dictionary.payments.get(readId(bytes, paymentStart, paymentEnd))
-      if (!mode) assert.fail('a movement names a payment that its folder does not have')
+    writeText(out, at + invoiceNumber, rows, base + of.invoice_number)
+    writeText(out, at + description, rows, base + of.description)
+    if (!isNullField(rows, base + of.payment_id)) {
+      const mode = cited(this.#dictionary.payments, idOf(rows, base + of.payment_id), 'payment')
       out.set(mode, at + payment)
     }
-    const dueStart = fields[base + of.due_date]!
-    const dueEnd = fields[base + of.due_date + 1]! - 1
-    if (!isNull(bytes, dueStart, dueEnd)) writeDay(out, at + dueDate, bytes, dueStart, dueEnd)
-    const isDebit = isDebitLine(bytes, fields, base)
+    if (!isNullField(rows, base + of.due_date)) writeDay(out, at + dueDate, rows, base + of.due_date)
+    const isDebit = isDebitLine(rows, base)
     out[at + side] = isDebit ? capitalD : capitalC
-    const amount = isDebit ? of.debit : of.credit
-    this.#writeAmounts(out, at, bytes, fields[base + amount]!, fields[base + amount + 1]! - 1, isDebit, 0)
-    const freeStart = fields[base + of.free_number]!
-    const freeEnd = fields[base + of.free_number + 1]! - 1
-    if (!isNull(bytes, freeStart, freeEnd)) writeText(out, at + freeNumber, bytes, freeStart, freeEnd)
-    this.#writeLettering(out, at, bytes, fields, base, accountId, booked.isThirdParty)
-    const sharesStart = fields[base + of.shares]!
-    const sharesEnd = fields[base + of.shares + 1]! - 1
+    const amount = base + (isDebit ? of.debit : of.credit)
+    this.#writeAmounts(out, at, bytes, fields[amount]!, fields[amount + 1]! - 1, isDebit, 0)
+    if (!isNullField(rows, base + of.free_number))
+      writeText(out, at + freeNumber, rows, base + of.free_number)
+    this.#writeLettering(out, at, rows, base, accountId, booked.isThirdParty)
     at += this.#line.length
-    if (isNull(bytes, sharesStart, sharesEnd)) return at
-    return this.#writeShares(out, at, bytes, sharesStart, sharesEnd, booked.columns, isDebit)
+    if (isNullField(rows, base + of.shares)) return at
+    return this.#writeShares(out, at, rows, base + of.shares, booked.columns, isDebit)
   }
 
   /**
@@ -251,17 +221,16 @@ export class EntryLines {
   #writeShares(
     out: Uint8Array,
     at: number,
-    bytes: Uint8Array,
-    start: number,
-    end: number,
+    { bytes, fields }: Rows,
+    field: number,
     accountColumns: Uint8Array,
     isDebit: boolean,
   ): number {
-    for (let i = start + 1; i < end; ) {
+    const end = fields[field + 1]! - 1
+    for (let i = fields[field]! + 1; i < end; ) {
       const idEnd = endOfNumber(bytes, i)
       const amountEnd = endOfNumber(bytes, idEnd + 1)
-      const divided = this.#dictionary.sections.get(readId(bytes, i, idEnd))
-      if (!divided) assert.fail('an analytic share names a section that its folder does not have')
+      const divided = cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section')
       if (divided.axis <= axesMax) {
         out.set(this.#share, at)
         for (let column = 0; column < accountType - account; column++)
@@ -307,12 +276,12 @@ export class EntryLines {
   #writeLettering(
     out: Uint8Array,
     at: number,
-    bytes: Uint8Array,
-    fields: Int32Array,
+    rows: Rows,
     base: number,
     accountId: number,
     isThirdParty: boolean,
   ): void {
+    const { bytes, fields } = rows
     const state = bytes[fields[base + of.lettering_state]!]
     if (state === letterN) {
       out.set(isThirdParty ? toLetter : cannotLetter, at + letteringState)
@@ -320,14 +289,14 @@ export class EntryLines {
     }
     const isPartial = state === letterP
     out.set(isPartial ? partlyLettered : lettered, at + letteringState)
-    const start = fields[base + of.lettering_code]!
-    const end = fields[base + of.lettering_code + 1]! - 1
     const written = this.#dictionary.letterings.get(accountId)
     if (!written) {
+      const start = fields[base + of.lettering_code]!
+      const end = fields[base + of.lettering_code + 1]! - 1
       for (let i = start; i < end; i++) out[at + lettering + i - start] = inCase(bytes[i]!, isPartial)
       return
     }
-    const code = written.get(unescaped(bytes, start, end))
+    const code = written.get(textOf(rows, base + of.lettering_code))
     if (code === undefined) assert.fail('a movement has a lettering code that its account does not have')
     out.set(latin1(isPartial ? code.toLowerCase() : code), at + lettering)
   }
@@ -347,7 +316,7 @@ function latin1(text: string): Uint8Array {
 }
 
 /** SENS: `D` where the debit is not zero. */
-export function isDebitLine(bytes: Uint8Array, fields: Int32Array, base: number): boolean {
+export function isDebitLine({ bytes, fields }: Rows, base: number): boolean {
   const start = fields[base + of.debit]!
   return bytes[start] !== zero || fields[base + of.debit + 1]! - 1 - start > 1
 }

@@ -5,19 +5,17 @@
 
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
-import { inUnits } from '../minor-units.ts'
-import { isNull, unescaped } from '../text-bytes.ts'
+import type { Rows } from '../columns.ts'
+import { inUnits, writeCents } from '../minor-units.ts'
+import { copyEncoded } from '../single-byte.ts'
+import { isNullField, textOf } from '../text-bytes.ts'
 import { noDay, TraOverflow } from './layouts/fixed-width.ts'
 import { layouts, type TraField } from './layouts/layouts.ts'
 import { toWindows1252, windows1252Bytes } from './windows-1252.ts'
 
-const { backslash, blank, capitalA, capitalZ, comma, letterA, letterZ, minus, tilde, zero } = ascii
+const { blank, capitalA, capitalZ, letterA, letterZ, minus } = ascii
 
 const caseBit = 0x20
-/** First bytes of UTF-8 characters of two, three and four bytes. */
-const twoBytes = 0xc2
-const threeBytes = 0xe0
-const fourBytes = 0xf0
 
 const amountDecimals = 2
 /** Width of all references and descriptions. */
@@ -29,29 +27,13 @@ const textColumns = 35
  * the letter before it, so the check reaches one character beyond the last column. Decoding every text with a quote or
  * backslash, one in five, took a tenth of an export's time.
  */
-export function writeText(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
+export function writeText(out: Uint8Array, at: number, rows: Rows, field: number): void {
+  const { bytes, fields } = rows
   const last = at + textColumns
-  let to = at
-  for (let i = start; i < end; i++) {
-    let byte = bytes[i]!
-    if (byte >= twoBytes) {
-      const isLong = byte >= threeBytes
-      const code = isLong
-        ? ((byte & 0x0f) << 12) | ((bytes[i + 1]! & 0x3f) << 6) | (bytes[i + 2]! & 0x3f)
-        : ((byte & 0x1f) << 6) | (bytes[i + 1]! & 0x3f)
-      byte = byte < fourBytes ? (windows1252Bytes[code] ?? 0) : 0
-      i += isLong ? 2 : 1
-    } else if (byte === backslash && bytes[i + 1] === backslash) i++
-    else if (byte < blank || byte > tilde || byte === backslash) byte = 0
-    if (byte === 0) {
-      const text = toWindows1252(unescaped(bytes, start, end)).subarray(0, textColumns)
-      out.fill(blank, at, last)
-      out.set(text, at)
-      return
-    }
-    if (to === last) return
-    out[to++] = byte
-  }
+  const end = fields[field + 1]! - 1
+  if (copyEncoded(out, at, last, bytes, fields[field]!, end, windows1252Bytes) !== undefined) return
+  out.fill(blank, at, last)
+  out.set(toWindows1252(textOf(rows, field)).subarray(0, textColumns), at)
 }
 
 /** An ASCII letter in upper or lower case; any other byte unchanged. */
@@ -61,11 +43,13 @@ export function inCase(byte: number, isLower: boolean): number {
 }
 
 /** `2024-02-29` as `29022024`; null as 01011900. */
-export function writeDay(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): void {
-  if (isNull(bytes, start, end)) {
+export function writeDay(out: Uint8Array, at: number, rows: Rows, field: number): void {
+  if (isNullField(rows, field)) {
     for (let i = 0; i < noDay.length; i++) out[at + i] = noDay.charCodeAt(i)
     return
   }
+  const { bytes } = rows
+  const start = rows.fields[field]!
   out[at] = bytes[start + 8]!
   out[at + 1] = bytes[start + 9]!
   out[at + 2] = bytes[start + 5]!
@@ -97,17 +81,11 @@ export function writeAmount(
   end: number,
 ): void {
   const isNegative = bytes[start] === minus
-  const first = isNegative ? start + 1 : start
-  const digits = Math.max(end - first, amountDecimals + 1)
-  if (digits + (isNegative ? 2 : 1) > field.length) {
+  const digits = Math.max(isNegative ? end - start - 1 : end - start, amountDecimals + 1)
+  const columns = digits + (isNegative ? 2 : 1)
+  if (columns > field.length) {
     const minor = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
     throw new TraOverflow(layouts.ENTRY, field, inUnits(minor, ','))
   }
-  let at = line + field.at - 1 + field.length - 1
-  let i = end - 1
-  for (let digit = 0; digit < digits; digit++) {
-    if (digit === amountDecimals) out[at--] = comma
-    out[at--] = i >= first ? bytes[i--]! : zero
-  }
-  if (isNegative) out[at] = minus
+  writeCents(out, line + field.at - 1 + field.length - columns, bytes, start, end)
 }

@@ -7,7 +7,7 @@ import { twoChunkBuffers } from '../../../src/exports/chunk-buffer.ts'
 import { countMovements, ofFile } from '../../../src/exports/read/movements.sql.ts'
 import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
 import type { FileTotals } from '../../../src/exports/render/count-chunks.ts'
-import { renderTraFile } from '../../../src/exports/render/tra/tra-file.ts'
+import { renderFile } from '../../../src/exports/render/file-renderers.ts'
 import { type Selection, wholeFolder } from '../../../src/exports/selection.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
@@ -68,7 +68,7 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
   const leftOut: string[] = []
   try {
     const rowsTotal = await countMovements(snapshot.second, ofFile(selection))
-    const chunks = renderTraFile(snapshot, {
+    const chunks = renderFile('TRA', snapshot, {
       selection,
       exportId: 'export_0123',
       version: '1.0.0',

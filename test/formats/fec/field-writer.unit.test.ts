@@ -1,25 +1,27 @@
 import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
+import type { Rows } from '../../../src/formats/columns.ts'
 import { type FecFileEncoding, fieldWriter, growthMax } from '../../../src/formats/fec/lines/field-writer.ts'
 import { latin9 } from '../../support/plain/plain-fec-file.ts'
 
-/** As COPY writes a text. */
-const copied = (text: string) =>
-  Buffer.from(
-    text.replace(
-      /[\\\b\f\n\r\t\v]/g,
-      (character) =>
-        `\\${({ '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' })[character] ?? '\\'}`,
-    ),
+/** A row of one field, as COPY writes a text. */
+function copied(text: string): Rows {
+  const escaped = text.replace(
+    /[\\\b\f\n\r\t\v]/g,
+    (character) =>
+      `\\${({ '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' })[character] ?? '\\'}`,
   )
+  const bytes = Buffer.from(`${escaped}\t`)
+  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset), fields: Int32Array.of(0, bytes.length) }
+}
 
 /** What both ways of writing give, which are the same, between bytes that must stay; and the characters replaced. */
 function written(text: string, encoding: FecFileEncoding = 'iso-8859-15'): [string, number] {
-  const bytes = copied(text)
+  const row = copied(text)
   const results = (['copy', 'text'] as const).map((way) => {
     const writer = fieldWriter(encoding)
     const out = Buffer.alloc(growthMax * Buffer.byteLength(text) + 2, '#')
-    const end = way === 'copy' ? writer.copy(out, 1, bytes, 0, bytes.length) : writer.text(out, 1, text)
+    const end = way === 'copy' ? writer.copy(out, 1, row, 0) : writer.text(out, 1, text)
     expect([out[0], out.at(-1)]).toEqual([0x23, 0x23])
     return [out.subarray(1, end).toString(encoding === 'utf-8' ? 'utf8' : 'latin1'), writer.replaced] as [
       string,
@@ -76,11 +78,11 @@ test('every character is written as a second transcription of the rules says, wi
     for (let code = 1; code < 0x30000; code++) {
       if (code >= 0xd800 && code < 0xe000) continue
       const text = `a${String.fromCodePoint(code)}b`
-      const bytes = copied(text)
+      const row = copied(text)
       const bound = growthMax * Buffer.byteLength(text)
       for (const way of ['copy', 'text'] as const) {
         out[bound] = 0x23
-        const end = way === 'copy' ? writer.copy(out, 0, bytes, 0, bytes.length) : writer.text(out, 0, text)
+        const end = way === 'copy' ? writer.copy(out, 0, row, 0) : writer.text(out, 0, text)
         if (!out.subarray(0, end).equals(rule(text)) || out[bound] !== 0x23)
           wrong.push(`${encoding}, ${way}: ${code.toString(16)}`)
       }

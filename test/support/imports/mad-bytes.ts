@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
-import { renderMadFile } from '../../../src/exports/render/mad-file.ts'
+import { renderFile } from '../../../src/exports/render/file-renderers.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { plainBuffer } from '../plain/plain-buffer.ts'
@@ -9,7 +9,7 @@ import { plainBuffer } from '../plain/plain-buffer.ts'
 /** Renders a MAD file without a service, with the same metadata each time. @param pool of the service */
 export async function madBytes(pool: pg.Pool, { schemaId, folderId }: FolderKey): Promise<Buffer> {
   const snapshot = await openSnapshot(pool, schemaId)
-  const chunks = renderMadFile(snapshot, {
+  const chunks = renderFile('JSON', snapshot, {
     selection: wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
     exportId: 'export_0123',
     version: '1.0.0',

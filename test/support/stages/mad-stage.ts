@@ -5,7 +5,7 @@ import { createPool } from '../../../src/db/pool.ts'
 import { twoChunkBuffers } from '../../../src/exports/chunk-buffer.ts'
 import { openSnapshot, type Snapshot } from '../../../src/exports/read/snapshot.ts'
 import type { FileTotals } from '../../../src/exports/render/count-chunks.ts'
-import { renderMadFile } from '../../../src/exports/render/mad-file.ts'
+import { renderFile } from '../../../src/exports/render/file-renderers.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
 import { copyLate } from '../fixtures/copy-late.ts'
 import { addToFolder } from '../ledgers/full-ledger.ts'
@@ -90,7 +90,7 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
     leftOut: () => {},
     noted: () => {},
   }
-  return { totals, chunks: renderMadFile(snapshot, { ...options, counted: (sum) => totals.push(sum) }) }
+  return { totals, chunks: renderFile('JSON', snapshot, { ...options, counted: (sum) => totals.push(sum) }) }
 }
 
 async function file(pool: pg.Pool, folder: Folder, chunkBytes?: number): Promise<MadFile> {

@@ -3,15 +3,8 @@
  * lines, except for the dictionary of what they refer to.
  */
 import { strict as assert } from 'node:assert'
-import { CopyRows } from '../../../db/copy-rows.ts'
 import { renderFecDictionary } from '../../../formats/fec/lines/dictionary.ts'
-import {
-  FecLines,
-  fecEntryColumns,
-  fecEntryOffsets,
-  fecMovementColumns,
-  fecMovementOffsets,
-} from '../../../formats/fec/lines/fec-lines.ts'
+import { FecLines, fecEntryColumns, fecMovementColumns } from '../../../formats/fec/lines/fec-lines.ts'
 import { fieldWriter } from '../../../formats/fec/lines/field-writer.ts'
 import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
 import {
@@ -23,19 +16,11 @@ import {
 } from '../../read/fec-file.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import type { Selection } from '../../selection.ts'
-import { countChunks, Tally } from '../count-chunks.ts'
+import type { Tally } from '../count-chunks.ts'
 import type { FileOptions } from '../file-options.ts'
-import { renderLines } from '../render-lines.ts'
+import { type LineFormat, renderLines } from '../render-lines.ts'
 
 export async function* renderFecFile(
-  snapshot: Snapshot,
-  options: FileOptions,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const tally = new Tally()
-  yield* countChunks(partsOf(snapshot, options, tally), tally, options.counted)
-}
-
-async function* partsOf(
   { first, second }: Snapshot,
   { selection, encoding, columns, buffer, noted }: FileOptions,
   tally: Tally,
@@ -48,21 +33,18 @@ async function* partsOf(
   const writer = fieldWriter(encoding ?? 'iso-8859-15')
   const lines = new FecLines(renderFecDictionary(rows, writer), writer, furtherColumns)
   yield lines.header()
-  const entries = second.query(new CopyRows(copyFecEntries(key, order), fecEntryColumns.length))
-  const movements = first.query(new CopyRows(copyFecMovements(key, order), fecMovementColumns.length))
-  const merge = {
-    entries,
-    movements,
+  const statements = {
+    entries: copyFecEntries(key, order),
+    movements: copyFecMovements(key, order),
     order: order === 'ids' ? 'ascending' : 'same',
-    ofEntry: fecEntryOffsets,
-    ofMovement: fecMovementOffsets,
-    lines,
-    setEntry: (base: number, row: number) => {
-      lines.setEntry(entries.bytes, entries.fields, base)
-      return row
-    },
   } as const
-  yield* renderLines(merge, buffer, tally)
+  const format: LineFormat = {
+    entryColumns: fecEntryColumns,
+    movementColumns: fecMovementColumns,
+    lines,
+    setEntry: (rows, base) => void lines.setEntry(rows, base),
+  }
+  yield* renderLines({ first, second }, statements, format, buffer, tally)
   noted({
     drafts,
     outsideBooks,

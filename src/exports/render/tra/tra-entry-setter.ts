@@ -3,7 +3,7 @@
  * So movements are read ahead and held until the type is known.
  */
 import type { CopyRows } from '../../../db/copy-rows.ts'
-import { readId } from '../../../formats/text-bytes.ts'
+import { idOf } from '../../../formats/text-bytes.ts'
 import type { TraDictionary } from '../../../formats/tra/dictionary.ts'
 import {
   type EntryLines,
@@ -12,7 +12,7 @@ import {
   traMovementOffsets,
 } from '../../../formats/tra/entry-lines.ts'
 import { type PieceRule, type PieceType, typeByLine, typeOtherwise } from '../../../formats/tra/piece-type.ts'
-import { idAt } from '../render-lines.ts'
+import type { LineFormat } from '../render-lines.ts'
 
 const { entry_id: owner, account_id: account } = traMovementOffsets
 const { journal_id: journal } = traEntryOffsets
@@ -20,36 +20,34 @@ const { journal_id: journal } = traEntryOffsets
 /** About 150,000 movements. In a larger entry, only the movements held decide. */
 const heldBytesMax = 16 * 1024 * 1024
 
-/** Returns the `setEntry` of renderLines. */
-export function traEntrySetter(
-  entries: CopyRows,
-  movements: CopyRows,
-  lines: EntryLines,
-  dictionary: TraDictionary,
-): (base: number, row: number) => number | Promise<number> {
-  const set = (base: number, type: PieceType) => lines.setEntry(entries.bytes, entries.fields, base, type)
-  async function readOn(base: number, row: number, rule: PieceRule): Promise<number> {
-    for (;;) {
-      const isAll = movements.bytes.length > heldBytesMax || !(await movements.extend(row))
-      if (!isAll) row = 0
-      const type = lookAhead(rule, movements, row, dictionary, isAll)
-      if (type === undefined) continue
-      set(base, type)
-      return row
-    }
-  }
-  return (base, row) => {
-    const rule = ruleOf(entries, base, dictionary)
+export function traEntrySetter(lines: EntryLines, dictionary: TraDictionary): LineFormat['setEntry'] {
+  return (entries, base, movements, row) => {
+    const journalId = idOf(entries, base + journal)
+    const rule = dictionary.journals.get(journalId)?.rule ?? 'other'
     const type = rule === 'other' ? 'OD' : lookAhead(rule, movements, row, dictionary, false)
-    if (type === undefined) return readOn(base, row, rule)
-    set(base, type)
-    return row
+    if (type === undefined)
+      return readOn(rule, movements, row, dictionary, (decided) => lines.setEntry(entries, base, decided))
+    lines.setEntry(entries, base, type)
+    return undefined
   }
 }
 
-function ruleOf({ bytes, fields }: CopyRows, base: number, { journals }: TraDictionary): PieceRule {
-  const journalId = readId(bytes, fields[base + journal]!, fields[base + journal + 1]! - 1)
-  return journals.get(journalId)?.rule ?? 'other'
+/** Reads movements until they decide the type. @returns the row where the entry's first movement is then */
+async function readOn(
+  rule: PieceRule,
+  movements: CopyRows,
+  row: number,
+  dictionary: TraDictionary,
+  set: (type: PieceType) => void,
+): Promise<number> {
+  for (;;) {
+    const isAll = movements.bytes.length > heldBytesMax || !(await movements.extend(row))
+    if (!isAll) row = 0
+    const type = lookAhead(rule, movements, row, dictionary, isAll)
+    if (type === undefined) continue
+    set(type)
+    return row
+  }
 }
 
 /**
@@ -63,14 +61,14 @@ function lookAhead(
   { accounts }: TraDictionary,
   isAll: boolean,
 ): PieceType | undefined {
-  const { bytes, fields, stride, count } = movements
-  const entryId = idAt(movements, first, owner)
+  const { stride, count } = movements
+  const entryId = idOf(movements, first * stride + owner)
   let hasCustomer = false
   for (let row = first; row < count; row++) {
-    if (idAt(movements, row, owner) !== entryId) return typeOtherwise(rule, hasCustomer)
     const base = row * stride
-    const party = accounts.get(idAt(movements, row, account))?.party
-    const type = typeByLine(rule, party, isDebitLine(bytes, fields, base))
+    if (idOf(movements, base + owner) !== entryId) return typeOtherwise(rule, hasCustomer)
+    const party = accounts.get(idOf(movements, base + account))?.party
+    const type = typeByLine(rule, party, isDebitLine(movements, base))
     if (type) return type
     hasCustomer ||= party === 'customer'
   }

@@ -4,6 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
+import { renderedById } from '../../text-bytes.ts'
 import { type FieldWriter, fieldBytes } from './field-writer.ts'
 import { isMandatory, type StandardColumn } from './standard-columns.ts'
 
@@ -46,18 +47,13 @@ export function renderFecDictionary(
   writer: FieldWriter,
 ): FecDictionary {
   return {
-    journals: new Map(
-      journals.map(({ id, code, name }) => [
-        Number(id),
-        fieldsOf({ JournalCode: code, JournalLib: name }, writer),
-      ]),
+    journals: renderedById(journals, ({ code, name }) =>
+      fieldsOf({ JournalCode: code, JournalLib: name }, writer),
     ),
-    accounts: new Map(
-      accounts.map(({ id, number, name, auxiliaryNumber, auxiliaryName }) => {
-        const auxiliary = { CompAuxNum: auxiliaryNumber ?? '', CompAuxLib: auxiliaryName ?? '' }
-        return [Number(id), fieldsOf({ CompteNum: number, CompteLib: name, ...auxiliary }, writer)]
-      }),
-    ),
+    accounts: renderedById(accounts, ({ number, name, auxiliaryNumber, auxiliaryName }) => {
+      const auxiliary = { CompAuxNum: auxiliaryNumber ?? '', CompAuxLib: auxiliaryName ?? '' }
+      return fieldsOf({ CompteNum: number, CompteLib: name, ...auxiliary }, writer)
+    }),
   }
 }
 

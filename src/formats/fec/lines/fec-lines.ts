@@ -8,15 +8,15 @@
  * third of the lines have filed fields. test/support/plain/plain-fec-file.ts does the same with objects and strings;
  * tests compare the two byte for byte.
  */
-import { strict as assert } from 'node:assert'
 import { ascii } from '../../ascii.ts'
-import { offsetsOf } from '../../columns.ts'
-import { isNull, readId, unescaped, writePlain } from '../../text-bytes.ts'
+import { offsetsOf, type Rows } from '../../columns.ts'
+import { writeCents } from '../../minor-units.ts'
+import { cited, idOf, isNullField, longestOf, textOf, writePlain } from '../../text-bytes.ts'
 import type { FecDictionary, Fields } from './dictionary.ts'
 import { type FieldWriter, growthMax } from './field-writer.ts'
 import { isMandatory, type StandardColumn, standardColumns } from './standard-columns.ts'
 
-const { carriageReturn, comma, lineFeed, minus, tab, zero } = ascii
+const { carriageReturn, lineFeed, tab } = ascii
 
 /** The columns of an entry row. */
 export const fecEntryColumns = ['id', 'journal_id', 'date', 'validated_at', 'number', 'filed'] as const
@@ -32,10 +32,8 @@ export const fecMovementColumns = [
   'filed',
 ] as const
 
-export const fecEntryOffsets = offsetsOf(fecEntryColumns)
-export const fecMovementOffsets = offsetsOf(fecMovementColumns)
-const ofEntry = fecEntryOffsets
-const of = fecMovementOffsets
+const ofEntry = offsetsOf(fecEntryColumns)
+const of = offsetsOf(fecMovementColumns)
 
 const indexOf = Object.fromEntries(standardColumns.map((column, index) => [column, index])) as Record<
   StandardColumn,
@@ -112,9 +110,7 @@ export class FecLines {
     this.#starts = new Int32Array(this.#columns.length)
     this.#ends = new Int32Array(this.#columns.length)
     this.#replacedIn = new Int32Array(this.#columns.length)
-    this.#accountBytesMax = dictionary.accounts
-      .values()
-      .reduce((most, { bytes }) => Math.max(most, bytes.length), 0)
+    this.#accountBytesMax = longestOf(dictionary.accounts.values().map(({ bytes }) => bytes))
     writer.replaced = 0
   }
 
@@ -137,12 +133,11 @@ export class FecLines {
    * Sets the entry of the movements that follow: lays out the fields that its lines share. Fields: {@link
    * fecEntryColumns}, starting at `base`.
    */
-  setEntry(bytes: Uint8Array, fields: Int32Array, base: number): void {
-    const journalStart = fields[base + ofEntry.journal_id]!
-    const journalId = readId(bytes, journalStart, fields[base + ofEntry.journal_id + 1]! - 1)
-    const journal = this.#dictionary.journals.get(journalId)
-    if (!journal) assert.fail('an entry names a journal that its folder does not have')
-    this.#setFiled(bytes, fields[base + ofEntry.filed]!, fields[base + ofEntry.filed + 1]! - 1)
+  setEntry(rows: Rows, base: number): void {
+    const { fields } = rows
+    const journalId = idOf(rows, base + ofEntry.journal_id)
+    const journal = cited(this.#dictionary.journals, journalId, 'journal')
+    this.#setFiled(rows, base + ofEntry.filed)
     const rowBytes = fields[base + fecEntryColumns.length]! - fields[base]!
     this.#makeRoom(journal.bytes.length + growthMax * rowBytes + fixedBytesMax + this.#columns.length)
     this.#blankFields = 0
@@ -154,11 +149,10 @@ export class FecLines {
       const filed = this.#filed && textIn(this.#filed, this.#columns[column]!)
       if (filed !== undefined) at = this.#writer.text(this.#laidOut, at, filed)
       else if (column <= journalLib) at = this.#copyFrom(journal, column, this.#laidOut, at)
-      else if (column === entryNumber) at = this.#writeNumber(at, bytes, fields, base, journalId)
+      else if (column === entryNumber) at = this.#writeNumber(at, rows, base + ofEntry.number, journalId)
       else if (column === entryDate || column === pieceDate)
-        at = writeDay(this.#laidOut, at, bytes, fields[base + ofEntry.date]!)
-      else if (column === validDate)
-        at = writeDay(this.#laidOut, at, bytes, fields[base + ofEntry.validated_at]!)
+        at = writeDay(this.#laidOut, at, rows, base + ofEntry.date)
+      else if (column === validDate) at = writeDay(this.#laidOut, at, rows, base + ofEntry.validated_at)
       this.#ends[column] = at
       this.#replacedIn[column] = this.#writer.replaced - replacedBefore
       if (this.#isMandatory[column] && at === this.#starts[column]) this.#blankFields++
@@ -173,11 +167,11 @@ export class FecLines {
     this.#tail = this.#laidOut.subarray(this.#starts[letteringDate], at)
   }
 
-  #setFiled(bytes: Uint8Array, start: number, end: number): void {
-    this.#filed = filedFields(bytes, start, end)
+  #setFiled(rows: Rows, field: number): void {
+    this.#filed = filedFields(rows, field)
     this.#isMixed = false
     if (!this.#filed) return
-    this.#filedBytesMax = growthMax * (end - start)
+    this.#filedBytesMax = growthMax * (rows.fields[field + 1]! - 1 - rows.fields[field]!)
     for (let column = accountNumber; column < letteringDate; column++)
       if (!isOfEntry(column) && textIn(this.#filed, this.#columns[column]!) !== undefined)
         this.#isMixed = true
@@ -194,10 +188,8 @@ export class FecLines {
   }
 
   /** An entry without a number gets the next of its journal, in this file only. */
-  #writeNumber(at: number, bytes: Uint8Array, fields: Int32Array, base: number, journalId: number): number {
-    const start = fields[base + ofEntry.number]!
-    const end = fields[base + ofEntry.number + 1]! - 1
-    if (!isNull(bytes, start, end)) return this.#writer.copy(this.#laidOut, at, bytes, start, end)
+  #writeNumber(at: number, rows: Rows, field: number, journalId: number): number {
+    if (!isNullField(rows, field)) return this.#writer.copy(this.#laidOut, at, rows, field)
     const number = (this.#numbers.get(journalId) ?? 0) + 1
     this.#numbers.set(journalId, number)
     this.#notes.earlierImports++
@@ -205,7 +197,7 @@ export class FecLines {
   }
 
   /** Upper bound of the bytes of this row's line. */
-  bytesMax(fields: Int32Array, base: number): number {
+  bytesMax({ fields }: Rows, base: number): number {
     const rowBytes = fields[base + fecMovementColumns.length]! - fields[base]!
     return (
       this.#head.length +
@@ -219,31 +211,27 @@ export class FecLines {
   }
 
   /** Writes a movement of the current entry. Fields: {@link fecMovementColumns}, starting at `base`. */
-  write(out: Uint8Array, at: number, bytes: Uint8Array, fields: Int32Array, base: number): number {
-    const accountStart = fields[base + of.account_id]!
-    const account = this.#dictionary.accounts.get(
-      readId(bytes, accountStart, fields[base + of.account_id + 1]! - 1),
-    )
-    if (!account) assert.fail('a movement names an account that its folder does not have')
-    const filed = filedFields(bytes, fields[base + of.filed]!, fields[base + of.filed + 1]! - 1)
-    if (filed || this.#isMixed) return this.#writeFiled(out, at, bytes, fields, base, account, filed)
+  write(out: Uint8Array, at: number, rows: Rows, base: number): number {
+    const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
+    const filed = filedFields(rows, base + of.filed)
+    if (filed || this.#isMixed) return this.#writeFiled(out, at, rows, base, account, filed)
     const writer = this.#writer
     out.set(this.#head, at)
     at += this.#head.length
     out.set(account.bytes, at)
     at += account.bytes.length
-    const pieceEnd = this.#derive(pieceRef, out, at, bytes, fields, base)
+    const pieceEnd = this.#derive(pieceRef, out, at, rows, base)
     let blanks = pieceEnd === at ? 1 : 0
     out[pieceEnd] = tab
     at = writePlain(out, pieceEnd + 1, this.#date, 0, this.#date.length)
-    const textEnd = this.#derive(description, out, at, bytes, fields, base)
+    const textEnd = this.#derive(description, out, at, rows, base)
     if (textEnd === at) blanks++
     out[textEnd] = tab
-    at = this.#derive(debit, out, textEnd + 1, bytes, fields, base)
+    at = this.#derive(debit, out, textEnd + 1, rows, base)
     out[at++] = tab
-    at = this.#derive(credit, out, at, bytes, fields, base)
+    at = this.#derive(credit, out, at, rows, base)
     out[at++] = tab
-    at = this.#derive(lettering, out, at, bytes, fields, base)
+    at = this.#derive(lettering, out, at, rows, base)
     out[at++] = tab
     out.set(this.#tail, at)
     writer.replaced += this.#replaced + account.replacedInAll
@@ -256,8 +244,7 @@ export class FecLines {
   #writeFiled(
     out: Uint8Array,
     at: number,
-    bytes: Uint8Array,
-    fields: Int32Array,
+    rows: Rows,
     base: number,
     account: Fields,
     own: FiledFields | undefined,
@@ -273,7 +260,7 @@ export class FecLines {
         this.#writer.replaced += this.#replacedIn[column]!
         at = writePlain(out, at, this.#laidOut, this.#starts[column]!, this.#ends[column]!)
       } else if (column <= auxiliaryName) at = this.#copyFrom(account, column - accountNumber, out, at)
-      else at = this.#derive(column, out, at, bytes, fields, base)
+      else at = this.#derive(column, out, at, rows, base)
       if (at === start && column === validDate) this.#notes.blankValidDates++
       else if (at === start && this.#isMandatory[column]) this.#notes.blankFields++
       out[at++] = tab
@@ -282,19 +269,11 @@ export class FecLines {
   }
 
   /** Writes a field of the movement as the ledger has it. */
-  #derive(
-    column: number,
-    out: Uint8Array,
-    at: number,
-    bytes: Uint8Array,
-    fields: Int32Array,
-    base: number,
-  ): number {
+  #derive(column: number, out: Uint8Array, at: number, rows: Rows, base: number): number {
     const field = base + movementOffsets[column]!
-    const start = fields[field]!
-    const end = fields[field + 1]! - 1
-    if (column === debit || column === credit) return writeAmount(out, at, bytes, start, end)
-    return isNull(bytes, start, end) ? at : this.#writer.copy(out, at, bytes, start, end)
+    if (column === debit || column === credit)
+      return writeCents(out, at, rows.bytes, rows.fields[field]!, rows.fields[field + 1]! - 1)
+    return isNullField(rows, field) ? at : this.#writer.copy(out, at, rows, field)
   }
 }
 
@@ -311,8 +290,8 @@ const movementOffsets: Readonly<Record<number, number>> = {
 type FiledFields = Readonly<Record<string, unknown>>
 
 /** Undefined if nothing is filed. */
-function filedFields(bytes: Uint8Array, start: number, end: number): FiledFields | undefined {
-  return isNull(bytes, start, end) ? undefined : JSON.parse(unescaped(bytes, start, end))
+function filedFields(rows: Rows, field: number): FiledFields | undefined {
+  return isNullField(rows, field) ? undefined : JSON.parse(textOf(rows, field))
 }
 
 /** A column may have any name, even one that every object inherits. */
@@ -329,26 +308,12 @@ function endLine(out: Uint8Array, at: number): number {
 }
 
 /** `2024-02-29` as `20240229`. */
-function writeDay(out: Uint8Array, at: number, bytes: Uint8Array, start: number): number {
+function writeDay(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
+  const start = fields[field]!
   writePlain(out, at, bytes, start, start + 4)
   out[at + 4] = bytes[start + 5]!
   out[at + 5] = bytes[start + 6]!
   out[at + 6] = bytes[start + 8]!
   out[at + 7] = bytes[start + 9]!
   return at + 8
-}
-
-const decimals = 2
-
-/** Writes the digits of minor units with a comma and two decimals: 5 is `0,05`. */
-function writeAmount(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-  if (bytes[start] === minus) {
-    out[at++] = minus
-    start++
-  }
-  for (let position = Math.max(end - start, decimals + 1); position > 0; position--) {
-    if (position === decimals) out[at++] = comma
-    out[at++] = end - position >= start ? bytes[end - position]! : zero
-  }
-  return at
 }

@@ -4,8 +4,9 @@
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
-import { breaks, byteTable, encodeText } from '../../single-byte.ts'
-import { unescaped } from '../../text-bytes.ts'
+import type { Rows } from '../../columns.ts'
+import { breaks, byteTable, copyEncoded, encodeText } from '../../single-byte.ts'
+import { textOf } from '../../text-bytes.ts'
 
 const { backslash, blank, tilde } = ascii
 
@@ -15,8 +16,8 @@ export type FecFileEncoding = 'iso-8859-15' | 'utf-8'
 export interface FieldWriter {
   /** Characters that were not written as they are, so far. */
   replaced: number
-  /** @param bytes of a field in COPY's text format, not null */
-  copy(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number
+  /** @param field its index in `rows.fields`; not null */
+  copy(out: Uint8Array, at: number, rows: Rows, field: number): number
   text(out: Uint8Array, at: number, text: string): number
 }
 
@@ -29,11 +30,6 @@ export const growthMax = 6
 export function fieldWriter(encoding: FecFileEncoding): FieldWriter {
   return encoding === 'utf-8' ? new Utf8Writer() : new Latin9Writer()
 }
-
-/** First bytes of UTF-8 characters of two, three and four bytes. */
-const twoBytes = 0xc2
-const threeBytes = 0xe0
-const fourBytes = 0xf0
 
 const latin9Bytes = byteTable('iso-8859-15')
 const noBreakBlank = 0xa0
@@ -68,24 +64,10 @@ const plainText = /^[ -~]*$/
 class Latin9Writer implements FieldWriter {
   replaced = 0
 
-  /** Characters of ISO 8859-15 are copied from one, two or three bytes of UTF-8. Any other text is decoded. */
-  copy(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
-    let to = at
-    for (let i = start; i < end; i++) {
-      let byte = bytes[i]!
-      if (byte >= twoBytes) {
-        const isLong = byte >= threeBytes
-        const code = isLong
-          ? ((byte & 0x0f) << 12) | ((bytes[i + 1]! & 0x3f) << 6) | (bytes[i + 2]! & 0x3f)
-          : ((byte & 0x1f) << 6) | (bytes[i + 1]! & 0x3f)
-        byte = byte < fourBytes ? (latin9Bytes[code] ?? 0) : 0
-        i += isLong ? 2 : 1
-      } else if (byte === backslash && bytes[i + 1] === backslash) i++
-      else if (byte < blank || byte > tilde || byte === backslash) byte = 0
-      if (byte === 0) return this.text(out, at, unescaped(bytes, start, end))
-      out[to++] = byte
-    }
-    return trimmed(out, at, to)
+  copy(out: Uint8Array, at: number, rows: Rows, field: number): number {
+    const { bytes, fields } = rows
+    const to = copyEncoded(out, at, out.length, bytes, fields[field]!, fields[field + 1]! - 1, latin9Bytes)
+    return to === undefined ? this.text(out, at, textOf(rows, field)) : trimmed(out, at, to)
   }
 
   text(out: Uint8Array, at: number, text: string): number {
@@ -117,6 +99,7 @@ function trimmed(out: Uint8Array, at: number, to: number): number {
 /** The first of the two bytes of French letters and most others: no blank begins with it. */
 const letterByte = 0xc3
 /** C2 80 to C2 9F are control characters, E2 80 A8 and E2 80 A9 line breaks. */
+const controlByte = 0xc2
 const noBreakByte = 0xa0
 const punctuationByte = 0xe2
 const lineBreakByte = 0xa8
@@ -125,17 +108,19 @@ const paragraphBreakByte = 0xa9
 class Utf8Writer implements FieldWriter {
   replaced = 0
 
-  copy(out: Uint8Array, at: number, bytes: Uint8Array, start: number, end: number): number {
+  copy(out: Uint8Array, at: number, rows: Rows, field: number): number {
+    const { bytes, fields } = rows
+    const end = fields[field + 1]! - 1
     let to = at
-    for (let i = start; i < end; i++) {
+    for (let i = fields[field]!; i < end; i++) {
       const byte = bytes[i]!
       if (byte === backslash && bytes[i + 1] === backslash) i++
       else if (byte < blank || byte === backslash || byte === tilde + 1 || isBreak(bytes, i))
-        return this.text(out, at, unescaped(bytes, start, end))
+        return this.text(out, at, textOf(rows, field))
       out[to++] = byte
     }
     if (to === at || (isInk(out[at]!) && (isInk(out[to - 1]!) || out[to - 2] === letterByte))) return to
-    return this.text(out, at, unescaped(bytes, start, end))
+    return this.text(out, at, textOf(rows, field))
   }
 
   text(out: Uint8Array, at: number, text: string): number {
@@ -153,7 +138,7 @@ const encoder = new TextEncoder()
 
 function isBreak(bytes: Uint8Array, at: number): boolean {
   const byte = bytes[at]
-  if (byte === twoBytes) return bytes[at + 1]! < noBreakByte
+  if (byte === controlByte) return bytes[at + 1]! < noBreakByte
   if (byte !== punctuationByte || bytes[at + 1] !== 0x80) return false
   return bytes[at + 2] === lineBreakByte || bytes[at + 2] === paragraphBreakByte
 }
